@@ -1,0 +1,34 @@
+# Compiler flags, sanitizers, compiler cache, linker and the packages that every part may use.
+include(CheckCXXCompilerFlag)
+include(CTest)
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(tl-expected REQUIRED)
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+add_library(rondo_flags INTERFACE)
+target_compile_options(rondo_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+                                             -Woverloaded-virtual)
+option(RONDO_WERROR "Warnings are errors" ON)
+if(RONDO_WERROR)
+  target_compile_options(rondo_flags INTERFACE -Werror)
+endif()
+target_include_directories(rondo_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${CMAKE_SOURCE_DIR}/src)
+# Packages' headers are not ours to warn about.
+target_link_libraries(rondo_flags INTERFACE Threads::Threads tl::expected Boost::headers PkgConfig::XXHASH)
+target_compile_definitions(rondo_flags INTERFACE RONDO_VERSION="${PROJECT_VERSION}")
+
+if(RONDO_SANITIZE)
+  add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RONDO_SANITIZE})
+endif()

@@ -1,0 +1,24 @@
+// Clock: the only maker of Instant and WallTime. A seam: production reads the system's clocks, simulation (sim/sim_clock.h) is told.
+#pragma once
+
+#include "rondo/base/time.h"
+
+namespace rondo {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  /// Never goes back. Any thread. About 20 ns on Linux.
+  virtual Instant now() const noexcept = 0;
+  /// May jump. Any thread.
+  virtual WallTime wall_now() const noexcept = 0;
+};
+
+/// CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread.
+class SystemClock final : public Clock {
+ public:
+  Instant now() const noexcept override;
+  WallTime wall_now() const noexcept override;
+};
+
+}  // namespace rondo

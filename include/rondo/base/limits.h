@@ -1,0 +1,73 @@
+// Limits: every bound of the runtime on one page, with its reason and what happens when it is reached. Queues and loops take their bound
+// from here (or from an option whose default is here); nothing grows without one. Users change what is an option; the rest is by design.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "rondo/base/time.h"
+
+namespace rondo::limits {
+
+// --- sched
+/// One 64-bit word finds the highest ready priority.
+inline constexpr unsigned kPriorities = 64;
+/// Items a source may handle in one turn (seed 000, "Batch Size Limit"): fair among tables, large enough to fill a netlink send.
+inline constexpr std::uint32_t kBatchItems = 128;
+/// The reactor is looked at before the next turn when the last one took longer than this; see kTurnsWithoutPoll for short turns.
+inline constexpr Duration kPollAfter = 2us;
+/// And at the latest after this many short turns: 16 x 2 us bounds what an arrival can wait unseen.
+inline constexpr std::uint32_t kTurnsWithoutPoll = 16;
+/// The liveness sweep (seed 000, "Select Timeout Guarantee"): a detector; it counts what it rescues and the count stays 0.
+inline constexpr Duration kSweepPeriod = 1000ms;
+/// Messages in one mailbox; post() beyond it is refused with ResourceExhausted and counted.
+inline constexpr std::size_t kMailboxMessages = 65536;
+/// Timers one wake of the wheel may fire before others get a turn.
+inline constexpr std::uint32_t kTimersPerTurn = 256;
+
+// --- store
+/// Longest key, table or field name, in bytes. Longer input is refused with InvalidArgument.
+inline constexpr std::size_t kNameBytes = 64 * 1024;
+/// Largest single value in bytes; SONiC's peers carry values of several MiB.
+inline constexpr std::size_t kValueBytes = 64 * 1024 * 1024;
+/// Fields of one change.
+inline constexpr std::size_t kFields = 65536;
+/// Rows of one embedded table; a Set of a new key beyond it is refused with ResourceExhausted.
+inline constexpr std::size_t kTableRows = 16'000'000;
+/// Entries waiting in one Channel or Queue subscription; a Channel then drops the newest, counts it and reports a gap, a Queue refuses the write.
+inline constexpr std::size_t kQueuedEvents = 1'000'000;
+/// Tables of one store; the next declare() is refused with ResourceExhausted.
+inline constexpr std::size_t kTables = 4096;
+
+// --- orch
+/// Rows one consumer may owe; beyond it the consumer stops taking from its subscription until rows are settled. 32-bit indexes allow more.
+inline constexpr std::size_t kLedgerRows = 16'000'000;
+/// Constraints one change may wait for at a time; more is a program error of the handler and becomes a reject.
+inline constexpr std::size_t kWaitsPerChange = 1024;
+/// Links `why` follows before it says that the chain is too long.
+inline constexpr std::size_t kWhyDepth = 64;
+/// A handler that says "wait for X" while X holds is asked again at once, and from the second time after this delay.
+inline constexpr Duration kSpuriousWaitDelay = 100ms;
+/// Bytes of journal text waiting for the writer; beyond it lines are dropped, counted, and the file says how many.
+inline constexpr std::size_t kJournalBytes = 64 * 1024 * 1024;
+
+// --- dataplane
+/// Operations of one netlink send (measured: 64 to 256 is enough, more gains under 10 % and risks overrunning the error queue).
+inline constexpr std::size_t kNetlinkBatch = 256;
+/// Operations submitted and not yet answered; beyond it consumers of the data plane pause until there is room.
+inline constexpr std::size_t kProgrammerOps = 8192;
+
+// --- admin
+/// Largest frame of the admin protocol, either way. A larger one is answered with an error and the connection is closed.
+inline constexpr std::size_t kAdminFrameBytes = 4 * 1024 * 1024;
+/// Connections of the admin socket; the next is told so and closed.
+inline constexpr std::size_t kAdminConnections = 64;
+/// Rows in one page of an answer.
+inline constexpr std::size_t kAdminPageRows = 1000;
+/// Rows of one bulk write handled in one turn.
+inline constexpr std::size_t kAdminRowsPerTurn = 512;
+
+static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
+static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");
+
+}  // namespace rondo::limits

@@ -1,0 +1,45 @@
+// Counters and histograms that cost a few nanoseconds on the hot path: plain integers owned by one thread, no registry, no locks.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace rondo {
+
+/// Distribution of non-negative integers (nanoseconds, items). Buckets are log-linear, 16 for each power of two: a quantile is at most
+/// 1/16 above the true value. Fixed 7.8 KiB, no allocation. One thread; copy it to read it elsewhere.
+class Histogram {
+ public:
+  void add(std::uint64_t value) noexcept {
+    ++counts_[bucket(value)];
+    ++count_;
+    sum_ += value;
+    if (value > max_) max_ = value;
+  }
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t max() const noexcept { return max_; }
+  std::uint64_t sum() const noexcept { return sum_; }
+  /// The smallest bucket bound that at least q (0..1) of the values do not exceed, never above max(); 0 when empty. O(buckets).
+  std::uint64_t quantile(double q) const noexcept;
+  void merge(const Histogram& other) noexcept;
+  void clear() noexcept { *this = Histogram{}; }
+
+ private:
+  static constexpr unsigned kSubBits = 4;
+  static constexpr unsigned kBuckets = (64 - kSubBits + 1) << kSubBits;
+  static unsigned bucket(std::uint64_t value) noexcept {
+    if (value < (1U << kSubBits)) return static_cast<unsigned>(value);
+    const unsigned exponent = 63U - static_cast<unsigned>(std::countl_zero(value));
+    const unsigned shift = exponent - kSubBits;
+    return ((shift + 1) << kSubBits) + static_cast<unsigned>((value >> shift) & ((1U << kSubBits) - 1));
+  }
+  static std::uint64_t upper_bound(unsigned bucket) noexcept;
+
+  std::array<std::uint64_t, kBuckets> counts_{};
+  std::uint64_t count_ = 0;
+  std::uint64_t sum_ = 0;
+  std::uint64_t max_ = 0;
+};
+
+}  // namespace rondo

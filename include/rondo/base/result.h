@@ -1,0 +1,21 @@
+// Result<T>: a T, or the Status that says why there is none. An alias of tl::expected, whose member names are those of std::expected,
+// so that it becomes the standard type when the toolchain has it (ADR 0002).
+#pragma once
+
+#include <tl/expected.hpp>
+#include <utility>
+
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+template <class T>
+using Result = tl::expected<T, Status>;
+
+/// What a function that returns Result<T> returns on failure: `return failure(Code::NotFound, "no port named 'x'");`
+inline tl::unexpected<Status> failure(Status status) { return tl::unexpected<Status>(std::move(status)); }
+inline tl::unexpected<Status> failure(Code code, std::string message) {
+  return tl::unexpected<Status>(Status{code, std::move(message)});
+}
+
+}  // namespace rondo

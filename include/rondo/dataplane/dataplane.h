@@ -1,0 +1,107 @@
+// DataPlane: the slow and stateful thing below. A seam: Linux over rtnetlink (make_linux_dataplane) and a simulated kernel that obeys the
+// same rules (sim/sim_dataplane.h); one contract test holds both. It executes and reports; it remembers nothing for its callers.
+//
+// Rules a caller must know (measured on Linux, ../specs say where; the contract test checks each):
+//   - Orders are executed in the order given; one that fails does not stop the others.
+//   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own.
+//   - Carrier loss or admin down of a port silently removes the next hops on it, takes them out of their groups, removes groups that
+//     become empty and the IPv4 routes that used those. Nothing comes back with the carrier. The only signal is the LinkEvent.
+//   - Admin down also drops IPv6 addresses and all neighbours of the port.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/dataplane/op.h"
+#include "rondo/sched/priority.h"
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+class Scheduler;
+
+/// State of a network device, whole (never a difference).
+struct LinkEvent {
+  IfIndex port;
+  std::string name;
+  bool admin_up = false;
+  bool carrier = false;  // Up and running: next hops can use it.
+  bool removed = false;
+  std::uint32_t mtu = 0;
+  MacAddress mac;
+  Instant seen;  // When the event was read.
+  friend bool operator==(const LinkEvent& a, const LinkEvent& b) {
+    return a.port == b.port && a.name == b.name && a.admin_up == b.admin_up && a.carrier == b.carrier && a.removed == b.removed &&
+           a.mtu == b.mtu && a.mac == b.mac;
+  }
+};
+
+/// What exists, read back for audits and for `./run`'s comparison. Only objects of our own protocol number, except links and addresses.
+struct RouteEntry {
+  Prefix prefix;
+  NexthopId nexthop;  // 0 for the types without one.
+  std::uint32_t table = kMainTable;
+  RouteType type = RouteType::Unicast;
+  friend auto operator<=>(const RouteEntry&, const RouteEntry&) = default;
+};
+struct NexthopEntry {
+  NexthopId id;
+  IpAddress gateway;                 // Single next hops.
+  IfIndex port;                      // Single next hops.
+  std::vector<GroupMember> members;  // Groups.
+};
+struct NeighborEntry {
+  IfIndex port;
+  IpAddress address;
+  MacAddress mac;
+};
+struct AddressEntry {
+  IfIndex port;
+  Prefix address;
+};
+
+class DataPlane {
+ public:
+  virtual ~DataPlane() = default;
+
+  /// Executes the orders and fills in each status. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace).
+  /// One thread at a time; it may be another one than that of the dumps.
+  virtual void apply(std::span<Op> ops) = 0;
+
+  /// Reads back. Each call uses its own channel; one thread at a time. A dump that the kernel calls inconsistent is repeated.
+  virtual Result<std::vector<LinkEvent>> links() = 0;
+  virtual Result<std::vector<AddressEntry>> addresses() = 0;
+  virtual Result<std::vector<NeighborEntry>> neighbors() = 0;
+  virtual Result<std::vector<NexthopEntry>> nexthops() = 0;
+  virtual Status routes(const std::function<void(const RouteEntry&)>& visit) = 0;
+
+  /// A source that reports every device once and then each change of state, in order, on 'scheduler' (it adds itself). After a gap (kernel
+  /// buffer overrun) it reads all devices again and reports the differences. Equal states are reported once.
+  virtual Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
+                                                  std::function<void(const LinkEvent&)> handler) = 0;
+
+  /// For people: "linux rtnetlink, network namespace x" or "simulated".
+  virtual std::string describe() const = 0;
+};
+
+struct LinuxDataPlaneOptions {
+  /// Path of a network namespace file such as /run/netns/x; empty for the process's own.
+  std::string network_namespace;
+  /// rtm_protocol and nh_protocol of everything we create; what others created is never touched.
+  std::uint8_t protocol = 201;
+  /// RTA_PRIORITY of every route: the kernel takes another metric for another route.
+  std::uint32_t metric = 20;
+  /// Orders in one send, 1..256.
+  std::size_t batch = 256;
+};
+
+/// Sets nexthop_compat_mode=0 in the namespace (a group replace then costs 60 us whatever the number of routes behind it).
+/// PermissionDenied without CAP_NET_ADMIN there.
+Result<std::unique_ptr<DataPlane>> make_linux_dataplane(const LinuxDataPlaneOptions& options);
+
+}  // namespace rondo

@@ -1,0 +1,71 @@
+// IpAddress, Prefix, MacAddress: values with one text form each. Parsing accepts what inet_pton accepts and nothing else.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rondo/base/result.h"
+
+namespace rondo {
+
+/// IPv4 or IPv6, network byte order. Ordered by family, then bytes. IPv4 uses the first four bytes; the others are zero.
+class IpAddress {
+ public:
+  constexpr IpAddress() noexcept = default;  // 0.0.0.0
+  static constexpr IpAddress v4(std::uint32_t host_order) noexcept {
+    IpAddress a;
+    for (int i = 0; i < 4; ++i) a.bytes_[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(host_order >> (24 - 8 * i));
+    return a;
+  }
+  static constexpr IpAddress v6(const std::array<std::uint8_t, 16>& bytes) noexcept {
+    IpAddress a;
+    a.is_v6_ = true;
+    a.bytes_ = bytes;
+    return a;
+  }
+  /// InvalidArgument that names the text.
+  static Result<IpAddress> parse(std::string_view text);
+  std::string to_string() const;
+
+  constexpr bool is_v6() const noexcept { return is_v6_; }
+  constexpr const std::array<std::uint8_t, 16>& bytes() const noexcept { return bytes_; }
+  constexpr std::size_t size() const noexcept { return is_v6_ ? 16 : 4; }
+  friend constexpr auto operator<=>(const IpAddress&, const IpAddress&) noexcept = default;
+
+ private:
+  bool is_v6_ = false;
+  std::array<std::uint8_t, 16> bytes_{};
+};
+
+/// An address and a length. parse() refuses host bits, as the kernel does; parse_interface() keeps them ("10.0.0.1/24").
+struct Prefix {
+  IpAddress address;
+  std::uint8_t length = 0;
+
+  static Result<Prefix> parse(std::string_view text);
+  static Result<Prefix> parse_interface(std::string_view text);
+  std::string to_string() const;
+  bool contains(const IpAddress& other) const noexcept;
+  friend constexpr auto operator<=>(const Prefix&, const Prefix&) noexcept = default;
+};
+
+/// Six bytes, "02:00:00:00:00:01".
+struct MacAddress {
+  std::array<std::uint8_t, 6> bytes{};
+  static Result<MacAddress> parse(std::string_view text);
+  std::string to_string() const;
+  friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
+};
+
+/// For hash maps: well mixed, not keyed.
+struct IpHash {
+  using is_avalanching = void;
+  std::size_t operator()(const IpAddress& address) const noexcept;
+  std::size_t operator()(const Prefix& prefix) const noexcept;
+};
+
+}  // namespace rondo

@@ -1,0 +1,38 @@
+// Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own answer before the handler returns; one that has
+// none is rejected as the handler's fault.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "rondo/orch/outcome.h"
+#include "rondo/store/change.h"
+
+namespace rondo {
+
+struct Ticket;
+class Consumer;
+
+class Batch {
+ public:
+  std::size_t size() const noexcept { return changes_.size(); }
+  const Change& operator[](std::size_t index) const noexcept { return changes_[index]; }
+
+  /// The answer to change 'index'; once each.
+  void answer(std::size_t index, Outcome outcome);
+  /// Shortcuts without an Outcome object, for the hot path.
+  void done(std::size_t index);
+  /// Answers Outcome::staged() and returns the name to settle it by.
+  Ticket stage(std::size_t index);
+
+ private:
+  friend class Consumer;
+  explicit Batch(Consumer& consumer) noexcept : consumer_(consumer) {}
+  Consumer& consumer_;
+  std::vector<Change> changes_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<bool> answered_;
+};
+
+}  // namespace rondo

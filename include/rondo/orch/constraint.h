@@ -1,0 +1,31 @@
+// Constraint: a fact that a change waits for, such as {"nexthop-group", "102"}. The Orch that owns a kind of fact provides it (says whether
+// it holds), announces it when it begins to hold and withdraws it when it ends. Nobody else knows how (seed 002, "Constraint Definition").
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace rondo {
+
+/// The name of a kind of fact. Make it constexpr from a literal; kinds are equal when their names are.
+class ConstraintKind {
+ public:
+  constexpr explicit ConstraintKind(const char* name) noexcept : name_(name) {}
+  constexpr std::string_view name() const noexcept { return name_; }
+  friend constexpr bool operator==(ConstraintKind a, ConstraintKind b) noexcept { return a.name_ == b.name_; }
+
+ private:
+  std::string_view name_;
+};
+
+struct Constraint {
+  ConstraintKind kind;
+  std::string key;
+  friend bool operator==(const Constraint&, const Constraint&) = default;
+  /// "nexthop-group:102".
+  std::string to_string() const { return std::string{kind.name()} + ":" + key; }
+};
+
+}  // namespace rondo

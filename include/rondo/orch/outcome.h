@@ -1,0 +1,63 @@
+// Outcome: what a handler says about a change it was given. Returned, [[nodiscard]]: it cannot be forgotten.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "rondo/orch/constraint.h"
+
+namespace rondo {
+
+class [[nodiscard]] Outcome {
+ public:
+  enum class Kind : std::uint8_t {
+    Done,        // Applied. The change leaves the ledger.
+    WaitFor,     // Parked until all given facts hold; costs nothing meanwhile.
+    RetryAfter,  // Parked until a time has passed (and all given facts hold, if any).
+    Reject,      // Can never be applied: counted, reported once with table, key and reason, and dropped.
+    Staged,      // Handed on (to the data plane, a worker); Orch::settle() will tell. The key stays in flight: no other change of it runs.
+  };
+
+  static Outcome done() noexcept { return Outcome{Kind::Done}; }
+  static Outcome wait_for(Constraint fact) {
+    Outcome outcome{Kind::WaitFor};
+    outcome.facts_.push_back(std::move(fact));
+    return outcome;
+  }
+  /// All of them. An empty list is a fault of the handler and becomes a Reject.
+  static Outcome wait_for(std::vector<Constraint> facts) {
+    Outcome outcome{Kind::WaitFor};
+    outcome.facts_ = std::move(facts);
+    return outcome;
+  }
+  static Outcome retry_after(Duration delay, Status why) {
+    Outcome outcome{Kind::RetryAfter};
+    outcome.delay_ = delay;
+    outcome.why_ = std::move(why);
+    return outcome;
+  }
+  static Outcome reject(Status why) {
+    Outcome outcome{Kind::Reject};
+    outcome.why_ = std::move(why);
+    return outcome;
+  }
+  static Outcome staged() noexcept { return Outcome{Kind::Staged}; }
+
+  Kind kind() const noexcept { return kind_; }
+  const std::vector<Constraint>& facts() const noexcept { return facts_; }
+  Duration delay() const noexcept { return delay_; }
+  const Status& why() const noexcept { return why_; }
+
+ private:
+  explicit Outcome(Kind kind) noexcept : kind_(kind) {}
+  Kind kind_;
+  std::vector<Constraint> facts_;
+  Duration delay_{0};
+  Status why_;
+};
+
+}  // namespace rondo

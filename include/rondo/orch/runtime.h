@@ -1,0 +1,150 @@
+// Runtime: one scheduler with its store, its Orchs, their ledgers and constraints, and the journal. What a daemon makes one of.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/result.h"
+#include "rondo/orch/journal.h"
+#include "rondo/orch/orch.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+struct RuntimeOptions {
+  PolicyOptions policy = StrictPriority{};
+  /// The seams; nullptr means the real one: system clock, epoll, embedded store. A given one must outlive the runtime.
+  const Clock* clock = nullptr;
+  Reactor* reactor = nullptr;
+  /// Makes the store once the scheduler exists; empty: the embedded store.
+  std::function<std::unique_ptr<Store>(Scheduler&)> store;
+  /// Where the journal writes; empty directory: no journal.
+  JournalOptions journal;
+};
+
+/// A reference to a table for writers. Copyable; valid as long as the runtime.
+class Table {
+ public:
+  Status set(std::string_view key, std::initializer_list<Field> fields) { return write(Change::set(key, fields)); }
+  Status set(std::string_view key, std::span<const Field> fields) { return write(Change::set(key, fields)); }
+  Status remove(std::string_view key) { return write(Change::remove(key)); }
+  Status write(Change change) { return store_->write(name_, std::move(change)); }
+  const std::string& name() const noexcept { return name_; }
+
+ private:
+  friend class Runtime;
+  Table(Store& store, std::string name) : store_(&store), name_(std::move(name)) {}
+  Store* store_;
+  std::string name_;
+};
+
+/// One row that waits, for people.
+struct ParkedRow {
+  std::string table;
+  std::string key;
+  Op op = Op::Set;
+  std::vector<Constraint> facts;  // All it waits for; the first is the one it is indexed under.
+  Duration waited{0};
+  Duration retry_in{0};           // For rows parked on time.
+};
+
+/// A constraint and how many rows wait for it.
+struct ParkedConstraint {
+  Constraint fact;
+  std::string table;  // Of the rows.
+  std::size_t rows = 0;
+  bool has_provider = false;
+};
+
+/// The answer to "why is this not done?": one link a fact, from the asked row down to what nobody has stated yet.
+struct WhyLink {
+  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked, Done };
+  std::string table;   // Empty when no row is known that would make the fact true.
+  std::string key;
+  State state = State::Absent;
+  std::vector<Constraint> facts;  // What this row waits for.
+  std::string provider;           // Orch that provides the (first) fact; empty if nobody does.
+  std::string note;               // For people: "no row NEIGH_TABLE Ethernet0:10.0.0.1 was ever written".
+};
+struct Why {
+  std::vector<WhyLink> chain;
+  bool cycle = false;
+};
+
+/// Figures of one consumer.
+struct ConsumerStats {
+  std::string table;
+  std::string orch;
+  std::uint64_t taken = 0;      // Changes from the store.
+  std::uint64_t handled = 0;    // Handler answers.
+  std::uint64_t done = 0;
+  std::uint64_t rejected = 0;
+  std::uint64_t parked_ever = 0;
+  std::uint64_t retried = 0;
+  std::uint64_t thrown = 0;          // Handler exceptions turned into rejects.
+  std::uint64_t spurious_waits = 0;  // Handler waited for a fact that holds.
+  std::size_t queued = 0;
+  std::size_t parked = 0;
+  std::size_t parked_peak = 0;
+  std::size_t in_flight = 0;
+  std::string last_reject;
+};
+
+class Runtime {
+ public:
+  explicit Runtime(RuntimeOptions options = {});
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  /// Makes an Orch that lives as long as the runtime: `runtime.add<Routes>(argument...)` calls Routes(runtime, argument...).
+  template <class T, class... Arguments>
+  T& add(Arguments&&... arguments) {
+    auto orch = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
+    T& reference = *orch;
+    adopt(std::move(orch));
+    return reference;
+  }
+
+  /// For writers. Declares a Staged table if it is unknown.
+  Table table(std::string_view name);
+
+  Scheduler& scheduler() noexcept;
+  Store& store() noexcept;
+  const Clock& clock() const noexcept;
+  Journal& journal() noexcept;
+
+  /// Gives turns until stop(). See Scheduler.
+  void run();
+  std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
+  void stop() noexcept;
+
+  /// Told once for each rejected change: table, change, reason. Default: nobody.
+  void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
+
+  // Introspection. O(answer), bounded by 'max'.
+  std::vector<ConsumerStats> consumers() const;
+  std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
+  std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
+  Why why(std::string_view table, std::string_view key) const;
+  /// Tells `why` which row would make a fact of 'kind' true: the function returns {table, key}, or empty strings.
+  void explain(ConstraintKind kind, std::function<std::pair<std::string, std::string>(std::string_view key)> row_of);
+
+ private:
+  friend class Orch;
+  friend class Consumer;
+  void adopt(std::unique_ptr<Orch> orch);
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,85 @@
+// Mailbox: the way from other threads into the scheduler. Bounded; a burst of posts wakes the scheduler once; the receiving side takes the
+// whole burst with one swap and hands it to the handler within its budget.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/result.h"
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+/// Messages of type T, in order of arrival, each handled once on the scheduler's thread. T must be movable.
+template <class T>
+class Mailbox final : public Source {
+ public:
+  using Handler = std::function<void(T&&)>;
+  Mailbox(std::string name, Priority priority, Handler handler, std::size_t capacity = limits::kMailboxMessages)
+      : Source(std::move(name), priority), handler_(std::move(handler)), capacity_(capacity) {}
+
+  /// Any thread. ResourceExhausted when 'capacity' messages wait; the message is then left with the caller.
+  Status post(T&& message) {
+    bool first = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (arriving_.size() >= capacity_) {
+        ++refused_;
+        return Status{Code::ResourceExhausted, "mailbox '" + std::string{name()} + "' is full"};
+      }
+      first = arriving_.empty();
+      arriving_.push_back(std::move(message));
+    }
+    if (first) wake_from_any_thread();
+    return {};
+  }
+
+  /// Any thread.
+  std::uint64_t refused() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return refused_;
+  }
+
+  Result<Backlog> collect() override { return has_backlog() ? Backlog::More : Backlog::Empty; }
+
+  Turn run(Budget budget) override {
+    Turn turn;
+    while (turn.items < budget.items) {
+      if (next_ == taken_.size() && !refill()) return turn;
+      handler_(std::move(taken_[next_++]));
+      ++turn.items;
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+
+  bool has_backlog() const override {
+    if (next_ < taken_.size()) return true;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return !arriving_.empty();
+  }
+
+ private:
+  bool refill() {
+    taken_.clear();
+    next_ = 0;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    taken_.swap(arriving_);
+    return !taken_.empty();
+  }
+
+  Handler handler_;
+  const std::size_t capacity_;
+  mutable std::mutex mutex_;
+  std::vector<T> arriving_;       // Guarded by mutex_.
+  std::uint64_t refused_ = 0;     // Guarded by mutex_.
+  std::vector<T> taken_;          // Scheduler's thread.
+  std::size_t next_ = 0;          // Scheduler's thread.
+};
+
+}  // namespace rondo

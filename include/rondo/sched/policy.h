@@ -1,0 +1,55 @@
+// Policy: chooses which ready source runs next and how much it may do. Small on purpose, so that the priority dispatchers of seed 003 and
+// SONiC's Select (seed 000) are settings or siblings of one type. A policy never touches descriptors, clocks or handlers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+/// Who goes first among ready sources of equal priority.
+enum class Tie : std::uint8_t {
+  /// The one served longest ago (seed 000, "Fair Scheduling with Same Priority"): while a source waits, every other one of its
+  /// priority gets at most one turn.
+  LeastRecentlyServed,
+  /// The one that became ready first; a source that still has more goes behind those that are ready.
+  Arrival,
+};
+
+/// Highest priority first. {LeastRecentlyServed, 128} is SONiC's Select with priorities that work; {Arrival, 1} is SObjectizer's
+/// strictly_ordered. A lower priority can starve while a higher one always has work: that is the rule's nature (seed 003).
+struct StrictPriority {
+  Tie tie = Tie::LeastRecentlyServed;
+  std::uint32_t batch = limits::kBatchItems;  // Items a turn, at least 1.
+};
+
+/// The policies a user can choose by value.
+using PolicyOptions = std::variant<StrictPriority>;
+
+/// The seam between the scheduler and a rule. Scheduler's thread only. Every call O(1).
+class Policy {
+ public:
+  virtual ~Policy() = default;
+  /// 'source' was idle and became ready.
+  virtual void arrived(Source& source) = 0;
+  /// 'source' had a turn of 'turn.items' that took 'ran'; if turn.backlog is More it is ready again.
+  virtual void served(Source& source, const Turn& turn, Duration ran) = 0;
+  /// Takes the next source out of the ready set, or returns nullptr when none is ready.
+  virtual Source* pick() = 0;
+  /// 'source' is ready and must be forgotten (removed or quarantined).
+  virtual void removed(Source& source) = 0;
+  /// What 'source', just picked, may do in this turn.
+  virtual Budget budget(const Source& source) const = 0;
+  virtual bool empty() const = 0;
+  /// For people, such as "strict priority, least recently served first, 128 items a turn".
+  virtual std::string describe() const = 0;
+};
+
+/// InvalidArgument when an option is out of its range.
+Result<std::unique_ptr<Policy>> make_policy(const PolicyOptions& options);
+
+}  // namespace rondo

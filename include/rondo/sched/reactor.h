@@ -1,0 +1,48 @@
+// Reactor: tells the scheduler which descriptors have something. A seam: epoll in production (sched/reactor_epoll.h), told by the test
+// in simulation (sim/sim_reactor.h). It names sources and runs nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+
+namespace rondo {
+
+class Source;
+
+enum class Interest : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3 };
+
+struct ReactorEvent {
+  Source* source = nullptr;
+  bool error = false;  // The descriptor is in error or hung up. collect() is still called: data may be left to read.
+};
+
+class Reactor {
+ public:
+  virtual ~Reactor() = default;
+
+  /// Reports 'source' whenever 'fd' becomes readable (writable). Edge-triggered: after a report the source must either read until EAGAIN
+  /// or go on answering Backlog::More. The caller keeps owning 'fd' and calls unwatch() before closing it. One source a descriptor;
+  /// a source may have several. AlreadyExists if the descriptor is watched, or the error of the system call.
+  virtual Status watch(int fd, Interest interest, Source& source) = 0;
+  /// Changes the interest of a watched descriptor; if it is ready now, it is reported again.
+  virtual Status rewatch(int fd, Interest interest) = 0;
+  /// Forgets 'fd'. No report names its source for this descriptor afterwards. Unknown descriptors are ignored.
+  virtual void unwatch(int fd) = 0;
+
+  /// Waits until 'deadline' at most, or until a descriptor is ready, or interrupt() was called. Instant{} (or any past instant) only looks.
+  /// Fills 'events' from the front and returns how many; more may be pending when it returns events.size().
+  virtual Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) = 0;
+
+  /// Makes the current or the next waiting poll() return at once. Any thread. Async-signal-safe.
+  virtual void interrupt() noexcept = 0;
+};
+
+/// The Linux reactor: epoll, edge-triggered, and one eventfd for interrupt(). Fails when the process is out of descriptors.
+Result<std::unique_ptr<Reactor>> make_epoll_reactor();
+
+}  // namespace rondo

@@ -1,0 +1,44 @@
+// Change: what happened to one key of a table. The field's KeyOpFieldsValuesTuple with names.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "rondo/store/record.h"
+
+namespace rondo {
+
+enum class Op : std::uint8_t {
+  Set,     // The fields are to be as given; fields that are not named keep their value. A Set without fields is a Set.
+  Delete,  // The row is to be gone. Carries no fields.
+  Event,   // Channel and Queue only: 'verb' says what, the key is the subject. Never merged.
+};
+
+/// "SET", "DEL" or "EVENT", as SONiC's records spell them.
+std::string_view to_string(Op op) noexcept;
+
+/// A value; 16 bytes, copies share the record.
+class Change {
+ public:
+  Change() noexcept = default;
+  Change(Op op, Record record) noexcept : record_(std::move(record)), op_(op) {}
+  static Change set(std::string_view key, std::initializer_list<Field> fields) { return {Op::Set, Record::make(key, fields)}; }
+  static Change set(std::string_view key, std::span<const Field> fields) { return {Op::Set, Record::make(key, fields)}; }
+  static Change remove(std::string_view key) { return {Op::Delete, Record::make(key, {})}; }
+  static Change event(std::string_view verb, std::string_view key, std::span<const Field> fields) {
+    return {Op::Event, Record::make(key, fields, verb)};
+  }
+
+  Op op() const noexcept { return op_; }
+  std::string_view key() const noexcept { return record_.key(); }
+  std::string_view verb() const noexcept { return op_ == Op::Event ? record_.verb() : to_string(op_); }
+  Fields fields() const noexcept { return record_.fields(); }
+  const Record& record() const noexcept { return record_; }
+
+ private:
+  Record record_;
+  Op op_ = Op::Set;
+};
+
+}  // namespace rondo

@@ -1,0 +1,16 @@
+// The embedded store: tables in this process's memory. The default; no server.
+#pragma once
+
+#include <memory>
+
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+class Scheduler;
+
+/// Completions (WriteDone, GetDone, ScanDone) run in turns of a source of this scheduler, which must outlive the store.
+/// A coalescing write costs about 0.2 us, a popped entry about 0.3 us (bench/staged_store).
+std::unique_ptr<Store> make_memory_store(Scheduler& scheduler);
+
+}  // namespace rondo

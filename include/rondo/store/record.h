@@ -1,0 +1,99 @@
+// Record: a key and its fields in one immutable, shared allocation. The table row, the change handed to a consumer and the row parked in
+// a ledger are the same bytes; passing one on costs a reference. Keys, names and values are binary safe and may be empty.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/base/result.h"
+
+namespace rondo {
+
+struct Field {
+  std::string_view name;
+  std::string_view value;
+  friend bool operator==(const Field&, const Field&) = default;
+};
+
+class Record;
+
+/// A read-only view of a record's fields, in order. Valid as long as a Record it was taken from lives. Two words.
+class Fields {
+ public:
+  class iterator;
+  Fields() noexcept = default;
+
+  std::size_t size() const noexcept;
+  bool empty() const noexcept { return size() == 0; }
+  Field operator[](std::size_t index) const noexcept;
+  iterator begin() const noexcept;
+  iterator end() const noexcept;
+
+  /// The value of the first field of that name. O(fields): rows have few.
+  std::optional<std::string_view> find(std::string_view name) const noexcept;
+  bool contains(std::string_view name) const noexcept { return find(name).has_value(); }
+
+  /// The value, or NotFound that names the field.
+  Result<std::string> text(std::string_view name) const;
+  /// A decimal integer in [low, high], or a Status that names the field, its value and the range.
+  Result<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
+
+ private:
+  friend class Record;
+  struct Cursor;
+  explicit Fields(const void* block) noexcept : block_(block) {}
+  const void* block_ = nullptr;
+};
+
+/// Owning handle; 8 bytes. Copying adds a reference (atomic, so records may cross threads); the content never changes.
+class Record {
+ public:
+  Record() noexcept = default;
+  /// One allocation. 'verb' is only for events of a Channel or Queue (see Op::Event). Sizes must be within limits (check_record).
+  static Record make(std::string_view key, std::span<const Field> fields, std::string_view verb = {});
+  static Record make(std::string_view key, std::initializer_list<Field> fields) {
+    return make(key, std::span<const Field>{fields.begin(), fields.size()});
+  }
+  /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the untouched older ones
+  /// (sonic-swss addToSync order). The key is that of 'newer'. One allocation, or none when one side has no fields.
+  static Record merged(const Record& older, const Record& newer);
+
+  Record(const Record& other) noexcept;
+  Record& operator=(const Record& other) noexcept;
+  Record(Record&& other) noexcept : block_(std::exchange(other.block_, nullptr)) {}
+  Record& operator=(Record&& other) noexcept {
+    std::swap(block_, other.block_);
+    return *this;
+  }
+  ~Record();
+
+  explicit operator bool() const noexcept { return block_ != nullptr; }
+  std::string_view key() const noexcept;
+  std::string_view verb() const noexcept;
+  Fields fields() const noexcept { return Fields{block_}; }
+  /// hash_key(key()), computed once when the record is made.
+  std::uint64_t key_hash() const noexcept;
+  /// Bytes of the allocation, for accounts.
+  std::size_t bytes() const noexcept;
+
+ private:
+  struct Block;
+  explicit Record(Block* block) noexcept : block_(block) {}
+  Block* block_ = nullptr;
+};
+
+/// The hash every table of Rondo uses for keys (XXH3, 64 bits, not keyed).
+std::uint64_t hash_key(std::string_view key) noexcept;
+
+/// InvalidArgument, naming the offender, when a key, name, value or their number is over limits.h.
+Status check_record(std::string_view key, std::span<const Field> fields);
+
+}  // namespace rondo

@@ -1,0 +1,110 @@
+// Store: tables that outlive their writers and readers. A seam with several implementations - the embedded one (make_memory_store), Redis
+// later, and a simulated one that is slow, fails and loses its connection (sim/sim_store.h). So nothing here waits: a write is accepted or
+// refused at once and completes later; a subscription hands out what has already arrived and wakes its consumer when more has.
+//
+// Four kinds of table (seed 001; the promises are design section 4):
+//   Staged   desired state, high volume. Writes of one key merge until popped; each field's last value wins; a Delete before a Set is
+//            kept as both and is popped as one Delete and one Set; pops are in order of first arrival, at most N keys, and move the
+//            popped fields from staging to the table. One consumer. What was not popped stays when the consumer goes.
+//   Watched  any client writes the table itself; level-triggered. A subscription starts with every row as a Set; later it reports each
+//            changed key once with its newest state, however often it changed; after a gap it compares and reports the difference.
+//            Many consumers.
+//   Channel  events, each delivered once, in order, to each subscription that exists when it is sent. Nothing is stored.
+//   Queue    every operation in order, none merged, kept until popped. One consumer. A Set or Delete is applied to the table when popped.
+//
+// Threads: everything on the scheduler's thread that owns the store.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/result.h"
+#include "rondo/store/change.h"
+
+namespace rondo {
+
+enum class TableKind : std::uint8_t { Staged, Watched, Channel, Queue };
+std::string_view to_string(TableKind kind) noexcept;
+
+struct TableSpec {
+  std::string name;
+  TableKind kind = TableKind::Staged;
+  std::size_t rows_max = limits::kTableRows;      // Rows and staged keys; events waiting for a Queue.
+};
+
+/// Called once, from a later turn or from flush(), never inside the call that took it.
+using WriteDone = std::function<void(const Status&)>;
+/// 'record' is empty (false) when there is no such row.
+using GetDone = std::function<void(const Result<Record>& record)>;
+/// A page of rows in unspecified but stable order. 'next' continues after it; empty when done. Rows added or removed in between may be
+/// missed or seen, none that stays is missed.
+struct RowPage {
+  std::vector<Record> rows;
+  std::string next;
+};
+using ScanDone = std::function<void(const Result<RowPage>&)>;
+
+/// What a subscription can say beside changes.
+enum class Gap : std::uint8_t {
+  None,
+  Possible,  // Channel: events may have been missed (lost connection, overflow). Reported once for each gap, in order with the events.
+};
+
+/// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken.
+class Subscription {
+ public:
+  virtual ~Subscription() = default;
+  /// Called on the scheduler's thread whenever take() may have become non-empty. A level: one call stands for any number of changes.
+  /// Must only wake a source. Called at once if there is something already.
+  virtual void on_ready(std::function<void()> wake) = 0;
+  /// Appends at most 'max' changes, oldest first. Staged: a popped Delete-then-Set counts as one key and appends two changes, together.
+  /// Never waits; an asynchronous store fetches the next ones meanwhile. O(changes appended).
+  virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
+  /// Exact: would take() append something now?
+  virtual bool empty() const = 0;
+  /// Changes known to wait, here and in the store.
+  virtual std::size_t depth() const = 0;
+  /// The gap before the next change that take() will append; reading it clears it.
+  virtual Gap take_gap() = 0;
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// Makes a table known; the same spec again is fine. FailedPrecondition if it exists with another kind, InvalidArgument for a bad name
+  /// (empty, or longer than limits), ResourceExhausted beyond limits::kTables.
+  virtual Status declare(const TableSpec& spec) = 0;
+  virtual std::vector<TableSpec> tables() const = 0;
+
+  /// Writes one change; ok means accepted in order, not yet done. Refused at once: NotFound (no such table), InvalidArgument (an
+  /// Event to a Staged or Watched table, a Set or Delete to a Channel, sizes beyond limits), ResourceExhausted (table or send buffer full),
+  /// Unavailable (connection lost and the store cannot hold more). 'done', if given, tells the end of an accepted write.
+  virtual Status write(std::string_view table, Change change, WriteDone done = {}) = 0;
+
+  /// FailedPrecondition if a Staged or Queue table has a consumer already; NotFound if the table was not declared.
+  virtual Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) = 0;
+
+  /// The row as consumers have popped it (Staged, Queue) or as written (Watched). NotFound as a Status only for an unknown table.
+  virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
+  /// At most 'max' rows after 'cursor' (empty: from the start).
+  virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
+  /// Rows of the table, and keys (or entries) staged and not yet popped. NotFound for an unknown table.
+  struct Size {
+    std::size_t rows = 0;
+    std::size_t staged = 0;
+  };
+  virtual Result<Size> size(std::string_view table) const = 0;
+
+  /// Ok while the store is reachable; else why not, for people.
+  virtual Status health() const = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,79 @@
+#include "rondo/base/status.h"
+
+#include <cerrno>
+#include <cstring>
+
+namespace rondo {
+
+std::string_view to_string(Code code) noexcept {
+  switch (code) {
+    case Code::Ok: return "ok";
+    case Code::InvalidArgument: return "invalid-argument";
+    case Code::NotFound: return "not-found";
+    case Code::AlreadyExists: return "already-exists";
+    case Code::FailedPrecondition: return "failed-precondition";
+    case Code::ResourceExhausted: return "resource-exhausted";
+    case Code::Unavailable: return "unavailable";
+    case Code::DeadlineExceeded: return "deadline-exceeded";
+    case Code::PermissionDenied: return "permission-denied";
+    case Code::Unimplemented: return "unimplemented";
+    case Code::DataLoss: return "data-loss";
+    case Code::Cancelled: return "cancelled";
+    case Code::Internal: return "internal";
+  }
+  return "unknown";
+}
+
+Status::Status(Code code, std::string message, int origin_errno) {
+  if (code != Code::Ok) error_ = std::make_unique<Error>(Error{code, origin_errno, std::move(message)});
+}
+
+Status::Status(const Status& other) : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+
+Status& Status::operator=(const Status& other) {
+  if (this != &other) error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
+  return *this;
+}
+
+Status Status::with_context(std::string_view context) const {
+  if (ok()) return {};
+  std::string message{context};
+  message.append(": ").append(error_->message);
+  return Status{error_->code, std::move(message), error_->origin_errno};
+}
+
+std::string Status::to_string() const {
+  std::string text{rondo::to_string(code())};
+  if (!ok()) text.append(": ").append(error_->message);
+  return text;
+}
+
+namespace {
+Code code_from_errno(int error_number) noexcept {
+  switch (error_number) {
+    case 0: return Code::Ok;
+    case EINVAL: case EMSGSIZE: case ENAMETOOLONG: case EDOM: case ERANGE: return Code::InvalidArgument;
+    case ENOENT: case ESRCH: case ENODEV: case ENXIO: return Code::NotFound;
+    case EEXIST: case EADDRINUSE: return Code::AlreadyExists;
+    case ENETDOWN: case ENETUNREACH: case EBUSY: case ENOTEMPTY: return Code::FailedPrecondition;
+    case ENOBUFS: case ENOMEM: case ENOSPC: case EMFILE: case ENFILE: case EDQUOT: return Code::ResourceExhausted;
+    case EAGAIN: case ECONNREFUSED: case ECONNRESET: case EPIPE: case EINTR: case ENOTCONN: return Code::Unavailable;
+    case ETIMEDOUT: return Code::DeadlineExceeded;
+    case EPERM: case EACCES: case EROFS: return Code::PermissionDenied;
+    case EOPNOTSUPP: case ENOSYS: case EAFNOSUPPORT: case EPROTONOSUPPORT: return Code::Unimplemented;
+    case EIO: return Code::DataLoss;
+    case ECANCELED: return Code::Cancelled;
+    default: return Code::Internal;
+  }
+}
+}  // namespace
+
+Status status_from_errno(int error_number, std::string_view what) {
+  if (error_number == 0) return {};
+  std::string message{what};
+  char buffer[128];
+  message.append(": ").append(strerror_r(error_number, buffer, sizeof buffer));
+  return Status{code_from_errno(error_number), std::move(message), error_number};
+}
+
+}  // namespace rondo
