@@ -1,13 +1,18 @@
 # One function for every layer: the library from src/<folder>, its tests (the *_test.cc beside the code, one binary), and each of its public
 # headers compiled alone.
 
-set(RONDO_TEST_LIBRARIES "")
 if(RONDO_BUILD_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
 endif()
 
-# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds]): one GoogleTest binary; ctest sees every case.
+# The tier of a test case follows from its name (docs/hacking.md, "Test tiers"). What needs the real kernel is "system", what takes its time
+# is "full", the rest is "quick" and together takes seconds.
+set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
+set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*")
+
+# rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): one GoogleTest binary; ctest sees every case.
+# Without LABELS each case gets its tier as its label.
 function(rondo_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -15,9 +20,24 @@ function(rondo_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rondo_flags GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 WORKING_DIRECTORY ${CMAKE_SOURCE_DIR}
-                       PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+  if(ARG_LABELS)
+    rondo_discover(${name} "*" "${ARG_LABELS}")
+  else()
+    rondo_discover(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}" quick)
+    rondo_discover(${name} "${RONDO_FULL_CASES}:-${RONDO_SYSTEM_CASES}" full)
+    rondo_discover(${name} "${RONDO_SYSTEM_CASES}" system)
+  endif()
 endfunction()
+
+# The cases of a binary that match 'filter', under 'labels'. Cases on the real kernel take turns: they share its routing lock and our limits.
+macro(rondo_discover name filter labels)
+  set(properties TIMEOUT ${ARG_TIMEOUT} LABELS "${labels}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+  if("${labels}" MATCHES "system")
+    list(APPEND properties RESOURCE_LOCK kernel)
+  endif()
+  gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+                       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES ${properties})
+endmacro()
 
 # rondo_library(<folder> [DEPENDS <folder>...])
 function(rondo_library folder)
@@ -27,16 +47,15 @@ function(rondo_library folder)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
-  if(NOT sources)  # A layer without code yet.
+  if(sources)
+    add_library(rondo_${folder} STATIC ${sources})
+    set(visibility PUBLIC)
+  else()  # Headers only.
     add_library(rondo_${folder} INTERFACE)
-    return()
+    set(visibility INTERFACE)
   endif()
-  add_library(rondo_${folder} STATIC ${sources})
-  set_target_properties(rondo_${folder} PROPERTIES LINKER_LANGUAGE CXX)
-  target_link_libraries(rondo_${folder} PUBLIC rondo_flags)
-  foreach(dependency IN LISTS ARG_DEPENDS)
-    target_link_libraries(rondo_${folder} PUBLIC rondo_${dependency})
-  endforeach()
+  list(TRANSFORM ARG_DEPENDS PREPEND rondo_)
+  target_link_libraries(rondo_${folder} ${visibility} rondo_flags ${ARG_DEPENDS})
 
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/rondo/${folder}/*.h)
   if(headers AND RONDO_BUILD_TESTS)
@@ -51,8 +70,8 @@ function(rondo_library folder)
     target_link_libraries(rondo_${folder}_headers PRIVATE rondo_flags)
   endif()
 
-  # Tests of a layer may use the simulation kit, which lies beside the layers.
+  # A layer's tests may use the simulation kit, which lies beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
-    rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim LABELS full)
+    rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim)
   endif()
 endfunction()

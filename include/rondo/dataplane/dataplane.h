@@ -71,7 +71,7 @@ class DataPlane {
 
   /// Executes the orders and fills in each status. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace).
   /// One thread at a time; it may be another one than that of the dumps.
-  virtual void apply(std::span<Op> ops) = 0;
+  virtual void apply(std::span<Operation> ops) = 0;
 
   /// Reads back. Each call uses its own channel; one thread at a time. A dump that the kernel calls inconsistent is repeated.
   virtual Result<std::vector<LinkEvent>> links() = 0;

@@ -41,14 +41,23 @@ class IpAddress {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// An address and a length. parse() refuses host bits, as the kernel does; parse_interface() keeps them ("10.0.0.1/24").
+/// An address and a length. parse() refuses host bits, as the kernel does, and takes an address alone as a host prefix, as SONiC's route
+/// table writes them ("10.0.0.1" is 10.0.0.1/32); parse_interface() keeps host bits and needs the length ("10.0.0.1/24").
 struct Prefix {
   IpAddress address;
   std::uint8_t length = 0;
 
   static Result<Prefix> parse(std::string_view text);
   static Result<Prefix> parse_interface(std::string_view text);
+  /// The /32 or /128 of 'address'.
+  static constexpr Prefix host(const IpAddress& address) noexcept {
+    return {address, static_cast<std::uint8_t>(address.size() * 8)};
+  }
   std::string to_string() const;
+  /// Bits beyond the length are set: an interface address, not a route's destination.
+  bool has_host_bits() const noexcept;
+  /// The same prefix without its host bits.
+  Prefix network() const noexcept;
   bool contains(const IpAddress& other) const noexcept;
   friend constexpr auto operator<=>(const Prefix&, const Prefix&) noexcept = default;
 };

@@ -1,6 +1,8 @@
-// Op: one typed order to the data plane, with a place for its own answer. Orders travel in bulk; a bulk is not a transaction.
+// Operation: one typed order to the data plane, with a place for its own answer. Orders travel in bulk; a bulk is not a transaction.
+// (The type is named Operation everywhere: rondo::Op is the kind of a table change.)
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +22,8 @@ using NexthopId = Id<struct NexthopTag>;
 
 /// Main table of the kernel.
 inline constexpr std::uint32_t kMainTable = 254;
+/// Members of one group; more is InvalidArgument. (One order must fit into one netlink attribute and one page of a dump.)
+inline constexpr std::size_t kGroupMembersMax = 1024;
 
 struct LinkSet {
   IfIndex port;
@@ -80,12 +84,18 @@ struct RouteDelete {
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
                            AddressDelete, LinkSet>;
 
-/// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words.
-/// Deleting what is absent is NotFound with ESRCH or ENOENT; the caller decides that it is as good as done.
-struct Op {
+/// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words. The codes:
+///   NotFound            what is to be deleted is absent (ESRCH, ENOENT, EADDRNOTAVAIL): the caller decides that this is as good as done
+///   FailedPrecondition  what the order needs is absent; waiting for it may cure it: a next hop (EINVAL "Nexthop id does not exist",
+///                       "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway (ENETUNREACH, EHOSTUNREACH)
+///   InvalidArgument     wrong whatever the state, such as an IPv6 route by an IPv4 next hop, or host bits
+///   ResourceExhausted   the kernel is out of room (ENOBUFS, ENOSPC, ENOMEM)
+///   Unimplemented       this kernel cannot do it (EOPNOTSUPP)
+struct Operation {
   Order order;
   Status status;
 };
+static_assert(sizeof(Operation) <= 48, "a bulk of orders is copied through two queues");
 
 /// For messages: "route 10.0.0.0/8 via nexthop 7".
 std::string to_string(const Order& order);

@@ -48,10 +48,10 @@ class Programmer {
 
   /// Called on the scheduler's thread with the orders in the order submitted, each with its status. May be called in one or more turns, each
   /// order once.
-  using Done = std::function<void(std::span<Op> ops)>;
+  using Done = std::function<void(std::span<Operation> ops)>;
 
   /// Hands orders over; never blocks and never refuses. Scheduler's thread only. Orchs that submit in bulk look at has_room() first.
-  void submit(Lane lane, std::vector<Op> ops, Done done);
+  void submit(Lane lane, std::vector<Operation> ops, Done done);
 
   /// Fewer than 'ops_max' orders are under way.
   bool has_room() const noexcept;

@@ -1,8 +1,10 @@
 // Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own answer before the handler returns; one that has
-// none is rejected as the handler's fault.
+// none is rejected as the handler's fault. If the handler throws, the changes without an answer are given to it again, one by one, so that only
+// the one it cannot bear is rejected: what it did for them before must bear repetition.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +22,7 @@ class Batch {
   const Change& operator[](std::size_t index) const noexcept { return changes_[index]; }
 
   /// The answer to change 'index'; once each.
-  void answer(std::size_t index, Outcome outcome);
+  void answer(std::size_t index, const Outcome& outcome);
   /// Shortcuts without an Outcome object, for the hot path.
   void done(std::size_t index);
   /// Answers Outcome::staged() and returns the name to settle it by.
@@ -32,7 +34,8 @@ class Batch {
   Consumer& consumer_;
   std::vector<Change> changes_;
   std::vector<std::uint32_t> rows_;
-  std::vector<bool> answered_;
+  std::vector<std::uint32_t> generations_;
+  std::vector<std::uint8_t> answered_;
 };
 
 }  // namespace rondo

@@ -21,7 +21,7 @@ class ConstraintKind {
 };
 
 struct Constraint {
-  ConstraintKind kind;
+  ConstraintKind kind{""};
   std::string key;
   friend bool operator==(const Constraint&, const Constraint&) = default;
   /// "nexthop-group:102".

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/constraint.h"
@@ -25,11 +27,25 @@ class Runtime;
 
 /// How an Orch consumes a table.
 struct ConsumeOptions {
+  /// Staged or Watched (assert): changes of one key may merge while they wait. A Queue, whose operations must not, is for listen().
   TableKind kind = TableKind::Staged;
   /// Unset: the Orch's own.
   std::optional<Priority> priority;
-  /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half.
+  /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half. New rows always keep at least
+  /// one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid starvation").
   std::uint32_t retry_quota = 0;
+  /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
+  std::size_t rows_max = limits::kLedgerRows;
+};
+
+/// How an Orch listens to events.
+struct ListenOptions {
+  /// Unset: the Orch's own.
+  std::optional<Priority> priority;
+  /// Channel: each event once while this process is up. Queue: each operation once, in order, kept until it is taken. Nothing else (assert).
+  TableKind kind = TableKind::Channel;
+  /// Called, in order with the events, when some may have been missed (overflow, lost connection).
+  std::function<void()> on_gap;
 };
 
 /// Names a change that was answered with Outcome::staged(), until it is settled. A stale ticket settles nothing.
@@ -66,10 +82,11 @@ class Orch {
   }
   /// Handles up to a budget of changes at a time, each with its own answer.
   Consumer& consume_batches(std::string_view table, BatchHandler apply, ConsumeOptions options = {});
-  /// Listens to a Channel: events are handled once, in order, and owe no outcome.
-  void listen(std::string_view channel, EventHandler handler, std::optional<Priority> priority = {});
+  /// Listens to a Channel or a Queue: events are handled once, in order, and owe no outcome. One whose handler throws is reported to
+  /// Runtime::on_reject and lost.
+  void listen(std::string_view channel, EventHandler handler, ListenOptions options = {});
 
-  /// This Orch owns the facts of 'kind': 'holds' answers whether one holds now, O(1). One provider a kind (assert).
+  /// This Orch owns the facts of 'kind': 'holds' answers whether one holds now, O(1), and does not throw. One provider a kind (assert).
   void provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds);
   /// The fact begins to hold: every change that waits for it is queued again, in O(1) whatever their number; observers are told in a turn of
   /// their own. Announcing what nobody waits for is cheap.
@@ -78,11 +95,16 @@ class Orch {
   void withdraw(const Constraint& fact);
   /// Asks the provider. False if there is none.
   bool holds(const Constraint& fact) const;
-  /// Calls 'handler' in a turn of this Orch for each announce and withdraw of facts of 'kind', in order.
+  /// Does any change wait for it (listed under it, if it waits for several)?
+  bool is_awaited(const Constraint& fact) const;
+  /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but an end
+  /// is never lost: withdrawn and announced again is told as both. What the handler throws is reported to Runtime::on_reject.
   void observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler);
 
-  /// The outcome of a staged change. Anything but Outcome::staged().
-  void settle(const Ticket& ticket, Outcome outcome);
+  /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (a batch has its own).
+  Ticket current_ticket() const;
+  /// The outcome of a staged change. Anything but Outcome::staged(). A ticket that was settled already is ignored.
+  void settle(const Ticket& ticket, const Outcome& outcome);
   /// While held, a consumer takes and handles nothing; its changes wait in order. For back-pressure (a full data plane).
   void hold(Consumer& consumer);
   void release(Consumer& consumer);
@@ -90,7 +112,9 @@ class Orch {
   Runtime& runtime() noexcept { return runtime_; }
 
  private:
-  friend class Runtime;
+  Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
+                         const ConsumeOptions& options);
+
   Runtime& runtime_;
   std::string name_;
   Priority priority_;

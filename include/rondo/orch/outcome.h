@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,15 +25,17 @@ class [[nodiscard]] Outcome {
   static Outcome done() noexcept { return Outcome{Kind::Done}; }
   static Outcome wait_for(Constraint fact) {
     Outcome outcome{Kind::WaitFor};
-    outcome.facts_.push_back(std::move(fact));
+    outcome.single_ = std::move(fact);
+    outcome.has_single_ = true;
     return outcome;
   }
-  /// All of them. An empty list is a fault of the handler and becomes a Reject.
+  /// All of them. An empty list is a fault of the handler and becomes a Reject; so does one above limits::kWaitsPerChange.
   static Outcome wait_for(std::vector<Constraint> facts) {
     Outcome outcome{Kind::WaitFor};
-    outcome.facts_ = std::move(facts);
+    outcome.several_ = std::move(facts);
     return outcome;
   }
+  /// 'why' is shown to people who ask what the change waits for.
   static Outcome retry_after(Duration delay, Status why) {
     Outcome outcome{Kind::RetryAfter};
     outcome.delay_ = delay;
@@ -48,14 +50,19 @@ class [[nodiscard]] Outcome {
   static Outcome staged() noexcept { return Outcome{Kind::Staged}; }
 
   Kind kind() const noexcept { return kind_; }
-  const std::vector<Constraint>& facts() const noexcept { return facts_; }
+  /// Valid as long as this Outcome.
+  std::span<const Constraint> facts() const noexcept {
+    return has_single_ ? std::span<const Constraint>{&single_, 1} : std::span<const Constraint>{several_};
+  }
   Duration delay() const noexcept { return delay_; }
   const Status& why() const noexcept { return why_; }
 
  private:
   explicit Outcome(Kind kind) noexcept : kind_(kind) {}
   Kind kind_;
-  std::vector<Constraint> facts_;
+  bool has_single_ = false;
+  Constraint single_;  // In place: parking 800,000 rows on one fact each allocates nothing here.
+  std::vector<Constraint> several_;
   Duration delay_{0};
   Status why_;
 };

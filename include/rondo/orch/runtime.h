@@ -26,9 +26,9 @@ struct RuntimeOptions {
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;
   /// Makes the store once the scheduler exists; empty: the embedded store.
-  std::function<std::unique_ptr<Store>(Scheduler&)> store;
-  /// Where the journal writes; empty directory: no journal.
-  JournalOptions journal;
+  std::function<std::unique_ptr<Store>(Scheduler&)> store = {};
+  /// See Journal::open; nullptr records nothing.
+  std::unique_ptr<Journal> journal = nullptr;
 };
 
 /// A reference to a table for writers. Copyable; valid as long as the runtime.
@@ -55,6 +55,7 @@ struct ParkedRow {
   std::vector<Constraint> facts;  // All it waits for; the first is the one it is indexed under.
   Duration waited{0};
   Duration retry_in{0};           // For rows parked on time.
+  std::string why;                // For rows parked on time: the handler's words.
 };
 
 /// A constraint and how many rows wait for it.
@@ -65,19 +66,27 @@ struct ParkedConstraint {
   bool has_provider = false;
 };
 
+/// Where a fact comes from: the row that would make it true, and what else there is to say, such as "the port has no carrier".
+struct FactOrigin {
+  std::string table;
+  std::string key;
+  std::string note;
+};
+
 /// The answer to "why is this not done?": one link a fact, from the asked row down to what nobody has stated yet.
 struct WhyLink {
-  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked, Done };
+  /// Absent: no consumer owes anything for this key; it was never written, or it is done.
+  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked };
   std::string table;   // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
   std::vector<Constraint> facts;  // What this row waits for.
   std::string provider;           // Orch that provides the (first) fact; empty if nobody does.
-  std::string note;               // For people: "no row NEIGH_TABLE Ethernet0:10.0.0.1 was ever written".
+  std::string note;               // For people: what else there is to say.
 };
 struct Why {
   std::vector<WhyLink> chain;
-  bool cycle = false;
+  bool cycle = false;  // The last link is one that came before.
 };
 
 /// Figures of one consumer.
@@ -128,7 +137,7 @@ class Runtime {
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
   void stop() noexcept;
 
-  /// Told once for each rejected change: table, change, reason. Default: nobody.
+  /// Told once for each rejected change: table, change, reason. Default: nobody. Must not throw.
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
 
   // Introspection. O(answer), bounded by 'max'.
@@ -136,8 +145,8 @@ class Runtime {
   std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
   Why why(std::string_view table, std::string_view key) const;
-  /// Tells `why` which row would make a fact of 'kind' true: the function returns {table, key}, or empty strings.
-  void explain(ConstraintKind kind, std::function<std::pair<std::string, std::string>(std::string_view key)> row_of);
+  /// Tells `why` where facts of 'kind' come from.
+  void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
 
  private:
   friend class Orch;

@@ -23,7 +23,8 @@ class Mailbox final : public Source {
   Mailbox(std::string name, Priority priority, Handler handler, std::size_t capacity = limits::kMailboxMessages)
       : Source(std::move(name), priority), handler_(std::move(handler)), capacity_(capacity) {}
 
-  /// Any thread. ResourceExhausted when 'capacity' messages wait; the message is then left with the caller.
+  /// Any thread. ResourceExhausted when 'capacity' messages wait behind the burst that is being handled; the message is then left with the
+  /// caller. Messages posted before the mailbox is added to a scheduler are handled once it is.
   Status post(T&& message) {
     bool first = false;
     {
@@ -50,8 +51,8 @@ class Mailbox final : public Source {
   Turn run(Budget budget) override {
     Turn turn;
     while (turn.items < budget.items) {
-      if (next_ == taken_.size() && !refill()) return turn;
-      handler_(std::move(taken_[next_++]));
+      if (position_ == taken_.size() && !refill()) return turn;
+      handler_(std::move(taken_[position_++]));
       ++turn.items;
     }
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
@@ -59,7 +60,7 @@ class Mailbox final : public Source {
   }
 
   bool has_backlog() const override {
-    if (next_ < taken_.size()) return true;
+    if (position_ < taken_.size()) return true;
     const std::lock_guard<std::mutex> lock(mutex_);
     return !arriving_.empty();
   }
@@ -67,7 +68,7 @@ class Mailbox final : public Source {
  private:
   bool refill() {
     taken_.clear();
-    next_ = 0;
+    position_ = 0;
     const std::lock_guard<std::mutex> lock(mutex_);
     taken_.swap(arriving_);
     return !taken_.empty();
@@ -79,7 +80,7 @@ class Mailbox final : public Source {
   std::vector<T> arriving_;       // Guarded by mutex_.
   std::uint64_t refused_ = 0;     // Guarded by mutex_.
   std::vector<T> taken_;          // Scheduler's thread.
-  std::size_t next_ = 0;          // Scheduler's thread.
+  std::size_t position_ = 0;          // Scheduler's thread.
 };
 
 }  // namespace rondo

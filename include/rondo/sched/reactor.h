@@ -1,4 +1,4 @@
-// Reactor: tells the scheduler which descriptors have something. A seam: epoll in production (sched/reactor_epoll.h), told by the test
+// Reactor: tells the scheduler which descriptors have something. A seam: epoll in production (sched/reactor_epoll.cc), told by the test
 // in simulation (sim/sim_reactor.h). It names sources and runs nothing.
 #pragma once
 
@@ -18,7 +18,9 @@ enum class Interest : std::uint8_t { Read = 1, Write = 2, ReadWrite = 3 };
 
 struct ReactorEvent {
   Source* source = nullptr;
-  bool error = false;  // The descriptor is in error or hung up. collect() is still called: data may be left to read.
+  int fd = -1;
+  std::uint32_t watch = 0;  // Which watch() of 'fd' this is about: a closed number comes back as another descriptor.
+  bool error = false;       // The descriptor is in error or hung up. collect() is still called: data may be left to read.
 };
 
 class Reactor {
@@ -29,14 +31,21 @@ class Reactor {
   /// or go on answering Backlog::More. The caller keeps owning 'fd' and calls unwatch() before closing it. One source a descriptor;
   /// a source may have several. AlreadyExists if the descriptor is watched, or the error of the system call.
   virtual Status watch(int fd, Interest interest, Source& source) = 0;
-  /// Changes the interest of a watched descriptor; if it is ready now, it is reported again.
+  /// Changes the interest of a watched descriptor; if it is ready now, it is reported again. NotFound if it is not watched.
   virtual Status rewatch(int fd, Interest interest) = 0;
-  /// Forgets 'fd'. No report names its source for this descriptor afterwards. Unknown descriptors are ignored.
+  /// Forgets 'fd'. Reports of it that are under way are no longer current. Unknown descriptors are ignored.
   virtual void unwatch(int fd) = 0;
+  /// Forgets every descriptor of 'source'. O(descriptors of the source).
+  virtual void unwatch_all(const Source& source) = 0;
 
   /// Waits until 'deadline' at most, or until a descriptor is ready, or interrupt() was called. Instant{} (or any past instant) only looks.
   /// Fills 'events' from the front and returns how many; more may be pending when it returns events.size().
   virtual Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) = 0;
+
+  /// The watch behind 'event' stands: it was neither forgotten nor replaced since. O(1).
+  virtual bool is_current(const ReactorEvent& event) const noexcept = 0;
+  /// The watch stands and its descriptor is in error or hung up at this moment. A system call.
+  virtual bool is_in_error(const ReactorEvent& event) const noexcept = 0;
 
   /// Makes the current or the next waiting poll() return at once. Any thread. Async-signal-safe.
   virtual void interrupt() noexcept = 0;

@@ -23,7 +23,8 @@ namespace rondo {
 /// Figures of the whole scheduler.
 struct SchedulerStats {
   std::uint64_t turns = 0;
-  std::uint64_t polls = 0;
+  std::uint64_t polls = 0;         // Looks at the reactor, waiting ones included.
+  std::uint64_t remote_wakes = 0;  // Wakes from other threads; a burst for one source counts once.
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
@@ -38,24 +39,24 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Adds an idle source. It must not belong to a scheduler yet.
+  /// Adds a source, idle, or ready if it has a backlog. It must not belong to a scheduler yet. O(1).
   void add(Source& source);
-  /// Takes the source out, whatever its state. Allowed inside any turn, also its own. O(1) amortised.
+  /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
 
-  /// Gathers if due and gives one turn. False when nothing was ready; never waits.
+  /// Gathers if due and gives one turn. False when nothing was ready; never waits. Not inside a turn.
   bool turn();
   /// Gives turns until nothing is ready. Does not wait for time or other threads. Returns the number of turns; stops after 'max_turns'.
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
-  /// Gives turns and waits in between until stop().
+  /// Gives turns and waits in between until stop(). Returns at once if stop() was called before.
   void run();
-  /// Waits (at most until 'deadline') for something to become ready, gives no turn.
+  /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
-  /// Makes run() return after the current turn. Any thread; async-signal-safe.
+  /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on working.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
-  /// The time read last, at most one turn old; for stamps that need no fresh reading.
+  /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
@@ -63,7 +64,7 @@ class Scheduler {
   const Policy& policy() const noexcept { return *policy_; }
   const SchedulerStats& stats() const noexcept { return stats_; }
 
-  /// Calls 'visit' for every source, in the order they were added.
+  /// Calls 'visit' for every source, in the order they were added. 'visit' must not add or remove any.
   void for_each_source(const std::function<void(const Source&)>& visit) const;
 
   /// Called once for each source that is quarantined, with the named error. The app logs it; by default nobody is told.
@@ -71,32 +72,46 @@ class Scheduler {
 
  private:
   friend class Source;
-  enum class Gather { Look, Wait };
+  bool step();
+  void give_turn(Source& source);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
+  std::size_t look(Instant deadline);
+  void dispatch(std::size_t count);
+  bool collect(Source& source);
+  bool has_remote_wakes() const noexcept {
+    return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr;
+  }
+  void take_remote_wakes() noexcept;
   void drain_remote_wakes();
-  void collect(Source& source, bool descriptor_error);
+  void forget_remote_wake(Source& source) noexcept;
+  void expire_timers();
   void sweep();
   void quarantine(Source& source, Status why);
-  void give_turn(Source& source);
 
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
-  TimerWheel timers_;
   Instant now_;
+  TimerWheel timers_;
   SchedulerStats stats_;
-  std::vector<Source*> sources_;
+  Source* first_added_ = nullptr;
+  Source* last_added_ = nullptr;
   std::vector<ReactorEvent> events_;
-  std::uint32_t turns_since_poll_ = 0;
-  bool poll_due_ = true;
+  std::size_t dispatched_ = 0;           // Position in events_ while they are handed out,
+  std::size_t reported_ = 0;             // and their number.
+  std::uint32_t turns_since_poll_ = 0;   // At limits::kTurnsWithoutPoll a look is due.
+  bool gathering_ = false;
   Source* running_ = nullptr;
   Instant next_sweep_;
-  std::atomic<Source*> remote_head_{nullptr};
+  Source* remote_pending_ = nullptr;     // Wakes taken from remote_head_, oldest first.
+  std::function<void(const Source&, const Status&)> on_quarantine_;
+
+  // Written by other threads; on a cache line of their own.
+  alignas(64) std::atomic<Source*> remote_head_{nullptr};
   std::atomic<bool> sleeping_{false};
   std::atomic<bool> stop_{false};
-  std::function<void(const Source&, const Status&)> on_quarantine_;
 };
 
 }  // namespace rondo

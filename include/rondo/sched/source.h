@@ -36,14 +36,14 @@ struct Turn {
 struct SourceStats {
   std::uint64_t turns = 0;
   std::uint64_t items = 0;
-  std::uint64_t wakes = 0;
+  std::uint64_t wakes = 0;   // Times it became ready from idle.
   Duration ran{0};           // Sum over all turns.
   Duration longest_turn{0};
-  Histogram wait_ns;         // From ready to the start of the turn, in nanoseconds.
+  Log2Histogram wait_ns;     // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
-/// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own run(). Unless a function says
-/// otherwise, it may be called on the scheduler's thread only.
+/// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
+/// thread may be inside its wake_from_any_thread(). Unless a function says otherwise, it may be called on the scheduler's thread only.
 class Source {
  public:
   Source(std::string name, Priority priority);
@@ -53,30 +53,33 @@ class Source {
   Source& operator=(const Source&) = delete;
 
   /// Stage one. Called when a watched descriptor is ready or another thread woke this source, before it becomes ready. Must be cheap: move
-  /// what arrived into a buffer, or just answer. The answer says whether run() would find something. An error quarantines the source.
+  /// what arrived into a buffer, or just answer. The answer says whether run() would find something. An error, an exception, or finding
+  /// nothing while the descriptor stays in error quarantines the source: a source that outlives its descriptor unwatches it here.
   virtual Result<Backlog> collect() { return Backlog::More; }
 
   /// Stage two: handles at most 'budget.items' items. An exception quarantines the source and disturbs no other.
   virtual Turn run(Budget budget) = 0;
 
-  /// For the liveness sweep: would run() find something to do now? Only consulted while idle. A source that answers true while idle
-  /// had a lost wake-up: a fault that the sweep cures and counts (Scheduler::sweep_rescues).
+  /// Would run() find something to do now? Asked once when the source is added, which wakes it if so; afterwards by the liveness sweep and
+  /// only while idle. A source that answers true while idle for half a sweep period had a lost wake-up: a fault that the sweep cures
+  /// and counts (SchedulerStats::sweep_rescues).
   virtual bool has_backlog() const { return false; }
 
   /// Makes this source ready. A level: waking a ready source changes nothing; waking it inside its own run() counts as Backlog::More.
   /// No effect before it is added to a scheduler or while it is quarantined. O(1).
   void wake();
 
-  /// The same from any thread; collect() is called before the first turn. A burst of wakes costs one write to the reactor at most.
+  /// The same from any thread; collect() is called before the first turn. A burst of wakes costs one write to the reactor at most, and none
+  /// while the scheduler is awake. No effect before the source is added; it must not move to another scheduler during the call.
   void wake_from_any_thread() noexcept;
 
   std::string_view name() const noexcept { return name_; }
   Priority priority() const noexcept { return priority_; }
   const SourceStats& stats() const noexcept { return stats_; }
   bool is_ready() const noexcept { return state_ == State::Ready; }
-  /// Why the scheduler gives this source no more turns; ok if it does.
+  /// Why the scheduler gives this source no more turns; ok if it does. To try again, remove it and add it anew.
   const Status& quarantine() const noexcept { return quarantine_; }
-  Scheduler* scheduler() const noexcept { return scheduler_; }
+  Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 
  private:
   friend class Scheduler;
@@ -84,20 +87,25 @@ class Source {
 
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
-  std::string name_;
-  Priority priority_;
-  State state_ = State::Detached;
-  bool woken_in_turn_ = false;
-  Scheduler* scheduler_ = nullptr;
+  // What every turn touches comes first, so that it shares one or two cache lines.
+  std::atomic<Scheduler*> scheduler_{nullptr};  // Atomic for the sake of wake_from_any_thread.
   // Hooks of the ready set; 'stamp_' orders equals (see sched/ready_set.h).
   Source* next_ = nullptr;
   Source* previous_ = nullptr;
   std::uint64_t stamp_ = 0;
   Instant ready_since_;
-  // Hook of the list of sources woken by other threads.
-  std::atomic<bool> remote_wake_{false};
-  Source* remote_next_ = nullptr;
+  State state_ = State::Detached;
+  Priority priority_;
+  bool in_fresh_ = false;        // In the ready set's list of fresh sources, else in the list of old ones.
+  bool woken_in_turn_ = false;
+  bool suspected_ = false;       // The last sweep found it idle with a backlog.
+  std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   SourceStats stats_;
+  Source* remote_next_ = nullptr;
+  // Hooks of the list of all sources, in the order they were added.
+  Source* added_next_ = nullptr;
+  Source* added_previous_ = nullptr;
+  std::string name_;
   Status quarantine_;
 };
 

@@ -13,44 +13,51 @@
 
 namespace rondo {
 
+/// A link of a circular list. Private to the wheel; it stands here because it is part of a node.
+struct TimerHook {
+  TimerHook* next = nullptr;
+  TimerHook* previous = nullptr;
+};
+
 /// A place in the wheel. Intrusive: arming allocates nothing. The owner keeps it alive while armed; its destructor must find it disarmed
 /// (TimerWheel::cancel).
-class TimerNode {
+class TimerNode : private TimerHook {
  public:
   TimerNode() = default;
   TimerNode(const TimerNode&) = delete;
   TimerNode& operator=(const TimerNode&) = delete;
-  bool armed() const noexcept { return next_ != nullptr; }
+  bool armed() const noexcept { return next != nullptr; }
   Instant due() const noexcept { return due_; }
 
  protected:
-  ~TimerNode() = default;
-  /// Called by the wheel when due, already disarmed. Must only mark and wake; may arm itself or others again.
+  virtual ~TimerNode();
+  /// Called by the wheel when due, already disarmed. Must only mark and wake; may arm or cancel itself and others.
   virtual void on_due() = 0;
 
  private:
   friend class TimerWheel;
-  TimerNode* next_ = nullptr;
-  TimerNode* previous_ = nullptr;
   Instant due_;
-  std::uint16_t slot_ = 0;
+  std::uint16_t list_ = 0;
 };
 
 /// Hashed hierarchical timing wheel (Varghese and Lauck 1987, scheme 7) with an occupancy bitmap per level, so that an idle wheel costs
 /// nothing and the next expiry is found by counting zeros. Insert and cancel O(1); a timer moves down at most three times.
-/// One thread. Timers beyond 2^32 ticks (49 days) wait in the last slot and are placed again.
+/// One thread. Timers in another span of 2^32 ticks (49 days) wait in a list apart and are placed when that span begins.
 class TimerWheel {
  public:
   explicit TimerWheel(Instant start);
+  /// Disarms what is left.
   ~TimerWheel();
   TimerWheel(const TimerWheel&) = delete;
   TimerWheel& operator=(const TimerWheel&) = delete;
 
-  /// Arms 'node' for 'due' (re-arms it if armed). A past 'due' is due at the next expire().
+  /// Arms 'node' for 'due' (re-arms it if armed). A past 'due' is due at the next expire(), not at one that is under way.
   void insert(TimerNode& node, Instant due);
   /// Disarms; no effect if it is not armed.
   void cancel(TimerNode& node) noexcept;
-  /// Fires up to 'max' timers that are due at 'now', in order of their tick. Returns how many fired; call again while it returns 'max'.
+  /// Fires timers that are due at 'now', in order of their tick, those armed for the past in the order they were armed. Fires at most 'max'
+  /// and moves at most 16 times as many between levels, so that a burst takes several calls with others' turns in between: there is more
+  /// to do exactly when next_expiry() <= now afterwards. Returns how many fired.
   std::size_t expire(Instant now, std::size_t max);
   /// No timer fires before this instant; never() when the wheel is empty. May be earlier than the first timer (by a level's width).
   Instant next_expiry() const noexcept;
@@ -58,6 +65,7 @@ class TimerWheel {
 
  private:
   struct Levels;
+  void advance(std::uint64_t until, std::size_t moves);
   std::unique_ptr<Levels> levels_;
 };
 
@@ -69,11 +77,14 @@ class TimerSource final : public Source, private TimerNode {
   TimerSource(std::string name, Priority priority, Callback callback);
   ~TimerSource() override;
 
-  /// Must have been added to a scheduler. Replaces an earlier arming.
+  /// Must have been added to a scheduler. Replaces an earlier arming. May be called inside the callback.
   void arm_at(Instant due);
+  /// The same for 'first', 'first + period' and so on. The period must be positive.
   void arm_every(Duration period, Instant first);
+  /// No callback until it is armed again, even if it was due already.
   void disarm() noexcept;
   bool is_armed() const noexcept { return TimerNode::armed() || fired_; }
+  /// Periods that passed without a callback because an earlier one was still waiting for its turn.
   std::uint64_t missed() const noexcept { return missed_; }
 
   Turn run(Budget budget) override;
@@ -81,7 +92,10 @@ class TimerSource final : public Source, private TimerNode {
 
  private:
   void on_due() override;
+  void arm(Instant due);
+  void disarm_node() noexcept;
   Callback callback_;
+  TimerWheel* wheel_ = nullptr;  // Where it was armed last.
   Duration period_{0};
   bool fired_ = false;
   std::uint64_t missed_ = 0;

@@ -34,7 +34,8 @@ class Change {
   std::string_view key() const noexcept { return record_.key(); }
   std::string_view verb() const noexcept { return op_ == Op::Event ? record_.verb() : to_string(op_); }
   Fields fields() const noexcept { return record_.fields(); }
-  const Record& record() const noexcept { return record_; }
+  const Record& record() const& noexcept { return record_; }
+  Record&& record() && noexcept { return std::move(record_); }
 
  private:
   Record record_;

@@ -3,14 +3,15 @@
 
 #include <memory>
 
+#include "rondo/sched/priority.h"
 #include "rondo/store/store.h"
 
 namespace rondo {
 
 class Scheduler;
 
-/// Completions (WriteDone, GetDone, ScanDone) run in turns of a source of this scheduler, which must outlive the store.
-/// A coalescing write costs about 0.2 us, a popped entry about 0.3 us (bench/staged_store).
-std::unique_ptr<Store> make_memory_store(Scheduler& scheduler);
+/// Completions (WriteDone, GetDone, ScanDone) run in turns of a source of this scheduler, which must outlive the store, at 'completions'.
+/// Tables grow without a pause for rehashing (store/row_index.h): a write takes microseconds at worst, whatever the size of the table. A coalescing write costs about 0.2 us, a popped entry about 0.3 us (bench/staged_store).
+std::unique_ptr<Store> make_memory_store(Scheduler& scheduler, Priority completions = Priority::p7);
 
 }  // namespace rondo

@@ -13,9 +13,13 @@
 #include <string_view>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/result.h"
 
 namespace rondo {
+
+/// Bytes of one record, all together. A Set that would make a record or a merged row larger is refused.
+inline constexpr std::size_t kRecordBytes = 4 * limits::kValueBytes;
 
 struct Field {
   std::string_view name;
@@ -48,10 +52,42 @@ class Fields {
 
  private:
   friend class Record;
-  struct Cursor;
   explicit Fields(const void* block) noexcept : block_(block) {}
   const void* block_ = nullptr;
 };
+
+/// Walks the fields in order; each step makes a Field of two views.
+class Fields::iterator {
+ public:
+  using iterator_concept = std::forward_iterator_tag;
+  using iterator_category = std::input_iterator_tag;
+  using value_type = Field;
+  using reference = Field;
+  using pointer = void;
+  using difference_type = std::ptrdiff_t;
+
+  iterator() noexcept = default;
+  Field operator*() const noexcept { return fields_[index_]; }
+  iterator& operator++() noexcept {
+    ++index_;
+    return *this;
+  }
+  iterator operator++(int) noexcept {
+    iterator before = *this;
+    ++index_;
+    return before;
+  }
+  friend bool operator==(const iterator& a, const iterator& b) noexcept { return a.index_ == b.index_; }
+
+ private:
+  friend class Fields;
+  iterator(const Fields& fields, std::size_t index) noexcept : fields_(fields), index_(index) {}
+  Fields fields_;
+  std::size_t index_ = 0;
+};
+
+inline Fields::iterator Fields::begin() const noexcept { return {*this, 0}; }
+inline Fields::iterator Fields::end() const noexcept { return {*this, size()}; }
 
 /// Owning handle; 8 bytes. Copying adds a reference (atomic, so records may cross threads); the content never changes.
 class Record {
@@ -63,8 +99,11 @@ class Record {
     return make(key, std::span<const Field>{fields.begin(), fields.size()});
   }
   /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the untouched older ones
-  /// (sonic-swss addToSync order). The key is that of 'newer'. One allocation, or none when one side has no fields.
+  /// (sonic-swss addToSync order). The key is that of 'newer'. One allocation, or none when one side has all fields of the result.
   static Record merged(const Record& older, const Record& newer);
+
+  /// This record, or, if it names a field twice, a copy that keeps only the last of each name, where that stands.
+  Record with_distinct_names() const;
 
   Record(const Record& other) noexcept;
   Record& operator=(const Record& other) noexcept;
@@ -73,7 +112,9 @@ class Record {
     std::swap(block_, other.block_);
     return *this;
   }
-  ~Record();
+  ~Record() {
+    if (block_ != nullptr) release(block_);
+  }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
   std::string_view key() const noexcept;
@@ -85,7 +126,11 @@ class Record {
   std::size_t bytes() const noexcept;
 
  private:
+  friend class Fields;
   struct Block;
+  static Block* allocate(std::string_view key, std::string_view verb, std::size_t field_count, std::size_t field_bytes,
+                         std::uint64_t hash);
+  static void release(Block* block) noexcept;
   explicit Record(Block* block) noexcept : block_(block) {}
   Block* block_ = nullptr;
 };
@@ -93,7 +138,12 @@ class Record {
 /// The hash every table of Rondo uses for keys (XXH3, 64 bits, not keyed).
 std::uint64_t hash_key(std::string_view key) noexcept;
 
-/// InvalidArgument, naming the offender, when a key, name, value or their number is over limits.h.
+/// InvalidArgument, naming the offender, when a key, name, value, their number or their sum is over its limit.
 Status check_record(std::string_view key, std::span<const Field> fields);
+/// The same for a record that was made already. A few nanoseconds for a small one.
+Status check_record(const Record& record);
+
+/// 'text' in single quotes for a message: unprintable bytes as \xNN, and only the first 64 bytes of a long one, followed by its length.
+std::string quoted(std::string_view text);
 
 }  // namespace rondo

@@ -36,10 +36,13 @@ std::string_view to_string(TableKind kind) noexcept;
 struct TableSpec {
   std::string name;
   TableKind kind = TableKind::Staged;
-  std::size_t rows_max = limits::kTableRows;      // Rows and staged keys; events waiting for a Queue.
+  /// Staged and Watched: keys, whether a row or staged; one more is refused. Queue: entries that wait; one more is refused. Channel: events
+  /// that wait in one subscription; one more is dropped. Of the latter two no more than limits::kQueuedEvents, whatever is said here.
+  std::size_t rows_max = limits::kTableRows;
+  friend bool operator==(const TableSpec&, const TableSpec&) = default;
 };
 
-/// Called once, from a later turn or from flush(), never inside the call that took it.
+/// Called once, from a later turn, never inside the call that took it, and not at all if the store is destroyed before. Must not throw.
 using WriteDone = std::function<void(const Status&)>;
 /// 'record' is empty (false) when there is no such row.
 using GetDone = std::function<void(const Result<Record>& record)>;
@@ -57,36 +60,44 @@ enum class Gap : std::uint8_t {
   Possible,  // Channel: events may have been missed (lost connection, overflow). Reported once for each gap, in order with the events.
 };
 
-/// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken.
+/// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken. It does not outlive its store.
 class Subscription {
  public:
   virtual ~Subscription() = default;
-  /// Called on the scheduler's thread whenever take() may have become non-empty. A level: one call stands for any number of changes.
-  /// Must only wake a source. Called at once if there is something already.
+  /// Called on the scheduler's thread whenever take() or take_gap() has become non-empty. A level: one call stands for any number of
+  /// changes, and there is none while empty() is false, so a consumer that leaves something behind comes back by itself.
+  /// Must only wake a source. Called at once if there is something already. Replaces an earlier one.
   virtual void on_ready(std::function<void()> wake) = 0;
-  /// Appends at most 'max' changes, oldest first. Staged: a popped Delete-then-Set counts as one key and appends two changes, together.
-  /// Never waits; an asynchronous store fetches the next ones meanwhile. O(changes appended).
+  /// Appends at most 'max' changes, oldest first, and returns how many it appended. Staged: a popped Delete-then-Set counts as one key and
+  /// appends two changes, together. Stops before a gap, unless the gap comes first. Never waits; an asynchronous store fetches the next
+  /// ones meanwhile. O(changes appended).
   virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
   /// Exact: would take() append something now?
   virtual bool empty() const = 0;
-  /// Changes known to wait, here and in the store.
+  /// Changes known to wait, here and in the store. Staged: keys.
   virtual std::size_t depth() const = 0;
-  /// The gap before the next change that take() will append; reading it clears it.
+  /// The gap before the next change that take() will append, or one that take() went past unread; reading it clears it.
   virtual Gap take_gap() = 0;
+  /// Channel: events lost to overflow since the subscription was made.
+  virtual std::uint64_t dropped() const { return 0; }
 };
 
 class Store {
  public:
   virtual ~Store() = default;
 
-  /// Makes a table known; the same spec again is fine. FailedPrecondition if it exists with another kind, InvalidArgument for a bad name
-  /// (empty, or longer than limits), ResourceExhausted beyond limits::kTables.
+  /// Makes a table known; the same spec again is fine. FailedPrecondition if it exists with another kind or limit, InvalidArgument for a
+  /// bad name (empty, or longer than limits) or a limit of 0 or above limits::kTableRows, ResourceExhausted beyond limits::kTables.
   virtual Status declare(const TableSpec& spec) = 0;
+  /// In the order of their names.
   virtual std::vector<TableSpec> tables() const = 0;
 
   /// Writes one change; ok means accepted in order, not yet done. Refused at once: NotFound (no such table), InvalidArgument (an
-  /// Event to a Staged or Watched table, a Set or Delete to a Channel, sizes beyond limits), ResourceExhausted (table or send buffer full),
-  /// Unavailable (connection lost and the store cannot hold more). 'done', if given, tells the end of an accepted write.
+  /// Event to a Staged or Watched table, a Set or Delete to a Channel, sizes beyond limits), ResourceExhausted (send buffer full, or the
+  /// table as far as is known here; a merged row beyond the limits of a record), Unavailable (connection lost and the store cannot hold
+  /// more). 'done', if given, tells the end of an accepted write; there too ResourceExhausted is a full table. DeadlineExceeded there:
+  /// the connection was lost before the answer, and whether it happened is unknown.
+  /// A Set that names a field twice means the last of them. A Queue delivers what was written, merged only in its table.
   virtual Status write(std::string_view table, Change change, WriteDone done = {}) = 0;
 
   /// FailedPrecondition if a Staged or Queue table has a consumer already; NotFound if the table was not declared.
@@ -94,7 +105,7 @@ class Store {
 
   /// The row as consumers have popped it (Staged, Queue) or as written (Watched). NotFound as a Status only for an unknown table.
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
-  /// At most 'max' rows after 'cursor' (empty: from the start).
+  /// At most 'max' rows (at least one is allowed for) after 'cursor' (empty: from the start). InvalidArgument for a cursor that is none.
   virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
   /// Rows of the table, and keys (or entries) staged and not yet popped. NotFound for an unknown table.
   struct Size {

@@ -1,0 +1,56 @@
+# Front door. Everything here is one line over cmake, ctest, ./run or ./test; `make help` prints the list.
+.DEFAULT_GOAL := help
+.PHONY: help run build test check quick asan tsan fuzz bench format tidy docs install clean
+
+help:  ## This list.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run:  ## The main job: a full routing table into the kernel (./run; options: ./run --help).
+	./run
+
+build:  ## The programs, optimised, into build/release.
+	tools/install.sh build
+	cmake --preset release
+	cmake --build build/release
+
+test:  ## What continuous integration runs: all tests, then the sanitizers (./test; steps: ./test --help).
+	./test
+
+check:  ## All tests once, without sanitizers.
+	./test all
+
+quick:  ## Unit tests and the checks of the text: seconds.
+	./test quick
+
+asan:  ## All tests under the address and undefined-behaviour sanitizers.
+	./test asan
+
+tsan:  ## The threaded tests under the thread sanitizer.
+	./test tsan
+
+fuzz:  ## Each fuzzer for FUZZ_SECONDS (60), with clang-19.
+	./test fuzz
+
+bench:  ## The benchmarks, optimised, into build/bench/bench; run the one you want from there.
+	tools/install.sh build test
+	cmake --preset bench
+	cmake --build build/bench
+	@ls build/bench/bench/bench_* 2>/dev/null || true
+
+format:  ## Formats every source file in place (clang-format of Debian 12).
+	python3 tools/format.py --fix
+
+tidy:  ## The checks of tools/tidy.py, then clang-tidy-19 over src and apps (minutes).
+	python3 tools/tidy.py
+	tools/install.sh build test extra
+	cmake --preset test
+	python3 tools/clang_tidy.py
+
+docs:  ## Checks the documents: paths, links and the glossary.
+	python3 tools/tidy.py --only docs
+
+install:  ## Installs the Debian packages that are missing for build and test.
+	tools/install.sh build test
+
+clean:  ## Removes build/.
+	rm -rf build

@@ -1,0 +1,35 @@
+// Exit codes of the command line, after sysexits.h. docs/guide/command-line.md has the table for people.
+#pragma once
+
+#include "rondo/base/status.h"
+
+namespace rondo::cli {
+
+inline constexpr int kExitDone = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitNoDaemon = 69;  // EX_UNAVAILABLE
+inline constexpr int kExitTryAgain = 75;  // EX_TEMPFAIL
+inline constexpr int kExitBadFile = 78;   // EX_CONFIG
+
+/// What the daemon's (or the connection's) error means to a script.
+constexpr int exit_code(Code code) noexcept {
+  switch (code) {
+    case Code::Ok: return kExitDone;
+    case Code::InvalidArgument: return kExitUsage;
+    case Code::Unavailable: return kExitNoDaemon;
+    case Code::FailedPrecondition:
+    case Code::ResourceExhausted:
+    case Code::DeadlineExceeded:
+    case Code::Cancelled: return kExitTryAgain;
+    case Code::NotFound:
+    case Code::AlreadyExists:
+    case Code::PermissionDenied:
+    case Code::Unimplemented:
+    case Code::DataLoss:
+    case Code::Internal: return kExitFailed;
+  }
+  return kExitFailed;
+}
+
+}  // namespace rondo::cli

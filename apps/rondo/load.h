@@ -1,0 +1,32 @@
+// The JSON that SONiC's swssconfig takes: an array of objects, each with one "TABLE:key" whose value is an object of text fields, and an "OP"
+// of "SET" or "DEL". The whole file is checked before a row is written; an error names file, line, column and the entry's number.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/admin/bulk.h"
+#include "rondo/base/result.h"
+
+namespace rondo::cli {
+
+struct LoadRow {
+  std::string table;
+  std::string key;
+  BulkOp op = BulkOp::Set;
+  std::vector<std::pair<std::string, std::string>> fields;  // None for Delete.
+};
+
+/// 'name' stands for the file in messages.
+Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string& name);
+
+/// The file's text; "-" is standard input.
+Result<std::string> read_text(const std::string& path);
+
+/// Writes the rows in their order; neighbours of one table share a begin and an end.
+Status write_rows(std::span<const LoadRow> rows, BulkSink& sink);
+
+}  // namespace rondo::cli

@@ -1,0 +1,195 @@
+// The one translation unit that includes CLI11.
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+
+#include <iterator>
+#include <memory>
+#include <span>
+
+#include "rondo/admin/suggest.h"
+#include "exit_code.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr const char* kFooter =
+    "Without --socket: $RONDO_SOCKET, else /run/rondo/rondod.sock, else $XDG_RUNTIME_DIR/rondo/rondod.sock.\n"
+    "In tables, keys, names and values \\xHH stands for one byte.\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 69 no daemon, 75 try again later, 78 bad input file.";
+
+struct Parser {
+  CLI::App app{"Command line of rondod, the Rondo daemon", "rondo"};
+  Options options;
+  // Where CLI11 leaves words before they become an action.
+  Call call;
+  SetRow row;
+  std::vector<std::string> assignments;
+  LoadFile load;
+  FeedRoutes feed;
+  std::string table;
+  std::string key;
+  double patience_seconds = 30;
+
+  Parser() {
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.footer(kFooter);
+    app.set_version_flag("--version", "rondo " RONDO_VERSION);
+    app.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
+    app.add_flag("--json", options.json, "Print the result as JSON");
+    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence")->type_name("SECONDS")->check(CLI::PositiveNumber);
+    add_row_commands();
+    add_report_commands();
+    add_load();
+    add_feed();
+  }
+
+  CLI::App* add(const std::string& name, const std::string& help) { return app.add_subcommand(name, help); }
+
+  void table_and_key(CLI::App* command, bool key_required) {
+    command->add_option("TABLE", table, "Table, such as ROUTE_TABLE")->required();
+    command->add_option("KEY", key, "Key, such as 10.0.0.0/24")->required(key_required);
+  }
+
+  /// A command whose answer is shown as it comes.
+  void add_call(const std::string& name, const std::string& help, bool with_table, bool with_key, bool required) {
+    CLI::App* const command = add(name, help);
+    if (with_table) command->add_option("TABLE", table, "Table, such as ROUTE_TABLE")->required(required);
+    if (with_key) command->add_option("KEY", key, "Key, such as 10.0.0.0/24")->required(required);
+    command->callback([this, name] {
+      call.command = name;
+      if (!table.empty()) call.arguments.emplace_back("table", table);
+      if (app.get_subcommand(name)->get_option_no_throw("KEY") != nullptr && app.get_subcommand(name)->count("KEY") != 0) {
+        call.arguments.emplace_back("key", key);
+      }
+      options.action = call;
+    });
+  }
+
+  void add_row_commands() {
+    CLI::App* const set = add("set", "Set fields of a row; the other fields stay");
+    table_and_key(set, true);
+    set->add_option("FIELD=VALUE", assignments, "Fields to set");
+    set->callback([this] { set_row(); });
+    add_call("del", "Delete a row", true, true, true);
+    add_call("get", "Show a row", true, true, true);
+    add_call("keys", "List the keys of a table", true, false, true);
+    add_call("tables", "List the tables with their sizes", false, false, false);
+  }
+
+  void add_report_commands() {
+    add_call("why", "Say why a row is not done yet: the chain of what it waits for", true, true, true);
+    add_call("parked", "What waits for which fact; with TABLE its waiting rows", true, false, false);
+    add_call("sources", "Everything that takes turns, with its figures", false, false, false);
+    add_call("ports", "Ports and their state", false, false, false);
+    add_call("stats", "Figures of the daemon", false, false, false);
+    add_call("commands", "Commands the daemon knows", false, false, false);
+    add("version", "Version of this program and of the daemon")->callback([this] { options.action = Version{}; });
+  }
+
+  void add_load() {
+    CLI::App* const command = add("load", "Write the rows of a JSON file in the form of SONiC's swssconfig");
+    command->add_option("FILE", load.file, "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input")->required();
+    command->add_flag("--dry-run", load.dry_run, "Print the rows instead of writing them");
+    command->callback([this] { options.action = load; });
+  }
+
+  void add_feed() {
+    CLI::App* const group = add("feed", "Write many rows: a whole routing table");
+    group->require_subcommand(1);
+    CLI::App* const routes = group->add_subcommand("routes", "Routes from files, or made up with the prefix lengths of the real Internet");
+    routes->add_option("FILE", feed.files, "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip");
+    routes->add_option("--synthetic", feed.synthetic, "Make this many IPv4 routes")->type_name("N")->check(CLI::NonNegativeNumber);
+    routes->add_option("--synthetic6", feed.synthetic6, "Make this many IPv6 routes")->type_name("N")->check(CLI::NonNegativeNumber);
+    routes->add_option("--seed", feed.seed, "Of the made-up routes and of the order")->type_name("S")->capture_default_str()->check(CLI::NonNegativeNumber);
+    routes->add_option("--groups", feed.groups, "Next-hop groups of a family")->type_name("N")->capture_default_str()->check(CLI::Range(1, static_cast<int>(feed::kGroupsMax)));
+    routes
+        ->add_option_function<std::string>(
+            "--order",
+            [this](const std::string& order) {
+              feed.order_given = true;
+              feed.order = order == "sorted" ? Order::Sorted : order == "shuffled" ? Order::Shuffled : Order::AsIs;
+            },
+            "shuffled, sorted or as-is; default: made-up routes shuffled, files as they are")
+        ->check(CLI::IsMember({"shuffled", "sorted", "as-is"}));
+    routes->add_option("--also", feed.also, "Feed these after the routes, in this order: nexthops, neighbors, interfaces, ports, or all")
+        ->delimiter(',')
+        ->check(CLI::IsMember({"nexthops", "neighbors", "interfaces", "ports", "all"}));
+    routes->add_option("--port-prefix", feed.ports.prefix, "Port names begin with this")->capture_default_str();
+    routes->add_option("--port-first", feed.ports.first, "Number of the first of the 8 ports")->capture_default_str()->check(CLI::Range(0, 1000000));
+    routes->add_option("--port-step", feed.ports.step, "Step between port numbers")->capture_default_str()->check(CLI::Range(1, 1000000));
+    routes->add_option("--mtu", feed.mtu, "Of the ports")->capture_default_str()->check(CLI::Range(68, 65535));
+    routes->add_flag("--withdraw", feed.withdraw, "Delete these routes instead");
+    routes->add_flag("--dry-run", feed.dry_run, "Print the rows instead of writing them");
+    routes->callback([this] { feed_routes(); });
+  }
+
+  void set_row() {
+    row.table = table;
+    row.key = key;
+    for (const std::string& assignment : assignments) {
+      const std::size_t equals = assignment.find('=');
+      if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='");
+      row.fields.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+    }
+    options.action = row;
+  }
+
+  void feed_routes() {
+    const bool made_up = feed.synthetic != 0 || feed.synthetic6 != 0;
+    if (made_up != feed.files.empty()) {
+      throw CLI::ValidationError("feed routes", made_up ? "takes either files or --synthetic, not both" : "needs a FILE, --synthetic or --synthetic6");
+    }
+    if (!feed.order_given && made_up) feed.order = Order::Shuffled;
+    options.action = feed;
+  }
+
+  /// The word that was meant to be a command, if the error is about one.
+  std::string suggestion(int argc, const char* const* argv) const {
+    std::vector<std::string_view> names;
+    std::vector<std::string> kept;
+    for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) kept.push_back(command->get_name());
+    names.assign(kept.begin(), kept.end());
+    for (const char* const word : std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)) {
+      if (*word == '-') continue;
+      for (const std::string_view name : names) {
+        if (name == word) return {};
+      }
+      return "unknown command '" + std::string{word} + "'" + did_you_mean(word, names) + "\n";
+    }
+    return {};
+  }
+};
+
+std::string usage_error(const Parser& parser, const CLI::Error& error, int argc, const char* const* argv) {
+  const std::string unknown = parser.suggestion(argc, argv);
+  if (!unknown.empty()) return "rondo: " + unknown + "Run 'rondo --help' for the commands.\n";
+  return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";
+}
+
+}  // namespace
+
+Parsed parse_command_line(int argc, const char* const* argv) {
+  Parser parser;
+  Parsed parsed;
+  parsed.finished = true;
+  try {
+    parser.app.parse(argc, argv);
+    parsed.options = parser.options;
+    parsed.options.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(parser.patience_seconds, 1e6)));
+    parsed.finished = false;
+  } catch (const CLI::CallForHelp&) {
+    const CLI::App* shown = &parser.app;
+    while (!shown->get_subcommands().empty()) shown = shown->get_subcommands().front();
+    parsed.text = shown->help();
+  } catch (const CLI::CallForVersion& version) {
+    parsed.text = std::string{version.what()} + "\n";
+  } catch (const CLI::Error& error) {
+    parsed.exit_code = kExitUsage;
+    parsed.text = usage_error(parser, error, argc, argv);
+  }
+  return parsed;
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,68 @@
+// What the command line says, as plain values. options.cc is the only place that knows the parser.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "feed/next_hops.h"
+#include "rondo/base/time.h"
+
+namespace rondo::cli {
+
+/// A command that the daemon answers: its name and its text arguments.
+struct Call {
+  std::string command;
+  std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
+};
+
+struct SetRow {
+  std::string table;
+  std::string key;
+  std::vector<std::pair<std::string, std::string>> fields;  // As typed.
+};
+
+struct LoadFile {
+  std::string file;  // "-" is standard input.
+  bool dry_run = false;
+};
+
+enum class Order : unsigned char { AsIs, Sorted, Shuffled };
+
+struct FeedRoutes {
+  std::vector<std::string> files;
+  std::uint64_t synthetic = 0;
+  std::uint64_t synthetic6 = 0;
+  std::uint64_t seed = 1;
+  unsigned groups = feed::kDefaultGroups;
+  Order order = Order::AsIs;
+  bool order_given = false;
+  std::vector<std::string> also;  // nexthops, neighbors, interfaces, ports, all.
+  feed::PortNames ports;
+  unsigned mtu = 9100;
+  bool withdraw = false;
+  bool dry_run = false;
+};
+
+struct Version {};
+
+struct Options {
+  std::string socket;  // Empty: the default (socket_path.h).
+  bool json = false;
+  Duration patience = 30s;
+  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes> action;
+};
+
+/// Either options to act on, or what to print and the code to end with (help, version, a usage error).
+struct Parsed {
+  Options options;
+  bool finished = false;
+  int exit_code = 0;
+  std::string text;  // For standard output when exit_code is 0, else for standard error.
+};
+
+Parsed parse_command_line(int argc, const char* const* argv);
+
+}  // namespace rondo::cli

@@ -1,0 +1,55 @@
+// See progress.h.
+#include "progress.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace rondo::cli {
+namespace {
+
+constexpr std::uint64_t kBarCells = 30;
+constexpr Duration kDrawEvery = 100ms;
+
+}  // namespace
+
+bool can_show_progress() {
+  const char* const terminal = std::getenv("TERM");
+  return terminal != nullptr && std::string_view{terminal} != "dumb" && ::isatty(STDERR_FILENO) == 1;
+}
+
+Progress::Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown)
+    : clock_(clock), what_(std::move(what)), total_(total), shown_(shown), start_(clock.now()), drawn_(start_) {}
+
+Progress::~Progress() {
+  if (!shown_) return;
+  draw(last_done_);
+  std::fputc('\n', stderr);
+}
+
+void Progress::update(std::uint64_t done) {
+  last_done_ = done;
+  if (!shown_ || clock_.now() - drawn_ < kDrawEvery) return;
+  draw(done);
+}
+
+void Progress::draw(std::uint64_t done) {
+  drawn_ = clock_.now();
+  std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_).c_str());
+  std::fflush(stderr);
+}
+
+std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed) {
+  const std::uint64_t shown = std::min(done, total);
+  const std::uint64_t full = total == 0 ? kBarCells : shown * kBarCells / total;
+  const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
+  char figures[96];
+  std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu rows  %.0f/s", static_cast<unsigned long long>(total == 0 ? 100 : shown * 100 / total),
+                static_cast<unsigned long long>(done), static_cast<unsigned long long>(total), static_cast<double>(done) / seconds);
+  return what + " [" + std::string(full, '#') + std::string(kBarCells - full, '.') + figures;
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,41 @@
+// A line on standard error that says how far a long write is. Only on a terminal; elsewhere it says nothing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "rondo/base/clock.h"
+
+namespace rondo::cli {
+
+class Progress {
+ public:
+  /// 'total' rows will come. 'clock' outlives this.
+  Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown);
+  /// Ends the line.
+  ~Progress();
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// 'done' rows are through. Draws at most ten times a second.
+  void update(std::uint64_t done);
+
+  /// The line for 'done' of 'total' after 'elapsed', without control characters.
+  static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed);
+
+ private:
+  void draw(std::uint64_t done);
+
+  const Clock& clock_;
+  const std::string what_;
+  const std::uint64_t total_;
+  const bool shown_;
+  const Instant start_;
+  Instant drawn_;
+  std::uint64_t last_done_ = 0;
+};
+
+/// Standard error is a terminal that can redraw a line.
+bool can_show_progress();
+
+}  // namespace rondo::cli

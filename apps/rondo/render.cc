@@ -1,0 +1,251 @@
+// See render.h.
+#include "render.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <charconv>
+#include <cstdlib>
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
+
+std::size_t characters(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
+
+std::string real_text(double value) {
+  char buffer[64];
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::fixed, 2).ptr;
+  return {buffer, end};
+}
+
+/// A value in one cell: text as it is, {kind, key} facts as "kind key", lists joined.
+std::string cell_text(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null: return "-";
+    case json::kind::bool_: return value.get_bool() ? "yes" : "no";
+    case json::kind::int64: return std::to_string(value.get_int64());
+    case json::kind::uint64: return std::to_string(value.get_uint64());
+    case json::kind::double_: return real_text(value.get_double());
+    case json::kind::string: return std::string{view(value.get_string())};
+    case json::kind::array: {
+      std::string text;
+      for (const json::value& part : value.get_array()) text.append(text.empty() ? "" : ", ").append(cell_text(part));
+      return text;
+    }
+    case json::kind::object: {
+      std::string text;
+      for (const auto& member : value.get_object()) {
+        if (!text.empty()) text += ' ';
+        if (member.key() != "kind" && member.key() != "key") text.append(member.key().data(), member.key().size()).append("=");
+        text.append(cell_text(member.value()));
+      }
+      return text;
+    }
+  }
+  return {};
+}
+
+std::string text_member(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  return value == nullptr ? std::string{} : cell_text(*value);
+}
+
+/// Members that hold members are flattened to dotted names; lists of objects are kept for tables of their own.
+void flatten(const std::string& path, const json::object& object, json::object& scalars, std::vector<std::pair<std::string, const json::array*>>& tables) {
+  for (const auto& member : object) {
+    const std::string name = path.empty() ? std::string{member.key()} : path + "." + std::string{member.key()};
+    const json::array* const list = member.value().if_array();
+    if (const json::object* const inner = member.value().if_object()) {
+      flatten(name, *inner, scalars, tables);
+    } else if (list != nullptr && !list->empty() && list->front().is_object()) {
+      tables.emplace_back(name, list);
+    } else {
+      scalars[name] = member.value();
+    }
+  }
+}
+
+std::string render_rows(const json::array& rows, bool color) {
+  TextTable table(color);
+  for (const json::value& row : rows) table.add(row);
+  return table.text();
+}
+
+std::string render_object(const json::object& result, bool color) {
+  json::object scalars;
+  std::vector<std::pair<std::string, const json::array*>> tables;
+  flatten({}, result, scalars, tables);
+  std::string out;
+  std::size_t width = 0;
+  for (const auto& scalar : scalars) width = std::max(width, characters({scalar.key().data(), scalar.key().size()}));
+  for (const auto& scalar : scalars) {
+    const std::string_view name{scalar.key().data(), scalar.key().size()};
+    out.append(name).append(width - characters(name) + 2, ' ').append(cell_text(scalar.value())).append("\n");
+  }
+  for (const auto& [name, rows] : tables) {
+    if (!out.empty()) out += '\n';
+    out.append(color ? kBold : "").append(name).append(color ? kPlain : "").append("\n").append(render_rows(*rows, color));
+  }
+  return out;
+}
+
+std::string render_get(const json::object& result, bool color) {
+  const json::value* const fields = result.if_contains("fields");
+  if (fields == nullptr || !fields->is_array()) return render_object(result, color);
+  json::array rows;
+  for (const json::value& field : fields->get_array()) {
+    const json::array* const pair = field.if_array();
+    if (pair != nullptr && pair->size() == 2) rows.push_back(json::object{{"field", (*pair)[0]}, {"value", (*pair)[1]}});
+  }
+  return rows.empty() ? "(the row has no fields)\n" : render_rows(rows, color);
+}
+
+std::string why_line(const json::object& link) {
+  const std::string table = text_member(link, "table");
+  std::string line = table.empty() ? "(no row is known)" : table + " " + text_member(link, "key");
+  line.append(": ").append(text_member(link, "state"));
+  const std::string facts = text_member(link, "facts");
+  if (!facts.empty()) line.append(", waits for ").append(facts);
+  const std::string provider = text_member(link, "provider");
+  if (!provider.empty()) line.append(" (provided by ").append(provider).append(")");
+  const std::string note = text_member(link, "note");
+  if (!note.empty()) line.append(": ").append(note);
+  return line;
+}
+
+std::string render_why(const json::object& result, bool color) {
+  const json::value* const chain = result.if_contains("chain");
+  if (chain == nullptr || !chain->is_array()) return render_object(result, color);
+  std::string out;
+  std::size_t depth = 0;
+  for (const json::value& link : chain->get_array()) {
+    const json::object* const object = link.if_object();
+    if (object == nullptr) continue;
+    if (depth != 0) out.append(2 * (depth - 1), ' ').append("└ ");
+    out.append(why_line(*object)).append("\n");
+    ++depth;
+  }
+  const json::value* const cycle = result.if_contains("cycle");
+  if (cycle != nullptr && cycle->is_bool() && cycle->get_bool()) {
+    out.append(color ? kBold : "").append("These rows wait for each other: a cycle.").append(color ? kPlain : "").append("\n");
+  }
+  return out;
+}
+
+std::string render_commands(const json::array& rows, bool color) {
+  json::array lines;
+  for (const json::value& row : rows) {
+    const json::object* const object = row.if_object();
+    if (object == nullptr) continue;
+    std::string arguments;
+    const json::value* const list = object->if_contains("arguments");
+    if (list != nullptr && list->is_array()) {
+      for (const json::value& argument : list->get_array()) {
+        const json::object* const one = argument.if_object();
+        if (one == nullptr) continue;
+        const bool required = text_member(*one, "required") == "yes";
+        arguments.append(arguments.empty() ? "" : " ").append(required ? "" : "[").append(text_member(*one, "name")).append(required ? "" : "]");
+      }
+    }
+    lines.push_back(json::object{{"command", text_member(*object, "name")}, {"arguments", arguments}, {"help", text_member(*object, "help")}});
+  }
+  return render_rows(lines, color);
+}
+
+}  // namespace
+
+std::size_t TextTable::column(std::string_view name) {
+  const auto place = std::ranges::find(columns_, name);
+  if (place != columns_.end()) return static_cast<std::size_t>(place - columns_.begin());
+  columns_.emplace_back(name);
+  return columns_.size() - 1;
+}
+
+void TextTable::add(const json::value& row) {
+  std::vector<Cell> cells(columns_.size());
+  const auto put = [&](std::string_view name, const json::value& value) {
+    const std::size_t at = column(name);
+    if (cells.size() <= at) cells.resize(at + 1);
+    cells[at] = {cell_text(value), value.is_number()};
+  };
+  if (const json::object* const object = row.if_object()) {
+    for (const auto& member : *object) put({member.key().data(), member.key().size()}, member.value());
+  } else {
+    put("value", row);
+  }
+  rows_.push_back(std::move(cells));
+}
+
+void TextTable::append_line(std::string& out, const std::vector<Cell>& cells, const std::vector<std::size_t>& widths) const {
+  const std::size_t start = out.size();
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const Cell cell = i < cells.size() ? cells[i] : Cell{};
+    const std::size_t gap = widths[i] - characters(cell.text);
+    if (i != 0) out.append("  ");
+    if (cell.number) out.append(gap, ' ');
+    out.append(cell.text);
+    if (!cell.number) out.append(gap, ' ');
+  }
+  const std::size_t last = out.find_last_not_of(' ');
+  out.resize(last == std::string::npos || last < start ? start : last + 1);
+}
+
+std::string TextTable::text() const {
+  if (rows_.empty()) return {};
+  std::vector<std::size_t> widths;
+  std::vector<Cell> header;
+  for (const std::string& name : columns_) {
+    std::string shown = name;
+    std::ranges::replace(shown, '_', ' ');
+    widths.push_back(characters(shown));
+    header.push_back({std::move(shown), false});
+  }
+  for (const std::vector<Cell>& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], characters(row[i].text));
+      if (row[i].number) header[i].number = true;  // The title stands over its numbers.
+    }
+  }
+  std::string out{color_ ? kDim : ""};
+  append_line(out, header, widths);
+  out.append(color_ ? kPlain : "").append("\n");
+  for (const std::vector<Cell>& row : rows_) {
+    append_line(out, row, widths);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string render_result(std::string_view command, const json::object& result, bool color) {
+  if (command == "get") return render_get(result, color);
+  if (command == "why") return render_why(result, color);
+  const json::value* const rows = result.if_contains("rows");
+  if (rows == nullptr || !rows->is_array()) return render_object(result, color);
+  if (command == "commands") return render_commands(rows->get_array(), color);
+  json::object rest = result;
+  rest.erase("rows");
+  const std::string table = render_rows(rows->get_array(), color);
+  const std::string others = render_object(rest, color);
+  return table + (table.empty() || others.empty() ? "" : "\n") + others;
+}
+
+bool wants_color(int fd) {
+  const char* const refused = std::getenv("NO_COLOR");
+  if (refused != nullptr && *refused != '\0') return false;
+  const char* const terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::string_view{terminal} == "dumb") return false;
+  return ::isatty(fd) == 1;
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,43 @@
+// Results for people: aligned tables with a header, numbers to the right, nothing cut off. Knows shapes, not commands, except for the three
+// whose shape deserves better (get, why, commands). JSON for machines does not pass through here.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo::cli {
+
+/// Rows with named columns become lines. Widths are counted in characters, not bytes.
+class TextTable {
+ public:
+  explicit TextTable(bool color) : color_(color) {}
+
+  /// An object's members are cells under their names; anything else is a cell under "value". New columns appear as they come.
+  void add(const boost::json::value& row);
+  std::size_t rows() const noexcept { return rows_.size(); }
+  /// Header and rows; "" when there is no row.
+  std::string text() const;
+
+ private:
+  struct Cell {
+    std::string text;
+    bool number = false;
+  };
+  std::size_t column(std::string_view name);
+  void append_line(std::string& out, const std::vector<Cell>& cells, const std::vector<std::size_t>& widths) const;
+
+  bool color_;
+  std::vector<std::string> columns_;
+  std::vector<std::vector<Cell>> rows_;
+};
+
+/// The answer of 'command' as text with a final newline, or "" when there is nothing to say.
+std::string render_result(std::string_view command, const boost::json::object& result, bool color);
+
+/// Color only on a terminal that wants it: not with NO_COLOR (https://no-color.org) or TERM=dumb.
+bool wants_color(int fd);
+
+}  // namespace rondo::cli

@@ -1,0 +1,146 @@
+// The commands that write many rows: load and feed. Both end in a bulk write with several frames in flight.
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "feed/feed.h"
+#include "feed/route_file.h"
+#include "feed/synthetic.h"
+#include "actions.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
+#include "exit_code.h"
+#include "load.h"
+#include "progress.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+/// Prints each row as SONiC's swss.rec spells it: TABLE:key|SET|field:value|...
+class PrintingSink final : public BulkSink {
+ public:
+  Status begin(std::string_view table) override {
+    table_ = table;
+    return {};
+  }
+  Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
+    std::string line = table_;
+    line.append(":").append(escape_text(key)).append(op == BulkOp::Set ? "|SET" : "|DEL");
+    for (const BulkField& field : fields) line.append("|").append(escape_text(field.name)).append(":").append(escape_text(field.value));
+    line += '\n';
+    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return Status{Code::Unavailable, "standard output is closed"};
+    return {};
+  }
+  Status end() override { return {}; }
+
+ private:
+  std::string table_;
+};
+
+int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed) {
+  const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
+  const double rate = static_cast<double>(totals.sent) / seconds;
+  if (options.json) {
+    const json::object result{{"rows", totals.sent},       {"accepted", totals.accepted},   {"refused", totals.refused},
+                              {"seconds", seconds},        {"rows_per_second", rate}};
+    std::printf("%s\n", json::serialize(result).c_str());
+  } else {
+    std::printf("%llu rows in %.2f s (%.0f/s), %llu refused\n", static_cast<unsigned long long>(totals.sent), seconds, rate,
+                static_cast<unsigned long long>(totals.refused));
+  }
+  if (totals.refused != 0) return report(options, totals.first_error.with_context("the first refused"), kExitFailed);
+  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+}
+
+/// 'write' writes 'rows' rows into a sink: the daemon, or standard output for a dry run.
+template <class Write>
+int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write) {
+  if (dry_run) {
+    PrintingSink sink;
+    const Status printed = write(sink);
+    return printed.ok() && std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+  }
+  const Result<std::unique_ptr<AdminClient>> client = connect(options);
+  if (!client) return report(options, client.error());
+  const SystemClock clock;
+  const Instant start = clock.now();
+  Result<BulkTotals> totals = failure(Code::Internal, "nothing was written");
+  {
+    Progress progress(clock, what, rows, can_show_progress());
+    BulkWriter writer(**client, {}, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused); });
+    if (const Status written = write(writer); !written.ok()) {
+      totals = failure(written);
+    } else {
+      totals = writer.finish();
+    }
+  }
+  if (!totals) return report(options, totals.error());
+  return print_totals(options, *totals, clock.now() - start);
+}
+
+/// Trouble with a file that was given: what is in it is a bad file, that it is not there is a plain failure.
+int report_file(const Options& options, const Status& why) {
+  const bool content = why.code() == Code::InvalidArgument || why.code() == Code::DataLoss;
+  return report(options, why, content ? kExitBadFile : kExitFailed);
+}
+
+feed::Parts parts_of(const FeedRoutes& feed) {
+  feed::Parts parts;
+  parts.mtu = feed.mtu;
+  for (const std::string& name : feed.also) {
+    const bool all = name == "all";
+    if (all || name == "nexthops") parts.groups = true;
+    if (all || name == "neighbors") parts.neighbors = true;
+    if (all || name == "interfaces") parts.interfaces = true;
+    if (all || name == "ports") parts.ports = true;
+  }
+  return parts;
+}
+
+Result<std::vector<feed::Route>> read_files(const FeedRoutes& feed, const feed::NextHopPlan& plan) {
+  std::vector<feed::Route> routes;
+  for (const std::string& path : feed.files) {
+    Result<feed::RouteFile> file = feed::read_route_file(path, plan);
+    if (!file) return failure(file.error());
+    if (file->kind == feed::RouteFileKind::Updates && feed.order != Order::AsIs) {
+      return failure(Code::InvalidArgument, path + " holds updates, whose order must stay: --order as-is");
+    }
+    routes.insert(routes.end(), file->routes.begin(), file->routes.end());
+  }
+  return routes;
+}
+
+}  // namespace
+
+int load_file(const Options& options, const LoadFile& load) {
+  const Result<std::string> text = read_text(load.file);
+  if (!text) return report(options, text.error(), kExitFailed);
+  const Result<std::vector<LoadRow>> rows = parse_load(*text, load.file == "-" ? "standard input" : load.file);
+  if (!rows) return report_file(options, rows.error());
+  return write_many(options, load.file, rows->size(), load.dry_run, [&rows](BulkSink& sink) { return write_rows(*rows, sink); });
+}
+
+int feed_routes(const Options& options, const FeedRoutes& feed) {
+  const Result<feed::NextHopPlan> plan = feed::NextHopPlan::make(feed.groups, feed.ports);
+  if (!plan) return report(options, plan.error());
+  Result<std::vector<feed::Route>> routes =
+      feed.files.empty() ? feed::synthetic_routes({.ipv4 = feed.synthetic, .ipv6 = feed.synthetic6, .seed = feed.seed}, *plan)
+                         : read_files(feed, *plan);
+  if (!routes) return feed.files.empty() ? report(options, routes.error(), kExitUsage) : report_file(options, routes.error());
+  if (feed.order == Order::Sorted) feed::sort_routes(*routes);
+  if (feed.order == Order::Shuffled) feed::shuffle_routes(*routes, feed.seed);
+  if (feed.withdraw) {
+    for (feed::Route& route : *routes) route.withdrawn = true;
+  }
+  const feed::Parts parts = parts_of(feed);
+  return write_many(options, "routes", feed::count_rows(*routes, *plan, parts), feed.dry_run,
+                    [&](BulkSink& sink) { return feed::feed_all(*routes, *plan, parts, sink); });
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,28 @@
+// Commands: what the admin socket of rondod answers. Each command reads what a module already keeps; none has logic of its own. The shapes of the
+// answers are documented in docs/guide/admin-protocol.md.
+#pragma once
+
+#include <memory>
+
+#include "agent/agent.h"
+#include "rondo/admin/command.h"
+#include "rondo/admin/server.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/sim_dataplane.h"
+
+namespace rondo::daemon {
+
+/// What the commands look at. Everything outlives the registry's use; 'server' and 'simulated' may be null (simulated: there is a real kernel).
+struct CommandContext {
+  Runtime& runtime;
+  const agent::Agent& agent;
+  DataPlane& plane;
+  sim::SimDataPlane* simulated = nullptr;
+  const std::unique_ptr<AdminServer>& server;
+  Instant started;
+};
+
+/// AlreadyExists only if a name is registered twice.
+Status register_commands(CommandRegistry& registry, const CommandContext& context);
+
+}  // namespace rondo::daemon

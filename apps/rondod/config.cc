@@ -1,0 +1,192 @@
+#include "rondod/config.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <map>
+#include <sstream>
+
+#include <toml++/toml.h>
+
+#include "rondo/admin/suggest.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+/// One section being read: takes the keys it knows and complains about the rest.
+class Section {
+ public:
+  Section(const toml::table* table, std::string section, const std::string& file, Status& error)
+      : table_(table), section_(std::move(section)), file_(file), error_(error) {}
+  ~Section() { refuse_unknown(); }
+  Section(const Section&) = delete;
+  Section& operator=(const Section&) = delete;
+
+  void text(std::string_view key, std::string& value) {
+    if (const toml::node* node = take(key)) {
+      if (const auto* given = node->as_string()) value = given->get();
+      else complain(key, node->source(), "must be a text");
+    }
+  }
+  void flag(std::string_view key, bool& value) {
+    if (const toml::node* node = take(key)) {
+      if (const auto* given = node->as_boolean()) value = given->get();
+      else complain(key, node->source(), "must be true or false");
+    }
+  }
+  template <class Integer>
+  void integer(std::string_view key, std::int64_t low, std::int64_t high, Integer& value) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return;
+    const auto* given = node->as_integer();
+    if (given == nullptr || given->get() < low || given->get() > high) {
+      complain(key, node->source(), "must be an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    } else {
+      value = static_cast<Integer>(given->get());
+    }
+  }
+  template <std::size_t N, class Value>
+  void choice(std::string_view key, const std::array<std::pair<std::string_view, Value>, N>& choices, Value& value) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return;
+    std::string allowed;
+    for (const auto& [name, meaning] : choices) {
+      if (node->is_string() && node->as_string()->get() == name) {
+        value = meaning;
+        return;
+      }
+      allowed.append(allowed.empty() ? "'" : ", '").append(name).append("'");
+    }
+    complain(key, node->source(), "must be one of " + allowed);
+  }
+  void texts(std::string_view key, std::vector<std::string>& values) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return;
+    const toml::array* given = node->as_array();
+    if (given == nullptr || !std::all_of(given->begin(), given->end(), [](const toml::node& n) { return n.is_string(); })) {
+      complain(key, node->source(), "must be a list of texts");
+      return;
+    }
+    values.clear();
+    for (const toml::node& element : *given) values.push_back(element.as_string()->get());
+  }
+
+ private:
+  const toml::node* take(std::string_view key) {
+    known_.push_back(key);
+    return table_ == nullptr ? nullptr : table_->get(key);
+  }
+  void complain(std::string_view key, const toml::source_region& where, const std::string& what) {
+    if (!error_.ok()) return;
+    error_ = Status{Code::InvalidArgument, file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
+  }
+  void refuse_unknown() {
+    if (table_ == nullptr) return;
+    for (const auto& [key, node] : *table_) {
+      if (std::ranges::find(known_, key.str()) != known_.end()) continue;
+      complain(key.str(), node.source(), "is not an option" + did_you_mean(key.str(), known_));
+    }
+  }
+
+  const toml::table* table_;
+  std::string section_;
+  const std::string& file_;
+  Status& error_;
+  std::vector<std::string_view> known_;
+};
+
+constexpr std::array<std::pair<std::string_view, Tie>, 2> kTies{
+    {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}}};
+constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{{{"debug", LogLevel::Debug},
+                                                                       {"info", LogLevel::Info},
+                                                                       {"warn", LogLevel::Warn},
+                                                                       {"error", LogLevel::Error},
+                                                                       {"off", LogLevel::Off}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
+
+template <std::size_t N, class Value>
+std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>& choices, Value value) {
+  return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
+}
+
+Result<Config> from_table(const toml::table& root, const std::string& file) {
+  Config config;
+  Status error;
+  constexpr std::array<std::string_view, 5> kSections{"scheduler", "admin", "log", "journal", "dataplane"};
+  for (const auto& [key, node] : root) {
+    const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
+    if (std::ranges::find(kSections, key.str()) == kSections.end()) {
+      return failure(Code::InvalidArgument, at + "[" + std::string{key.str()} + "] is not a section" + did_you_mean(key.str(), kSections));
+    }
+    if (!node.is_table()) return failure(Code::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
+  }
+  const auto section = [&](const char* name) { return Section{root[name].as_table(), name, file, error}; };
+  {
+    Section s = section("scheduler");
+    s.choice("tie", kTies, config.policy.tie);
+    s.integer("batch", 1, limits::kBatchItems, config.policy.batch);
+  }
+  section("admin").text("socket", config.socket);
+  section("log").choice("level", kLevels, config.log_level);
+  {
+    Section s = section("journal");
+    s.text("directory", config.journal_directory);
+    s.flag("changes", config.journal_changes);
+    s.flag("retries", config.journal_retries);
+  }
+  {
+    Section s = section("dataplane");
+    s.choice("kind", kKinds, config.simulated);
+    s.text("network_namespace", config.network_namespace);
+    s.integer("protocol", 5, 255, config.protocol);
+    s.integer("metric", 1, 0xFFFFFFFF, config.metric);
+    s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
+    s.integer("table", 1, 0xFFFFFFFF, config.table);
+    s.texts("simulated_ports", config.simulated_ports);
+  }
+  if (!error.ok()) return failure(std::move(error));
+  return config;
+}
+
+}  // namespace
+
+Result<Config> parse_config(std::string_view text, const std::string& name) {
+  try {
+    return from_table(toml::parse(text, name), name);
+  } catch (const toml::parse_error& error) {
+    return failure(Code::InvalidArgument,
+                   name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
+  }
+}
+
+Result<Config> read_config(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || file.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
+  return parse_config(text.str(), path);
+}
+
+std::string to_toml(const Config& config) {
+  toml::array ports;
+  for (const std::string& port : config.simulated_ports) ports.push_back(port);
+  const toml::table root{
+      {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)}, {"batch", static_cast<std::int64_t>(config.policy.batch)}}},
+      {"admin", toml::table{{"socket", config.socket}}},
+      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
+      {"journal", toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
+      {"dataplane",
+       toml::table{{"kind", name_of(kKinds, config.simulated)},
+                   {"network_namespace", config.network_namespace},
+                   {"protocol", static_cast<std::int64_t>(config.protocol)},
+                   {"metric", static_cast<std::int64_t>(config.metric)},
+                   {"batch", static_cast<std::int64_t>(config.batch)},
+                   {"table", static_cast<std::int64_t>(config.table)},
+                   {"simulated_ports", ports}}}};
+  std::ostringstream out;
+  out << root << '\n';
+  return out.str();
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,43 @@
+// Config: what rondod is told by its TOML file. Every option has a default; packaging/rondod.toml lists and explains them all. An unknown
+// key or a wrong value is an error that names file, line and the nearest known key.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rondo/base/log.h"
+#include "rondo/base/result.h"
+#include "rondo/sched/policy.h"
+
+namespace rondo::daemon {
+
+struct Config {
+  // [scheduler]
+  StrictPriority policy;
+  // [admin]
+  std::string socket = "/run/rondo/rondod.sock";
+  // [log]
+  LogLevel log_level = LogLevel::Info;
+  // [journal]
+  std::string journal_directory;
+  bool journal_changes = true;
+  bool journal_retries = true;
+  // [dataplane]
+  bool simulated = false;
+  std::string network_namespace;
+  std::uint8_t protocol = 201;
+  std::uint32_t metric = 20;
+  std::size_t batch = 256;
+  std::uint32_t table = 254;
+  std::vector<std::string> simulated_ports;
+};
+
+/// Reads 'path'. InvalidArgument names file, line, key and what is allowed; NotFound or the error of reading.
+Result<Config> read_config(const std::string& path);
+/// The same from text; 'name' stands for the file in messages.
+Result<Config> parse_config(std::string_view text, const std::string& name);
+/// The whole configuration as TOML, defaults included: what --check-config prints.
+std::string to_toml(const Config& config);
+
+}  // namespace rondo::daemon

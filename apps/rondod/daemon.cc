@@ -1,0 +1,124 @@
+#include "rondod/daemon.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "agent/priorities.h"
+#include "rondod/commands.h"
+#include "rondod/notify.h"
+#include "rondod/store_sink.h"
+
+namespace rondo::daemon {
+
+Daemon::Daemon(const Config& config, Log& log) : config_(config), log_(log) {}
+
+Daemon::~Daemon() {
+  // Each before what it uses.
+  drain_timer_.reset();
+  signals_.reset();
+  server_.reset();
+  agent_.reset();
+  runtime_.reset();
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log) {
+  std::unique_ptr<Daemon> daemon{new Daemon(config, log)};
+  for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin}) {
+    if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
+  }
+  return daemon;
+}
+
+Status Daemon::open_plane() {
+  if (config_.simulated) {
+    auto plane = std::make_unique<sim::SimDataPlane>();
+    for (const std::string& port : config_.simulated_ports) plane->add_port(port);
+    simulated_ = plane.get();
+    plane_ = std::move(plane);
+    return {};
+  }
+  auto plane = make_linux_dataplane({.network_namespace = config_.network_namespace,
+                                     .protocol = config_.protocol,
+                                     .metric = config_.metric,
+                                     .batch = config_.batch});
+  if (!plane) return plane.error().with_context("opening the data plane");
+  plane_ = std::move(*plane);
+  return {};
+}
+
+Status Daemon::open_runtime() {
+  static const SystemClock kClock;
+  RuntimeOptions options;
+  options.policy = config_.policy;
+  if (!config_.journal_directory.empty()) {
+    JournalOptions journal;
+    journal.directory = config_.journal_directory;
+    journal.record_changes = config_.journal_changes;
+    journal.record_retries = config_.journal_retries;
+    auto opened = Journal::open(journal, kClock);
+    if (!opened) return opened.error().with_context("opening the journal");
+    options.journal = std::move(*opened);
+  }
+  runtime_ = std::make_unique<Runtime>(std::move(options));
+  runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
+    log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
+  });
+  runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
+    log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
+  });
+  agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_, agent::AgentOptions{.table = config_.table});
+  return agent_->start();
+}
+
+Status Daemon::open_admin() {
+  auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });
+  if (!signals) return signals.error();
+  signals_ = std::move(*signals);
+  drain_timer_ = std::make_unique<TimerSource>("drain", Priority{0}, [this] { drain(); });
+  runtime_->scheduler().add(*drain_timer_);
+  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, runtime_->clock().now()};
+  if (Status status = register_commands(commands_, context); !status.ok()) return status;
+  auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
+                                  [this] { return std::make_unique<StoreSink>(runtime_->store()); });
+  if (!server) return server.error().with_context("opening the admin socket");
+  server_ = std::move(*server);
+  return {};
+}
+
+void Daemon::run() {
+  log_.info("serving", {{"socket", config_.socket}, {"dataplane", plane_->describe()}, {"policy", runtime_->scheduler().policy().describe()}});
+  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  runtime_->run();
+  if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});
+  log_.info("ended", {{"drained", is_drained()}});
+}
+
+void Daemon::on_signal(int signal) {
+  if (signal == SIGHUP) {
+    runtime_->journal().rotate();
+    log_.info("journal files reopened");
+    return;
+  }
+  if (server_ == nullptr) {  // The second one: no more patience.
+    runtime_->stop();
+    return;
+  }
+  if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+  log_.info("draining", {{"signal", signal}});
+  server_.reset();
+  drain_until_ = runtime_->clock().now() + kDrain;
+  drain_timer_->arm_every(10ms, runtime_->clock().now());
+}
+
+void Daemon::drain() {
+  if (is_drained() || runtime_->clock().now() >= drain_until_) runtime_->stop();
+}
+
+bool Daemon::is_drained() const {
+  const auto consumers = runtime_->consumers();
+  return agent_->programmer().in_flight() == 0 &&
+         std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
+}
+
+}  // namespace rondo::daemon

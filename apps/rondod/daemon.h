@@ -1,0 +1,53 @@
+// Daemon: rondod's parts, put together in the order in which they depend on each other, and its life: start, serve, drain, end.
+#pragma once
+
+#include <memory>
+
+#include "agent/agent.h"
+#include "rondo/admin/server.h"
+#include "rondo/base/log.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/sim_dataplane.h"
+#include "rondod/config.h"
+#include "rondod/signals.h"
+
+namespace rondo::daemon {
+
+class Daemon {
+ public:
+  /// Opens everything: journal, data plane, agent, admin socket. The Status names what failed.
+  static Result<std::unique_ptr<Daemon>> open(const Config& config, Log& log);
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most kDrain; a second signal ends at
+  /// once) and returns. SIGHUP reopens the journal's files.
+  void run();
+
+ private:
+  static constexpr Duration kDrain = 5s;
+
+  Daemon(const Config& config, Log& log);
+  Status open_plane();
+  Status open_runtime();
+  Status open_admin();
+  void on_signal(int signal);
+  void drain();
+  bool is_drained() const;
+
+  const Config config_;
+  Log& log_;
+  std::unique_ptr<DataPlane> plane_;
+  sim::SimDataPlane* simulated_ = nullptr;
+  std::unique_ptr<Runtime> runtime_;
+  std::unique_ptr<agent::Agent> agent_;
+  CommandRegistry commands_;
+  std::unique_ptr<AdminServer> server_;
+  std::unique_ptr<Signals> signals_;
+  std::unique_ptr<TimerSource> drain_timer_;
+  Instant drain_until_;
+};
+
+}  // namespace rondo::daemon

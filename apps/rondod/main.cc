@@ -1,0 +1,74 @@
+// rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong usage,
+// 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/log.h"
+#include "rondod/config.h"
+#include "rondod/daemon.h"
+#include "rondod/signals.h"
+
+namespace {
+
+int exit_code(const rondo::Status& status) {
+  switch (status.code()) {
+    case rondo::Code::PermissionDenied: return 77;
+    case rondo::Code::AlreadyExists:
+    case rondo::Code::Unavailable:
+    case rondo::Code::NotFound: return 69;
+    default: return 1;
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"rondod: drives the data plane until it matches the tables"};
+  std::string config_path;
+  std::string socket;
+  bool check = false;
+  app.add_option("--config,-c", config_path, "Configuration file (TOML); without it the defaults hold");
+  app.add_option("--socket", socket, "Path of the admin socket; goes before the configuration");
+  app.add_flag("--check-config", check, "Check the configuration, print it whole, and exit");
+  app.set_version_flag("--version", std::string{"rondod "} + RONDO_VERSION);
+  app.footer("Exit codes: 0 ended as asked, 1 failed, 2 usage, 69 not available, 77 not permitted, 78 wrong configuration.");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  rondo::daemon::Config config;
+  if (!config_path.empty()) {
+    auto read = rondo::daemon::read_config(config_path);
+    if (!read) {
+      std::fprintf(stderr, "rondod: %s\n", std::string{read.error().message()}.c_str());
+      return 78;
+    }
+    config = *read;
+  }
+  if (!socket.empty()) config.socket = socket;
+  if (check) {
+    std::fputs(rondo::daemon::to_toml(config).c_str(), stdout);
+    return 0;
+  }
+
+  const rondo::SystemClock clock;
+  rondo::LogOptions log_options;
+  log_options.level = config.log_level;
+  rondo::Log log(clock, std::move(log_options));
+  if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {
+    log.error("cannot start", {{"why", blocked}});
+    return 1;
+  }
+  auto daemon = rondo::daemon::Daemon::open(config, log);
+  if (!daemon) {
+    log.error("cannot start", {{"why", daemon.error()}});
+    return exit_code(daemon.error());
+  }
+  (*daemon)->run();
+  return 0;
+}

@@ -1,0 +1,13 @@
+// notify: tells the service manager how the daemon is (sd_notify(3)): one datagram to $NOTIFY_SOCKET, nothing when that is not set.
+#pragma once
+
+#include <string_view>
+
+#include "rondo/base/status.h"
+
+namespace rondo::daemon {
+
+/// 'state' such as "READY=1\nSTATUS=serving". Ok when nobody asked to be told.
+Status notify(std::string_view state);
+
+}  // namespace rondo::daemon

@@ -1,0 +1,28 @@
+// StoreSink: bulk writes of the admin socket onto the store. Scheduler's thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rondo/admin/bulk.h"
+#include "rondo/store/store.h"
+
+namespace rondo::daemon {
+
+/// NotFound, with the nearest name, for a table that nobody declared.
+Status check_table(const Store& store, std::string_view table);
+
+class StoreSink final : public BulkSink {
+ public:
+  explicit StoreSink(Store& store) : store_(store) {}
+  Status begin(std::string_view table) override;
+  Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
+  Status end() override { return {}; }
+
+ private:
+  Store& store_;
+  std::string table_;
+  std::vector<Field> fields_;
+};
+
+}  // namespace rondo::daemon

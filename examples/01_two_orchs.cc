@@ -1,0 +1,67 @@
+// A route waits for its next-hop group, then installs itself: two Orchs, one fact between them, no code about order or retry.
+#include <map>
+#include <string>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+
+using namespace rondo;
+
+inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};  // A fact to provide and to wait for.
+
+class NexthopGroups final : public Orch {
+ public:
+  explicit NexthopGroups(Runtime& runtime) : Orch(runtime, "nexthop-groups", Priority::p5) {
+    consume("NEXTHOP_GROUP", this, &NexthopGroups::set, &NexthopGroups::remove);
+    provide(kNexthopGroup, [this](std::string_view key) { return groups_.contains(key); });
+  }
+
+ private:
+  Outcome set(std::string_view key, const Fields& fields) {
+    groups_[std::string{key}] = fields.text("nexthops").value_or("");
+    announce({kNexthopGroup, std::string{key}});  // Wakes every change parked on it.
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view key) {
+    groups_.erase(std::string{key});
+    return Outcome::done();
+  }
+  std::map<std::string, std::string, std::less<>> groups_;
+};
+
+class Routes final : public Orch {
+ public:
+  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) {
+    consume("ROUTE", this, &Routes::set, &Routes::remove);
+  }
+  std::size_t installed() const { return fib_.size(); }
+
+ private:
+  Outcome set(std::string_view key, const Fields& fields) {
+    const Result<std::string> group = fields.text("nexthop_group");
+    if (!group) return Outcome::reject(group.error());  // Bad input: told once, counted, dropped.
+    const Constraint needed{kNexthopGroup, *group};
+    if (!holds(needed)) return Outcome::wait_for(needed);
+    fib_[std::string{key}] = *group;
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view key) {
+    fib_.erase(std::string{key});
+    return Outcome::done();
+  }
+  std::map<std::string, std::string, std::less<>> fib_;
+};
+
+int main() {
+  Runtime runtime({.policy = StrictPriority{}});  // Embedded store, real clock.
+  runtime.add<NexthopGroups>();
+  const Routes& routes = runtime.add<Routes>();
+
+  if (!runtime.table("ROUTE").set("10.0.0.0/24", {{"nexthop_group", "102"}}).ok()) return 1;
+  runtime.run_until_idle();
+  if (routes.installed() != 0) return 1;  // Parked: group 102 is unknown.
+
+  if (!runtime.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
+  runtime.run_until_idle();
+  return routes.installed() == 1 ? 0 : 1;  // Resolved, retried once, installed.
+}

@@ -1,0 +1,131 @@
+// Commands of the admin socket: what a module registers, what its handler gets, and how it answers. A handler runs in a turn of the caller's
+// connection, so it must be short; an answer that is long is made in pages over several turns (Reply::next_turn, Reply::stream), and one
+// that is not known yet is given later (keep the Reply). Everything on the scheduler's thread.
+//
+//   commands.add({.name = "keys", .help = "List the keys of a table", .arguments = {{.name = "table"}}},
+//                [&store](const Arguments& arguments, Reply reply) { ... });
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/result.h"
+
+namespace rondo {
+
+enum class ArgumentKind : std::uint8_t {
+  Text,     // A string; \xHH stands for a byte (rondo/admin/text.h).
+  Integer,  // Fits 64 bits, signed.
+  Flag,     // true or false.
+  Fields,   // [["name","value"], ...], texts as above.
+};
+
+/// "text", "integer", "flag", "fields".
+std::string_view to_string(ArgumentKind kind) noexcept;
+
+struct ArgumentSpec {
+  std::string name;
+  ArgumentKind kind = ArgumentKind::Text;
+  bool required = true;
+  std::string help;
+};
+
+struct CommandSpec {
+  std::string name;
+  std::string help;  // One line.
+  std::vector<ArgumentSpec> arguments;
+};
+
+/// The arguments of one call, already checked against the command's specification: required ones are there, all have their kind, and
+/// none is unknown. Valid during the handler's call only; copy what you keep.
+class Arguments {
+ public:
+  /// 'object' was checked (CommandRegistry::check) and outlives this.
+  explicit Arguments(const boost::json::object& object) noexcept : object_(&object) {}
+
+  bool has(std::string_view name) const;
+  /// The bytes, unescaped; 'absent' when not given.
+  std::string text(std::string_view name, std::string_view absent = {}) const;
+  std::int64_t integer(std::string_view name, std::int64_t absent) const;
+  bool flag(std::string_view name) const;
+  /// Name and value pairs, unescaped, in order.
+  std::vector<std::pair<std::string, std::string>> fields(std::string_view name = "fields") const;
+  const boost::json::object& json() const noexcept { return *object_; }
+
+ private:
+  const boost::json::object* object_;
+};
+
+/// The answer to one call. A handle: copies stand for the same answer. Exactly one of finish() and fail() ends it; an answer whose last
+/// handle goes away unended is ended as Internal. It may outlive the connection: then nothing it says goes anywhere (wanted() is false).
+class Reply {
+ public:
+  using Continuation = std::function<void(Reply)>;
+  struct State;
+  explicit Reply(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  /// False when the caller is gone: stop working for it.
+  bool wanted() const noexcept;
+
+  /// Adds a row to the answer's "rows". Rows leave in pages; a full page is sent when the next row comes.
+  void row(const boost::json::value& row);
+  /// True when the current page holds limits::kAdminPageRows rows or 64 KiB: time to call next_turn().
+  bool page_full() const noexcept;
+  /// Sends the page and calls 'go_on' in a later turn, once the caller has read enough. One at a time; at most one call a turn.
+  void next_turn(Continuation go_on);
+  /// Calls 'produce' once now and then once a turn until it returns false, then finishes. It should return when page_full().
+  void stream(std::function<bool(Reply& reply)> produce);
+
+  /// Ends the answer. The result is 'result', with the rows of the last page under "rows" if row() was ever called.
+  void finish();
+  void finish(const boost::json::object& result);
+  /// Ends the answer with an error. 'why' must not be ok.
+  void fail(const Status& why);
+  /// Marks the answer as one with rows even if none comes, so that "rows" is [] and not absent.
+  void expect_rows() noexcept;
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+/// Called with checked arguments. An exception ends the answer as Internal with its text.
+using CommandHandler = std::function<void(const Arguments& arguments, Reply reply)>;
+
+/// The commands of one daemon. Modules add theirs before the server opens; it must outlive the server. `commands` (rows of name, help,
+/// arguments) and `version` ({name, version}) are built in.
+class CommandRegistry {
+ public:
+  explicit CommandRegistry(const std::string& program_name = "rondod");
+  CommandRegistry(const CommandRegistry&) = delete;
+  CommandRegistry& operator=(const CommandRegistry&) = delete;
+
+  /// AlreadyExists for a name that is taken; InvalidArgument for an empty name, or an argument named "id" or "command".
+  Status add(CommandSpec spec, CommandHandler handler);
+
+  /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply': NotFound for an unknown command (with
+  /// the nearest name), InvalidArgument for a missing, unknown or wrongly typed argument.
+  void dispatch(const boost::json::object& request, Reply reply) const;
+
+  std::vector<const CommandSpec*> commands() const;
+
+ private:
+  struct Command {
+    CommandSpec spec;
+    CommandHandler handler;
+  };
+  Result<const Command*> find(const boost::json::object& request) const;
+  static Status check(const CommandSpec& spec, const boost::json::object& request);
+  void add_builtins(const std::string& program_name);
+
+  std::map<std::string, Command, std::less<>> commands_;
+};
+
+}  // namespace rondo

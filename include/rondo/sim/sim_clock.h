@@ -1,0 +1,33 @@
+// SimClock: a clock that is told. Time moves when the simulation says so and never by itself, so that a run can be repeated bit for bit.
+#pragma once
+
+#include "rondo/base/assert.h"
+#include "rondo/base/clock.h"
+
+namespace rondo::sim {
+
+/// Both clocks start at fixed readings. One thread.
+class SimClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  WallTime wall_now() const noexcept override { return wall_; }
+
+  /// Moves both clocks on. 'by' must not be negative.
+  void advance(Duration by) noexcept {
+    RONDO_ASSERT(by >= Duration{0});
+    now_ = now_ + by;
+    wall_ = wall_ + by;
+  }
+  /// Moves both clocks on to 'when'; no effect if that is past.
+  void advance_to(Instant when) noexcept {
+    if (when > now_) advance(when - now_);
+  }
+  /// Somebody sets the wall clock; the monotonic one does not notice.
+  void set_wall(WallTime wall) noexcept { wall_ = wall; }
+
+ private:
+  Instant now_ = Instant::from_nanoseconds(1'000'000'000'000);
+  WallTime wall_ = WallTime::from_nanoseconds(1'750'000'000'000'000'000);  // 2025-06-15 15:06:40 UTC.
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,70 @@
+// SimReactor: a reactor that is told. The test says which descriptor has something, now or at an instant; a waiting poll() moves the SimClock
+// to its deadline or to the next thing that is to happen, instead of waiting. Descriptors are numbers of the test's choice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "rondo/sched/reactor.h"
+#include "rondo/sim/sim_clock.h"
+
+namespace rondo::sim {
+
+/// One thread, except interrupt(). 'clock' must outlive it.
+class SimReactor final : public Reactor {
+ public:
+  explicit SimReactor(SimClock& clock) : clock_(clock) {}
+
+  /// 'fd' has something new: its source is reported once. Ignored if nobody watches 'fd'.
+  void make_ready(int fd);
+  /// 'fd' is in error from now on, until clear_error(): reported once, with the error.
+  void make_error(int fd);
+  void clear_error(int fd);
+  /// Does 'what' when the clock has reached 'when', in a poll() and not in a turn: the outside world acting. Equal instants in the order of the calls.
+  void at(Instant when, std::function<void()> what);
+  /// When the next thing happens; never() if nothing is planned.
+  Instant next_planned() const noexcept;
+
+  Status watch(int fd, Interest interest, Source& source) override;
+  Status rewatch(int fd, Interest interest) override;
+  void unwatch(int fd) override;
+  void unwatch_all(const Source& source) override;
+  Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override;
+  bool is_current(const ReactorEvent& event) const noexcept override;
+  bool is_in_error(const ReactorEvent& event) const noexcept override;
+  void interrupt() noexcept override { interrupted_ = true; }
+
+  std::uint64_t polls() const noexcept { return polls_; }
+  std::uint64_t waits() const noexcept { return waits_; }  // Polls that moved the clock.
+
+ private:
+  struct Watch {
+    Source* source = nullptr;
+    std::uint32_t number = 0;
+    bool in_error = false;
+  };
+  struct Planned {
+    Instant when;
+    std::uint64_t sequence = 0;
+    std::function<void()> what;
+  };
+  static bool later(const Planned& a, const Planned& b) noexcept {
+    return a.when != b.when ? a.when > b.when : a.sequence > b.sequence;
+  }
+  void report(int fd, bool error);
+  void happen();
+
+  SimClock& clock_;
+  std::map<int, Watch> watches_;
+  std::vector<ReactorEvent> pending_;  // In the order they were made ready.
+  std::vector<Planned> planned_;       // A heap, earliest first.
+  std::uint64_t sequence_ = 0;
+  std::uint32_t watch_number_ = 0;
+  std::uint64_t polls_ = 0;
+  std::uint64_t waits_ = 0;
+  bool interrupted_ = false;
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,117 @@
+// Many rows from the client's side: frames out without waiting, answers in, a bound on both.
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "admin/bulk_codec.h"
+#include "admin/client_wire.h"
+#include "rondo/admin/client.h"
+#include "rondo/base/assert.h"
+
+namespace rondo {
+
+struct BulkWriter::Frames {
+  BulkEncoder encoder;
+  std::string table;
+  bool open = false;                // Between begin() and end().
+  std::deque<std::string> waiting;  // The tables of the frames that are not answered, oldest first.
+};
+
+BulkWriter::BulkWriter(AdminClient& client, Options options, std::function<void(const BulkTotals&)> on_answer)
+    : client_(client), options_(options), on_answer_(std::move(on_answer)), frames_(std::make_unique<Frames>()) {}
+
+BulkWriter::~BulkWriter() = default;
+
+Status BulkWriter::fail(Status why) {
+  broken_ = std::move(why);
+  return broken_;
+}
+
+Status BulkWriter::begin(std::string_view table) {
+  if (!broken_.ok()) return broken_;
+  RONDO_ASSERT(!frames_->open);
+  if (Status started = frames_->encoder.start(table); !started.ok()) return started;
+  frames_->table = table;
+  frames_->open = true;
+  return {};
+}
+
+Status BulkWriter::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
+  if (!broken_.ok()) return broken_;
+  RONDO_ASSERT(frames_->open);
+  BulkEncoder& encoder = frames_->encoder;
+  if (encoder.rows() != 0 && encoder.would_exceed(key, fields, options_.frame_bytes)) {
+    if (Status sent = send_frame(); !sent.ok()) return sent;
+  }
+  Status added = encoder.add(op, key, fields, limits::kAdminFrameBytes);
+  if (added.ok()) ++totals_.sent;
+  return added;
+}
+
+Status BulkWriter::end() {
+  if (!broken_.ok()) return broken_;
+  RONDO_ASSERT(frames_->open);
+  frames_->open = false;
+  return frames_->encoder.rows() == 0 ? Status{} : send_frame();
+}
+
+Result<BulkTotals> BulkWriter::finish() {
+  if (!broken_.ok()) return failure(broken_);
+  RONDO_ASSERT(!frames_->open);
+  if (Status taken = take_answers(0); !taken.ok()) return failure(std::move(taken));
+  return totals_;
+}
+
+Status BulkWriter::send_frame() {
+  client_.wire_->queue(frames_->encoder.finish());
+  frames_->waiting.push_back(frames_->table);
+  const Status started = frames_->encoder.start(frames_->table);
+  RONDO_ASSERT(started.ok());
+  if (Status sent = client_.wire_->exchange(); !sent.ok()) return fail(std::move(sent));
+  return take_answers(options_.frames_in_flight);
+}
+
+namespace {
+
+std::uint64_t count_of(const json::object& result, std::string_view name) {
+  const json::value* const value = result.if_contains(name);
+  return value != nullptr && value->is_int64() && value->get_int64() > 0 ? static_cast<std::uint64_t>(value->get_int64()) : 0;
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string{view(value->get_string())} : std::string{};
+}
+
+/// The answer's "first_error" as a Status that names table and key.
+Status refusal_of(const json::object& result, std::string_view table) {
+  const json::value* const error = result.if_contains("first_error");
+  if (error == nullptr || !error->is_object()) return {};
+  const json::object& object = error->get_object();
+  std::string message = "row '" + std::string{table} + ":" + text_of(object, "key") + "': " + text_of(object, "code");
+  message.append(": ").append(text_of(object, "message"));
+  return Status{Code::InvalidArgument, std::move(message)};
+}
+
+}  // namespace
+
+Status BulkWriter::take_answers(std::size_t in_flight_max) {
+  for (;;) {
+    Result<std::optional<AdminAnswer>> answer = client_.wire_->next_answer();
+    if (!answer) return fail(answer.error());
+    if (!*answer) {
+      if (frames_->waiting.size() <= in_flight_max) return {};
+      if (Status waited = client_.wire_->wait_and_exchange(); !waited.ok()) return fail(std::move(waited));
+      continue;
+    }
+    if (!(**answer).error.ok()) return fail(std::move((**answer).error));
+    if (frames_->waiting.empty()) return fail(Status{Code::DataLoss, "the daemon answered a bulk write that was not sent"});
+    totals_.accepted += count_of((**answer).body, "accepted");
+    totals_.refused += count_of((**answer).body, "refused");
+    if (totals_.first_error.ok()) totals_.first_error = refusal_of((**answer).body, frames_->waiting.front());
+    frames_->waiting.pop_front();
+    if (on_answer_) on_answer_(totals_);
+  }
+}
+
+}  // namespace rondo

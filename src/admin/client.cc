@@ -1,0 +1,180 @@
+// Calls over a Wire: one request, its pages, its end.
+#include "rondo/admin/client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+
+#include "admin/client_wire.h"
+#include "rondo/admin/text.h"
+
+namespace rondo {
+namespace {
+
+constexpr std::size_t kReadBytes = 256 * 1024;
+
+Code code_named(std::string_view name) {
+  for (unsigned char code = 1; code <= static_cast<unsigned char>(Code::Internal); ++code) {
+    if (name == to_string(static_cast<Code>(code))) return static_cast<Code>(code);
+  }
+  return Code::Internal;
+}
+
+Status nonsense(std::string_view what) { return Status{Code::DataLoss, "the daemon's answer makes no sense: " + std::string{what}}; }
+
+/// The Status in an answer's "error".
+Status error_of(const json::object& answer) {
+  const json::value* const error = answer.if_contains("error");
+  const json::object* const object = error != nullptr ? error->if_object() : nullptr;
+  if (object == nullptr) return nonsense("neither ok nor an error");
+  const json::value* const code = object->if_contains("code");
+  const json::value* const message = object->if_contains("message");
+  if (code == nullptr || !code->is_string() || message == nullptr || !message->is_string()) return nonsense("an error without code or message");
+  return Status{code_named(view(code->get_string())), std::string{view(message->get_string())}};
+}
+
+Result<AdminAnswer> take_apart(const Frame& frame) {
+  json::error_code failed;
+  json::value value = json::parse(json::string_view{frame.payload.data(), frame.payload.size()}, failed);
+  if (failed) return failure(nonsense(failed.message()));
+  json::object* const object = value.if_object();
+  if (object == nullptr) return failure(nonsense("not an object"));
+  AdminAnswer answer;
+  if (frame.kind == FrameKind::More) {
+    answer.more = true;
+    answer.body = std::move(*object);
+    return answer;
+  }
+  if (frame.kind != FrameKind::Json) return failure(nonsense("a frame of another kind"));
+  const json::value* const ok = object->if_contains("ok");
+  if (ok == nullptr || !ok->is_bool()) return failure(nonsense("no \"ok\""));
+  if (!ok->get_bool()) {
+    answer.error = error_of(*object);
+    return answer;
+  }
+  json::value* const result = object->if_contains("result");
+  if (result == nullptr || !result->is_object()) return failure(nonsense("no result object"));
+  answer.body = std::move(result->get_object());
+  return answer;
+}
+
+}  // namespace
+
+Status AdminClient::Wire::write_some() {
+  while (peer_reads && !output.empty()) {
+    const std::string_view bytes = output.view();
+    const ssize_t sent = ::send(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent >= 0) {
+      output.consume(static_cast<std::size_t>(sent));
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return {};
+    } else if (errno == EPIPE || errno == ECONNRESET) {
+      peer_reads = false;
+      output.clear();
+    } else if (errno != EINTR) {
+      return status_from_errno(errno, "send to the daemon");
+    }
+  }
+  return {};
+}
+
+Status AdminClient::Wire::read_some() {
+  while (peer_writes) {
+    const std::span<char> room = input.prepare(kReadBytes);
+    const ssize_t got = ::recv(fd.get(), room.data(), room.size(), MSG_DONTWAIT);
+    if (got > 0) {
+      input.commit(static_cast<std::size_t>(got));
+      return {};
+    }
+    if (got == 0 || errno == ECONNRESET) {
+      peer_writes = false;
+    } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+      return {};
+    } else if (errno != EINTR) {
+      return status_from_errno(errno, "receive from the daemon");
+    }
+  }
+  return {};
+}
+
+Status AdminClient::Wire::exchange() {
+  if (Status written = write_some(); !written.ok()) return written;
+  return read_some();
+}
+
+Status AdminClient::Wire::wait_and_exchange() {
+  if (!peer_writes) return Status{Code::Unavailable, "the daemon closed the connection"};
+  pollfd watched{.fd = fd.get(), .events = POLLIN, .revents = 0};
+  if (peer_reads && !output.empty()) watched.events |= POLLOUT;
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(patience).count();
+  const int ready = ::poll(&watched, 1, static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000'000)));
+  if (ready < 0 && errno != EINTR) return status_from_errno(errno, "wait for the daemon");
+  if (ready == 0) {
+    peer_reads = peer_writes = false;
+    return Status{Code::DeadlineExceeded, "the daemon did not answer within " + std::to_string(milliseconds) + " ms"};
+  }
+  return exchange();
+}
+
+Result<std::optional<AdminAnswer>> AdminClient::Wire::next_answer() {
+  const Result<std::optional<Frame>> frame = next_frame(input.view());
+  if (!frame) return failure(nonsense(frame.error().message()));
+  if (!*frame) return std::optional<AdminAnswer>{};
+  Result<AdminAnswer> answer = take_apart(**frame);
+  input.consume((**frame).bytes);
+  if (!answer) return failure(answer.error());
+  return std::optional<AdminAnswer>{std::move(*answer)};
+}
+
+Result<AdminAnswer> AdminClient::Wire::await_answer() {
+  for (;;) {
+    Result<std::optional<AdminAnswer>> answer = next_answer();
+    if (!answer) return failure(answer.error());
+    if (*answer) return std::move(**answer);
+    if (Status waited = wait_and_exchange(); !waited.ok()) return failure(std::move(waited));
+  }
+}
+
+AdminClient::AdminClient(std::unique_ptr<Wire> wire) : wire_(std::move(wire)) {}
+AdminClient::~AdminClient() = default;
+
+Result<std::unique_ptr<AdminClient>> AdminClient::connect(const std::string& path, Duration patience) {
+  Result<UniqueFd> fd = connect_unix(path);
+  if (!fd) return failure(fd.error());
+  return std::unique_ptr<AdminClient>(new AdminClient(std::make_unique<Wire>(std::move(*fd), patience)));
+}
+
+Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments) {
+  json::array rows;
+  Result<json::object> result = call(command, arguments, [&rows](const json::value& row) { rows.push_back(row); });
+  if (result && (!rows.empty() || result->contains("rows"))) (*result)["rows"] = std::move(rows);
+  return result;
+}
+
+Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments, const RowVisitor& on_row) {
+  json::object request{{"id", ++wire_->last_id}, {"command", command}};
+  for (const auto& argument : arguments) request[argument.key()] = argument.value();
+  std::string frame;
+  const std::size_t start = begin_frame(frame, FrameKind::Json);
+  append_json(frame, request);
+  end_frame(frame, start);
+  wire_->queue(frame);
+  if (Status sent = wire_->exchange(); !sent.ok()) return failure(std::move(sent));
+  for (;;) {
+    Result<AdminAnswer> answer = wire_->await_answer();
+    if (!answer) return failure(answer.error());
+    if (!answer->error.ok()) return failure(answer->error);
+    json::value* const rows = answer->body.if_contains("rows");
+    if (rows != nullptr && rows->is_array()) {
+      for (const json::value& row : rows->get_array()) on_row(row);
+      rows->get_array().clear();
+    }
+    if (!answer->more) return std::move(answer->body);
+  }
+}
+
+}  // namespace rondo

@@ -1,0 +1,51 @@
+// AdminClient::Wire: the client's connected socket: frames out (as much as the kernel takes), frames in, and waiting for either with a limit
+// on silence.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "admin/byte_buffer.h"
+#include "admin/frame.h"
+#include "admin/json.h"
+#include "admin/unix_socket.h"
+#include "rondo/admin/client.h"
+
+namespace rondo {
+
+/// A frame from the daemon, taken apart.
+struct AdminAnswer {
+  bool more = false;  // A page; the end comes later.
+  Status error;       // The daemon's no.
+  json::object body;  // The result, or the page's holder of "rows".
+};
+
+struct AdminClient::Wire {
+  Wire(UniqueFd socket, Duration longest_silence) : fd(std::move(socket)), patience(longest_silence) {}
+
+  void queue(std::string_view frame) { output.append(frame); }
+  /// Writes and reads without waiting.
+  Status exchange();
+  /// Waits until something can be written or read, and does it. DeadlineExceeded after 'patience' of silence.
+  Status wait_and_exchange();
+  /// The next whole answer that has arrived, if any.
+  Result<std::optional<AdminAnswer>> next_answer();
+  /// Waits for the next answer.
+  Result<AdminAnswer> await_answer();
+
+  UniqueFd fd;
+  const Duration patience;
+  ByteBuffer input;
+  ByteBuffer output;
+  std::int64_t last_id = 0;
+  bool peer_reads = true;   // False after the daemon closed its reading end: its last words may still come.
+  bool peer_writes = true;  // False after the end of its stream.
+
+ private:
+  Status write_some();
+  Status read_some();
+};
+
+}  // namespace rondo

@@ -1,0 +1,200 @@
+// The registry: finding a command, checking its arguments, calling it, and the two commands that describe the program itself.
+#include "rondo/admin/command.h"
+
+#include <exception>
+
+#include "admin/json.h"
+#include "rondo/admin/suggest.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/assert.h"
+
+namespace rondo {
+namespace {
+
+bool is_text_pair(const json::value& value) {
+  const json::array* const pair = value.if_array();
+  return pair != nullptr && pair->size() == 2 && (*pair)[0].is_string() && (*pair)[1].is_string();
+}
+
+bool has_kind(const json::value& value, ArgumentKind kind) {
+  switch (kind) {
+    case ArgumentKind::Text: return value.is_string();
+    case ArgumentKind::Integer: return value.is_int64();
+    case ArgumentKind::Flag: return value.is_bool();
+    case ArgumentKind::Fields: {
+      const json::array* const pairs = value.if_array();
+      if (pairs == nullptr) return false;
+      for (const json::value& pair : *pairs) {
+        if (!is_text_pair(pair)) return false;
+      }
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string_view expectation(ArgumentKind kind) noexcept {
+  switch (kind) {
+    case ArgumentKind::Text: return "a string";
+    case ArgumentKind::Integer: return "an integer";
+    case ArgumentKind::Flag: return "true or false";
+    case ArgumentKind::Fields: return "an array of [\"name\",\"value\"] pairs";
+  }
+  return "something else";
+}
+
+std::string usage(const CommandSpec& spec) {
+  if (spec.arguments.empty()) return "'" + spec.name + "' takes no arguments";
+  std::string text = "'" + spec.name + "' takes";
+  for (const ArgumentSpec& argument : spec.arguments) {
+    text.append(&argument == &spec.arguments.front() ? " " : ", ").append(argument.name);
+    if (!argument.required) text.append(" (optional)");
+  }
+  return text;
+}
+
+const ArgumentSpec* find_argument(const CommandSpec& spec, std::string_view name) {
+  for (const ArgumentSpec& argument : spec.arguments) {
+    if (argument.name == name) return &argument;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view to_string(ArgumentKind kind) noexcept {
+  switch (kind) {
+    case ArgumentKind::Text: return "text";
+    case ArgumentKind::Integer: return "integer";
+    case ArgumentKind::Flag: return "flag";
+    case ArgumentKind::Fields: return "fields";
+  }
+  return "unknown";
+}
+
+bool Arguments::has(std::string_view name) const { return object_->contains(name); }
+
+std::string Arguments::text(std::string_view name, std::string_view absent) const {
+  const json::value* const value = object_->if_contains(name);
+  if (value == nullptr) return std::string{absent};
+  return unescape_text(view(value->as_string()));
+}
+
+std::int64_t Arguments::integer(std::string_view name, std::int64_t absent) const {
+  const json::value* const value = object_->if_contains(name);
+  return value == nullptr ? absent : value->as_int64();
+}
+
+bool Arguments::flag(std::string_view name) const {
+  const json::value* const value = object_->if_contains(name);
+  return value != nullptr && value->as_bool();
+}
+
+std::vector<std::pair<std::string, std::string>> Arguments::fields(std::string_view name) const {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  const json::value* const value = object_->if_contains(name);
+  if (value == nullptr) return pairs;
+  for (const json::value& pair : value->as_array()) {
+    const json::array& parts = pair.as_array();
+    pairs.emplace_back(unescape_text(view(parts[0].as_string())), unescape_text(view(parts[1].as_string())));
+  }
+  return pairs;
+}
+
+CommandRegistry::CommandRegistry(const std::string& program_name) { add_builtins(program_name); }
+
+Status CommandRegistry::add(CommandSpec spec, CommandHandler handler) {
+  RONDO_ASSERT(handler != nullptr);
+  if (spec.name.empty()) return Status{Code::InvalidArgument, "a command needs a name"};
+  for (const ArgumentSpec& argument : spec.arguments) {
+    if (argument.name.empty() || argument.name == "id" || argument.name == "command") {
+      return Status{Code::InvalidArgument, "command '" + spec.name + "' cannot have an argument named '" + argument.name + "'"};
+    }
+  }
+  std::string name = spec.name;
+  const bool added = commands_.try_emplace(std::move(name), Command{std::move(spec), std::move(handler)}).second;
+  if (!added) return Status{Code::AlreadyExists, "command '" + name + "' is registered twice"};
+  return {};
+}
+
+Result<const CommandRegistry::Command*> CommandRegistry::find(const json::object& request) const {
+  const json::value* const name = request.if_contains("command");
+  if (name == nullptr) return failure(Code::InvalidArgument, "the request has no \"command\"");
+  if (!name->is_string()) return failure(Code::InvalidArgument, "\"command\" must be a string");
+  const std::string_view word = view(name->get_string());
+  const auto place = commands_.find(word);
+  if (place != commands_.end()) return &place->second;
+  std::vector<std::string_view> names;
+  for (const auto& entry : commands_) names.push_back(entry.first);
+  const std::string_view shown = word.substr(0, 100);
+  return failure(Code::NotFound, "unknown command '" + std::string{shown} + "'" + did_you_mean(word, names));
+}
+
+Status CommandRegistry::check(const CommandSpec& spec, const json::object& request) {
+  for (const auto& member : request) {
+    const std::string_view name{member.key().data(), member.key().size()};
+    if (name == "id" || name == "command") continue;
+    const ArgumentSpec* const argument = find_argument(spec, name);
+    if (argument == nullptr) {
+      return Status{Code::InvalidArgument, "unknown argument '" + std::string{name.substr(0, 100)} + "'; " + usage(spec)};
+    }
+    if (!has_kind(member.value(), argument->kind)) {
+      return Status{Code::InvalidArgument,
+                    "argument '" + argument->name + "' of '" + spec.name + "' must be " + std::string{expectation(argument->kind)}};
+    }
+  }
+  for (const ArgumentSpec& argument : spec.arguments) {
+    if (argument.required && !request.contains(argument.name)) {
+      return Status{Code::InvalidArgument, "argument '" + argument.name + "' is missing; " + usage(spec)};
+    }
+  }
+  return {};
+}
+
+void CommandRegistry::dispatch(const json::object& request, Reply reply) const {
+  const Result<const Command*> command = find(request);
+  if (!command) {
+    reply.fail(command.error());
+    return;
+  }
+  if (const Status checked = check((*command)->spec, request); !checked.ok()) {
+    reply.fail(checked);
+    return;
+  }
+  try {
+    (*command)->handler(Arguments{request}, reply);
+  } catch (const std::exception& error) {
+    reply.fail(Status{Code::Internal, "command '" + (*command)->spec.name + "' threw: " + error.what()});
+  }
+}
+
+std::vector<const CommandSpec*> CommandRegistry::commands() const {
+  std::vector<const CommandSpec*> specs;
+  for (const auto& entry : commands_) specs.push_back(&entry.second.spec);
+  return specs;
+}
+
+void CommandRegistry::add_builtins(const std::string& program_name) {
+  const Status listed = add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}},
+                            [this](const Arguments&, Reply reply) {
+                              reply.expect_rows();
+                              for (const CommandSpec* const spec : commands()) {
+                                json::array arguments;
+                                for (const ArgumentSpec& argument : spec->arguments) {
+                                  arguments.push_back(json::object{{"name", argument.name},
+                                                                   {"kind", to_string(argument.kind)},
+                                                                   {"required", argument.required},
+                                                                   {"help", argument.help}});
+                                }
+                                reply.row(json::object{{"name", spec->name}, {"help", spec->help}, {"arguments", arguments}});
+                              }
+                              reply.finish();
+                            });
+  const Status versioned = add({.name = "version", .help = "Name and version of this daemon", .arguments = {}},
+                               [program_name](const Arguments&, Reply reply) {
+                                 reply.finish(json::object{{"name", program_name}, {"version", RONDO_VERSION}});
+                               });
+  RONDO_ASSERT(listed.ok() && versioned.ok());
+}
+
+}  // namespace rondo

@@ -1,0 +1,18 @@
+// Boost.JSON for the .cc files of this layer. Public headers only forward its names; json.cc holds the library itself (header mode).
+#pragma once
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+
+namespace rondo {
+
+namespace json = boost::json;
+
+/// Appends the text of 'value' to 'out'.
+void append_json(std::string& out, const json::value& value);
+
+/// A view into a JSON string.
+inline std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
+
+}  // namespace rondo

@@ -1,0 +1,132 @@
+// Answers: rows into pages, the end into a 'J' frame, each within the largest frame.
+#include <utility>
+
+#include "admin/frame.h"
+#include "admin/json.h"
+#include "admin/reply_state.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+
+namespace rondo {
+namespace {
+
+void append_head(std::string& frame, std::int64_t id) { frame.append("{\"id\":").append(std::to_string(id)); }
+
+}  // namespace
+
+std::string error_frame(std::int64_t id, const Status& why) {
+  RONDO_ASSERT(!why.ok());
+  std::string frame;
+  const std::size_t start = begin_frame(frame, FrameKind::Json);
+  append_head(frame, id);
+  frame.append(",\"ok\":false,\"error\":");
+  json::object error{{"code", to_string(why.code())}, {"message", visible_text(why.message().substr(0, kPageBytes))}};
+  append_json(frame, error);
+  frame.append("}");
+  end_frame(frame, start);
+  return frame;
+}
+
+Reply::State::~State() {
+  if (port != nullptr) end_failed(Status{Code::Internal, "the command gave no answer"});
+}
+
+bool Reply::State::page_full() const noexcept { return row_count >= limits::kAdminPageRows || rows.size() >= kPageBytes; }
+
+void Reply::State::send_page() {
+  if (port == nullptr || row_count == 0) return;
+  std::string frame;
+  const std::size_t start = begin_frame(frame, FrameKind::More);
+  append_head(frame, id);
+  frame.append(",\"rows\":[").append(rows).append("]}");
+  end_frame(frame, start);
+  rows.clear();
+  row_count = 0;
+  port->send(frame);
+}
+
+void Reply::State::end_ok(const json::object* result) {
+  std::string frame;
+  const std::size_t start = begin_frame(frame, FrameKind::Json);
+  append_head(frame, id);
+  frame.append(",\"ok\":true,\"result\":{");
+  bool first = true;
+  if (result != nullptr) {
+    for (const auto& member : *result) {
+      if (has_rows && member.key() == "rows") continue;
+      if (!std::exchange(first, false)) frame += ',';
+      append_json(frame, json::value(member.key()));
+      frame += ':';
+      append_json(frame, member.value());
+    }
+  }
+  if (has_rows) frame.append(first ? "\"rows\":[" : ",\"rows\":[").append(rows).append("]");
+  frame.append("}}");
+  end_frame(frame, start);
+  if (frame.size() - kFrameLengthBytes > limits::kAdminFrameBytes) {
+    end_failed(Status{Code::ResourceExhausted, "the answer of " + std::to_string(frame.size()) + " bytes does not fit a frame of " +
+                                                   std::to_string(limits::kAdminFrameBytes)});
+    return;
+  }
+  ReplyPort* const to = std::exchange(port, nullptr);
+  to->send(frame);
+  to->ended(true);
+}
+
+void Reply::State::end_failed(const Status& why) {
+  ReplyPort* const to = std::exchange(port, nullptr);
+  to->send(error_frame(id, why));
+  to->ended(false);
+}
+
+bool Reply::wanted() const noexcept { return state_->port != nullptr; }
+
+void Reply::row(const json::value& row) {
+  if (!wanted()) return;
+  State& state = *state_;
+  if (state.page_full()) state.send_page();
+  state.has_rows = true;
+  if (state.row_count != 0) state.rows += ',';
+  append_json(state.rows, row);
+  ++state.row_count;
+  if (state.rows.size() > limits::kAdminFrameBytes / 2) {
+    state.end_failed(Status{Code::ResourceExhausted, "a row of the answer does not fit a frame"});
+  }
+}
+
+bool Reply::page_full() const noexcept { return state_->page_full(); }
+
+void Reply::next_turn(Continuation go_on) {
+  if (!wanted()) return;
+  state_->send_page();
+  state_->port->continue_later(*this, std::move(go_on));
+}
+
+void Reply::stream(std::function<bool(Reply& reply)> produce) {
+  expect_rows();
+  const bool more = produce(*this);
+  if (!wanted()) return;
+  if (!more) {
+    finish();
+    return;
+  }
+  next_turn([produce = std::move(produce)](Reply reply) mutable { reply.stream(std::move(produce)); });
+}
+
+void Reply::finish() {
+  if (wanted()) state_->end_ok(nullptr);
+}
+
+void Reply::finish(const json::object& result) {
+  if (wanted()) state_->end_ok(&result);
+}
+
+void Reply::fail(const Status& why) {
+  RONDO_ASSERT(!why.ok());
+  if (wanted()) state_->end_failed(why);
+}
+
+void Reply::expect_rows() noexcept { state_->has_rows = true; }
+
+}  // namespace rondo

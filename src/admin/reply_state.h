@@ -1,0 +1,50 @@
+// Reply::State: one answer under way, and ReplyPort, where its frames go. The session implements the port; when it dies first it cuts the tie
+// (port = nullptr), so that a late answer finds nobody.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rondo/admin/command.h"
+
+namespace rondo {
+
+class ReplyPort {
+ public:
+  virtual ~ReplyPort() = default;
+  /// Queues one whole frame for the caller.
+  virtual void send(std::string_view frame) = 0;
+  /// 'go_on' is to be called with 'reply' in a later turn, when there is room for output.
+  virtual void continue_later(Reply reply, Reply::Continuation go_on) = 0;
+  /// The answer is complete; 'ok' says how it ended. The port forgets the state.
+  virtual void ended(bool ok) = 0;
+};
+
+struct Reply::State {
+  State(ReplyPort& to, std::int64_t request_id) noexcept : port(&to), id(request_id) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State();
+
+  /// Sends the rows gathered so far as a page.
+  void send_page();
+  void end_ok(const boost::json::object* result);
+  void end_failed(const Status& why);
+  bool page_full() const noexcept;
+
+  ReplyPort* port;  // nullptr once the answer has ended or the caller is gone.
+  std::int64_t id;
+  bool has_rows = false;
+  std::string rows;  // The current page: JSON texts joined by commas.
+  std::size_t row_count = 0;
+};
+
+/// One 'J' frame that says no.
+std::string error_frame(std::int64_t id, const Status& why);
+
+/// Bytes of rows that make a page full, whatever their number: a page takes a turn to make and to send.
+inline constexpr std::size_t kPageBytes = 64 * 1024;
+
+}  // namespace rondo

@@ -1,0 +1,372 @@
+// The admin socket from end to end: a real Unix socket in a temporary directory, the scheduler on this thread, the caller on another.
+// Goal: every answer arrives, every abuse ends in a clear error or a counted cut, and nobody is held up by somebody else.
+#include "rondo/admin/server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "admin/frame.h"
+#include "admin/json.h"
+#include "admin/unix_socket.h"
+#include "rondo/admin/client.h"
+#include "rondo/base/clock.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+/// Counts rows of each table; refuses the table "closed".
+class CountingSink final : public BulkSink {
+ public:
+  explicit CountingSink(std::map<std::string, std::uint64_t>& rows) : rows_(rows) {}
+  Status begin(std::string_view table) override {
+    if (table == "closed") return Status{Code::NotFound, "no table 'closed'"};
+    current_ = &rows_[std::string{table}];
+    return {};
+  }
+  Status row(BulkOp, std::string_view key, std::span<const BulkField>) override {
+    if (key == "bad") return Status{Code::InvalidArgument, "bad key"};
+    ++*current_;
+    return {};
+  }
+  Status end() override { return {}; }
+
+ private:
+  std::map<std::string, std::uint64_t>& rows_;
+  std::uint64_t* current_ = nullptr;
+};
+
+class AdminSocket : public testing::Test {
+ protected:
+  AdminSocket() {
+    char name[] = "/tmp/rondo-admin-test-XXXXXX";
+    directory = ::mkdtemp(name);
+    options.path = directory + "/admin.sock";
+    reactor = make_epoll_reactor().value();
+    scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
+    add("echo", {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = "any"}}, [](const Arguments& arguments, Reply reply) {
+      reply.finish(json::object{{"text", arguments.text("text")}});
+    });
+    add("count", {{.name = "rows", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
+        [](const Arguments& arguments, Reply reply) {
+          reply.stream([at = std::int64_t{0}, rows = arguments.integer("rows", 0)](Reply& page) mutable {
+            while (at < rows && !page.page_full()) page.row(at++);
+            return at < rows;
+          });
+        });
+  }
+  ~AdminSocket() override {
+    server.reset();
+    scheduler.reset();
+    ::unlink(options.path.c_str());
+    ::rmdir(directory.c_str());
+  }
+
+  void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
+    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+  }
+  void open() {
+    Result<std::unique_ptr<AdminServer>> opened =
+        AdminServer::open(*scheduler, commands, options, [this] { return std::make_unique<CountingSink>(rows); });
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    server = std::move(*opened);
+  }
+  /// Runs 'caller' on a thread of its own and the scheduler here, until the caller is done.
+  void with_caller(const std::function<void()>& caller) {
+    if (server == nullptr) open();
+    std::thread thread([&] {
+      caller();
+      scheduler->stop();
+    });
+    scheduler->run();
+    thread.join();
+    EXPECT_EQ(scheduler->stats().sweep_rescues, 0U);
+    EXPECT_EQ(scheduler->stats().quarantined, 0U);
+  }
+  std::unique_ptr<AdminClient> connect(Duration patience = 20s) {
+    Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(options.path, patience);
+    EXPECT_TRUE(client.has_value()) << client.error().to_string();
+    return client ? std::move(*client) : nullptr;
+  }
+  /// Sends bytes that no AdminClient would, and reads until the server closes.
+  std::string talk(std::string_view bytes, bool end_stream = true) const {
+    const Result<UniqueFd> fd = connect_unix(options.path);
+    if (!fd) return "no connection";
+    while (!bytes.empty()) {
+      const ssize_t sent = ::send(fd->get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      if (sent <= 0) break;
+      bytes.remove_prefix(static_cast<std::size_t>(sent));
+    }
+    if (end_stream) ::shutdown(fd->get(), SHUT_WR);
+    std::string heard;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::recv(fd->get(), buffer, sizeof buffer, 0)) > 0;) heard.append(buffer, static_cast<std::size_t>(got));
+    return heard;
+  }
+
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor;
+  std::unique_ptr<Scheduler> scheduler;
+  CommandRegistry commands{"testd"};
+  AdminServerOptions options;
+  std::map<std::string, std::uint64_t> rows;
+  std::string directory;
+  std::unique_ptr<AdminServer> server;
+};
+
+TEST_F(AdminSocket, ACallGetsItsResult) {
+  with_caller([this] {
+    const auto client = connect();
+    for (int i = 0; i < 100; ++i) {
+      const Result<json::object> result = client->call("echo", {{"text", std::to_string(i)}});
+      ASSERT_TRUE(result.has_value()) << result.error().to_string();
+      EXPECT_EQ(view(result->at("text").as_string()), std::to_string(i));
+    }
+  });
+  EXPECT_EQ(server->stats().requests, 100U);
+}
+
+TEST_F(AdminSocket, TheDaemonsErrorComesBackAsItsStatus) {
+  with_caller([this] {
+    const auto client = connect();
+    const Result<json::object> result = client->call("ecco", {});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code(), Code::NotFound);
+    EXPECT_THAT(std::string{result.error().message()}, HasSubstr("did you mean 'echo'?"));
+    EXPECT_TRUE(client->call("version", {}).has_value()) << "the connection is still good";
+  });
+}
+
+TEST_F(AdminSocket, TheDaemonDescribesItself) {
+  with_caller([this] {
+    const auto client = connect();
+    const Result<json::object> version = client->call("version", {});
+    ASSERT_TRUE(version.has_value());
+    EXPECT_EQ(view(version->at("name").as_string()), "testd");
+    const Result<json::object> listed = client->call("commands", {});
+    ASSERT_TRUE(listed.has_value());
+    EXPECT_THAT(listed->at("rows").as_array(), SizeIs(4));
+  });
+}
+
+TEST_F(AdminSocket, ALongAnswerArrivesWholeAndDoesNotStallOthers) {
+  with_caller([this] {
+    const auto client = connect();
+    const auto other = connect();
+    std::int64_t expected = 0;
+    int others_answers = 0;
+    const Result<json::object> result = client->call("count", {{"rows", 300'000}}, [&](const json::value& row) {
+      ASSERT_EQ(row.as_int64(), expected++);
+      if (expected % 50'000 == 0 && other->call("echo", {{"text", "x"}})) ++others_answers;
+    });
+    ASSERT_TRUE(result.has_value()) << result.error().to_string();
+    EXPECT_EQ(expected, 300'000);
+    EXPECT_EQ(others_answers, 6);
+  });
+}
+
+TEST_F(AdminSocket, BulkRowsArriveAndTheTotalsAddUp) {
+  with_caller([this] {
+    const auto client = connect();
+    std::uint64_t reports = 0;
+    BulkWriter writer(*client, {}, [&reports](const BulkTotals&) { ++reports; });
+    const std::vector<BulkField> fields{{"nexthop_group", "12"}};
+    for (const std::string table : {"ROUTE_TABLE", "OTHER_TABLE"}) {
+      ASSERT_TRUE(writer.begin(table).ok());
+      for (int i = 0; i < 100'000; ++i) ASSERT_TRUE(writer.row(BulkOp::Set, "10.0.0.0/24", fields).ok());
+      ASSERT_TRUE(writer.row(BulkOp::Set, "bad", fields).ok()) << "one bad row does not stop the rest";
+      ASSERT_TRUE(writer.end().ok());
+    }
+    const Result<BulkTotals> totals = writer.finish();
+    ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+    EXPECT_EQ(totals->sent, 200'002U);
+    EXPECT_EQ(totals->accepted, 200'000U);
+    EXPECT_EQ(totals->refused, 2U);
+    EXPECT_EQ(totals->first_error.message(), "row 'ROUTE_TABLE:bad': invalid-argument: bad key");
+    EXPECT_GT(reports, 50U);
+    EXPECT_TRUE(client->call("echo", {{"text", "after"}}).has_value());
+  });
+  EXPECT_EQ(rows["ROUTE_TABLE"], 100'000U);
+  EXPECT_EQ(rows["OTHER_TABLE"], 100'000U);
+}
+
+TEST_F(AdminSocket, ARefusedTableIsTheWritersError) {
+  with_caller([this] {
+    const auto client = connect();
+    BulkWriter writer(*client);
+    ASSERT_TRUE(writer.begin("closed").ok());
+    ASSERT_TRUE(writer.row(BulkOp::Delete, "k", {}).ok());
+    ASSERT_TRUE(writer.end().ok());
+    const Result<BulkTotals> totals = writer.finish();
+    ASSERT_FALSE(totals.has_value());
+    EXPECT_EQ(totals.error().code(), Code::NotFound);
+    EXPECT_EQ(writer.row(BulkOp::Set, "k", {}).code(), Code::NotFound) << "and it stays";
+  });
+}
+
+TEST_F(AdminSocket, NonsenseIsAnsweredClosedAndCounted) {
+  with_caller([this] {
+    EXPECT_THAT(talk("GET / HTTP/1.1\r\n\r\n"), HasSubstr("larger than"));
+    EXPECT_THAT(talk(std::string("\0\0\0\0", 4), false), HasSubstr("length 0"));
+    EXPECT_THAT(talk(std::string("\x09\0\0\0J", 5)), HasSubstr("middle of a frame"));
+    EXPECT_THAT(talk(std::string("\x09\0\0\0", 4)), HasSubstr("middle of a frame"));
+    EXPECT_THAT(talk(std::string("\x03\0\0\0W\xff\xff", 7), false), HasSubstr("table name"));
+    EXPECT_THAT(talk(std::string("\xff\xff\xff\x7f", 4) + std::string(3'000'000, 'x'), false), HasSubstr("larger than"));
+    EXPECT_EQ(talk(""), "") << "a caller that says nothing is no error";
+    EXPECT_TRUE(connect()->call("echo", {{"text", "fine"}}).has_value());
+  });
+  EXPECT_EQ(server->stats().malformed_frames, 6U);
+}
+
+TEST_F(AdminSocket, TheConnectionOverTheLimitIsToldSo) {
+  options.connections = 2;
+  with_caller([this] {
+    auto first = connect();
+    auto second = connect();
+    ASSERT_TRUE(first->call("version", {}).has_value());
+    ASSERT_TRUE(second->call("version", {}).has_value());
+    const auto third = connect();
+    const Result<json::object> result = third->call("version", {});
+    ASSERT_FALSE(result.has_value());
+    EXPECT_EQ(result.error().code(), Code::ResourceExhausted);
+    first.reset();
+    // The place is free as soon as the server has seen the end of the first connection.
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    bool admitted = false;
+    while (!admitted && std::chrono::steady_clock::now() < deadline) admitted = connect()->call("version", {}).has_value();
+    EXPECT_TRUE(admitted);
+  });
+  EXPECT_GE(server->stats().refused_connections, 1U);
+}
+
+TEST_F(AdminSocket, ACallerThatNeverReadsIsCutAndOthersAreServed) {
+  options.stall = 200ms;
+  with_caller([this] {
+    const Result<UniqueFd> fd = connect_unix(options.path);
+    ASSERT_TRUE(fd.has_value());
+    std::string request;
+    const std::size_t start = begin_frame(request, FrameKind::Json);
+    request.append(R"({"id":1,"command":"count","rows":50000000})");
+    end_frame(request, start);
+    ASSERT_EQ(::send(fd->get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    const auto other = connect();
+    const auto deadline = std::chrono::steady_clock::now() + 10s;
+    char byte = 0;
+    // The cut shows as the end of the peer's reading side: sending fails.
+    while (::send(fd->get(), &byte, 0, MSG_NOSIGNAL) == 0 && std::chrono::steady_clock::now() < deadline) {
+      ASSERT_TRUE(other->call("echo", {{"text", "x"}}).has_value());
+    }
+    EXPECT_LT(std::chrono::steady_clock::now(), deadline) << "never cut";
+  });
+  EXPECT_EQ(server->stats().slow_readers_cut, 1U);
+}
+
+TEST_F(AdminSocket, ACallerThatStopsInsideAFrameIsCut) {
+  options.stall = 200ms;
+  with_caller([this] { EXPECT_EQ(talk(std::string("\x09\0\0\0J", 5), false), ""); });
+  EXPECT_EQ(server->stats().stalled_writers_cut, 1U);
+}
+
+TEST_F(AdminSocket, CallersThatVanishLeaveNothingBehind) {
+  options.connections = 1000;
+  with_caller([this] {
+    for (int i = 0; i < 200; ++i) {
+      const Result<UniqueFd> fd = connect_unix(options.path);
+      ASSERT_TRUE(fd.has_value());
+      std::string request;
+      const std::size_t start = begin_frame(request, FrameKind::Json);
+      request.append(R"({"id":1,"command":"count","rows":100000})");
+      end_frame(request, start);
+      const std::size_t sent = static_cast<std::size_t>(i) % request.size();
+      ASSERT_GE(::send(fd->get(), request.data(), sent, MSG_NOSIGNAL), 0);
+    }
+    EXPECT_TRUE(connect()->call("echo", {{"text", "fine"}}).has_value());
+  });
+  scheduler->run_until_idle();
+  EXPECT_EQ(server->stats().connections, 0U);
+}
+
+TEST_F(AdminSocket, TheFileHasItsModeAndGoesWithTheServer) {
+  open();
+  struct stat status {};
+  ASSERT_EQ(::stat(options.path.c_str(), &status), 0);
+  EXPECT_TRUE(S_ISSOCK(status.st_mode));
+  EXPECT_EQ(status.st_mode & 0777U, 0660U);
+  server.reset();
+  EXPECT_NE(::stat(options.path.c_str(), &status), 0);
+}
+
+TEST_F(AdminSocket, ASecondServerIsRefusedWhileTheFirstAnswers) {
+  open();
+  const auto second = AdminServer::open(*scheduler, commands, options);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code(), Code::AlreadyExists);
+  struct stat status {};
+  EXPECT_EQ(::stat(options.path.c_str(), &status), 0) << "the first one's file stays";
+}
+
+TEST_F(AdminSocket, AStaleSocketIsReplaced) {
+  const sockaddr_un address = unix_address(options.path).value();
+  {
+    const UniqueFd dead{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    ASSERT_EQ(::bind(dead.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  with_caller([this] { EXPECT_TRUE(connect()->call("version", {}).has_value()); });
+}
+
+TEST_F(AdminSocket, AFileThatIsNoSocketIsLeftAlone) {
+  { std::ofstream(options.path) << "precious"; }
+  const auto opened = AdminServer::open(*scheduler, commands, options);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_THAT(std::string{opened.error().message()}, HasSubstr("is not a socket"));
+  struct stat status {};
+  EXPECT_EQ(::stat(options.path.c_str(), &status), 0);
+}
+
+TEST_F(AdminSocket, AnUnusablePathIsNamed) {
+  options.path = "/nonexistent-directory/admin.sock";
+  EXPECT_THAT(std::string{AdminServer::open(*scheduler, commands, options).error().message()}, HasSubstr("/nonexistent-directory/"));
+  options.path = std::string(200, 'x');
+  EXPECT_EQ(AdminServer::open(*scheduler, commands, options).error().code(), Code::InvalidArgument);
+}
+
+TEST(AdminClient, SaysWhenNobodyIsThere) {
+  EXPECT_EQ(AdminClient::connect("/nonexistent-directory/admin.sock").error().code(), Code::NotFound);
+}
+
+TEST_F(AdminSocket, AClientGivesUpOnASilentDaemon) {
+  add("never", {}, [kept = std::make_shared<std::vector<Reply>>()](const Arguments&, Reply reply) { kept->push_back(std::move(reply)); });
+  with_caller([this] {
+    const auto client = connect(50ms);
+    EXPECT_EQ(client->call("never", {}).error().code(), Code::DeadlineExceeded);
+    EXPECT_EQ(client->call("version", {}).error().code(), Code::Unavailable) << "the connection cannot be used after that";
+  });
+  scheduler->run_until_idle();
+  EXPECT_EQ(server->stats().connections, 0U) << "a caller that hung up does not wait for its answer";
+}
+
+TEST_F(AdminSocket, AServerThatGoesAwayIsUnavailable) {
+  open();
+  const auto client = connect();
+  server.reset();
+  EXPECT_EQ(client->call("version", {}).error().code(), Code::Unavailable);
+}
+
+}  // namespace
+}  // namespace rondo

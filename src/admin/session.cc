@@ -1,0 +1,240 @@
+// The state machine of one connection. What cannot be read on (a bad length, an unknown kind, a malformed bulk write) is answered once and
+// then the session closes; what is merely wrong (bad JSON, an unknown command) is answered and the next request is read.
+#include "admin/session.h"
+
+#include <utility>
+
+#include "admin/frame.h"
+#include "admin/json.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/assert.h"
+
+namespace rondo {
+namespace {
+
+/// Bytes of rows that end a slice of a bulk write early: large rows cost by the byte.
+constexpr std::size_t kSliceBytes = 256 * 1024;
+
+/// Parses the whole of 'payload', or says what is wrong at which byte.
+Result<json::value> parse_request(std::string_view payload) {
+  json::parser parser;
+  json::error_code error;
+  const std::size_t read = parser.write_some(payload.data(), payload.size(), error);
+  if (!error && read < payload.size()) return failure(Code::InvalidArgument, "the request goes on after its JSON value, at byte " + std::to_string(read));
+  if (error) {
+    return failure(Code::InvalidArgument, "the request is not JSON: " + error.message() + " at byte " + std::to_string(read));
+  }
+  return parser.release();
+}
+
+}  // namespace
+
+AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
+                           AdminServerStats& stats, std::function<void()> wake)
+    : commands_(commands), sink_(std::move(sink)), options_(options), stats_(stats), wake_(std::move(wake)) {}
+
+AdminSession::~AdminSession() {
+  if (const std::shared_ptr<Reply::State> state = active_.lock()) state->port = nullptr;
+}
+
+bool AdminSession::output_has_room() const noexcept { return output_.size() <= options_.output_bytes / 4; }
+
+AdminSession::Next AdminSession::next() const {
+  if (closing_ || !output_has_room()) return Next::Nothing;
+  if (bulk_) return Next::Rows;
+  if (paused_) return Next::Continuation;
+  if (answering_) return Next::Nothing;
+  const Result<std::optional<Frame>> frame = next_frame(input_.view(), options_.frame_bytes);
+  if (!frame || *frame) return Next::Request;
+  return input_ended_ && !input_.empty() ? Next::Truncated : Next::Nothing;
+}
+
+bool AdminSession::has_step() const { return next() != Next::Nothing; }
+
+bool AdminSession::wants_input() const noexcept {
+  return !closing_ && !input_ended_ && !bulk_ && !answering_ && output_has_room();
+}
+
+bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !answering_ && !input_.empty(); }
+
+void AdminSession::step() {
+  in_step_ = true;
+  switch (next()) {
+    case Next::Nothing: break;
+    case Next::Rows: bulk_rows(); break;
+    case Next::Continuation: resume(); break;
+    case Next::Request: request(); break;
+    case Next::Truncated: {
+      const std::optional<std::size_t> announced = announced_frame_bytes(input_.view());
+      break_off(Status{Code::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) +
+                                                  " of " + (announced ? std::to_string(*announced) : "at least 5") + " bytes"});
+      break;
+    }
+  }
+  in_step_ = false;
+}
+
+void AdminSession::resume() {
+  const Reply reply = *std::exchange(paused_, std::nullopt);
+  const Reply::Continuation go_on = std::exchange(continuation_, {});
+  try {
+    go_on(reply);
+  } catch (const std::exception& error) {
+    Reply{reply}.fail(Status{Code::Internal, std::string{"the command threw while it went on: "} + error.what()});
+  }
+}
+
+void AdminSession::request() {
+  const Result<std::optional<Frame>> frame = next_frame(input_.view(), options_.frame_bytes);
+  if (!frame) {
+    break_off(frame.error());
+    return;
+  }
+  RONDO_ASSERT(frame->has_value());
+  switch ((**frame).kind) {
+    case FrameKind::Json: json_request(**frame); return;
+    case FrameKind::Bulk: bulk_request(**frame); return;
+    case FrameKind::More: break_off(Status{Code::InvalidArgument, "frame kind 'M' is for answers, not for requests"}); return;
+  }
+}
+
+void AdminSession::json_request(const Frame& frame) {
+  ++stats_.requests;
+  if (frame.payload.size() > options_.request_bytes) {
+    answer(0, Status{Code::InvalidArgument, "a request of " + std::to_string(frame.payload.size()) + " bytes is larger than " +
+                                                std::to_string(options_.request_bytes) + "; use a bulk write for large rows"});
+    input_.consume(frame.bytes);
+    return;
+  }
+  const Result<json::value> value = parse_request(frame.payload);
+  input_.consume(frame.bytes);
+  if (!value) {
+    answer(0, value.error());
+  } else if (const json::object* const object = value->if_object()) {
+    dispatch(*object);
+  } else {
+    answer(0, Status{Code::InvalidArgument, "the request must be a JSON object"});
+  }
+}
+
+void AdminSession::dispatch(const json::object& request) {
+  const json::value* const id = request.if_contains("id");
+  if (id == nullptr || !id->is_int64()) {
+    answer(0, Status{Code::InvalidArgument, "the request needs an integer \"id\""});
+    return;
+  }
+  const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64());
+  active_ = state;
+  answering_ = true;
+  commands_.dispatch(request, Reply{state});
+}
+
+void AdminSession::bulk_request(const Frame& frame) {
+  ++stats_.bulk_frames;
+  Result<BulkReader> reader = BulkReader::open(frame.payload);
+  if (!reader) {
+    break_off(reader.error());
+    return;
+  }
+  Status begun;
+  if (sink_ == nullptr) {
+    begun = Status{Code::Unimplemented, "this daemon takes no bulk writes"};
+  } else {
+    begun = sink_->begin(reader->table());
+  }
+  if (!begun.ok()) {
+    stats_.bulk_rows_refused += reader->rows();
+    answer(0, begun);
+    input_.consume(frame.bytes);
+    return;
+  }
+  bulk_.emplace(Bulk{std::move(*reader), frame.bytes, 0, 0, {}});
+  bulk_rows();
+}
+
+void AdminSession::bulk_rows() {
+  std::size_t bytes = 0;
+  for (std::size_t rows = 0; rows < limits::kAdminRowsPerTurn && bytes < kSliceBytes; ++rows) {
+    const Result<std::optional<BulkReader::Row>> row = bulk_->reader.next();
+    if (!row) {
+      const Status ended = sink_->end();
+      std::string message{row.error().message()};
+      message.append("; ").append(std::to_string(bulk_->accepted)).append(" rows before it were accepted");
+      if (!ended.ok()) message.append("; ending the table failed too: ").append(ended.message());
+      bulk_.reset();
+      break_off(Status{Code::InvalidArgument, std::move(message)});
+      return;
+    }
+    if (!*row) {
+      bulk_end();
+      return;
+    }
+    const Status taken = sink_->row((**row).op, (**row).key, (**row).fields);
+    if (taken.ok()) {
+      ++bulk_->accepted;
+      ++stats_.bulk_rows;
+    } else {
+      ++bulk_->refused;
+      ++stats_.bulk_rows_refused;
+      note_error((**row).key, taken);
+    }
+    bytes += (**row).key.size();
+    for (const BulkField& field : (**row).fields) bytes += field.name.size() + field.value.size();
+  }
+}
+
+void AdminSession::note_error(std::string_view key, const Status& why) {
+  if (!bulk_->first_error.empty()) return;
+  const json::object error{{"row", bulk_->reader.position() == 0 ? 0 : bulk_->reader.position() - 1},
+                           {"key", escape_text(key.substr(0, kPageBytes))},
+                           {"code", to_string(why.code())},
+                           {"message", visible_text(why.message().substr(0, kPageBytes))}};
+  append_json(bulk_->first_error, error);
+}
+
+void AdminSession::bulk_end() {
+  const Status ended = sink_->end();
+  if (!ended.ok()) note_error({}, ended);
+  std::string frame;
+  const std::size_t start = begin_frame(frame, FrameKind::Json);
+  frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(bulk_->accepted));
+  frame.append(",\"refused\":").append(std::to_string(bulk_->refused));
+  if (!bulk_->first_error.empty()) frame.append(",\"first_error\":").append(bulk_->first_error);
+  frame.append("}}");
+  end_frame(frame, start);
+  input_.consume(bulk_->frame_bytes);
+  bulk_.reset();
+  send(frame);
+}
+
+void AdminSession::answer(std::int64_t id, const Status& why) {
+  ++stats_.failed_requests;
+  send(error_frame(id, why));
+}
+
+void AdminSession::break_off(const Status& why) {
+  ++stats_.malformed_frames;
+  send(error_frame(0, why));
+  input_.clear();
+  closing_ = true;
+}
+
+void AdminSession::send(std::string_view frame) {
+  output_.append(frame);
+  if (!in_step_) wake_();
+}
+
+void AdminSession::continue_later(Reply reply, Reply::Continuation go_on) {
+  RONDO_ASSERT(!paused_);
+  paused_.emplace(std::move(reply));
+  continuation_ = std::move(go_on);
+  if (!in_step_) wake_();
+}
+
+void AdminSession::ended(bool ok) {
+  answering_ = false;
+  if (!ok) ++stats_.failed_requests;
+  if (!in_step_) wake_();
+}
+
+}  // namespace rondo

@@ -1,0 +1,98 @@
+// AdminSession: the protocol of one connection without its socket. Bytes go into input(), steps are taken while has_step(), bytes come out of
+// output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles one request, one
+// page, or limits::kAdminRowsPerTurn rows of a bulk write. Used by the connection (admin/connection.h), by tests and by the fuzzer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "admin/bulk_codec.h"
+#include "admin/byte_buffer.h"
+#include "admin/frame.h"
+#include "admin/reply_state.h"
+#include "rondo/admin/bulk.h"
+#include "rondo/admin/command.h"
+#include "rondo/admin/server.h"
+
+namespace rondo {
+
+class AdminSession final : private ReplyPort {
+ public:
+  /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that was
+  /// awaited has come, so that there is output or a step again.
+  AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
+               AdminServerStats& stats, std::function<void()> wake);
+  ~AdminSession() override;
+  AdminSession(const AdminSession&) = delete;
+  AdminSession& operator=(const AdminSession&) = delete;
+
+  ByteBuffer& input() noexcept { return input_; }
+  ByteBuffer& output() noexcept { return output_; }
+  const ByteBuffer& output() const noexcept { return output_; }
+  /// No byte will follow those in input(): a frame that is not complete now is an error.
+  void end_input() noexcept { input_ended_ = true; }
+
+  /// True when step() would do something. O(1).
+  bool has_step() const;
+  void step();
+  /// Would more input help? False while an answer is under way, output is not read, or the session is closing.
+  bool wants_input() const noexcept;
+  /// Nothing will happen any more but writing out output().
+  bool closing() const noexcept { return closing_; }
+  /// The caller has ended its stream and got all its answers made.
+  bool drained() const { return input_ended_ && !bulk_ && !answering_ && input_.empty(); }
+  /// True while part of a frame has arrived and the rest has not.
+  bool frame_cut() const noexcept;
+  /// The reader was too slow: more than options.output_bytes wait for it. To be cut.
+  bool overflowed() const noexcept { return output_.size() > options_.output_bytes; }
+
+ private:
+  enum class Next : std::uint8_t { Nothing, Rows, Continuation, Request, Truncated };
+  Next next() const;
+  bool output_has_room() const noexcept;
+  void request();
+  void json_request(const Frame& frame);
+  void dispatch(const boost::json::object& request);
+  void bulk_request(const Frame& frame);
+  void resume();
+  void bulk_rows();
+  void bulk_end();
+  void note_error(std::string_view key, const Status& why);
+  void answer(std::int64_t id, const Status& why);
+  void break_off(const Status& why);
+
+  void send(std::string_view frame) override;
+  void continue_later(Reply reply, Reply::Continuation go_on) override;
+  void ended(bool ok) override;
+
+  struct Bulk {
+    BulkReader reader;
+    std::size_t frame_bytes = 0;  // Consumed from the input when done.
+    std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;
+    std::string first_error;  // JSON text.
+  };
+
+  const CommandRegistry& commands_;
+  const std::unique_ptr<BulkSink> sink_;
+  const AdminServerOptions& options_;
+  AdminServerStats& stats_;
+  const std::function<void()> wake_;
+  ByteBuffer input_;
+  ByteBuffer output_;
+  bool input_ended_ = false;
+  bool closing_ = false;
+  std::optional<Bulk> bulk_;
+  std::weak_ptr<Reply::State> active_;  // The answer under way; its handles own it.
+  bool answering_ = false;
+  bool in_step_ = false;
+  std::optional<Reply> paused_;  // Waits for its next turn, which 'continuation_' is.
+  Reply::Continuation continuation_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,416 @@
+// The protocol of one connection, byte by byte, without a socket: good requests, every kind of bad one, pages, late answers and bulk writes.
+// Method: bytes go in, steps are taken until none is left, frames are read from the output.
+#include "admin/session.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "admin/frame.h"
+#include "admin/json.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+/// Keeps what it is given as text, refuses the table "closed" and keys that begin with "bad".
+class RecordingSink final : public BulkSink {
+ public:
+  explicit RecordingSink(std::vector<std::string>& log) : log_(log) {}
+  Status begin(std::string_view table) override {
+    if (table == "closed") return Status{Code::NotFound, "no table 'closed'"};
+    log_.push_back("begin " + std::string{table});
+    return {};
+  }
+  Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
+    if (key.starts_with("bad")) return Status{Code::InvalidArgument, "bad key"};
+    std::string text = op == BulkOp::Set ? "set " : "del ";
+    text.append(key);
+    for (const BulkField& field : fields) text.append(" ").append(field.name).append("=").append(field.value);
+    log_.push_back(std::move(text));
+    return {};
+  }
+  Status end() override {
+    log_.emplace_back("end");
+    return {};
+  }
+
+ private:
+  std::vector<std::string>& log_;
+};
+
+std::string frame_of(FrameKind kind, std::string_view payload) {
+  std::string out;
+  const std::size_t start = begin_frame(out, kind);
+  out.append(payload);
+  end_frame(out, start);
+  return out;
+}
+
+class Session : public testing::Test {
+ protected:
+  Session() {
+    add("echo", {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = ""},
+                 {.name = "count", .kind = ArgumentKind::Integer, .required = false, .help = ""},
+                 {.name = "loud", .kind = ArgumentKind::Flag, .required = false, .help = ""},
+                 {.name = "fields", .kind = ArgumentKind::Fields, .required = false, .help = ""}},
+        [](const Arguments& arguments, Reply reply) {
+          reply.finish(json::object{{"text", arguments.text("text")},
+                                    {"count", arguments.integer("count", -1)},
+                                    {"loud", arguments.flag("loud")},
+                                    {"fields", arguments.fields().size()}});
+        });
+    add("throw", {}, [](const Arguments&, Reply) { throw std::runtime_error("boom"); });
+    add("forget", {}, [](const Arguments&, Reply) {});
+    add("later", {}, [this](const Arguments&, Reply reply) { kept.push_back(std::move(reply)); });
+    add("count", {{.name = "rows", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
+        [](const Arguments& arguments, Reply reply) {
+          reply.stream([at = std::int64_t{0}, rows = arguments.integer("rows", 0)](Reply& page) mutable {
+            while (at < rows && !page.page_full()) page.row(at++);
+            return at < rows;
+          });
+        });
+    options.path = "unused";
+    renew();
+  }
+
+  void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
+    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+  }
+  void renew() {
+    session = std::make_unique<AdminSession>(commands, std::make_unique<RecordingSink>(log), options, stats, [this] { ++wakes; });
+  }
+  void steps() {
+    while (session->has_step()) {
+      session->step();
+      ++steps_taken;
+    }
+  }
+  void give(std::string_view bytes) {
+    session->input().append(bytes);
+    steps();
+  }
+  void request(std::string_view text) { give(frame_of(FrameKind::Json, text)); }
+
+  /// Takes the frames written so far out of the output.
+  std::vector<std::pair<char, json::value>> frames() {
+    std::vector<std::pair<char, json::value>> all;
+    for (;;) {
+      const Result<std::optional<Frame>> frame = next_frame(session->output().view());
+      if (!frame || !*frame) break;
+      const std::string_view payload = (**frame).payload;
+      all.emplace_back(static_cast<char>((**frame).kind), json::parse(json::string_view{payload.data(), payload.size()}));
+      session->output().consume((**frame).bytes);
+    }
+    return all;
+  }
+  json::object only_answer() {
+    const auto all = frames();
+    EXPECT_THAT(all, SizeIs(1));
+    return all.empty() ? json::object{} : all.front().second.as_object();
+  }
+  std::string only_error(std::string_view code) {
+    const json::object answer = only_answer();
+    if (answer.empty() || answer.at("ok").as_bool()) return "no error";
+    const json::object& error = answer.at("error").as_object();
+    EXPECT_EQ(view(error.at("code").as_string()), code);
+    return std::string{view(error.at("message").as_string())};
+  }
+
+  CommandRegistry commands{"testd"};
+  AdminServerOptions options;
+  AdminServerStats stats;
+  std::vector<std::string> log;
+  std::vector<Reply> kept;
+  int wakes = 0;
+  int steps_taken = 0;
+  std::unique_ptr<AdminSession> session;
+};
+
+TEST_F(Session, AnswersARequestWithItsIdAndResult) {
+  request(R"({"id":7,"command":"echo","text":"a\\x00b","count":3,"loud":true,"fields":[["a","b"]]})");
+  const json::object answer = only_answer();
+  EXPECT_EQ(answer.at("id").as_int64(), 7);
+  EXPECT_TRUE(answer.at("ok").as_bool());
+  const json::object& result = answer.at("result").as_object();
+  EXPECT_EQ(view(result.at("text").as_string()), std::string_view("a\0b", 3));
+  EXPECT_EQ(result.at("count").as_int64(), 3);
+  EXPECT_TRUE(result.at("loud").as_bool());
+  EXPECT_EQ(result.at("fields").as_int64(), 1);
+}
+
+struct BadRequest {
+  std::string text;
+  std::string code;
+  std::string message_part;
+};
+
+TEST_F(Session, AWrongRequestIsAnsweredAndTheNextOneIsRead) {
+  const std::vector<BadRequest> table{
+      {"", "invalid-argument", "not JSON"},
+      {"{", "invalid-argument", "not JSON"},
+      {R"({"id":1} x)", "invalid-argument", "byte"},
+      {"[]", "invalid-argument", "must be a JSON object"},
+      {"\xff", "invalid-argument", "at byte 0"},
+      {std::string(100, '['), "invalid-argument", "not JSON"},
+      {R"({"command":"echo"})", "invalid-argument", "integer \"id\""},
+      {R"({"id":"1","command":"echo"})", "invalid-argument", "integer \"id\""},
+      {R"({"id":1})", "invalid-argument", "no \"command\""},
+      {R"({"id":1,"command":5})", "invalid-argument", "must be a string"},
+      {R"({"id":1,"command":"ehco"})", "not-found", "did you mean 'echo'?"},
+      {R"({"id":1,"command":"echo"})", "invalid-argument", "'text' is missing"},
+      {R"({"id":1,"command":"echo","text":1})", "invalid-argument", "must be a string"},
+      {R"({"id":1,"command":"echo","text":"","count":1.5})", "invalid-argument", "must be an integer"},
+      {R"({"id":1,"command":"echo","text":"","loud":"yes"})", "invalid-argument", "true or false"},
+      {R"({"id":1,"command":"echo","text":"","fields":[["a"]]})", "invalid-argument", "pairs"},
+      {R"({"id":1,"command":"echo","text":"","colour":"red"})", "invalid-argument", "unknown argument 'colour'"},
+      {R"({"id":1,"command":"throw"})", "internal", "boom"},
+      {R"({"id":1,"command":"forget"})", "internal", "no answer"},
+  };
+  for (const BadRequest& bad : table) {
+    request(bad.text);
+    EXPECT_THAT(only_error(bad.code), HasSubstr(bad.message_part)) << bad.text;
+    EXPECT_FALSE(session->closing()) << bad.text;
+  }
+  request(R"({"id":2,"command":"echo","text":"still here"})");
+  EXPECT_TRUE(only_answer().at("ok").as_bool());
+  EXPECT_EQ(stats.failed_requests, table.size());
+}
+
+TEST_F(Session, ATooLargeRequestIsRefusedAndTheNextOneIsRead) {
+  request(R"({"id":1,"command":"echo","text":")" + std::string(options.request_bytes, 'x') + "\"}");
+  EXPECT_THAT(only_error("invalid-argument"), HasSubstr("bulk write"));
+  request(R"({"id":2,"command":"echo","text":"ok"})");
+  EXPECT_TRUE(only_answer().at("ok").as_bool());
+}
+
+TEST_F(Session, BytesThatAreNoFrameAreAnsweredOnceAndEndTheSession) {
+  const std::vector<std::pair<std::string, std::string>> table{
+      {std::string("\0\0\0\0", 4), "length 0"},
+      {std::string("\xff\xff\xff\xff", 4), "larger than"},
+      {std::string("\x05\0\0\0Q1234", 9), "unknown frame kind 'Q'"},
+      {std::string("\x01\0\0\0\xfe", 5), "unknown frame kind '\\xfe'"},
+      {frame_of(FrameKind::More, "{}"), "'M' is for answers"},
+      {"GET / HTTP/1.1\r\n\r\n", "larger than"},
+      {frame_of(FrameKind::Bulk, ""), "table name length"},
+      {frame_of(FrameKind::Bulk, std::string("\xff\xffx", 3)), "table name needs 65535"},
+      {frame_of(FrameKind::Bulk, std::string("\0\0\xff\xff\xff\xff", 6)), "announces 4294967295 rows"},
+  };
+  for (const auto& [bytes, part] : table) {
+    renew();
+    give(bytes + frame_of(FrameKind::Json, R"({"id":2,"command":"echo","text":"never read"})"));
+    EXPECT_THAT(only_error("invalid-argument"), HasSubstr(part));
+    EXPECT_TRUE(session->closing()) << part;
+    EXPECT_FALSE(session->has_step()) << part;
+  }
+  EXPECT_EQ(stats.malformed_frames, table.size());
+}
+
+TEST_F(Session, AStreamThatEndsInsideAFrameSaysSo) {
+  const std::string whole = frame_of(FrameKind::Json, R"({"id":1,"command":"version"})");
+  for (std::size_t length = 1; length < whole.size(); ++length) {
+    renew();
+    give(whole.substr(0, length));
+    EXPECT_THAT(frames(), IsEmpty()) << length;
+    session->end_input();
+    steps();
+    EXPECT_THAT(only_error("invalid-argument"), HasSubstr("after " + std::to_string(length) + " of")) << length;
+    EXPECT_TRUE(session->closing()) << length;
+  }
+}
+
+TEST_F(Session, SplittingTheStreamAnywhereChangesNothing) {
+  std::string bytes;
+  for (int i = 0; i < 5; ++i) bytes += frame_of(FrameKind::Json, R"({"id":)" + std::to_string(i) + R"(,"command":"echo","text":"x"})");
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    renew();
+    std::mt19937 random(seed);
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t piece = 1 + random() % 40;
+      give(std::string_view{bytes}.substr(at, piece));
+      at += piece;
+    }
+    const auto answers = frames();
+    ASSERT_THAT(answers, SizeIs(5)) << "seed " << seed;
+    for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(answers[i].second.at("id").as_int64(), static_cast<std::int64_t>(i)) << "seed " << seed;
+  }
+}
+
+TEST_F(Session, ALongAnswerComesInPagesOneATurn) {
+  request(R"({"id":3,"command":"count","rows":2500})");
+  EXPECT_EQ(steps_taken, 3);
+  std::vector<std::int64_t> seen;
+  const auto all = frames();
+  ASSERT_THAT(all, SizeIs(3));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].first, i + 1 < all.size() ? 'M' : 'J');
+    const json::value& holder = i + 1 < all.size() ? all[i].second : all[i].second.at("result");
+    EXPECT_LE(holder.at("rows").as_array().size(), limits::kAdminPageRows);
+    for (const json::value& row : holder.at("rows").as_array()) seen.push_back(row.as_int64());
+  }
+  ASSERT_THAT(seen, SizeIs(2500));
+  for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<std::int64_t>(i));
+}
+
+TEST_F(Session, AnAnswerWithoutRowsStillHasTheRowsMember) {
+  request(R"({"id":3,"command":"count","rows":0})");
+  EXPECT_THAT(only_answer().at("result").at("rows").as_array(), IsEmpty());
+}
+
+TEST_F(Session, PagesWaitWhileTheCallerDoesNotRead) {
+  request(R"({"id":3,"command":"count","rows":100000000})");
+  EXPECT_FALSE(session->has_step());
+  EXPECT_LE(session->output().size(), options.output_bytes / 4 + 2 * kPageBytes);
+  EXPECT_FALSE(session->wants_input());
+  frames();
+  EXPECT_TRUE(session->has_step()) << "it goes on once the caller has read";
+}
+
+TEST_F(Session, ALateAnswerHoldsBackTheNextRequest) {
+  request(R"({"id":1,"command":"later"})");
+  request(R"({"id":2,"command":"echo","text":"second"})");
+  EXPECT_THAT(frames(), IsEmpty());
+  EXPECT_FALSE(session->wants_input());
+  const int wakes_before = wakes;
+  kept.front().finish(json::object{{"late", true}});
+  EXPECT_GT(wakes, wakes_before);
+  steps();
+  const auto answers = frames();
+  ASSERT_THAT(answers, SizeIs(2));
+  EXPECT_EQ(answers[0].second.at("id").as_int64(), 1);
+  EXPECT_EQ(answers[1].second.at("id").as_int64(), 2);
+}
+
+TEST_F(Session, ALateAnswerMayOutliveItsCaller) {
+  request(R"({"id":1,"command":"later"})");
+  ASSERT_THAT(kept, SizeIs(1));
+  EXPECT_TRUE(kept.front().wanted());
+  session.reset();
+  EXPECT_FALSE(kept.front().wanted());
+  kept.front().row(1);
+  kept.front().finish();
+  kept.clear();
+}
+
+TEST_F(Session, ALateAnswerThatIsDroppedIsAnError) {
+  request(R"({"id":1,"command":"later"})");
+  kept.clear();
+  EXPECT_THAT(only_error("internal"), HasSubstr("no answer"));
+}
+
+TEST_F(Session, ASessionThatEndsWhilePagesWaitIsQuiet) {
+  request(R"({"id":3,"command":"count","rows":100000000})");
+  session.reset();
+  EXPECT_EQ(stats.failed_requests, 0U);
+}
+
+class BulkSession : public Session {
+ protected:
+  std::string frame(std::string_view table, int rows) {
+    EXPECT_TRUE(encoder.start(table).ok());
+    for (int i = 0; i < rows; ++i) {
+      const std::string key = "k" + std::to_string(i);
+      const std::vector<BulkField> fields{{"a", "1"}, {"", ""}};
+      EXPECT_TRUE(encoder.add(i % 2 == 0 ? BulkOp::Set : BulkOp::Delete, key,
+                              i % 2 == 0 ? std::span<const BulkField>{fields} : std::span<const BulkField>{}, limits::kAdminFrameBytes)
+                      .ok());
+    }
+    return std::string{encoder.finish()};
+  }
+  BulkEncoder encoder;
+};
+
+TEST_F(BulkSession, RowsReachTheSinkInOrder) {
+  give(frame("T", 3));
+  EXPECT_THAT(log, ElementsAre("begin T", "set k0 a=1 =", "del k1", "set k2 a=1 =", "end"));
+  const json::object answer = only_answer();
+  EXPECT_EQ(answer.at("result").at("accepted").as_int64(), 3);
+  EXPECT_EQ(answer.at("result").at("refused").as_int64(), 0);
+}
+
+TEST_F(BulkSession, ATurnHandlesABoundedNumberOfRows) {
+  give(frame("T", static_cast<int>(limits::kAdminRowsPerTurn) * 3));
+  EXPECT_EQ(steps_taken, 4) << "three full slices, and the one that finds the end";
+  EXPECT_THAT(log, SizeIs(limits::kAdminRowsPerTurn * 3 + 2));
+}
+
+TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
+  ASSERT_TRUE(encoder.start("T").ok());
+  for (const std::string key : {"good", "bad\xff", "bad2", "fine"}) {
+    ASSERT_TRUE(encoder.add(BulkOp::Set, key, {}, limits::kAdminFrameBytes).ok());
+  }
+  give(encoder.finish());
+  const json::value result = only_answer().at("result");
+  EXPECT_EQ(result.at("accepted").as_int64(), 2);
+  EXPECT_EQ(result.at("refused").as_int64(), 2);
+  EXPECT_EQ(result.at("first_error").at("row").as_int64(), 1);
+  EXPECT_EQ(view(result.at("first_error").at("key").as_string()), "bad\\xff");
+  EXPECT_EQ(stats.bulk_rows, 2U);
+  EXPECT_EQ(stats.bulk_rows_refused, 2U);
+}
+
+TEST_F(BulkSession, ARefusedTableRefusesTheFrameOnly) {
+  give(frame("closed", 5));
+  EXPECT_THAT(only_error("not-found"), HasSubstr("closed"));
+  EXPECT_THAT(log, IsEmpty());
+  give(frame("T", 1));
+  EXPECT_TRUE(only_answer().at("ok").as_bool());
+}
+
+TEST_F(BulkSession, EveryTruncationOfABulkPayloadIsAnError) {
+  const std::string good = frame("T", 3);
+  const std::string payload = good.substr(kFrameHeaderBytes);
+  for (std::size_t length = 0; length < payload.size(); ++length) {
+    renew();
+    give(frame_of(FrameKind::Bulk, payload.substr(0, length)));
+    EXPECT_NE(only_error("invalid-argument"), "no error") << length;
+    EXPECT_TRUE(session->closing()) << length;
+  }
+}
+
+TEST_F(BulkSession, BytesAfterTheLastRowAndUnknownOperationsAreErrors) {
+  std::string payload = frame("T", 1).substr(kFrameHeaderBytes);
+  give(frame_of(FrameKind::Bulk, payload + "x"));
+  EXPECT_THAT(only_error("invalid-argument"), HasSubstr("1 bytes after the last row; 1 rows before it were accepted"));
+  EXPECT_EQ(log.back(), "end") << "the sink is told even then";
+  renew();
+  payload[2 + 1 + 4] = 9;
+  give(frame_of(FrameKind::Bulk, payload));
+  EXPECT_THAT(only_error("invalid-argument"), HasSubstr("operation 9"));
+}
+
+TEST_F(BulkSession, RandomDamageNeverBreaksTheSession) {
+  const std::string good = frame("T", 20) + frame_of(FrameKind::Json, R"({"id":1,"command":"echo","text":"x"})");
+  for (unsigned seed = 0; seed < 3000; ++seed) {
+    renew();
+    std::mt19937 random(seed);
+    std::string bytes = good;
+    for (unsigned i = 0; i < 1 + seed % 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    give(bytes);
+    session->end_input();
+    steps();
+    ASSERT_FALSE(session->has_step()) << "seed " << seed;
+    ASSERT_THAT(frames(), testing::Not(IsEmpty())) << "seed " << seed << ": every stream gets some answer";
+  }
+}
+
+TEST(BulkEncoder, ARowThatFitsNoFrameIsRefusedAndTheFrameStaysGood) {
+  BulkEncoder encoder;
+  ASSERT_TRUE(encoder.start("T").ok());
+  ASSERT_TRUE(encoder.add(BulkOp::Set, "a", {}, 100).ok());
+  const std::string large(200, 'x');
+  EXPECT_EQ(encoder.add(BulkOp::Set, large, {}, 100).code(), Code::ResourceExhausted);
+  EXPECT_EQ(encoder.rows(), 1U);
+  EXPECT_EQ(encoder.start(std::string(70000, 't')).code(), Code::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,32 @@
+// A slip of the fingers finds its name, a different word finds none.
+#include "rondo/admin/suggest.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+const std::vector<std::string_view> kNames{"set", "del", "get", "keys", "sources", "parked", "stats"};
+
+TEST(Suggest, OneSlipFindsTheName) {
+  EXPECT_EQ(nearest_name("sorces", kNames), "sources");
+  EXPECT_EQ(nearest_name("soucres", kNames), "sources");
+  EXPECT_EQ(nearest_name("kyes", kNames), "keys");
+  EXPECT_EQ(nearest_name("stat", kNames), "stats");
+  EXPECT_EQ(nearest_name("park", kNames), "parked");
+}
+
+TEST(Suggest, AnotherWordFindsNone) {
+  EXPECT_EQ(nearest_name("elephant", kNames), "");
+  EXPECT_EQ(nearest_name("", kNames), "");
+  EXPECT_EQ(nearest_name(std::string(1000, 's'), kNames), "");
+  EXPECT_EQ(did_you_mean("elephant", kNames), "");
+  EXPECT_EQ(did_you_mean("gett", kNames), "; did you mean 'get'?");
+}
+
+}  // namespace
+}  // namespace rondo

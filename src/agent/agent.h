@@ -1,0 +1,56 @@
+// Agent: the switch agent as one thing: its Orchs on a runtime, the programmer before a data plane, and the monitor of link events. Make it after the
+// runtime and destroy it before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "agent/group_ids.h"
+#include "agent/nexthop_groups.h"
+#include "agent/port_ids.h"
+#include "agent/ports.h"
+#include "agent/routes.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::agent {
+
+struct AgentOptions {
+  Programmer::Mode mode = Programmer::Mode::Thread;
+  /// The kernel's table for routes of the default VRF.
+  std::uint32_t table = kMainTable;
+};
+
+class Agent {
+ public:
+  /// 'runtime' and 'plane' must outlive it.
+  Agent(Runtime& runtime, DataPlane& plane, AgentOptions options);
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  /// Deletes what an earlier run left behind (objects of our protocol number only: desired state is fed anew after a start), then begins to
+  /// follow link events. Blocks while the kernel works. Call once, before the runtime runs.
+  Status start();
+
+  const Ports& ports() const noexcept { return ports_; }
+  const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
+  const Routes& routes() const noexcept { return routes_; }
+  const Programmer& programmer() const noexcept { return programmer_; }
+
+ private:
+  Status clear_leftovers();
+
+  Runtime& runtime_;
+  DataPlane& plane_;
+  Programmer programmer_;
+  PortIds port_ids_;
+  GroupIds group_ids_;
+  Ports& ports_;
+  NexthopGroups& nexthop_groups_;
+  Routes& routes_;
+  std::unique_ptr<Source> monitor_;
+};
+
+}  // namespace rondo::agent

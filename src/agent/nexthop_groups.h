@@ -1,0 +1,112 @@
+// NexthopGroups: owns NEXTHOP_GROUP_TABLE and NEXTHOP_SET (the sets that routes with next hops of their own share), and the kernel's next-hop objects
+// behind them. One object a (port, gateway), shared; one group a row. It keeps desired and actual state apart: a port that loses its carrier
+// makes the kernel drop the objects on it, take them out of their groups and remove groups that become empty, all in silence; we take
+// note without asking, and put back what is wanted when the carrier returns. Routes are not touched: they hang on the group's number.
+//
+// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/group_ids.h"
+#include "agent/port_ids.h"
+#include "agent/schema.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::agent {
+
+/// Our part of the kernel's id space, far above what zebra counts up from 1.
+inline constexpr std::uint32_t kNexthopIdBase = 0x52000000;
+inline constexpr std::uint32_t kGroupIdBase = 0x53000000;
+
+class NexthopGroups final : public Orch {
+ public:
+  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups);
+  ~NexthopGroups() override;
+
+  struct Counts {
+    std::size_t nexthops = 0;
+    std::size_t groups = 0;
+    std::size_t usable_groups = 0;
+    std::uint64_t group_replaces = 0;
+  };
+  Counts counts() const;
+
+ private:
+  using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
+  struct Group;
+  struct Nexthop {
+    HopKey key;
+    NexthopId id;
+    bool present = false;  // In the kernel, as far as we know.
+    bool asking = false;
+    bool again = false;
+    std::set<Group*> users;
+    Status failure;        // Why the kernel refused it for good; ok otherwise.
+  };
+  struct Member {
+    Nexthop* nexthop = nullptr;
+    std::uint16_t weight = 1;
+  };
+  struct Group {
+    Constraint fact;
+    NexthopId id;
+    std::vector<Member> members;          // Wanted.
+    std::vector<Nexthop*> leaving;        // Not wanted any more, but perhaps still in the kernel's group.
+    std::vector<GroupMember> in_kernel;   // As far as we know.
+    std::vector<GroupMember> asked;
+    bool asking = false;
+    bool again = false;
+    bool deleting = false;
+    Ticket ticket;                        // Of the row that waits for this group's first answer; consumer is null when none does.
+  };
+
+  Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
+  Outcome remove(ConstraintKind kind, std::string_view name);
+  Group& group_at(const Constraint& fact);
+  void set_members(Group& group, const std::vector<Hop>& hops);
+
+  Nexthop& nexthop_at(const HopKey& key);
+  void ask(Nexthop& nexthop);
+  void answered(const HopKey& key, const Status& status);
+  void leave(Nexthop& nexthop, Group& group);
+  void drop(Nexthop& nexthop);
+  void lost(Nexthop& nexthop);
+
+  void refresh(Group& group);
+  void answered(const Constraint& fact, const Status& status);
+  void arrived(Group& group);
+  void release_leaving(Group& group);
+  void delete_empty(Group& group);
+  void become_usable(Group& group);
+  void become_unusable(Group& group);
+  void settle_group(Group& group, Outcome outcome);
+  void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
+
+  void carrier(std::string_view port, bool up);
+  void retry_later();
+  void retry();
+  std::string state_of(const Constraint& fact) const;
+
+  Programmer& programmer_;
+  const PortIds& ports_;
+  GroupIds& ids_;
+  std::map<HopKey, Nexthop> nexthops_;
+  std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
+  std::vector<std::uint32_t> free_nexthop_ids_;
+  std::vector<std::uint32_t> free_group_ids_;
+  std::uint32_t next_nexthop_id_ = kNexthopIdBase;
+  std::uint32_t next_group_id_ = kGroupIdBase;
+  std::uint64_t group_replaces_ = 0;
+  TimerSource retry_timer_;
+};
+
+}  // namespace rondo::agent

@@ -1,0 +1,136 @@
+#include "agent/ports.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/answer.h"
+#include "agent/facts.h"
+#include "agent/priorities.h"
+#include "agent/program.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::agent {
+
+Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
+  consume("PORT_TABLE", this, &Ports::set, &Ports::remove);
+  provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
+  provide(kPort, [this](std::string_view name) { return is(name, &Port::configured); });
+  provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
+  provide(kCarrier, [this](std::string_view name) { return is(name, &Port::carrier); });
+  runtime.explain(kDevice, [](std::string_view name) {
+    return FactOrigin{"", "", "the kernel has no device named '" + std::string{name} + "'"};
+  });
+  runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
+}
+
+bool Ports::is(std::string_view name, bool Port::* what) const {
+  const auto it = ports_.find(name);
+  return it != ports_.end() && it->second.*what;
+}
+
+Outcome Ports::set(std::string_view key, const Fields& fields) {
+  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's marks; our facts need no such gate.
+  const Result<PortRow> row = parse_port(fields);
+  if (!row) return Outcome::reject(row.error());
+  const std::string name{key};
+  if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
+  State& port = ports_[name];
+  if (row->admin_up) port.wanted.admin_up = row->admin_up;
+  if (row->mtu) port.wanted.mtu = row->mtu;
+  program(programmer_, LinkSet{port.id, row->admin_up, row->mtu}, [this, ticket = current_ticket(), name](const Status& status) {
+    if (status.ok()) {
+      ports_[name].configured = true;
+      announce({kPort, name});
+    }
+    settle(ticket, outcome_of_set(status));
+  });
+  return Outcome::staged();
+}
+
+Outcome Ports::remove(std::string_view key) {
+  const auto it = ports_.find(key);
+  if (it == ports_.end() || !it->second.configured) return Outcome::done();
+  const Constraint unused{kPortUnused, std::string{key}};
+  if (!holds(unused)) return Outcome::wait_for(unused);
+  it->second.configured = false;
+  it->second.wanted = PortRow{};
+  withdraw({kPort, std::string{key}});
+  return Outcome::done();
+}
+
+void Ports::link_event(const LinkEvent& event) {
+  State& port = ports_[event.name];
+  port.name = event.name;
+  if (event.removed) {
+    device_gone(port);
+    return;
+  }
+  const bool is_new = !port.exists || port.id != event.port;
+  if (is_new && port.exists) device_gone(port);  // Removed and made again under the same name while we did not look.
+  const bool was_admin_up = port.admin_up;
+  const bool had_carrier = port.carrier;
+  port.id = event.port;
+  port.exists = true;
+  port.admin_up = event.admin_up;
+  port.carrier = event.carrier;
+  port.mtu = event.mtu;
+  ids_.set(event.name, event.port);
+  if (is_new) {
+    announce({kDevice, event.name});
+    if (port.configured) {
+      program(programmer_, LinkSet{port.id, port.wanted.admin_up, port.wanted.mtu}, [](const Status&) {});
+    }
+  }
+  state_facts(port, was_admin_up, had_carrier);
+  if (had_carrier != port.carrier) {
+    ++port.carrier_changes;
+    note_handled(port);
+    event_wait_ns_.add(static_cast<std::uint64_t>((runtime().clock().now() - event.seen).count()));
+  }
+}
+
+void Ports::state_facts(State& port, bool was_admin_up, bool had_carrier) {
+  // Ends before beginnings, and from the top down: who follows both facts sees the carrier go first and come last.
+  if (had_carrier && !port.carrier) withdraw({kCarrier, port.name});
+  if (was_admin_up && !port.admin_up) withdraw({kAdminUp, port.name});
+  if (!was_admin_up && port.admin_up) announce({kAdminUp, port.name});
+  if (!had_carrier && port.carrier) announce({kCarrier, port.name});
+}
+
+void Ports::device_gone(State& port) {
+  if (!port.exists) return;
+  const bool was_admin_up = std::exchange(port.admin_up, false);
+  const bool had_carrier = std::exchange(port.carrier, false);
+  port.exists = false;
+  ids_.erase(port.name);
+  state_facts(port, was_admin_up, had_carrier);
+  withdraw({kDevice, port.name});
+}
+
+void Ports::note_handled(const State& port) {
+  const Handled handled{next_sequence_, port.name, port.carrier, runtime().clock().now()};
+  if (handled_.size() < kHandledKept) {
+    handled_.push_back(handled);
+  } else {
+    handled_[next_sequence_ % kHandledKept] = handled;
+  }
+  ++next_sequence_;
+}
+
+std::vector<Ports::Handled> Ports::handled_since(std::uint64_t sequence) const {
+  std::vector<Handled> found;
+  for (const Handled& handled : handled_) {
+    if (handled.sequence > sequence) found.push_back(handled);
+  }
+  std::ranges::sort(found, {}, &Handled::sequence);
+  return found;
+}
+
+std::vector<Ports::Port> Ports::ports() const {
+  std::vector<Port> all;
+  for (const auto& [name, state] : ports_) all.push_back(state);
+  return all;
+}
+
+}  // namespace rondo::agent

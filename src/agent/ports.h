@@ -1,0 +1,71 @@
+// Ports: owns PORT_TABLE and the link events of the kernel. It sets what a row asks for (admin status, MTU) and states the facts about devices:
+// that they exist, are up, have carrier. Everyone below a port (addresses, neighbours, next hops) follows those facts; nothing is done per route.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/port_ids.h"
+#include "agent/schema.h"
+#include "rondo/base/metrics.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+
+namespace rondo::agent {
+
+class Ports final : public Orch {
+ public:
+  Ports(Runtime& runtime, Programmer& programmer, PortIds& ids);
+
+  /// For the data plane's monitor: the whole state of one device.
+  void link_event(const LinkEvent& event);
+
+  /// One port, for people.
+  struct Port {
+    std::string name;
+    IfIndex id;
+    bool exists = false;
+    bool configured = false;
+    bool admin_up = false;
+    bool carrier = false;
+    std::uint32_t mtu = 0;
+    std::uint64_t carrier_changes = 0;
+  };
+  std::vector<Port> ports() const;
+
+  /// A change of carrier and when it was handled, for measuring from outside. The last kHandledKept are kept.
+  struct Handled {
+    std::uint64_t sequence = 0;
+    std::string port;
+    bool carrier = false;
+    Instant at;
+  };
+  static constexpr std::size_t kHandledKept = 4096;
+  std::vector<Handled> handled_since(std::uint64_t sequence) const;
+  /// From the event being read from the kernel to its handling, in nanoseconds.
+  const Histogram& event_wait_ns() const noexcept { return event_wait_ns_; }
+
+ private:
+  struct State : Port {
+    PortRow wanted;
+  };
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome remove(std::string_view key);
+  void state_facts(State& port, bool was_admin_up, bool had_carrier);
+  void device_gone(State& port);
+  void note_handled(const State& port);
+  bool is(std::string_view name, bool Port::* what) const;
+
+  Programmer& programmer_;
+  PortIds& ids_;
+  std::map<std::string, State, std::less<>> ports_;
+  std::vector<Handled> handled_;
+  std::uint64_t next_sequence_ = 1;
+  Histogram event_wait_ns_;
+};
+
+}  // namespace rondo::agent

@@ -1,0 +1,123 @@
+// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route carries the count of its group's losses at the time of its
+// order: if the group has been lost since, the kernel has dropped the route. Lost ones come first in their list. One thread. O(1) expected.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "agent/group_ids.h"
+#include "base/slab.h"
+#include "base/slot_index.h"
+#include "rondo/dataplane/op.h"
+#include "rondo/orch/constraint.h"
+
+namespace rondo::agent {
+
+class RouteMap {
+ public:
+  static constexpr std::uint32_t kNone = SlotIndex::kNone;
+
+  struct Route {
+    Prefix prefix;
+    RouteType type = RouteType::Unicast;
+    bool busy = false;              // A change of it is under way; leave it alone.
+    std::uint32_t group = kNone;    // kNone for the types without next hops.
+    std::uint32_t losses = 0;
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+  };
+  struct Group {
+    Constraint fact;
+    std::shared_ptr<const GroupIds::Entry> entry;
+    std::uint32_t uses = 0;         // Routes on it and orders under way.
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
+    bool queued_for_put_back = false;
+  };
+
+  std::uint32_t find(const Prefix& prefix) const {
+    return by_prefix_.find(hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; });
+  }
+  /// A new route on no group.
+  std::uint32_t add(const Prefix& prefix) {
+    const std::uint32_t slot = routes_.take();
+    routes_[slot] = Route{};
+    routes_[slot].prefix = prefix;
+    by_prefix_.insert(hash_(prefix), slot);
+    return slot;
+  }
+  void erase(std::uint32_t slot) {
+    unlink(slot);
+    by_prefix_.erase(hash_(routes_[slot].prefix), slot);
+    routes_.give_back(slot);
+  }
+  Route& operator[](std::uint32_t slot) noexcept { return routes_[slot]; }
+  std::size_t size() const noexcept { return routes_.live(); }
+
+  /// Puts the route at the end of the group's list (programmed) or at its start (lost).
+  void link(std::uint32_t slot, std::uint32_t group, bool lost) {
+    Route& route = routes_[slot];
+    route.group = group;
+    if (group == kNone) return;
+    Group& g = groups_[group];
+    route.previous = lost ? kNone : g.tail;
+    route.next = lost ? g.head : kNone;
+    (route.previous == kNone ? g.head : routes_[route.previous].next) = slot;
+    (route.next == kNone ? g.tail : routes_[route.next].previous) = slot;
+  }
+  void unlink(std::uint32_t slot) {
+    Route& route = routes_[slot];
+    if (route.group == kNone) return;
+    Group& g = groups_[route.group];
+    (route.previous == kNone ? g.head : routes_[route.previous].next) = route.next;
+    (route.next == kNone ? g.tail : routes_[route.next].previous) = route.previous;
+    route.next = route.previous = kNone;
+    route.group = kNone;
+  }
+
+  /// The group of a fact, made if need be; its entry is looked up again if it was forgotten.
+  std::uint32_t group_at(ConstraintKind kind, std::string_view name, const GroupIds& ids) {
+    std::uint32_t slot = find_group(kind, name);
+    if (slot == kNone) {
+      slot = groups_.take();
+      groups_[slot] = Group{{kind, std::string{name}}, nullptr, 0, kNone, kNone, false};
+      by_fact_[kind.name()].emplace(std::string{name}, slot);
+    }
+    Group& group = groups_[slot];
+    if (!group.entry || group.entry->forgotten) group.entry = ids.find(kind, name);
+    return slot;
+  }
+  std::uint32_t find_group(ConstraintKind kind, std::string_view name) const {
+    const auto of_kind = by_fact_.find(kind.name());
+    if (of_kind == by_fact_.end()) return kNone;
+    const auto it = of_kind->second.find(name);
+    return it == of_kind->second.end() ? kNone : it->second;
+  }
+  void erase_group(std::uint32_t slot) {
+    Group& group = groups_[slot];
+    by_fact_[group.fact.kind.name()].erase(group.fact.key);
+    group.entry.reset();
+    groups_.give_back(slot);
+  }
+  Group& group(std::uint32_t slot) noexcept { return groups_[slot]; }
+
+ private:
+  IpHash hash_;
+  SlotIndex by_prefix_;
+  Slab<Route> routes_;
+  // Groups hold a Constraint, which has no default: a place is made with an empty one.
+  struct GroupPlace : Group {
+    GroupPlace() : Group{{ConstraintKind{""}, ""}, nullptr, 0, kNone, kNone, false} {}
+    GroupPlace& operator=(Group group) {
+      Group::operator=(std::move(group));
+      return *this;
+    }
+  };
+  Slab<GroupPlace> groups_;
+  std::map<std::string_view, std::map<std::string, std::uint32_t, std::less<>>> by_fact_;
+};
+
+}  // namespace rondo::agent

@@ -1,0 +1,351 @@
+#include "agent/routes.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/answer.h"
+#include "agent/facts.h"
+#include "agent/priorities.h"
+#include "rondo/base/assert.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::agent {
+
+namespace {
+/// How often NEXTHOP_SET rows that nobody came to use are looked for.
+constexpr Duration kSetSweep = 10s;
+}  // namespace
+
+/// Puts routes back that the kernel dropped with their group: a source like any other, at the routes' priority, a batch a turn.
+class Routes::PutBack final : public Source {
+ public:
+  explicit PutBack(Routes& routes)
+      : Source("ROUTE_TABLE put back", kRoutes), routes_(routes), later_timer_("ROUTE_TABLE put back later", kRoutes, [this] { add_later_ones(); }) {
+    routes_.runtime().scheduler().add(later_timer_);
+  }
+
+  void add(std::uint32_t group) {
+    RouteMap::Group& g = routes_.routes_.group(group);
+    if (!std::exchange(g.queued_for_put_back, true)) groups_.push_back(group);
+    wake();
+  }
+  /// After a refusal: not at once, or a full table would keep us busy for nothing.
+  void add_later(std::uint32_t group) {
+    later_.insert(group);
+    if (!later_timer_.is_armed()) later_timer_.arm_at(routes_.runtime().clock().now() + kSoon);
+  }
+  /// The group's number is given up.
+  void forget(std::uint32_t group) {
+    std::erase(groups_, group);
+    later_.erase(group);
+  }
+
+  Turn run(Budget budget) override {
+    Turn turn;
+    std::vector<Operation> operations;
+    while (turn.items < budget.items && !groups_.empty() && routes_.programmer_.has_room()) {
+      if (take_one(operations)) ++turn.items;
+    }
+    if (!operations.empty()) {
+      routes_.counts_.put_back += operations.size();
+      routes_.programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { answered(done); });
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  bool has_backlog() const override { return !groups_.empty() && routes_.programmer_.has_room(); }
+
+ private:
+  bool take_one(std::vector<Operation>& operations) {
+    RouteMap& map = routes_.routes_;
+    RouteMap::Group& group = map.group(groups_.front());
+    const bool usable = group.entry && group.entry->usable;
+    if (!usable || group.head == RouteMap::kNone || map[group.head].losses == group.entry->losses) {
+      group.queued_for_put_back = false;  // Nothing lost is left, or it is lost again and its return will tell.
+      groups_.pop_front();
+      return false;
+    }
+    const std::uint32_t slot = group.head;
+    RouteMap::Route& route = map[slot];
+    map.unlink(slot);
+    map.link(slot, groups_.front(), false);
+    route.losses = group.entry->losses;
+    if (!route.busy) operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast}, {}});
+    return true;
+  }
+
+  void answered(std::span<Operation> done) {
+    for (const Operation& operation : done) {
+      if (operation.status.ok()) continue;
+      const std::uint32_t slot = routes_.routes_.find(std::get<RouteSet>(operation.order).prefix);
+      if (slot != RouteMap::kNone && !routes_.routes_[slot].busy) routes_.mark_lost(slot);
+    }
+  }
+
+  void add_later_ones() {
+    for (const std::uint32_t group : std::exchange(later_, {})) add(group);
+  }
+
+  Routes& routes_;
+  std::deque<std::uint32_t> groups_;
+  std::set<std::uint32_t> later_;
+  TimerSource later_timer_;
+};
+
+Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table)
+    : Orch(runtime, "routes", kRoutes),
+      programmer_(programmer),
+      ids_(groups),
+      table_(table),
+      put_back_(std::make_unique<PutBack>(*this)),
+      sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }) {
+  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); });
+  runtime.scheduler().add(*put_back_);
+  runtime.scheduler().add(sweep_timer_);
+  sweep_timer_.arm_every(kSetSweep, runtime.clock().now() + kSetSweep);
+  programmer_.on_room([this] {
+    release(*consumer_);
+    if (put_back_->has_backlog()) put_back_->wake();
+  });
+  for (const auto& [kind, unused] : {std::pair{kNexthopGroup, kGroupUnused}, std::pair{kNexthopSet, kSetUnused}}) {
+    provide(unused, [this, kind = kind](std::string_view name) { return routes_.find_group(kind, name) == RouteMap::kNone; });
+    runtime.explain(unused, [this, kind = kind](std::string_view name) {
+      const std::uint32_t slot = routes_.find_group(kind, name);
+      const std::uint32_t uses = slot == RouteMap::kNone ? 0 : routes_.group(slot).uses;
+      return FactOrigin{"", "", std::to_string(uses) + " routes still use it"};
+    });
+    observe(kind, [this, kind = kind](std::string_view name, bool usable) {
+      const std::uint32_t slot = routes_.find_group(kind, name);
+      if (usable && slot != RouteMap::kNone) put_back_->add(slot);
+    });
+  }
+}
+
+Routes::~Routes() = default;
+
+Routes::Counts Routes::counts() const {
+  Counts counts = counts_;
+  counts.routes = routes_.size();
+  return counts;
+}
+
+// --- changes
+
+void Routes::apply(Batch& batch) {
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Change& change = batch[i];
+    if (change.key() == "resync") {  // SONiC's mark around a full replay: nothing to do, every change is told anyway.
+      batch.done(i);
+      continue;
+    }
+    const Result<RouteKey> key = parse_route_key(change.key());
+    if (!key) {
+      batch.answer(i, Outcome::reject(key.error()));
+      continue;
+    }
+    if (!key->vrf.empty() && !holds({kVrf, std::string{key->vrf}})) {
+      if (change.op() == Op::Delete) {
+        batch.done(i);
+      } else {
+        batch.answer(i, Outcome::wait_for({kVrf, std::string{key->vrf}}));
+      }
+    } else if (change.op() == Op::Delete) {
+      order_delete(batch, i, key->prefix);
+    } else {
+      order_set(batch, i, *key);
+    }
+  }
+  submit();
+  if (!programmer_.has_room()) hold(*consumer_);
+}
+
+void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
+  const Result<RouteRow> row = parse_route(batch[index].fields());
+  if (!row) {
+    batch.answer(index, Outcome::reject(row.error()));
+    return;
+  }
+  if (row->not_ours) {
+    batch.done(index);
+    return;
+  }
+  std::uint32_t group = RouteMap::kNone;
+  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
+  const GroupIds::Entry* entry = group == RouteMap::kNone ? nullptr : routes_.group(group).entry.get();
+  const std::uint32_t losses = entry != nullptr ? entry->losses : 0;
+  const std::uint32_t slot = routes_.find(key.prefix);
+  if (slot != RouteMap::kNone) {
+    RouteMap::Route& route = routes_[slot];
+    if (!route.busy && route.group == group && route.type == row->type && route.losses == losses) {
+      ++counts_.unchanged;
+      batch.done(index);
+      return;
+    }
+    route.busy = true;
+  }
+  if (group != RouteMap::kNone) ++routes_.group(group).uses;
+  operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type}, {}});
+  ordered_.push_back({batch.stage(index), group, losses, false});
+}
+
+bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
+  const ConstraintKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
+  const std::string set_name = row.group.empty() ? name_of(row.hops) : std::string{};
+  const std::string_view name = row.group.empty() ? std::string_view{set_name} : row.group;
+  const std::uint32_t known = routes_.find_group(kind, name);
+  if (known != RouteMap::kNone && routes_.group(known).entry && routes_.group(known).entry->usable) {
+    group = known;
+    return true;
+  }
+  const auto entry = ids_.find(kind, name);
+  if (!entry || !entry->usable) {
+    wait_for_group(batch, index, {kind, std::string{name}}, row);
+    return false;
+  }
+  group = routes_.group_at(kind, name, ids_);
+  if (kind == kNexthopSet) requested_sets_.erase(set_name);
+  return true;
+}
+
+void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row) {
+  if (fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone && requested_sets_.insert(fact.key).second) {
+    std::string gateways;
+    std::string ports;
+    std::string weights;
+    for (const Hop& hop : row.hops) {
+      const char* comma = gateways.empty() ? "" : ",";
+      gateways.append(comma).append(hop.gateway.to_string());
+      ports.append(comma).append(hop.port);
+      weights.append(comma).append(std::to_string(hop.weight));
+    }
+    const Status written = runtime().table("NEXTHOP_SET").set(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
+    if (!written.ok()) {
+      requested_sets_.erase(fact.key);
+      batch.answer(index, Outcome::retry_after(kSoon, written));
+      return;
+    }
+  }
+  batch.answer(index, Outcome::wait_for(fact));
+}
+
+void Routes::order_delete(Batch& batch, std::size_t index, const Prefix& prefix) {
+  const std::uint32_t slot = routes_.find(prefix);
+  if (slot == RouteMap::kNone) {
+    batch.done(index);
+    return;
+  }
+  routes_[slot].busy = true;
+  operations_.push_back({RouteDelete{prefix, table_}, {}});
+  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true});
+}
+
+void Routes::submit() {
+  if (operations_.empty()) return;
+  if (under_way_ == 0) counts_.first_programmed = runtime().scheduler().now();
+  under_way_ += operations_.size();
+  auto bulk = std::make_shared<Bulk>();
+  bulk->ordered = std::move(ordered_);
+  programmer_.submit(Lane::Bulk, std::move(operations_), [this, bulk](std::span<Operation> operations) { answered(*bulk, operations); });
+  operations_ = {};
+  ordered_ = {};
+}
+
+// --- answers
+
+void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
+  for (const Operation& operation : operations) {
+    const Ordered& ordered = bulk.ordered[bulk.answered++];
+    if (ordered.is_delete) {
+      delete_answered(ordered, operation);
+    } else {
+      set_answered(ordered, operation);
+    }
+  }
+  under_way_ -= operations.size();
+  counts_.last_programmed = runtime().scheduler().now();
+}
+
+void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
+  const auto& order = std::get<RouteSet>(operation.order);
+  std::uint32_t slot = routes_.find(order.prefix);
+  if (operation.status.ok()) {
+    ++counts_.programmed;
+    if (slot == RouteMap::kNone) slot = routes_.add(order.prefix);
+    RouteMap::Route& route = routes_[slot];
+    const std::uint32_t before = route.group;
+    routes_.unlink(slot);
+    route.type = order.type;
+    route.losses = ordered.losses;
+    route.busy = false;
+    const bool lost = ordered.group != RouteMap::kNone && routes_.group(ordered.group).entry->losses != ordered.losses;
+    routes_.link(slot, ordered.group, lost);
+    if (lost) put_back_->add(ordered.group);
+    if (before != RouteMap::kNone) release_group(before);
+    settle(ordered.ticket, Outcome::done());
+    return;
+  }
+  ++counts_.refused;
+  if (slot != RouteMap::kNone) mark_lost(slot);  // What was there before may have been passed over meanwhile.
+  // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it, and look again after a while.
+  const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
+  Outcome outcome = group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact) : outcome_of_set(operation.status);
+  if (ordered.group != RouteMap::kNone) release_group(ordered.group);
+  settle(ordered.ticket, std::move(outcome));
+}
+
+void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {
+  Outcome outcome = outcome_of_delete(operation.status);
+  const std::uint32_t slot = routes_.find(std::get<RouteDelete>(operation.order).prefix);
+  if (slot != RouteMap::kNone) {
+    if (outcome.kind() == Outcome::Kind::Done) {
+      const std::uint32_t group = routes_[slot].group;
+      routes_.erase(slot);
+      if (group != RouteMap::kNone) release_group(group);
+    } else {
+      mark_lost(slot);
+    }
+  }
+  settle(ordered.ticket, std::move(outcome));
+}
+
+void Routes::mark_lost(std::uint32_t slot) {
+  RouteMap::Route& route = routes_[slot];
+  route.busy = false;
+  const std::uint32_t group = route.group;
+  if (group == RouteMap::kNone) return;
+  routes_.unlink(slot);
+  route.losses = routes_.group(group).entry->losses - 1;
+  routes_.link(slot, group, true);
+  put_back_->add_later(group);
+}
+
+void Routes::release_group(std::uint32_t slot) {
+  RouteMap::Group& group = routes_.group(slot);
+  RONDO_ASSERT(group.uses > 0);
+  if (--group.uses > 0) return;
+  const Constraint fact = group.fact;
+  put_back_->forget(slot);
+  routes_.erase_group(slot);
+  if (fact.kind == kNexthopSet) {
+    const Status removed = runtime().table("NEXTHOP_SET").remove(fact.key);
+    if (!removed.ok()) requested_sets_.insert(fact.key);  // The sweep removes it later.
+    announce({kSetUnused, fact.key});
+  } else {
+    announce({kGroupUnused, fact.key});
+  }
+}
+
+void Routes::sweep_sets() {
+  for (auto it = requested_sets_.begin(); it != requested_sets_.end();) {
+    const Constraint fact{kNexthopSet, *it};
+    const bool unused = !is_awaited(fact) && routes_.find_group(kNexthopSet, *it) == RouteMap::kNone;
+    if (unused && runtime().table("NEXTHOP_SET").remove(*it).ok()) {
+      it = requested_sets_.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+}  // namespace rondo::agent

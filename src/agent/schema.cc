@@ -1,0 +1,224 @@
+#include "agent/schema.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rondo::agent {
+
+namespace {
+
+Status bad_field(std::string_view field, std::string_view value, std::string_view why) {
+  std::string message{"field '"};
+  message.append(field).append("' = '").append(value).append("': ").append(why);
+  return Status{Code::InvalidArgument, std::move(message)};
+}
+
+Result<std::optional<std::uint32_t>> parse_mtu(const Fields& fields) {
+  if (!fields.contains("mtu")) return std::nullopt;
+  const Result<std::int64_t> mtu = fields.integer("mtu", 68, 65535);  // RFC 791's minimum and the largest an IPv4 length can say.
+  if (!mtu) return failure(mtu.error());
+  return static_cast<std::uint32_t>(*mtu);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  if (text.empty()) return parts;
+  for (std::size_t from = 0;;) {
+    const std::size_t at = text.find(separator, from);
+    parts.push_back(text.substr(from, at == std::string_view::npos ? at : at - from));
+    if (at == std::string_view::npos) return parts;
+    from = at + 1;
+  }
+}
+
+Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view key, std::string_view form) {
+  const std::size_t colon = key.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == key.size()) {
+    return failure(Code::InvalidArgument, "the key must have the form " + std::string{form});
+  }
+  return std::pair{key.substr(0, colon), key.substr(colon + 1)};
+}
+
+Status check_port_name(std::string_view name) {
+  // IFNAMSIZ with its NUL is 16; '/' and blanks are refused by the kernel.
+  const bool fits = !name.empty() && name.size() < 16 && name != "." && name != "..";
+  if (!fits || name.find_first_of("/ \t\n") != std::string_view::npos || name.find('\0') != std::string_view::npos) {
+    return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not a port name (1 to 15 characters, no '/' and no blanks)"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<PortRow> parse_port(const Fields& fields) {
+  PortRow row;
+  if (const auto admin = fields.find("admin_status")) {
+    if (*admin != "up" && *admin != "down") return failure(bad_field("admin_status", *admin, "must be 'up' or 'down'"));
+    row.admin_up = *admin == "up";
+  }
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  return row;
+}
+
+Result<InterfaceKey> parse_interface_key(std::string_view key) {
+  InterfaceKey parsed;
+  const std::size_t colon = key.find(':');
+  parsed.port = std::string{key.substr(0, colon)};
+  if (Status name = check_port_name(parsed.port); !name.ok()) return failure(std::move(name));
+  if (colon == std::string_view::npos) return parsed;
+  const Result<Prefix> address = Prefix::parse_interface(key.substr(colon + 1));
+  if (!address) return failure(address.error());
+  parsed.address = *address;
+  return parsed;
+}
+
+Result<InterfaceRow> parse_interface(const Fields& fields) {
+  InterfaceRow row;
+  row.vrf = std::string{fields.find("vrf_name").value_or("")};
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  return row;
+}
+
+Result<NeighborKey> parse_neighbor_key(std::string_view key) {
+  const auto parts = split_key(key, "<port>:<address>");
+  if (!parts) return failure(parts.error());
+  if (Status name = check_port_name(parts->first); !name.ok()) return failure(std::move(name));
+  const Result<IpAddress> address = IpAddress::parse(parts->second);
+  if (!address) return failure(address.error());
+  return NeighborKey{std::string{parts->first}, *address};
+}
+
+Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields) {
+  const auto text = fields.find("neigh");
+  if (!text) return failure(Code::InvalidArgument, "field 'neigh' (the MAC address) is missing");
+  const Result<MacAddress> mac = MacAddress::parse(*text);
+  if (!mac) return failure(bad_field("neigh", *text, "is not a MAC address such as 02:00:00:00:00:01"));
+  if ((mac->bytes[0] & 1) != 0 || *mac == MacAddress{}) return failure(bad_field("neigh", *text, "is not the address of one station"));
+  const std::string_view family = key.address.is_v6() ? "IPv6" : "IPv4";
+  if (const auto given = fields.find("family"); given && *given != family) {
+    return failure(bad_field("family", *given, "does not fit the key's address, which is " + std::string{family}));
+  }
+  return *mac;
+}
+
+namespace {
+
+Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::string_view weight) {
+  Hop hop;
+  const Result<IpAddress> address = IpAddress::parse(gateway);
+  if (!address) return failure(bad_field("nexthop", gateway, "is not an address"));
+  hop.gateway = *address;
+  if (Status name = check_port_name(port); !name.ok()) return failure(name.with_context("field 'ifname'"));
+  hop.port = std::string{port};
+  if (weight.empty()) return hop;
+  unsigned value = 0;
+  for (const char c : weight) {
+    if (c < '0' || c > '9' || value > 256) return failure(bad_field("weight", weight, "must be 1 to 256"));
+    value = value * 10 + static_cast<unsigned>(c - '0');
+  }
+  if (value < 1 || value > 256) return failure(bad_field("weight", weight, "must be 1 to 256"));
+  hop.weight = static_cast<std::uint16_t>(value);
+  return hop;
+}
+
+}  // namespace
+
+Result<std::vector<Hop>> parse_hops(const Fields& fields) {
+  const std::string_view gateways_text = fields.find("nexthop").value_or("");
+  const std::string_view ports_text = fields.find("ifname").value_or("");
+  const std::string_view weights_text = fields.find("weight").value_or("");
+  const auto gateways = split(gateways_text, ',');
+  const auto ports = split(ports_text, ',');
+  const auto weights = split(weights_text, ',');
+  if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
+  if (gateways.size() != ports.size()) {
+    return failure(bad_field("ifname", ports_text, "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
+  }
+  if (!weights.empty() && weights.size() != gateways.size()) {
+    return failure(bad_field("weight", weights_text, "must have as many numbers as 'nexthop' has addresses"));
+  }
+  std::vector<Hop> hops;
+  for (std::size_t i = 0; i < gateways.size(); ++i) {
+    Result<Hop> hop = parse_hop(gateways[i], ports[i], weights.empty() ? std::string_view{} : weights[i]);
+    if (!hop) return failure(hop.error());
+    const auto same = std::ranges::find_if(hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway; });
+    if (same == hops.end()) {
+      hops.push_back(std::move(*hop));
+    } else if (same->weight + hop->weight > 256) {
+      return failure(bad_field("weight", weights_text, "sums to more than 256 for one next hop"));
+    } else {
+      same->weight = static_cast<std::uint16_t>(same->weight + hop->weight);
+    }
+  }
+  std::ranges::sort(hops);
+  if (hops.front().gateway.is_v6() != hops.back().gateway.is_v6() &&
+      std::ranges::any_of(hops, [&](const Hop& h) { return h.gateway.is_v6() != hops.front().gateway.is_v6(); })) {
+    return failure(bad_field("nexthop", gateways_text, "mixes IPv4 and IPv6"));
+  }
+  return hops;
+}
+
+std::string name_of(const std::vector<Hop>& hops) {
+  std::string name;
+  for (const Hop& hop : hops) {
+    if (!name.empty()) name += '+';
+    name.append(hop.gateway.to_string()).append("@").append(hop.port).append("*").append(std::to_string(hop.weight));
+  }
+  return name;
+}
+
+Result<RouteKey> parse_route_key(std::string_view key) {
+  RouteKey parsed;
+  if (key.starts_with("Vrf")) {
+    const auto parts = split_key(key, "<vrf>:<prefix>");
+    if (!parts) return failure(parts.error());
+    parsed.vrf = parts->first;
+    key = parts->second;
+  }
+  const Result<Prefix> prefix = Prefix::parse(key);
+  if (!prefix) return failure(prefix.error());
+  parsed.prefix = *prefix;
+  return parsed;
+}
+
+Result<RouteRow> parse_route(const Fields& fields) {
+  RouteRow row;
+  std::string_view group;
+  bool has_hops = false;
+  bool blackhole = false;
+  for (const Field field : fields) {
+    if (field.name == "nexthop_group") {
+      group = field.value;
+    } else if (field.name == "nexthop" || field.name == "ifname") {
+      has_hops = has_hops || !field.value.empty();
+    } else if (field.name == "blackhole") {
+      if (field.value != "true" && field.value != "false") return failure(bad_field("blackhole", field.value, "must be 'true' or 'false'"));
+      blackhole = field.value == "true";
+    }
+  }
+  const int ways = static_cast<int>(blackhole) + static_cast<int>(!group.empty()) + static_cast<int>(has_hops);
+  if (ways == 0) return failure(Code::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
+  if (!group.empty() && has_hops) return failure(bad_field("nexthop_group", group, "cannot be combined with 'nexthop' or 'ifname'"));
+  if (blackhole) {
+    row.type = RouteType::Blackhole;
+    return row;
+  }
+  if (!group.empty()) {
+    row.group = group;
+    return row;
+  }
+  constexpr std::array<std::string_view, 5> kOthers{"eth0", "docker0", "usb0", "lo", "tun0"};
+  const std::string_view ports = fields.find("ifname").value_or("");
+  row.not_ours = std::ranges::find(kOthers, ports) != kOthers.end() || ports.starts_with("Loopback");
+  if (row.not_ours) return row;
+  Result<std::vector<Hop>> hops = parse_hops(fields);
+  if (!hops) return failure(hops.error());
+  row.hops = std::move(*hops);
+  return row;
+}
+
+}  // namespace rondo::agent

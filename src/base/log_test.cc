@@ -1,0 +1,99 @@
+// What a log line looks like, and that a noisy call site cannot flood it. Method: lines are captured by a writer, time is set by hand.
+#include "rondo/base/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::SizeIs;
+
+class HandClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return now_; }
+  WallTime wall_now() const noexcept override { return WallTime::from_nanoseconds(1'700'000'000'123'000'000); }
+  void advance(Duration by) { now_ = now_ + by; }
+
+ private:
+  Instant now_ = Instant::from_nanoseconds(1);
+};
+
+class LogLines : public testing::Test {
+ protected:
+  LogOptions capture(LogLevel level = LogLevel::Info, bool journal = false) {
+    LogOptions options;
+    options.level = level;
+    options.journal = journal;
+    options.writer = [this](std::string_view line) { lines.emplace_back(line); };
+    return options;
+  }
+  HandClock clock;
+  std::vector<std::string> lines;
+};
+
+TEST_F(LogLines, SaysTimeLevelMessageAndPairs) {
+  Log log(clock, capture());
+  const std::string key = "10.0.0.0/24";
+  log.warn("route rejected", {{"key", key}, {"rows", 3}, {"ratio", 0.5}, {"last", true}, {"bytes", std::size_t{7}}});
+  EXPECT_THAT(lines,
+              ElementsAre("2023-11-14T22:13:20.123Z warn route rejected key=10.0.0.0/24 rows=3 ratio=0.5 last=true bytes=7\n"));
+}
+
+TEST_F(LogLines, QuotesAValueThatWouldBreakTheLine) {
+  Log log(clock, capture(LogLevel::Info, true));
+  log.info("seen", {{"a", "two words"}, {"b", "x=\"y\"\n\x01"}, {"c", ""}, {"d", "back\\slash"}});
+  EXPECT_THAT(lines, ElementsAre("<6>info seen a=\"two words\" b=\"x=\\\"y\\\"\\n\\x01\" c=\"\" d=\"back\\\\slash\"\n"));
+}
+
+TEST_F(LogLines, AStatusIsAValue) {
+  Log log(clock, capture(LogLevel::Info, true));
+  const Status status{Code::NotFound, "no port 'x'"};
+  log.error("refused", {{"why", status}});
+  EXPECT_THAT(lines, ElementsAre("<3>error refused why=\"not-found: no port 'x'\"\n"));
+}
+
+TEST_F(LogLines, LevelsBelowTheSetOneAreNotWritten) {
+  Log log(clock, capture(LogLevel::Warn));
+  log.debug("no");
+  log.info("no");
+  log.error("yes");
+  EXPECT_THAT(lines, SizeIs(1));
+  log.set_level(LogLevel::Off);
+  log.error("no");
+  EXPECT_THAT(lines, SizeIs(1));
+}
+
+TEST_F(LogLines, ANoisyCallSiteIsHeldBackAndTheNextLineSaysHowManyWereNot) {
+  LogOptions options = capture();
+  options.burst_lines = 3;
+  options.lines_per_second = 1;
+  Log log(clock, std::move(options));
+  const auto noisy = [&log] { log.warn("again"); };
+  for (int i = 0; i < 10; ++i) noisy();
+  EXPECT_THAT(lines, SizeIs(3));
+  log.warn("another site");
+  EXPECT_THAT(lines, SizeIs(4)) << "a quiet site does not pay for a noisy one";
+  clock.advance(1s);
+  noisy();
+  ASSERT_THAT(lines, SizeIs(5));
+  EXPECT_THAT(lines.back(), EndsWith("again suppressed=7\n"));
+  noisy();
+  EXPECT_THAT(lines, SizeIs(5)) << "one second earns one line";
+  EXPECT_EQ(log.suppressed_lines(), 8U);
+}
+
+TEST(LogLevelName, RoundTrips) {
+  for (const LogLevel level : {LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error, LogLevel::Off}) {
+    EXPECT_EQ(log_level(to_string(level)), level);
+  }
+  EXPECT_EQ(log_level("loud"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace rondo

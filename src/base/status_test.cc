@@ -1,0 +1,75 @@
+#include "rondo/base/status.h"
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "rondo/base/result.h"
+
+namespace rondo {
+namespace {
+
+TEST(Status, DefaultIsOkAndHasNoMessage) {
+  const Status status;
+  EXPECT_TRUE(status.ok());
+  EXPECT_EQ(status.code(), Code::Ok);
+  EXPECT_EQ(status.message(), "");
+  EXPECT_EQ(status.to_string(), "ok");
+}
+
+TEST(Status, CopyOfAnErrorIsIndependent) {
+  Status first{Code::NotFound, "no port named 'x'", ENODEV};
+  Status second = first;
+  first = Status{};
+  EXPECT_TRUE(first.ok());
+  EXPECT_EQ(second.code(), Code::NotFound);
+  EXPECT_EQ(second.message(), "no port named 'x'");
+  EXPECT_EQ(second.origin_errno(), ENODEV);
+  const Status& self = second;
+  second = self;
+  EXPECT_EQ(second.to_string(), "not-found: no port named 'x'");
+}
+
+TEST(Status, ContextIsPutBeforeTheMessageAndKeepsTheRest) {
+  const Status inner{Code::Unavailable, "refused", ECONNREFUSED};
+  const Status outer = inner.with_context("store 'main'");
+  EXPECT_EQ(outer.message(), "store 'main': refused");
+  EXPECT_EQ(outer.code(), Code::Unavailable);
+  EXPECT_EQ(outer.origin_errno(), ECONNREFUSED);
+  EXPECT_TRUE(Status{}.with_context("anything").ok());
+}
+
+TEST(Status, ErrnoGivesTheCodeOfItsMeaning) {
+  EXPECT_TRUE(status_from_errno(0, "call").ok());
+  const std::pair<int, Code> expected[] = {{EINVAL, Code::InvalidArgument},    {ENODEV, Code::NotFound},
+                                           {EEXIST, Code::AlreadyExists},      {ENETUNREACH, Code::FailedPrecondition},
+                                           {ENOBUFS, Code::ResourceExhausted}, {ECONNRESET, Code::Unavailable},
+                                           {ETIMEDOUT, Code::DeadlineExceeded}, {EPERM, Code::PermissionDenied},
+                                           {EOPNOTSUPP, Code::Unimplemented},  {EIO, Code::DataLoss}};
+  for (const auto& [error, code] : expected) {
+    const Status status = status_from_errno(error, "sendmsg");
+    EXPECT_EQ(status.code(), code) << error;
+    EXPECT_EQ(status.origin_errno(), error);
+    EXPECT_EQ(status.message().substr(0, 9), "sendmsg: ");
+  }
+}
+
+TEST(Status, EveryCodeHasItsOwnName) {
+  for (int a = 0; a <= static_cast<int>(Code::Internal); ++a) {
+    EXPECT_NE(to_string(static_cast<Code>(a)), "unknown");
+    for (int b = 0; b < a; ++b) EXPECT_NE(to_string(static_cast<Code>(a)), to_string(static_cast<Code>(b)));
+  }
+}
+
+TEST(Result, HoldsAValueOrTheStatus) {
+  const Result<int> good = 7;
+  const Result<int> bad = failure(Code::NotFound, "no such thing");
+  ASSERT_TRUE(good.has_value());
+  EXPECT_EQ(*good, 7);
+  ASSERT_FALSE(bad.has_value());
+  EXPECT_EQ(bad.error().code(), Code::NotFound);
+}
+
+}  // namespace
+}  // namespace rondo

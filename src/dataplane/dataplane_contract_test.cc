@@ -1,0 +1,645 @@
+// Goal: what dataplane.h and op.h promise, on every implementation. Method: each case runs on the simulated kernel and on the real one (in a
+// namespace of its own, with veth pairs for ports; skipped where the machine does not permit that) and looks at the state afterwards.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+
+#include "dataplane/netlink/lab.h"
+#include "rondo/base/clock.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sim/sim_dataplane.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+// A box with two ports "swp1" and "swp2": the data plane, and hands on its cables.
+class Rig {
+ public:
+  virtual ~Rig() = default;
+  virtual DataPlane& plane() = 0;
+  virtual void set_carrier(int number, bool up) = 0;
+  virtual void remove_port(int number) = 0;
+};
+
+class SimRig final : public Rig {
+ public:
+  SimRig() {
+    plane_.add_port("swp1");
+    plane_.add_port("swp2");
+  }
+  DataPlane& plane() override { return plane_; }
+  void set_carrier(int number, bool up) override { plane_.set_carrier("swp" + std::to_string(number), up); }
+  void remove_port(int number) override { plane_.remove_port("swp" + std::to_string(number)); }
+
+ private:
+  sim::SimDataPlane plane_;
+};
+
+class KernelRig final : public Rig {
+ public:
+  static Result<std::unique_ptr<Rig>> make() {
+    auto lab = netlink::Lab::make();
+    if (!lab) return failure(std::move(lab.error()));
+    if (!(*lab)->add_port(1) || !(*lab)->add_port(2)) return failure(Code::PermissionDenied, "this machine has no veth ports");
+    auto plane = make_linux_dataplane({.network_namespace = (*lab)->path()});
+    if (!plane) return failure(std::move(plane.error()));
+    return std::unique_ptr<Rig>{new KernelRig(std::move(*lab), std::move(*plane))};
+  }
+  DataPlane& plane() override { return *plane_; }
+  void set_carrier(int number, bool up) override { ASSERT_TRUE(lab_->set_carrier(number, up)); }
+  void remove_port(int number) override { ASSERT_TRUE(lab_->remove_port(number)); }
+
+ private:
+  KernelRig(std::unique_ptr<netlink::Lab> lab, std::unique_ptr<DataPlane> plane) : lab_(std::move(lab)), plane_(std::move(plane)) {}
+  std::unique_ptr<netlink::Lab> lab_;
+  std::unique_ptr<DataPlane> plane_;
+};
+
+enum class Kind { Sim, Kernel };
+
+IpAddress ip(const char* text) { return IpAddress::parse(text).value(); }
+Prefix prefix(const char* text) { return Prefix::parse(text).value(); }
+Prefix interface(const char* text) { return Prefix::parse_interface(text).value(); }
+MacAddress mac(const char* text) { return MacAddress::parse(text).value(); }
+
+constexpr NexthopId kOne{1'000'001};
+constexpr NexthopId kTwo{1'000'002};
+constexpr NexthopId kSix{1'000'006};
+constexpr NexthopId kGroup{2'000'001};
+
+class DataPlaneContract : public ::testing::TestWithParam<Kind> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Kind::Sim) {
+      rig_ = std::make_unique<SimRig>();
+    } else {
+      auto rig = KernelRig::make();
+      if (!rig) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << rig.error().to_string();
+      rig_ = std::move(*rig);
+    }
+    const auto links = plane().links().value();
+    for (const LinkEvent& link : links) {
+      if (link.name == "swp1") swp1_ = link.port;
+      if (link.name == "swp2") swp2_ = link.port;
+    }
+    ASSERT_TRUE(swp1_ && swp2_);
+  }
+
+  DataPlane& plane() { return rig_->plane(); }
+  Status apply(Order order) {
+    Operation op{.order = std::move(order), .status = {}};
+    plane().apply({&op, 1});
+    return std::move(op.status);
+  }
+  void must(Order order) {
+    const Status status = apply(std::move(order));
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+  // Both ports up with addresses, a next hop on each (10.0.0.2, 10.0.1.2), one for IPv6 on swp1, and a group of the first two.
+  void bring_up() {
+    must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+    must(LinkSet{.port = swp2_, .up = true, .mtu = {}});
+    must(AddressSet{.port = swp1_, .address = interface("10.0.0.1/24")});
+    must(AddressSet{.port = swp2_, .address = interface("10.0.1.1/24")});
+    must(AddressSet{.port = swp1_, .address = interface("2001:db8::1/64")});
+    must(NexthopSet{.id = kOne, .gateway = ip("10.0.0.2"), .port = swp1_});
+    must(NexthopSet{.id = kTwo, .gateway = ip("10.0.1.2"), .port = swp2_});
+    must(NexthopSet{.id = kSix, .gateway = ip("2001:db8::2"), .port = swp1_});
+    must(GroupSet{.id = kGroup, .members = {{.nexthop = kOne}, {.nexthop = kTwo, .weight = 3}}});
+  }
+  std::vector<RouteEntry> routes() {
+    std::vector<RouteEntry> entries;
+    const Status status = plane().routes([&entries](const RouteEntry& entry) { entries.push_back(entry); });
+    EXPECT_TRUE(status.ok()) << status.to_string();
+    std::sort(entries.begin(), entries.end());
+    return entries;
+  }
+  std::vector<std::string> route_texts() {
+    std::vector<std::string> texts;
+    for (const RouteEntry& entry : routes()) texts.push_back(entry.prefix.to_string());
+    return texts;
+  }
+  std::vector<std::uint32_t> nexthop_ids() {
+    std::vector<std::uint32_t> ids;
+    const auto entries = plane().nexthops().value();
+    for (const NexthopEntry& entry : entries) ids.push_back(entry.id.value());
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+  std::optional<NexthopEntry> nexthop(NexthopId id) {
+    const auto entries = plane().nexthops().value();
+    for (const NexthopEntry& entry : entries) {
+      if (entry.id == id) return entry;
+    }
+    return std::nullopt;
+  }
+  // Addresses of a port as texts, without the link-local ones that Linux adds.
+  std::vector<std::string> addresses(IfIndex port) {
+    std::vector<std::string> texts;
+    const auto entries = plane().addresses().value();
+    for (const AddressEntry& entry : entries) {
+      const std::string text = entry.address.to_string();
+      if (entry.port == port && text.rfind("fe80:", 0) != 0) texts.push_back(text);
+    }
+    std::sort(texts.begin(), texts.end());
+    return texts;
+  }
+
+  std::unique_ptr<Rig> rig_;
+  IfIndex swp1_;
+  IfIndex swp2_;
+};
+
+// --- Orders and their statuses.
+
+TEST_P(DataPlaneContract, OrdersAreExecutedInTheOrderGiven) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  std::vector<Operation> ops(4);
+  ops[0].order = RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne};
+  ops[1].order = RouteDelete{.prefix = prefix("10.8.0.0/16")};
+  ops[2].order = RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne};
+  ops[3].order = RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo};
+  plane().apply(ops);
+  for (const Operation& op : ops) EXPECT_TRUE(op.status.ok()) << op.status.to_string();
+  EXPECT_THAT(routes(), ElementsAre(RouteEntry{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo}));
+}
+
+TEST_P(DataPlaneContract, AFailureDoesNotStopTheOthersAndIsReportedOnItsOwnOrder) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  constexpr std::uint32_t kCount = 700;  // More than two sends.
+  std::vector<Operation> ops;
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    const bool bad = i % 7 == 3;
+    ops.push_back({.order = RouteSet{.prefix = {IpAddress::v4(0x14000000 + (i << 8)), 24}, .nexthop = bad ? NexthopId{777} : kOne},
+                   .status = {}});
+  }
+  plane().apply(ops);
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(ops[i].status.ok(), i % 7 != 3) << i << ": " << ops[i].status.to_string();
+    if (i % 7 == 3) {
+      ASSERT_THAT(std::string{ops[i].status.message()}, HasSubstr(std::get<RouteSet>(ops[i].order).prefix.to_string()));
+    }
+  }
+  EXPECT_THAT(routes(), SizeIs(kCount - 100));
+}
+
+TEST_P(DataPlaneContract, AStatusOfAnEarlierUseIsOverwritten) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  Operation op{.order = RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne}, .status = Status{Code::Internal, "old"}};
+  plane().apply({&op, 1});
+  EXPECT_TRUE(op.status.ok()) << op.status.to_string();
+}
+
+TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  const std::vector<GroupMember> too_many(kGroupMembersMax + 1, GroupMember{.nexthop = kOne});
+  const std::vector<Order> wrong = {
+      RouteSet{.prefix = interface("10.0.0.1/8"), .nexthop = kOne},
+      RouteSet{.prefix = interface("2001:db8::1/32"), .nexthop = kSix},
+      RouteSet{.prefix = {ip("10.0.0.0"), 33}, .nexthop = kOne},
+      RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = {}},
+      RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne, .type = RouteType::Blackhole},
+      RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne, .table = 0},
+      GroupSet{.id = {}, .members = {{.nexthop = kOne}}},
+      GroupSet{.id = kGroup, .members = {}},
+      GroupSet{.id = kGroup, .members = {{.nexthop = kOne, .weight = 0}}},
+      GroupSet{.id = kGroup, .members = {{.nexthop = kOne, .weight = 257}}},
+      GroupSet{.id = kGroup, .members = too_many},
+      GroupSet{.id = kGroup, .members = {{.nexthop = kOne}, {.nexthop = kOne}}},
+      GroupSet{.id = NexthopId{9}, .members = {{.nexthop = kGroup}}},
+      NexthopSet{.id = {}, .gateway = ip("10.0.0.2"), .port = swp1_},
+      NexthopSet{.id = kGroup, .gateway = ip("10.0.0.2"), .port = swp1_},
+      GroupSet{.id = kOne, .members = {{.nexthop = kTwo}}},
+      NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // An address of our own.
+      AddressSet{.port = swp1_, .address = {ip("10.0.0.1"), 33}},
+      LinkSet{.port = swp1_, .up = {}, .mtu = 10},
+      LinkSet{.port = {}, .up = true, .mtu = {}},
+  };
+  for (const Order& order : wrong) {
+    const Status status = apply(order);
+    EXPECT_EQ(status.code(), Code::InvalidArgument) << to_string(order) << " -> " << status.to_string();
+    EXPECT_EQ(status.origin_errno(), EINVAL) << to_string(order);
+  }
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kOne.value(), kTwo.value(), kSix.value(), kGroup.value()));
+  EXPECT_THAT(routes(), IsEmpty());
+}
+
+// --- Routes.
+
+TEST_P(DataPlaneContract, ARouteIsItsTableAndPrefixAndASetReplaces) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo, .table = 1001});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix});
+  EXPECT_THAT(routes(), ElementsAre(RouteEntry{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo, .table = 1001},
+                                    RouteEntry{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup},
+                                    RouteEntry{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix}));
+}
+
+TEST_P(DataPlaneContract, DefaultAndHostRoutesAndTypesWithoutNexthopAreReadBack) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  const std::vector<RouteEntry> wanted = {
+      {.prefix = prefix("0.0.0.0/0"), .nexthop = kOne},
+      {.prefix = prefix("10.9.0.0/16"), .nexthop = {}, .type = RouteType::Blackhole},
+      {.prefix = prefix("10.10.0.0/16"), .nexthop = {}, .type = RouteType::Unreachable},
+      {.prefix = prefix("10.11.0.0/16"), .nexthop = {}, .type = RouteType::Prohibit},
+      {.prefix = prefix("192.0.2.1/32"), .nexthop = kOne},
+      {.prefix = prefix("::/0"), .nexthop = kSix},
+      {.prefix = prefix("2001:db8:9::/48"), .nexthop = {}, .type = RouteType::Blackhole},
+      {.prefix = prefix("2001:db8:a::/48"), .nexthop = {}, .type = RouteType::Unreachable},
+      {.prefix = prefix("2001:db8:b::/48"), .nexthop = {}, .type = RouteType::Prohibit},
+      {.prefix = prefix("2001:db8:ffff::1/128"), .nexthop = kSix},
+  };
+  for (const RouteEntry& entry : wanted) must(RouteSet{.prefix = entry.prefix, .nexthop = entry.nexthop, .table = entry.table, .type = entry.type});
+  EXPECT_EQ(routes(), wanted);
+  // A type can change in place, both ways.
+  must(RouteSet{.prefix = prefix("0.0.0.0/0"), .nexthop = {}, .type = RouteType::Blackhole});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo});
+  EXPECT_EQ(routes()[0].type, RouteType::Blackhole);
+  EXPECT_EQ(routes()[1].nexthop, kTwo);
+  for (const RouteEntry& entry : wanted) must(RouteDelete{.prefix = entry.prefix});
+  EXPECT_THAT(routes(), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, DeletingAnAbsentRouteIsNotFoundWithEsrch) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  for (const Order& order : {Order{RouteDelete{.prefix = prefix("10.9.0.0/16")}}, Order{RouteDelete{.prefix = prefix("2001:db8:9::/48")}},
+                             Order{RouteDelete{.prefix = prefix("10.9.0.0/16"), .table = 1001}},
+                             Order{RouteDelete{.prefix = prefix("2001:db8:9::/48"), .table = 1001}}}) {
+    const Status status = apply(order);
+    EXPECT_EQ(status.code(), Code::NotFound) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), ESRCH) << status.to_string();
+  }
+}
+
+TEST_P(DataPlaneContract, ARouteNeedsItsNexthop) {
+  for (const char* text : {"10.9.0.0/16", "2001:db8:9::/48"}) {
+    const Status status = apply(RouteSet{.prefix = prefix(text), .nexthop = kOne});
+    EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), EINVAL);
+    EXPECT_THAT(std::string{status.message()}, HasSubstr("Nexthop id does not exist"));
+    EXPECT_THAT(std::string{status.message()}, HasSubstr(text));
+  }
+}
+
+TEST_P(DataPlaneContract, AnIpv4RouteMayUseAnIpv6NexthopButNotTheReverse) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kSix});  // RFC 5549.
+  for (const NexthopId id : {kOne, kGroup}) {
+    const Status status = apply(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = id});
+    EXPECT_EQ(status.code(), Code::InvalidArgument) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), EINVAL);
+    EXPECT_THAT(std::string{status.message()}, HasSubstr("IPv6 routes can not use an IPv4 nexthop"));
+  }
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+}
+
+TEST_P(DataPlaneContract, ANexthopOfIpv6RoutesCannotBecomeIpv4) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}}});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kGroup});
+  EXPECT_EQ(apply(NexthopSet{.id = kSix, .gateway = ip("10.0.0.3"), .port = swp1_}).origin_errno(), EINVAL);
+  EXPECT_EQ(apply(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}, {.nexthop = kOne}}}).origin_errno(), EINVAL);
+  must(RouteDelete{.prefix = prefix("2001:db8:9::/48")});
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}, {.nexthop = kOne}}});
+  must(NexthopSet{.id = kSix, .gateway = ip("10.0.0.3"), .port = swp1_});
+}
+
+// --- Next hops and groups.
+
+TEST_P(DataPlaneContract, NexthopsAndGroupsAreReadBackAndReplaced) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  EXPECT_EQ(nexthop(kSix)->gateway, ip("2001:db8::2"));
+  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kOne}, GroupMember{.nexthop = kTwo, .weight = 3}));
+  must(NexthopSet{.id = kOne, .gateway = ip("10.0.1.7"), .port = swp2_});
+  EXPECT_EQ(nexthop(kOne)->gateway, ip("10.0.1.7"));
+  EXPECT_EQ(nexthop(kOne)->port, swp2_);
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kTwo, .weight = 256}}});
+  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 256}));
+}
+
+TEST_P(DataPlaneContract, ReplacingANexthopOrGroupKeepsItsRoutes) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(RouteSet{.prefix = prefix("10.10.0.0/16"), .nexthop = kOne});
+  must(GroupSet{.id = kGroup, .members = {{.nexthop = kTwo}}});
+  must(NexthopSet{.id = kOne, .gateway = ip("10.0.0.9"), .port = swp1_});
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16", "10.10.0.0/16"));
+}
+
+TEST_P(DataPlaneContract, AGroupNeedsItsMembers) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  const Status status = apply(GroupSet{.id = NexthopId{9}, .members = {{.nexthop = kOne}, {.nexthop = NexthopId{777}}}});
+  EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+  EXPECT_EQ(status.origin_errno(), EINVAL);
+  EXPECT_THAT(std::string{status.message()}, HasSubstr("Invalid nexthop id"));
+}
+
+TEST_P(DataPlaneContract, TheLargestGroupIsTakenAndReadBack) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  std::vector<Operation> ops;
+  GroupSet group{.id = NexthopId{3'000'000}, .members = {}};
+  for (std::uint32_t i = 1; i <= kGroupMembersMax; ++i) {
+    ops.push_back({.order = NexthopSet{.id = NexthopId{4'000'000 + i}, .gateway = ip("10.0.0.2"), .port = swp1_}, .status = {}});
+    group.members.push_back({.nexthop = NexthopId{4'000'000 + i}, .weight = 2});
+  }
+  ops.push_back({.order = group, .status = {}});
+  plane().apply(ops);
+  for (const Operation& op : ops) ASSERT_TRUE(op.status.ok()) << op.status.to_string();
+  EXPECT_EQ(nexthop(group.id)->members, group.members);
+}
+
+TEST_P(DataPlaneContract, ANexthopNeedsItsPortWithCarrierAndASubnet) {
+  const NexthopSet order{.id = kOne, .gateway = ip("10.0.0.2"), .port = swp1_};
+  const auto refused = [this](const NexthopSet& set, int error_number) {
+    const Status status = apply(set);
+    EXPECT_EQ(status.code(), Code::FailedPrecondition) << status.to_string();
+    EXPECT_EQ(status.origin_errno(), error_number) << status.to_string();
+  };
+  refused({.id = kOne, .gateway = ip("10.0.0.2"), .port = IfIndex{77777}}, EINVAL);  // "Invalid device index".
+  rig_->set_carrier(1, false);
+  refused(order, ENETDOWN);
+  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  refused(order, ENETDOWN);
+  rig_->set_carrier(1, true);
+  refused(order, ENETUNREACH);  // "Nexthop has invalid gateway".
+  must(AddressSet{.port = swp1_, .address = interface("10.0.0.1/24")});
+  must(order);
+  refused({.id = kTwo, .gateway = ip("10.0.1.2"), .port = swp1_}, ENETUNREACH);
+  refused({.id = kSix, .gateway = ip("2001:db8::2"), .port = swp1_}, EHOSTUNREACH);
+  must(NexthopSet{.id = kSix, .gateway = ip("fe80::2"), .port = swp1_});  // Link-local: needs no subnet.
+}
+
+TEST_P(DataPlaneContract, DeletingAnAbsentNexthopIsNotFoundWithEnoent) {
+  const Status status = apply(NexthopDelete{.id = kOne});
+  EXPECT_EQ(status.code(), Code::NotFound) << status.to_string();
+  EXPECT_EQ(status.origin_errno(), ENOENT);
+}
+
+TEST_P(DataPlaneContract, DeletingANexthopDeletesItsRoutesLeavesGroupsAndEmptiesThem) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(NexthopDelete{.id = kOne});
+  EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 3}));
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+  must(NexthopDelete{.id = kTwo});
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kSix.value()));
+  EXPECT_THAT(routes(), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, DeletingAGroupDeletesItsRoutesAndKeepsItsMembers) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(NexthopDelete{.id = kGroup});
+  EXPECT_THAT(routes(), IsEmpty());
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kOne.value(), kTwo.value(), kSix.value()));
+}
+
+// --- Neighbours and addresses.
+
+TEST_P(DataPlaneContract, NeighborsAreSetReplacedReadBackAndDeleted) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  for (const char* text : {"10.0.0.2", "2001:db8::2"}) {
+    must(NeighborSet{.port = swp1_, .address = ip(text), .mac = mac("02:00:00:00:00:01")});
+    must(NeighborSet{.port = swp1_, .address = ip(text), .mac = mac("02:00:00:00:00:02")});
+  }
+  const auto neighbors = plane().neighbors().value();
+  ASSERT_THAT(neighbors, SizeIs(2));
+  for (const NeighborEntry& entry : neighbors) {
+    EXPECT_EQ(entry.port, swp1_);
+    EXPECT_EQ(entry.mac, mac("02:00:00:00:00:02"));
+  }
+  for (const char* text : {"10.0.0.2", "2001:db8::2"}) {
+    must(NeighborDelete{.port = swp1_, .address = ip(text)});
+    const Status again = apply(NeighborDelete{.port = swp1_, .address = ip(text)});
+    EXPECT_EQ(again.code(), Code::NotFound) << again.to_string();
+    EXPECT_EQ(again.origin_errno(), ENOENT);
+  }
+  EXPECT_THAT(plane().neighbors().value(), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, MoreNeighborsFitThanTheKernelsLimitOfDynamicOnes) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(AddressSet{.port = swp1_, .address = interface("172.16.0.1/16")});
+  std::vector<Operation> ops;
+  for (std::uint32_t i = 0; i < 3000; ++i) {
+    ops.push_back({.order = NeighborSet{.port = swp1_, .address = IpAddress::v4(0xac100002 + i), .mac = mac("02:00:00:00:00:01")}, .status = {}});
+  }
+  plane().apply(ops);
+  for (const Operation& op : ops) ASSERT_TRUE(op.status.ok()) << op.status.to_string();
+  EXPECT_THAT(plane().neighbors().value(), SizeIs(3000));
+}
+
+TEST_P(DataPlaneContract, OrdersOnAnAbsentPortNameEnodev) {
+  const IfIndex absent{77777};
+  const std::vector<std::pair<Order, Code>> orders = {
+      {LinkSet{.port = absent, .up = true, .mtu = {}}, Code::FailedPrecondition},
+      {AddressSet{.port = absent, .address = interface("10.0.0.1/24")}, Code::FailedPrecondition},
+      {NeighborSet{.port = absent, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")}, Code::FailedPrecondition},
+      {AddressDelete{.port = absent, .address = interface("10.0.0.1/24")}, Code::NotFound},
+      {NeighborDelete{.port = absent, .address = ip("10.0.0.2")}, Code::NotFound},
+  };
+  for (const auto& [order, code] : orders) {
+    const Status status = apply(order);
+    EXPECT_EQ(status.origin_errno(), ENODEV) << status.to_string();
+    EXPECT_EQ(status.code(), code) << status.to_string();
+  }
+}
+
+TEST_P(DataPlaneContract, AddressesAreSetAgainReadBackAndDeleted) {
+  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  for (int i = 0; i < 2; ++i) {
+    must(AddressSet{.port = swp1_, .address = interface("10.0.0.1/24")});
+    must(AddressSet{.port = swp1_, .address = interface("2001:db8::1/64")});
+  }
+  EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24", "2001:db8::1/64"));
+  for (const char* text : {"10.0.0.1/24", "2001:db8::1/64"}) {
+    must(AddressDelete{.port = swp1_, .address = interface(text)});
+    const Status again = apply(AddressDelete{.port = swp1_, .address = interface(text)});
+    EXPECT_EQ(again.code(), Code::NotFound) << again.to_string();
+    EXPECT_EQ(again.origin_errno(), EADDRNOTAVAIL) << again.to_string();
+  }
+  EXPECT_THAT(addresses(swp1_), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, DeletingAnAddressKeepsTheNexthopsInItsSubnet) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kOne});
+  must(AddressDelete{.port = swp1_, .address = interface("10.0.0.1/24")});
+  EXPECT_TRUE(nexthop(kOne).has_value());
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+}
+
+// --- Ports.
+
+TEST_P(DataPlaneContract, LinkSetChangesStateAndMtu) {
+  must(LinkSet{.port = swp1_, .up = true, .mtu = 1400});
+  const auto link = [this] {
+    const auto links = plane().links().value();
+    return *std::find_if(links.begin(), links.end(), [this](const LinkEvent& event) { return event.port == swp1_; });
+  };
+  EXPECT_TRUE(link().admin_up);
+  EXPECT_TRUE(link().carrier);
+  EXPECT_EQ(link().mtu, 1400U);
+  EXPECT_NE(link().mac, MacAddress{});
+  must(LinkSet{.port = swp1_, .up = {}, .mtu = 1500});
+  EXPECT_TRUE(link().admin_up);
+  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  EXPECT_FALSE(link().admin_up);
+  EXPECT_FALSE(link().carrier);
+  EXPECT_EQ(link().mtu, 1500U);
+}
+
+TEST_P(DataPlaneContract, AdminDownDropsNexthopsIpv6AddressesAndNeighborsAndNothingComesBack) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(NeighborSet{.port = swp1_, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")});
+  must(NeighborSet{.port = swp1_, .address = ip("2001:db8::2"), .mac = mac("02:00:00:00:00:01")});
+  must(NeighborSet{.port = swp2_, .address = ip("10.0.1.2"), .mac = mac("02:00:00:00:00:02")});
+  must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix});
+  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
+    EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 3}));
+    EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+    EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24"));
+    EXPECT_THAT(plane().neighbors().value(), SizeIs(1));
+    must(LinkSet{.port = swp1_, .up = true, .mtu = {}});  // And look again.
+  }
+}
+
+// --- Events.
+
+// Runs a scheduler until the monitor has reported what a test waits for. Bounded by the clock; nothing here is timed.
+class MonitorContract : public DataPlaneContract {
+ protected:
+  void SetUp() override {
+    DataPlaneContract::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    reactor_ = make_epoll_reactor().value();
+    scheduler_ = std::make_unique<Scheduler>(clock_, *reactor_, make_policy(StrictPriority{}).value());
+  }
+  void TearDown() override { monitor_.reset(); }
+
+  void start_monitor() {
+    auto monitor = plane().monitor(*scheduler_, Priority{50}, [this](const LinkEvent& event) { seen_.push_back(event); });
+    ASSERT_TRUE(monitor.has_value()) << monitor.error().to_string();
+    monitor_ = std::move(*monitor);
+  }
+  bool wait_until(const std::function<bool()>& holds) {
+    const Instant deadline = clock_.now() + 10s;
+    scheduler_->run_until_idle();
+    while (!holds() && clock_.now() < deadline) {
+      scheduler_->wait(deadline);
+      scheduler_->run_until_idle();
+    }
+    return holds();
+  }
+  std::optional<LinkEvent> last(IfIndex port) const {
+    const auto found = std::find_if(seen_.rbegin(), seen_.rend(), [port](const LinkEvent& event) { return event.port == port; });
+    return found == seen_.rend() ? std::nullopt : std::optional{*found};
+  }
+  bool wait_for_carrier(IfIndex port, bool carrier) {
+    return wait_until([&] { return last(port) && last(port)->carrier == carrier; });
+  }
+
+  SystemClock clock_;
+  std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<Source> monitor_;
+  std::vector<LinkEvent> seen_;
+};
+
+TEST_P(MonitorContract, EveryDeviceIsReportedOnceThenEachChangeInOrder) {
+  start_monitor();
+  ASSERT_TRUE(wait_until([this] { return last(swp1_) && last(swp2_); }));
+  EXPECT_EQ(seen_.size(), plane().links().value().size());
+  EXPECT_EQ(last(swp1_)->name, "swp1");
+  EXPECT_FALSE(last(swp1_)->admin_up);
+  EXPECT_GT(last(swp1_)->seen, Instant{});
+  seen_.clear();
+  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  ASSERT_TRUE(wait_for_carrier(swp1_, true));
+  must(LinkSet{.port = swp1_, .up = {}, .mtu = 1400});
+  ASSERT_TRUE(wait_until([this] { return last(swp1_)->mtu == 1400; }));
+  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  ASSERT_TRUE(wait_until([this] { return !last(swp1_)->admin_up; }));
+  // Linux also tells of states in between (up without carrier); the order of what matters is fixed, and nothing is told twice.
+  for (std::size_t i = 1; i < seen_.size(); ++i) {
+    EXPECT_FALSE(seen_[i] == seen_[i - 1]) << i;
+  }
+  EXPECT_EQ(last(swp1_)->mtu, 1400U);
+}
+
+TEST_P(MonitorContract, CarrierLossRemovesNexthopsOrphanedGroupsAndRoutesAndNothingComesBack) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(GroupSet{.id = NexthopId{2'000'002}, .members = {{.nexthop = kOne}}});
+  must(NeighborSet{.port = swp1_, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")});
+  must(RouteSet{.prefix = prefix("10.7.0.0/16"), .nexthop = NexthopId{2'000'002}});
+  must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
+  must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix});
+  start_monitor();
+  ASSERT_TRUE(wait_for_carrier(swp1_, true));
+  for (const bool carrier : {false, true}) {
+    rig_->set_carrier(1, carrier);
+    ASSERT_TRUE(wait_for_carrier(swp1_, carrier));
+    EXPECT_TRUE(last(swp1_)->admin_up);
+    EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
+    EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 3}));
+    EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+    // Unlike admin down, the carrier takes no addresses and no permanent neighbours with it.
+    EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24", "2001:db8::1/64"));
+    EXPECT_THAT(plane().neighbors().value(), SizeIs(1));
+  }
+}
+
+TEST_P(MonitorContract, ARemovedDeviceIsReportedAndTakesEverythingWithIt) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
+  start_monitor();
+  ASSERT_TRUE(wait_for_carrier(swp1_, true));
+  rig_->remove_port(1);
+  ASSERT_TRUE(wait_until([this] { return last(swp1_)->removed; }));
+  EXPECT_EQ(last(swp1_)->name, "swp1");
+  EXPECT_FALSE(last(swp1_)->admin_up);
+  EXPECT_FALSE(last(swp1_)->carrier);
+  EXPECT_THAT(routes(), IsEmpty());
+  EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
+  EXPECT_THAT(addresses(swp1_), IsEmpty());
+  EXPECT_EQ(apply(LinkSet{.port = swp1_, .up = true, .mtu = {}}).origin_errno(), ENODEV);
+}
+
+TEST_P(MonitorContract, TwoMonitorsBothSeeAndOneMayLeave) {
+  std::vector<LinkEvent> other;
+  auto second = plane().monitor(*scheduler_, Priority{50}, [&other](const LinkEvent& event) { other.push_back(event); });
+  ASSERT_TRUE(second.has_value());
+  start_monitor();
+  ASSERT_TRUE(wait_until([&] { return !other.empty() && last(swp1_).has_value(); }));
+  second->reset();
+  other.clear();
+  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  ASSERT_TRUE(wait_for_carrier(swp1_, true));
+  EXPECT_THAT(other, IsEmpty());
+}
+
+TEST_P(DataPlaneContract, DescribesItself) { EXPECT_THAT(plane().describe(), ::testing::AnyOf(HasSubstr("simulated"), HasSubstr("rtnetlink"))); }
+
+std::string name_of(const ::testing::TestParamInfo<Kind>& info) { return info.param == Kind::Sim ? "Sim" : "Kernel"; }
+INSTANTIATE_TEST_SUITE_P(All, DataPlaneContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);
+INSTANTIATE_TEST_SUITE_P(All, MonitorContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);
+
+}  // namespace
+}  // namespace rondo

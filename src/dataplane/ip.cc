@@ -1,0 +1,211 @@
+// ip.cc: text forms, containment and hashes of addresses, prefixes and hardware addresses. IPv4 is parsed and written by hand (a route
+// feed is a million of them), IPv6 by the C library. No allocation but the returned string. Any thread.
+#include "rondo/dataplane/ip.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <optional>
+
+namespace rondo {
+
+namespace {
+
+// Text from outside may be long or binary: show enough to find it.
+Status wrong_text(std::string_view what, std::string_view text) {
+  constexpr std::size_t kShown = 64;
+  std::string message{"not "};
+  message.append(what).append(": '");
+  for (const char c : text.substr(0, kShown)) message.push_back(c >= 0x20 && c < 0x7f ? c : '?');
+  message.append(text.size() > kShown ? "...'" : "'");
+  return Status{Code::InvalidArgument, std::move(message)};
+}
+
+// One to three digits without a leading zero, as inet_pton takes them. Returns the rest of the text, or nothing.
+std::optional<std::string_view> take_number(std::string_view text, std::uint32_t max, std::uint32_t& value) noexcept {
+  std::size_t length = 0;
+  value = 0;
+  while (length < text.size() && length < 3 && text[length] >= '0' && text[length] <= '9') {
+    value = value * 10 + static_cast<std::uint32_t>(text[length] - '0');
+    ++length;
+  }
+  if (length == 0 || value > max || (length > 1 && text[0] == '0')) return std::nullopt;
+  return text.substr(length);
+}
+
+std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept {
+  std::uint32_t host_order = 0;
+  for (int i = 0; i < 4; ++i) {
+    if (i > 0) {
+      if (text.empty() || text.front() != '.') return std::nullopt;
+      text.remove_prefix(1);
+    }
+    std::uint32_t byte = 0;
+    const auto rest = take_number(text, 255, byte);
+    if (!rest) return std::nullopt;
+    text = *rest;
+    host_order = host_order << 8 | byte;
+  }
+  if (!text.empty()) return std::nullopt;
+  return host_order;
+}
+
+std::optional<IpAddress> parse_address(std::string_view text) noexcept {
+  if (text.find(':') == std::string_view::npos) {
+    const auto v4 = parse_v4(text);
+    if (!v4) return std::nullopt;
+    return IpAddress::v4(*v4);
+  }
+  char terminated[INET6_ADDRSTRLEN];
+  if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) return std::nullopt;
+  std::memcpy(terminated, text.data(), text.size());
+  terminated[text.size()] = '\0';
+  std::array<std::uint8_t, 16> bytes{};
+  if (::inet_pton(AF_INET6, terminated, bytes.data()) != 1) return std::nullopt;
+  return IpAddress::v6(bytes);
+}
+
+char* write_number(char* out, unsigned value) noexcept { return std::to_chars(out, out + 3, value).ptr; }
+
+// Writes the text form to 'out' (INET6_ADDRSTRLEN bytes are enough) and returns its end.
+char* write_address(char* out, const IpAddress& address) noexcept {
+  if (address.is_v6()) {
+    ::inet_ntop(AF_INET6, address.bytes().data(), out, INET6_ADDRSTRLEN);
+    return out + std::strlen(out);
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i > 0) *out++ = '.';
+    out = write_number(out, address.bytes()[i]);
+  }
+  return out;
+}
+
+bool same_leading_bits(const IpAddress& a, const IpAddress& b, std::size_t bits) noexcept {
+  const std::size_t whole = bits / 8;
+  if (std::memcmp(a.bytes().data(), b.bytes().data(), whole) != 0) return false;
+  if (bits % 8 == 0) return true;
+  const auto difference = static_cast<unsigned>(a.bytes()[whole] ^ b.bytes()[whole]);
+  return difference >> (8 - bits % 8) == 0;
+}
+
+std::uint64_t load(const std::uint8_t* bytes) noexcept {
+  std::uint64_t word = 0;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Folded 64x64 -> 128 bit product, the mixing step of wyhash and its kin: every input bit reaches every output bit.
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  const Wide product = static_cast<Wide>(a) * b;
+  return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
+}
+
+// 'extra' carries what is not address bytes: the family and a length.
+std::size_t hash_bytes(const IpAddress& address, std::uint64_t extra) noexcept {
+  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15;   // Odd constants with about half of their bits set.
+  constexpr std::uint64_t kSecond = 0xd6e8feb86659fd93;
+  constexpr std::uint64_t kThird = 0xa0761d6478bd642f;
+  const std::uint64_t low = load(address.bytes().data());
+  const std::uint64_t high = load(address.bytes().data() + 8);
+  return mix(mix(low ^ kFirst, high ^ kSecond) ^ extra ^ kThird, kFirst);
+}
+
+}  // namespace
+
+Result<IpAddress> IpAddress::parse(std::string_view text) {
+  if (const auto address = parse_address(text)) return *address;
+  return failure(wrong_text("an IP address", text));
+}
+
+std::string IpAddress::to_string() const {
+  char text[INET6_ADDRSTRLEN];
+  return std::string(text, write_address(text, *this));
+}
+
+Result<Prefix> Prefix::parse(std::string_view text) {
+  if (text.find('/') == std::string_view::npos) {
+    const auto address = parse_address(text);
+    if (!address) return failure(wrong_text("an IP prefix", text));
+    return host(*address);
+  }
+  auto parsed = parse_interface(text);
+  if (!parsed) return failure(wrong_text("an IP prefix", text));
+  if (parsed->has_host_bits()) return failure(wrong_text("an IP prefix (bits beyond its length are set)", text));
+  return parsed;
+}
+
+Result<Prefix> Prefix::parse_interface(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) return failure(wrong_text("an IP address with a length", text));
+  const auto address = parse_address(text.substr(0, slash));
+  std::uint32_t length = 0;
+  if (!address) return failure(wrong_text("an IP address with a length", text));
+  const auto rest = take_number(text.substr(slash + 1), address->is_v6() ? 128 : 32, length);
+  if (!rest || !rest->empty()) return failure(wrong_text("an IP address with a length", text));
+  return Prefix{*address, static_cast<std::uint8_t>(length)};
+}
+
+std::string Prefix::to_string() const {
+  char text[INET6_ADDRSTRLEN + 4];
+  char* end = write_address(text, address);
+  *end++ = '/';
+  return std::string(text, write_number(end, length));
+}
+
+bool Prefix::contains(const IpAddress& other) const noexcept {
+  return address.is_v6() == other.is_v6() && length <= address.size() * 8 && same_leading_bits(address, other, length);
+}
+
+bool Prefix::has_host_bits() const noexcept {
+  const std::size_t whole = length / 8;
+  if (whole >= address.size()) return false;
+  unsigned beyond = address.bytes()[whole] & (0xffU >> (length % 8));
+  for (std::size_t i = whole + 1; i < address.size(); ++i) beyond |= address.bytes()[i];
+  return beyond != 0;
+}
+
+Prefix Prefix::network() const noexcept {
+  std::array<std::uint8_t, 16> bytes = address.bytes();
+  for (std::size_t i = 0; i < address.size(); ++i) {
+    const std::size_t kept = std::clamp<std::size_t>(length, i * 8, i * 8 + 8) - i * 8;
+    bytes[i] = static_cast<std::uint8_t>(bytes[i] & (0xff00U >> kept));
+  }
+  if (address.is_v6()) return {IpAddress::v6(bytes), length};
+  const std::uint32_t host_order = static_cast<std::uint32_t>(bytes[0]) << 24 | static_cast<std::uint32_t>(bytes[1]) << 16 |
+                                   static_cast<std::uint32_t>(bytes[2]) << 8 | bytes[3];
+  return {IpAddress::v4(host_order), length};
+}
+
+Result<MacAddress> MacAddress::parse(std::string_view text) {
+  MacAddress mac;
+  if (text.size() != 17) return failure(wrong_text("a MAC address", text));
+  for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
+    const char* pair = text.data() + 3 * i;
+    const auto [end, error] = std::from_chars(pair, pair + 2, mac.bytes[i], 16);
+    if (error != std::errc{} || end != pair + 2 || (i < 5 && pair[2] != ':')) return failure(wrong_text("a MAC address", text));
+  }
+  return mac;
+}
+
+std::string MacAddress::to_string() const {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  text.reserve(17);
+  for (const std::uint8_t byte : bytes) {
+    if (!text.empty()) text.push_back(':');
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15U]);
+  }
+  return text;
+}
+
+std::size_t IpHash::operator()(const IpAddress& address) const noexcept { return hash_bytes(address, address.is_v6() ? 1 : 0); }
+
+std::size_t IpHash::operator()(const Prefix& prefix) const noexcept {
+  return hash_bytes(prefix.address, (prefix.address.is_v6() ? 1U : 0U) | static_cast<std::uint64_t>(prefix.length) << 1);
+}
+
+}  // namespace rondo

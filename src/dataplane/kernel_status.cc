@@ -1,0 +1,48 @@
+// kernel_status.cc: the table of errors. Rule: data plane specification, section A, "Errors to classify"; each line is a contract test.
+#include "dataplane/kernel_status.h"
+
+#include <cerrno>
+#include <string>
+
+namespace rondo {
+
+namespace {
+
+bool deletes(const Order& order) noexcept {
+  return std::holds_alternative<RouteDelete>(order) || std::holds_alternative<NexthopDelete>(order) ||
+         std::holds_alternative<NeighborDelete>(order) || std::holds_alternative<AddressDelete>(order);
+}
+
+// Linux says EINVAL for a missing next hop as for nonsense; its words are the only difference. If a kernel gives no words, an order that names a
+// next hop has most likely lost it: our own checks refuse the nonsense beforehand.
+bool misses_nexthop(const Order& order, std::string_view words) noexcept {
+  const auto* const route = std::get_if<RouteSet>(&order);
+  if (route == nullptr && !std::holds_alternative<GroupSet>(order)) return false;
+  if (words.empty()) return route == nullptr || route->type == RouteType::Unicast;
+  return words.find("exthop id does not exist") != std::string_view::npos || words.find("nvalid nexthop id") != std::string_view::npos;
+}
+
+// A next hop on a device that is not there is EINVAL, too.
+bool misses_port(std::string_view words) noexcept { return words.find("Invalid device index") != std::string_view::npos; }
+
+Code classify(const Order& order, int error_number, std::string_view words) noexcept {
+  switch (error_number) {
+    case ESRCH: case ENOENT: case EADDRNOTAVAIL: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENODEV: case ENXIO: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENETDOWN: case ENETUNREACH: case EHOSTUNREACH: case EBUSY: return Code::FailedPrecondition;
+    case EINVAL: return misses_nexthop(order, words) || misses_port(words) ? Code::FailedPrecondition : Code::InvalidArgument;
+    default: return status_from_errno(error_number, {}).code();
+  }
+}
+
+}  // namespace
+
+Status status_from_kernel(const Order& order, int error_number, std::string_view words) {
+  const Code code = classify(order, error_number, words);
+  const Status plain = status_from_errno(error_number, to_string(order));
+  if (words.empty()) return Status{code, std::string{plain.message()}, error_number};
+  while (!words.empty() && (words.back() == '.' || words.back() == '\0')) words.remove_suffix(1);
+  return Status{code, to_string(order).append(": ").append(words), error_number};
+}
+
+}  // namespace rondo

@@ -1,0 +1,184 @@
+// decode.cc: attributes in any order, unknown ones skipped, a malformed tail refuses the whole message.
+#include "dataplane/netlink/decode.h"
+
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/nexthop.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace rondo::netlink {
+
+namespace {
+
+constexpr unsigned kLowerUp = 1U << 16;  // IFF_LOWER_UP, which <net/if.h> lacks and <linux/if.h> cannot share a file with.
+
+// The address of 'family' in an attribute, if its length is right.
+std::optional<IpAddress> to_address(const Attribute& attribute, unsigned family) noexcept {
+  std::array<std::uint8_t, 16> bytes{};
+  const std::size_t length = family == AF_INET6 ? 16 : 4;
+  if (attribute.data.size() != length || (family != AF_INET && family != AF_INET6)) return std::nullopt;
+  std::memcpy(bytes.data(), attribute.data.data(), length);
+  if (family == AF_INET6) return IpAddress::v6(bytes);
+  std::uint32_t host_order = 0;
+  for (std::size_t i = 0; i < 4; ++i) host_order = host_order << 8 | bytes[i];
+  return IpAddress::v4(host_order);
+}
+
+IpAddress any_address(unsigned family) noexcept { return family == AF_INET6 ? IpAddress::v6({}) : IpAddress::v4(0); }
+
+std::optional<MacAddress> to_mac(const Attribute& attribute) noexcept {
+  MacAddress mac;
+  if (attribute.data.size() != mac.bytes.size()) return std::nullopt;
+  std::memcpy(mac.bytes.data(), attribute.data.data(), mac.bytes.size());
+  return mac;
+}
+
+std::optional<std::vector<GroupMember>> to_members(const Attribute& attribute) {
+  if (attribute.data.empty() || attribute.data.size() % sizeof(nexthop_grp) != 0) return std::nullopt;
+  std::vector<GroupMember> members;
+  members.reserve(attribute.data.size() / sizeof(nexthop_grp));
+  for (auto rest = attribute.data; !rest.empty(); rest = rest.subspan(sizeof(nexthop_grp))) {
+    const nexthop_grp member = *read_front<nexthop_grp>(rest);
+    members.push_back({.nexthop = NexthopId{member.id}, .weight = static_cast<std::uint16_t>(member.weight + 1)});
+  }
+  return members;
+}
+
+std::optional<RouteType> to_route_type(unsigned type) noexcept {
+  switch (type) {
+    case RTN_UNICAST: return RouteType::Unicast;
+    case RTN_BLACKHOLE: return RouteType::Blackhole;
+    case RTN_UNREACHABLE: return RouteType::Unreachable;
+    case RTN_PROHIBIT: return RouteType::Prohibit;
+    default: return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<Answer> decode_answer(const Message& message) {
+  Answer answer{.sequence = message.header.nlmsg_seq, .error_number = 0, .words = {}};
+  const auto code = read_front<int>(message.payload);
+  if (!code || *code > 0 || *code < -4095) return std::nullopt;  // The kernel's range of errors.
+  answer.error_number = -*code;
+  std::size_t skip = sizeof(int);
+  if (message.header.nlmsg_type == NLMSG_ERROR) {
+    const auto error = read_front<nlmsgerr>(message.payload);
+    if (!error) return std::nullopt;
+    skip = sizeof(nlmsgerr);
+    // Without NETLINK_CAP_ACK the request follows whole; then come the attributes.
+    const bool capped = (message.header.nlmsg_flags & NLM_F_CAPPED) != 0 || answer.error_number == 0;
+    if (!capped && error->msg.nlmsg_len > kMessageHeader) skip += aligned(error->msg.nlmsg_len - kMessageHeader);
+  }
+  if ((message.header.nlmsg_flags & NLM_F_ACK_TLVS) == 0) return answer;
+  AttributeReader attributes = message.attributes(skip);
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NLMSGERR_ATTR_MSG) answer.words = attribute.text();
+  }
+  return answer;
+}
+
+std::optional<LinkState> decode_link(const Message& message) {
+  const auto header = read_front<ifinfomsg>(message.payload);
+  if (!header || header->ifi_family != AF_UNSPEC || header->ifi_index <= 0) return std::nullopt;
+  if (message.header.nlmsg_type != RTM_NEWLINK && message.header.nlmsg_type != RTM_DELLINK) return std::nullopt;
+  LinkState link;
+  link.event.port = IfIndex{static_cast<std::uint32_t>(header->ifi_index)};
+  link.event.admin_up = (header->ifi_flags & IFF_UP) != 0;
+  link.event.carrier = link.event.admin_up && (header->ifi_flags & kLowerUp) != 0;
+  link.event.removed = message.header.nlmsg_type == RTM_DELLINK;
+  AttributeReader attributes = message.attributes(sizeof(ifinfomsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    switch (attribute.type) {
+      case IFLA_IFNAME: link.event.name = attribute.text(); break;
+      case IFLA_MTU: link.event.mtu = attribute.as<std::uint32_t>().value_or(0); break;
+      case IFLA_ADDRESS: link.event.mac = to_mac(attribute).value_or(MacAddress{}); break;
+      case IFLA_CARRIER_DOWN_COUNT: link.carrier_losses = attribute.as<std::uint32_t>().value_or(0); break;
+      default: break;
+    }
+  }
+  if (attributes.is_malformed() || link.event.name.empty()) return std::nullopt;
+  if (link.event.removed) link.event.admin_up = link.event.carrier = false;
+  return link;
+}
+
+std::optional<AddressEntry> decode_address(const Message& message) {
+  const auto header = read_front<ifaddrmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWADDR || header->ifa_index == 0) return std::nullopt;
+  std::optional<IpAddress> address;
+  std::optional<IpAddress> local;
+  AttributeReader attributes = message.attributes(sizeof(ifaddrmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == IFA_ADDRESS) address = to_address(attribute, header->ifa_family);
+    if (attribute.type == IFA_LOCAL) local = to_address(attribute, header->ifa_family);
+  }
+  if (local) address = local;  // On a point-to-point link IFA_ADDRESS is the peer.
+  if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
+  return AddressEntry{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}};
+}
+
+std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol) {
+  const auto header = read_front<ndmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWNEIGH || header->ndm_ifindex <= 0) return std::nullopt;
+  if ((header->ndm_state & (NUD_INCOMPLETE | NUD_FAILED)) != 0) return std::nullopt;
+  std::optional<IpAddress> address;
+  std::optional<MacAddress> mac;
+  bool ours = false;
+  AttributeReader attributes = message.attributes(sizeof(ndmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NDA_DST) address = to_address(attribute, header->ndm_family);
+    if (attribute.type == NDA_LLADDR) mac = to_mac(attribute);
+    if (attribute.type == NDA_PROTOCOL) ours = attribute.as<std::uint8_t>() == protocol;
+  }
+  if (attributes.is_malformed() || !ours || !address || !mac) return std::nullopt;
+  return NeighborEntry{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address, .mac = *mac};
+}
+
+std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol) {
+  const auto header = read_front<nhmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWNEXTHOP || header->nh_protocol != protocol) return std::nullopt;
+  NexthopEntry entry;
+  AttributeReader attributes = message.attributes(sizeof(nhmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    switch (attribute.type) {
+      case NHA_ID: entry.id = NexthopId{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case NHA_OIF: entry.port = IfIndex{attribute.as<std::uint32_t>().value_or(0)}; break;
+      case NHA_GATEWAY: entry.gateway = to_address(attribute, header->nh_family).value_or(IpAddress{}); break;
+      case NHA_GROUP: entry.members = to_members(attribute).value_or(std::vector<GroupMember>{}); break;
+      default: break;
+    }
+  }
+  if (attributes.is_malformed() || !entry.id) return std::nullopt;
+  return entry;
+}
+
+std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t protocol) {
+  const auto header = read_front<rtmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWROUTE || header->rtm_protocol != protocol) return std::nullopt;
+  const auto type = to_route_type(header->rtm_type);
+  if (!type || (header->rtm_flags & RTM_F_CLONED) != 0) return std::nullopt;
+  if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
+  RouteEntry entry;
+  entry.type = *type;
+  entry.table = header->rtm_table;
+  std::optional<IpAddress> destination = any_address(header->rtm_family);  // The default route has none.
+  AttributeReader attributes = message.attributes(sizeof(rtmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    switch (attribute.type) {
+      case RTA_DST: destination = to_address(attribute, header->rtm_family); break;
+      case RTA_TABLE: entry.table = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_NH_ID: entry.nexthop = NexthopId{attribute.as<std::uint32_t>().value_or(0)}; break;
+      default: break;
+    }
+  }
+  if (attributes.is_malformed() || !destination || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
+  entry.prefix = {*destination, header->rtm_dst_len};
+  return entry;
+}
+
+}  // namespace rondo::netlink

@@ -1,0 +1,35 @@
+// decode.h: what the kernel sends, as the entries of dataplane.h. Every function takes bytes from outside and refuses what is short, malformed
+// or of another kind; none reads beyond its input (fuzz/netlink_reply.cc). Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "dataplane/netlink/message.h"
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo::netlink {
+
+/// An NLMSG_ERROR or NLMSG_DONE: which request it answers, its errno (0 for an acknowledgement) and the kernel's words.
+struct Answer {
+  std::uint32_t sequence = 0;
+  int error_number = 0;
+  std::string words;
+};
+std::optional<Answer> decode_answer(const Message& message);
+
+/// A device as the kernel sees it. 'carrier_losses' counts how often it lost its carrier, so that a loss inside a gap is seen.
+struct LinkState {
+  LinkEvent event;
+  std::uint32_t carrier_losses = 0;
+};
+/// RTM_NEWLINK and RTM_DELLINK of a device itself. Nothing for bridge port messages, which have the same type and another family.
+std::optional<LinkState> decode_link(const Message& message);
+std::optional<AddressEntry> decode_address(const Message& message);
+/// Nothing for neighbours that another program made, or that have no usable link-layer address.
+std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
+std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);
+std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t protocol);
+
+}  // namespace rondo::netlink

@@ -1,0 +1,152 @@
+// encode.cc: see encode.h. The rules that are not obvious stand beside the lines that obey them.
+#include "dataplane/netlink/encode.h"
+
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/nexthop.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+namespace rondo::netlink {
+
+namespace {
+
+constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
+constexpr std::uint16_t kDelete = NLM_F_REQUEST;
+
+std::uint8_t family(const IpAddress& address) noexcept { return address.is_v6() ? AF_INET6 : AF_INET; }
+void put(MessageWriter& writer, std::uint16_t type, const IpAddress& address) noexcept {
+  writer.attribute(type, address.bytes().data(), address.size());
+}
+
+std::uint8_t kernel_type(RouteType type) noexcept {
+  switch (type) {
+    case RouteType::Unicast: return RTN_UNICAST;
+    case RouteType::Blackhole: return RTN_BLACKHOLE;
+    case RouteType::Unreachable: return RTN_UNREACHABLE;
+    case RouteType::Prohibit: return RTN_PROHIBIT;
+  }
+  return RTN_UNSPEC;
+}
+
+rtmsg route_header(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) noexcept {
+  rtmsg header{};
+  header.rtm_family = family(prefix.address);
+  header.rtm_dst_len = prefix.length;
+  header.rtm_table = table < 256 ? static_cast<std::uint8_t>(table) : std::uint8_t{RT_TABLE_UNSPEC};
+  header.rtm_protocol = protocol;
+  return header;
+}
+
+void put_route_key(MessageWriter& writer, const Prefix& prefix, std::uint32_t table, const ObjectMarks& marks) noexcept {
+  if (prefix.length > 0) put(writer, RTA_DST, prefix.address);
+  writer.attribute(RTA_PRIORITY, marks.metric);
+  if (table > 255) writer.attribute(RTA_TABLE, table);
+}
+
+struct Encoder {
+  MessageWriter& writer;
+  std::uint32_t sequence;
+  const ObjectMarks& marks;
+
+  void operator()(const RouteSet& route) const noexcept {
+    rtmsg header = route_header(route.prefix, route.table, marks.protocol);
+    header.rtm_type = kernel_type(route.type);
+    writer.begin(RTM_NEWROUTE, kSet, sequence, header);
+    put_route_key(writer, route.prefix, route.table, marks);
+    if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
+  }
+  void operator()(const RouteDelete& route) const noexcept {
+    rtmsg header = route_header(route.prefix, route.table, marks.protocol);
+    header.rtm_scope = RT_SCOPE_NOWHERE;  // Any scope.
+    writer.begin(RTM_DELROUTE, kDelete, sequence, header);
+    put_route_key(writer, route.prefix, route.table, marks);
+  }
+  void operator()(const GroupSet& group) const noexcept {
+    nexthop_grp members[kGroupMembersMax];
+    for (std::size_t i = 0; i < group.members.size(); ++i) {
+      members[i] = {.id = group.members[i].nexthop.value(),
+                    .weight = static_cast<std::uint8_t>(group.members[i].weight - 1),
+                    .resvd1 = 0,
+                    .resvd2 = 0};
+    }
+    begin_nexthop(AF_UNSPEC);
+    writer.attribute(NHA_ID, group.id.value());
+    writer.attribute(NHA_GROUP, members, group.members.size() * sizeof members[0]);
+  }
+  void operator()(const NexthopSet& nexthop) const noexcept {
+    begin_nexthop(family(nexthop.gateway));
+    writer.attribute(NHA_ID, nexthop.id.value());
+    put(writer, NHA_GATEWAY, nexthop.gateway);
+    writer.attribute(NHA_OIF, nexthop.port.value());
+  }
+  void operator()(const NexthopDelete& nexthop) const noexcept {
+    writer.begin(RTM_DELNEXTHOP, kDelete, sequence, nhmsg{});  // A protocol here is EINVAL.
+    writer.attribute(NHA_ID, nexthop.id.value());
+  }
+  void operator()(const NeighborSet& neighbor) const noexcept {
+    ndmsg header = neighbor_header(neighbor.port, neighbor.address);
+    header.ndm_state = NUD_PERMANENT;  // Exempt from the kernel's limit of 1,024 dynamic entries.
+    writer.begin(RTM_NEWNEIGH, kSet, sequence, header);
+    put(writer, NDA_DST, neighbor.address);
+    writer.attribute(NDA_LLADDR, neighbor.mac.bytes);
+    writer.attribute(NDA_PROTOCOL, marks.protocol);
+  }
+  void operator()(const NeighborDelete& neighbor) const noexcept {
+    writer.begin(RTM_DELNEIGH, kDelete, sequence, neighbor_header(neighbor.port, neighbor.address));
+    put(writer, NDA_DST, neighbor.address);
+  }
+  void operator()(const AddressSet& address) const noexcept {
+    writer.begin(RTM_NEWADDR, kSet, sequence, address_header(address.port, address.address));
+    put(writer, IFA_LOCAL, address.address.address);
+    put(writer, IFA_ADDRESS, address.address.address);
+    // Duplicate address detection would keep an IPv6 address unusable for a second.
+    if (address.address.address.is_v6()) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
+  }
+  void operator()(const AddressDelete& address) const noexcept {
+    writer.begin(RTM_DELADDR, kDelete, sequence, address_header(address.port, address.address));
+    put(writer, IFA_LOCAL, address.address.address);
+    put(writer, IFA_ADDRESS, address.address.address);
+  }
+  void operator()(const LinkSet& link) const noexcept {
+    ifinfomsg header{};
+    header.ifi_index = static_cast<int>(link.port.value());
+    if (link.up) {
+      header.ifi_change = IFF_UP;
+      header.ifi_flags = *link.up ? IFF_UP : 0;
+    }
+    writer.begin(RTM_NEWLINK, NLM_F_REQUEST, sequence, header);
+    if (link.mtu) writer.attribute(IFLA_MTU, *link.mtu);
+  }
+
+ private:
+  void begin_nexthop(std::uint8_t nexthop_family) const noexcept {
+    nhmsg header{};
+    header.nh_family = nexthop_family;
+    header.nh_protocol = marks.protocol;
+    writer.begin(RTM_NEWNEXTHOP, kSet, sequence, header);
+  }
+  static ndmsg neighbor_header(IfIndex port, const IpAddress& address) noexcept {
+    ndmsg header{};
+    header.ndm_family = family(address);
+    header.ndm_ifindex = static_cast<int>(port.value());
+    return header;
+  }
+  static ifaddrmsg address_header(IfIndex port, const Prefix& address) noexcept {
+    ifaddrmsg header{};
+    header.ifa_family = family(address.address);
+    header.ifa_prefixlen = address.length;
+    header.ifa_index = port.value();
+    return header;
+  }
+};
+
+}  // namespace
+
+bool encode(MessageWriter& writer, const Order& order, std::uint32_t sequence, const ObjectMarks& marks) noexcept {
+  std::visit(Encoder{writer, sequence, marks}, order);
+  return writer.end();
+}
+
+}  // namespace rondo::netlink

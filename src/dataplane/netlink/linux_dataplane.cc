@@ -1,0 +1,158 @@
+// linux_dataplane.cc: the DataPlane over rtnetlink. Orders go through one socket (OrderSender), reading back through another (DumpChannel), each
+// monitor has its own pair. Everything read back is filtered by our protocol number, in the kernel where it can and always here.
+#include <linux/if_addr.h>
+#include <linux/neighbour.h>
+#include <linux/nexthop.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "dataplane/netlink/decode.h"
+#include "dataplane/netlink/dump.h"
+#include "dataplane/netlink/link_dump.h"
+#include "dataplane/netlink/link_monitor.h"
+#include "dataplane/netlink/order_sender.h"
+#include "rondo/base/limits.h"
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo {
+
+namespace {
+
+using netlink::DumpChannel;
+using netlink::Message;
+using netlink::MessageWriter;
+using netlink::NetworkNamespace;
+
+// Bursts of 1 to 2 KiB a message, ten a device: 8 MiB hold those of 500 devices.
+constexpr int kMonitorBufferBytes = 8 * 1024 * 1024;
+constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
+
+class LinuxDataPlane final : public DataPlane {
+ public:
+  LinuxDataPlane(const LinuxDataPlaneOptions& options, NetworkNamespace where, netlink::Socket socket, std::string remark)
+      : protocol_(options.protocol),
+        where_(std::move(where)),
+        remark_(std::move(remark)),
+        sender_(std::move(socket), {.protocol = options.protocol, .metric = options.metric}, options.batch),
+        dumps_(where_) {}
+
+  void apply(std::span<Operation> ops) override { sender_.apply(ops); }
+
+  Result<std::vector<LinkEvent>> links() override {
+    auto states = netlink::dump_links(dumps_);
+    if (!states) return failure(std::move(states.error()));
+    std::vector<LinkEvent> events;
+    events.reserve(states->size());
+    for (netlink::LinkState& state : *states) events.push_back(std::move(state.event));
+    return events;
+  }
+
+  Result<std::vector<AddressEntry>> addresses() override {
+    return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{}, [](const Message& m) { return netlink::decode_address(m); });
+  }
+
+  Result<std::vector<NeighborEntry>> neighbors() override {
+    return read_all<NeighborEntry>("read the neighbors", RTM_GETNEIGH, ndmsg{},
+                                   [this](const Message& m) { return netlink::decode_neighbor(m, protocol_); });
+  }
+
+  Result<std::vector<NexthopEntry>> nexthops() override {
+    return read_all<NexthopEntry>("read the next hops", RTM_GETNEXTHOP, nhmsg{},
+                                  [this](const Message& m) { return netlink::decode_nexthop(m, protocol_); });
+  }
+
+  Status routes(const std::function<void(const RouteEntry&)>& visit) override {
+    for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
+      rtmsg header{};
+      header.rtm_family = family;
+      header.rtm_protocol = protocol_;
+      // Gathered before they are shown, because a dump may have to start again.
+      auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header,
+                                          [this](const Message& m) { return netlink::decode_route(m, protocol_); });
+      if (!entries) return std::move(entries.error());
+      for (const RouteEntry& entry : *entries) visit(entry);
+    }
+    return {};
+  }
+
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
+                                          std::function<void(const LinkEvent&)> handler) override {
+    auto opened = netlink::LinkMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
+    if (!opened) return failure(std::move(opened.error()));
+    return std::unique_ptr<Source>{std::move(*opened)};
+  }
+
+  std::string describe() const override {
+    return "linux rtnetlink, " + (where_.path().empty() ? "own network namespace" : "network namespace " + where_.path()) + remark_;
+  }
+
+ private:
+  template <class Entry, class Header, class Decode>
+  Result<std::vector<Entry>> read_all(std::string_view what, std::uint16_t type, const Header& header, Decode decode) {
+    std::vector<Entry> entries;
+    const Status status = dumps_.run({.request = [&](MessageWriter& writer, std::uint32_t sequence) { writer.begin(type, kDumpFlags, sequence, header); },
+                                      .restart = [&] { entries.clear(); },
+                                      .visit =
+                                          [&](const Message& message) {
+                                            if (auto entry = decode(message)) entries.push_back(std::move(*entry));
+                                          }});
+    if (!status.ok()) return failure(status.with_context(what));
+    return entries;
+  }
+
+  const std::uint8_t protocol_;
+  const NetworkNamespace where_;
+  const std::string remark_;
+  netlink::OrderSender sender_;
+  DumpChannel dumps_;
+};
+
+// Deletes a next hop that cannot exist: the answer says whether we may program here, and whether this kernel has next-hop objects.
+Status probe(netlink::Socket& socket, Duration wait) {
+  std::byte out[64];
+  std::vector<std::byte> in(netlink::kDatagramBytes);
+  MessageWriter writer{out};
+  writer.begin(RTM_DELNEXTHOP, NLM_F_REQUEST | NLM_F_ACK, 0, nhmsg{});
+  writer.attribute(NHA_ID, std::uint32_t{UINT32_MAX});
+  writer.end();
+  if (Status sent = socket.send(writer.bytes()); !sent.ok()) return sent;
+  const auto datagram = socket.receive(in, wait);
+  if (!datagram) return datagram.error();
+  netlink::MessageReader reader{*datagram};
+  Message message;
+  const auto answer = reader.next(message) && message.header.nlmsg_type == NLMSG_ERROR ? netlink::decode_answer(message) : std::nullopt;
+  if (!answer) return Status{Code::DeadlineExceeded, "the kernel does not answer on netlink"};
+  if (answer->error_number == EOPNOTSUPP) return Status{Code::Unimplemented, "this kernel has no next-hop objects (Linux 5.3)", EOPNOTSUPP};
+  if (answer->error_number == EPERM) return Status{Code::PermissionDenied, "programming the kernel needs CAP_NET_ADMIN", EPERM};
+  return {};
+}
+
+Status check_options(const LinuxDataPlaneOptions& options) {
+  if (options.batch < 1 || options.batch > limits::kNetlinkBatch) {
+    return Status{Code::InvalidArgument, "batch " + std::to_string(options.batch) + " is not in 1..256"};
+  }
+  // 0 is "unspecified"; 1 to 4 are the kernel's own (redirect, kernel, boot, static by hand).
+  if (options.protocol <= RTPROT_STATIC) {
+    return Status{Code::InvalidArgument, "protocol " + std::to_string(options.protocol) + " belongs to the kernel"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<DataPlane>> make_linux_dataplane(const LinuxDataPlaneOptions& options) {
+  if (Status status = check_options(options); !status.ok()) return failure(std::move(status));
+  auto where = NetworkNamespace::open(options.network_namespace);
+  if (!where) return failure(std::move(where.error()));
+  auto socket = netlink::Socket::open(*where, {});
+  if (!socket) return failure(std::move(socket.error()));
+  if (Status status = probe(*socket, 5s); !status.ok()) return failure(std::move(status));
+  // Without this the kernel walks and announces all routes of a group when the group changes. It works, slowly, so a refusal is not fatal.
+  const Status mode = where->inside([] { return netlink::write_sysctl("/proc/sys/net/ipv4/nexthop_compat_mode", "0"); });
+  std::string remark = mode.ok() ? std::string{} : " (group changes are slow: " + std::string{mode.message()} + ")";
+  return std::unique_ptr<DataPlane>{new LinuxDataPlane(options, std::move(*where), std::move(*socket), std::move(remark))};
+}
+
+}  // namespace rondo

@@ -1,0 +1,117 @@
+// socket.cc: see socket.h.
+#include "dataplane/netlink/socket.h"
+
+#include <linux/netlink.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace rondo::netlink {
+
+namespace {
+
+// Strangers may send to our port; we skip what is not the kernel's, but not for ever.
+constexpr int kStrangersMax = 64;
+
+Status configure(int descriptor, const SocketOptions& options) {
+  // Conveniences: without them answers are longer, have no words, or dumps are filtered by us. Kernels since 4.20 have all three.
+  const int on = 1;
+  for (const int option : {NETLINK_EXT_ACK, NETLINK_CAP_ACK, NETLINK_GET_STRICT_CHK}) {
+    static_cast<void>(::setsockopt(descriptor, SOL_NETLINK, option, &on, sizeof on));
+  }
+  const int bytes = options.receive_buffer_bytes;
+  if (::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0 &&
+      ::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes) != 0) {
+    return status_from_errno(errno, "set the receive buffer of a netlink socket");
+  }
+  sockaddr_nl address{};
+  address.nl_family = AF_NETLINK;
+  if (::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return status_from_errno(errno, "bind a netlink socket");
+  }
+  for (const unsigned group : options.groups) {
+    if (::setsockopt(descriptor, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) != 0) {
+      return status_from_errno(errno, "join netlink group " + std::to_string(group));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Socket> Socket::open(const NetworkNamespace& where, const SocketOptions& options) {
+  Socket socket{-1};
+  Status status = where.inside([&]() -> Status {
+    socket.descriptor_ = ::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    return socket.descriptor_ >= 0 ? Status{} : status_from_errno(errno, "make a netlink socket");
+  });
+  if (status.ok()) status = configure(socket.descriptor_, options);
+  if (!status.ok()) return failure(std::move(status));
+  return socket;
+}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+Socket::~Socket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Status Socket::send(std::span<const std::byte> messages) {
+  for (;;) {
+    const ssize_t sent = ::send(descriptor_, messages.data(), messages.size(), MSG_NOSIGNAL);
+    if (sent == static_cast<ssize_t>(messages.size())) return {};
+    if (sent >= 0) return Status{Code::Internal, "a netlink datagram was sent in part"};
+    if (errno != EINTR) return status_from_errno(errno, "send to netlink");
+  }
+}
+
+// EAGAIN is an empty answer (0 bytes).
+Result<std::size_t> Socket::receive_now(std::span<std::byte> buffer) {
+  for (int strangers = 0; strangers < kStrangersMax;) {
+    sockaddr_nl from{};
+    iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    msghdr message{};
+    message.msg_name = &from;
+    message.msg_namelen = sizeof from;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    const ssize_t length = ::recvmsg(descriptor_, &message, MSG_DONTWAIT);
+    if (length < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN) return std::size_t{0};
+      if (errno == ENOBUFS) return failure(Status{Code::DataLoss, "the kernel's answers overran the netlink socket", ENOBUFS});
+      return failure(status_from_errno(errno, "receive from netlink"));
+    }
+    if (length == 0) return failure(Code::Unavailable, "the netlink socket is closed");
+    if (message.msg_namelen >= sizeof from && from.nl_family == AF_NETLINK && from.nl_pid != 0) {
+      ++strangers;
+      continue;
+    }
+    if ((message.msg_flags & MSG_TRUNC) != 0) return failure(Code::DataLoss, "a netlink datagram was larger than the buffer");
+    return static_cast<std::size_t>(length);
+  }
+  return std::size_t{0};
+}
+
+Result<std::span<const std::byte>> Socket::receive(std::span<std::byte> buffer, Duration wait) {
+  auto length = receive_now(buffer);
+  if (length && *length == 0 && wait > Duration::zero()) {
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
+    pollfd poll_set{.fd = descriptor_, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&poll_set, 1, static_cast<int>(milliseconds));
+    if (ready < 0 && errno != EINTR) return failure(status_from_errno(errno, "wait for netlink"));
+    length = receive_now(buffer);
+  }
+  if (!length) return failure(std::move(length.error()));
+  return std::span<const std::byte>{buffer.first(*length)};
+}
+
+}  // namespace rondo::netlink

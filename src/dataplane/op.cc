@@ -1,0 +1,108 @@
+// op.cc: orders in words, and what is wrong with an order by itself. Pure functions; any thread.
+#include "rondo/dataplane/op.h"
+
+#include <cerrno>
+
+#include "dataplane/order_check.h"
+
+namespace rondo {
+
+namespace {
+
+std::string text(IfIndex port) { return "port " + std::to_string(port.value()); }
+std::string text(NexthopId id) { return "nexthop " + std::to_string(id.value()); }
+
+std::string in_table(std::uint32_t table) { return table == kMainTable ? std::string{} : " table " + std::to_string(table); }
+
+std::string describe(const RouteSet& route) {
+  std::string result = "route " + route.prefix.to_string() + in_table(route.table);
+  switch (route.type) {
+    case RouteType::Unicast: return result + " via " + text(route.nexthop);
+    case RouteType::Blackhole: return result + " blackhole";
+    case RouteType::Unreachable: return result + " unreachable";
+    case RouteType::Prohibit: return result + " prohibit";
+  }
+  return result;
+}
+
+std::string describe(const RouteDelete& route) { return "delete route " + route.prefix.to_string() + in_table(route.table); }
+
+std::string describe(const GroupSet& group) {
+  constexpr std::size_t kShown = 8;
+  std::string result = "group " + std::to_string(group.id.value()) + " of";
+  for (std::size_t i = 0; i < group.members.size() && i < kShown; ++i) {
+    result.append(" ").append(std::to_string(group.members[i].nexthop.value()));
+    if (group.members[i].weight != 1) result.append("*").append(std::to_string(group.members[i].weight));
+  }
+  if (group.members.size() > kShown) result.append(" ... (").append(std::to_string(group.members.size())).append(" members)");
+  return result;
+}
+
+std::string describe(const NexthopSet& nexthop) {
+  return text(nexthop.id) + " to " + nexthop.gateway.to_string() + " on " + text(nexthop.port);
+}
+std::string describe(const NexthopDelete& nexthop) { return "delete " + text(nexthop.id); }
+std::string describe(const NeighborSet& neighbor) {
+  return "neighbor " + neighbor.address.to_string() + " at " + neighbor.mac.to_string() + " on " + text(neighbor.port);
+}
+std::string describe(const NeighborDelete& neighbor) {
+  return "delete neighbor " + neighbor.address.to_string() + " on " + text(neighbor.port);
+}
+std::string describe(const AddressSet& address) { return "address " + address.address.to_string() + " on " + text(address.port); }
+std::string describe(const AddressDelete& address) {
+  return "delete address " + address.address.to_string() + " on " + text(address.port);
+}
+std::string describe(const LinkSet& link) {
+  std::string result = text(link.port);
+  if (link.up) result.append(*link.up ? " up" : " down");
+  if (link.mtu) result.append(" mtu ").append(std::to_string(*link.mtu));
+  return result;
+}
+
+const char* fault(IfIndex port) { return port ? nullptr : "Port index 0 is none"; }
+const char* fault(const Prefix& prefix) {
+  if (prefix.length > prefix.address.size() * 8) return "The prefix length is longer than the address";
+  if (prefix.has_host_bits()) return "Bits beyond the prefix length are set";
+  return nullptr;
+}
+
+const char* fault(const RouteSet& route) {
+  if (route.table == 0) return "Table 0 is no table";
+  if (route.type == RouteType::Unicast && !route.nexthop) return "A unicast route needs a next hop";
+  if (route.type != RouteType::Unicast && route.nexthop) return "Only a unicast route has a next hop";
+  return fault(route.prefix);
+}
+const char* fault(const RouteDelete& route) { return route.table == 0 ? "Table 0 is no table" : fault(route.prefix); }
+const char* fault(const GroupSet& group) {
+  if (!group.id) return "Next-hop id 0 is none";
+  if (group.members.empty()) return "A group needs a member";
+  if (group.members.size() > kGroupMembersMax) return "A group has too many members";
+  for (const GroupMember& member : group.members) {
+    if (member.weight < 1 || member.weight > 256) return "A member's weight is 1 to 256";
+  }
+  return nullptr;
+}
+const char* fault(const NexthopSet& nexthop) { return nexthop.id ? fault(nexthop.port) : "Next-hop id 0 is none"; }
+const char* fault(const NexthopDelete& nexthop) { return nexthop.id ? nullptr : "Next-hop id 0 is none"; }
+const char* fault(const NeighborSet& neighbor) { return fault(neighbor.port); }
+const char* fault(const NeighborDelete& neighbor) { return fault(neighbor.port); }
+const char* fault(const AddressSet& address) {
+  if (address.address.length > address.address.address.size() * 8) return "The prefix length is longer than the address";
+  return fault(address.port);
+}
+const char* fault(const AddressDelete& address) { return fault(AddressSet{.port = address.port, .address = address.address}); }
+const char* fault(const LinkSet& link) { return fault(link.port); }
+
+}  // namespace
+
+std::string to_string(const Order& order) {
+  return std::visit([](const auto& what) { return describe(what); }, order);
+}
+
+Status check_order(const Order& order) {
+  const char* const why = std::visit([](const auto& what) { return fault(what); }, order);
+  if (why == nullptr) return {};
+  return Status{Code::InvalidArgument, to_string(order) + ": " + why, EINVAL};
+}
+
+}  // namespace rondo

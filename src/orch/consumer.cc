@@ -1,0 +1,272 @@
+#include "orch/consumer.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "orch/handler_fault.h"
+#include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo {
+
+Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
+                   HandleBatch handle_batch, Services services)
+    : Source(identity.table, identity.priority),
+      table_(std::move(identity.table)),
+      retry_quota_(options.retry_quota),
+      rows_max_(options.rows_max),
+      services_(services),
+      subscription_(std::move(subscription)),
+      handle_(std::move(handle)),
+      handle_batch_(std::move(handle_batch)),
+      ledger_(services.scheduler.timers(), [this] { wake(); }) {
+  RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
+  stats_.table = table_;
+  stats_.orch = std::move(identity.orch);
+  services_.scheduler.add(*this);
+  subscription_->on_ready([this] { wake(); });
+}
+
+Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
+
+bool Consumer::ready() const {
+  if (held_) return false;
+  if (ledger_.has_new() || ledger_.has_resolved()) return true;
+  return ledger_.size() < rows_max_ && !subscription_->empty();
+}
+
+void Consumer::release() {
+  held_ = false;
+  if (ready()) wake();
+}
+
+Turn Consumer::run(Budget budget) {
+  Turn turn;
+  if (held_) return turn;
+  services_.journal.set_time(services_.scheduler.clock().wall_now());
+  // What a turn cannot handle stays in the table, where it merges for free.
+  take(budget.items - std::min<std::size_t>(budget.items, ledger_.new_rows()));
+  turn.items = gather_tasks(budget.items);
+  stats_.handled += tasks_.size();
+  if (handle_batch_) {
+    if (!tasks_.empty()) run_batch(tasks_);
+  } else {
+    for (const Ledger::Task& task : tasks_) run_one(task);
+  }
+  tasks_.clear();
+  turn.backlog = ready() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+void Consumer::take(std::size_t max) {
+  const std::size_t room = rows_max_ - std::min(rows_max_, ledger_.size());
+  if (room == 0 || max == 0) return;
+  arrived_.clear();
+  subscription_->take(std::min(max, room), arrived_);
+  stats_.taken += arrived_.size();
+  const Instant now = services_.scheduler.now();
+  for (Change& change : arrived_) {
+    services_.journal.consumed(table_, change);
+    if (ledger_.merge(change, now, services_.constraints) == Ledger::Merged::Unparked) {
+      services_.journal.retried(table_, change);
+    }
+  }
+  arrived_.clear();
+}
+
+std::uint32_t Consumer::gather_tasks(std::uint32_t max) {
+  const std::uint32_t retries = gather_resolved(std::min(max, retry_share(max)));
+  std::uint32_t looked_at = retries;
+  while (looked_at < max) {
+    std::optional<Ledger::Task> task = ledger_.take_new();
+    if (!task) break;
+    tasks_.push_back(std::move(*task));
+    ++looked_at;
+  }
+  return looked_at + gather_resolved(max - looked_at);
+}
+
+std::uint32_t Consumer::retry_share(std::uint32_t max) {
+  // Whoever has nothing leaves the turn to the other.
+  if (!ledger_.has_resolved()) return 0;
+  if (!ledger_.has_new()) return max;
+  if (max > 1) return std::min(retry_quota_ != 0 ? retry_quota_ : max / 2, max - 1);
+  retry_next_ = !retry_next_;
+  return retry_next_ ? 1 : 0;
+}
+
+std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
+  std::uint32_t looked_at = 0;
+  while (looked_at < max && ledger_.has_resolved()) {
+    const std::uint32_t row = ledger_.peek_resolved();
+    ++looked_at;
+    const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
+    if (missing != Ledger::kNone) {
+      ledger_.park_again(row, missing, services_.constraints);
+      continue;
+    }
+    tasks_.push_back(ledger_.take_resolved(row));
+    ++stats_.retried;
+    services_.journal.retried(table_, tasks_.back().change);
+  }
+  return looked_at;
+}
+
+void Consumer::run_one(const Ledger::Task& task) {
+  std::exception_ptr thrown;
+  services_.current = Ticket{this, task.row, task.generation};
+  try {
+    answer(task.row, task.change, handle_(task.change));
+    return;
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  ++stats_.thrown;
+  // The exception may have come from inside answer() only if our own code is wrong; a row still in flight is the handler's.
+  if (ledger_.is_current(task.row, task.generation)) reject(task.row, task.change, status_of_exception(thrown));
+}
+
+void Consumer::fill_batch(std::span<const Ledger::Task> tasks) {
+  batch_.changes_.clear();
+  batch_.rows_.clear();
+  batch_.generations_.clear();
+  for (const Ledger::Task& task : tasks) {
+    batch_.changes_.push_back(task.change);
+    batch_.rows_.push_back(task.row);
+    batch_.generations_.push_back(task.generation);
+  }
+  batch_.answered_.assign(tasks.size(), 0);
+}
+
+void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
+  fill_batch(tasks);
+  Status fault{Code::Internal, "the handler gave no outcome"};
+  bool thrown = false;
+  try {
+    handle_batch_(batch_);
+  } catch (...) {
+    thrown = true;
+    ++stats_.thrown;
+    fault = status_of_exception(std::current_exception());
+  }
+  std::vector<Ledger::Task> left;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (batch_.answered_[i] == 0) left.push_back(tasks[i]);
+  }
+  batch_.changes_.clear();
+  // One bad change must not take its neighbours with it: they are asked about alone.
+  const bool ask_again = thrown && tasks.size() > 1;
+  for (const Ledger::Task& task : left) {
+    if (ask_again) {
+      run_batch({&task, 1});
+    } else {
+      reject(task.row, task.change, fault);
+    }
+  }
+}
+
+void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
+  if (!ledger_.is_current(ticket.row, ticket.generation)) return;
+  if (outcome.kind() == Outcome::Kind::Done) {
+    answer_done(ticket.row);
+  } else {
+    services_.journal.set_time(services_.scheduler.clock().wall_now());
+    const Change change{ledger_.op(ticket.row), ledger_.flight(ticket.row)};
+    answer(ticket.row, change, outcome);
+  }
+  if (ready()) wake();
+}
+
+void Consumer::answer_done(std::uint32_t row) {
+  ++stats_.done;
+  ledger_.settle(row);
+}
+
+void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& outcome) {
+  switch (outcome.kind()) {
+    case Outcome::Kind::Done: answer_done(row); return;
+    case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
+    case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.facts(), outcome.why()); return;
+    case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
+    case Outcome::Kind::Staged: return;
+  }
+}
+
+void Consumer::park(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  if (facts.empty() || facts.size() > limits::kWaitsPerChange) {
+    reject(row, change,
+           Status{Code::Internal, "the handler waits for " + std::to_string(facts.size()) + " facts; 1 to " +
+                                      std::to_string(limits::kWaitsPerChange) + " are allowed"});
+    return;
+  }
+  for (std::size_t i = 0; i < facts.size(); ++i) {
+    if (services_.constraints.holds(facts[i])) continue;
+    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) note_parked(change);
+    return;
+  }
+  // Everything it waits for holds: between the handler's look and now nothing can have happened on this thread, so handler and provider
+  // disagree. Ask again once, then slow down, so that a wrong pair cannot spin.
+  ++stats_.spurious_waits;
+  std::uint8_t& times = ledger_.spurious_waits(row);
+  if (times == 0) {
+    ++times;
+    ledger_.requeue(row);
+    return;
+  }
+  delay(row, change, limits::kSpuriousWaitDelay, facts,
+        Status{Code::Internal, "the handler waits for " + facts.front().to_string() + ", which holds"});
+}
+
+void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
+  const Instant now = services_.scheduler.now();
+  if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
+    note_parked(change);
+  }
+}
+
+void Consumer::note_parked(const Change& change) {
+  ++stats_.parked_ever;
+  stats_.parked_peak = std::max(stats_.parked_peak, ledger_.parked());
+  services_.journal.parked(table_, change);
+}
+
+void Consumer::reject(std::uint32_t row, const Change& change, const Status& why) {
+  ++stats_.rejected;
+  const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
+  const Status named = reason.with_context(table_ + " " + quoted(change.key()));
+  stats_.last_reject = named.to_string();
+  if (services_.on_reject) services_.on_reject(table_, change, named);
+  ledger_.settle(row);
+}
+
+ConsumerStats Consumer::stats() const {
+  ConsumerStats stats = stats_;
+  stats.queued = ledger_.queued() + subscription_->depth();
+  stats.parked = ledger_.parked();
+  stats.in_flight = ledger_.in_flight();
+  return stats;
+}
+
+// --- Batch
+
+void Batch::answer(std::size_t index, const Outcome& outcome) {
+  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  answered_[index] = 1;
+  consumer_.answer(rows_[index], changes_[index], outcome);
+}
+
+void Batch::done(std::size_t index) {
+  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  answered_[index] = 1;
+  consumer_.answer_done(rows_[index]);
+}
+
+Ticket Batch::stage(std::size_t index) {
+  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  answered_[index] = 1;
+  return consumer_.ticket(rows_[index], generations_[index]);
+}
+
+}  // namespace rondo

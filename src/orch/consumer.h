@@ -1,0 +1,98 @@
+// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription, merges them into its ledger, gives
+// ready rows to the handler and turns each Outcome into the row's next state. Everything that can become of a change is decided here.
+// Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) one line of text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "orch/constraint_index.h"
+#include "orch/ledger.h"
+#include "rondo/orch/batch.h"
+#include "rondo/orch/journal.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+class Consumer final : public Source {
+ public:
+  using Handle = std::function<Outcome(const Change&)>;
+  using HandleBatch = std::function<void(Batch&)>;
+  using OnReject = std::function<void(std::string_view table, const Change&, const Status&)>;
+
+  struct Services {
+    Scheduler& scheduler;
+    ConstraintIndex& constraints;
+    Journal& journal;
+    const OnReject& on_reject;
+    Ticket& current;
+  };
+
+  struct Identity {
+    std::string table;
+    std::string orch;
+    Priority priority;
+  };
+
+  /// One of 'handle' and 'handle_batch' is set.
+  Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
+           HandleBatch handle_batch, Services services);
+  ~Consumer() override;
+
+  Turn run(Budget budget) override;
+  bool has_backlog() const override { return ready(); }
+
+  /// Answers a staged change; a stale ticket is ignored.
+  void settle(const Ticket& ticket, const Outcome& outcome);
+  void hold() { held_ = true; }
+  void release();
+
+  // For Batch.
+  void answer(std::uint32_t row, const Change& change, const Outcome& outcome);
+  void answer_done(std::uint32_t row);
+  Ticket ticket(std::uint32_t row, std::uint32_t generation) { return Ticket{this, row, generation}; }
+
+  const std::string& table() const noexcept { return table_; }
+  const std::string& orch() const noexcept { return stats_.orch; }
+  const Ledger& ledger() const noexcept { return ledger_; }
+  Ledger& ledger() noexcept { return ledger_; }
+  ConsumerStats stats() const;
+
+ private:
+  bool ready() const;
+  void take(std::size_t max);
+  std::uint32_t gather_tasks(std::uint32_t max);
+  /// How many items of a turn resolved rows may have while new ones wait, too.
+  std::uint32_t retry_share(std::uint32_t max);
+  std::uint32_t gather_resolved(std::uint32_t max);
+  void run_one(const Ledger::Task& task);
+  void fill_batch(std::span<const Ledger::Task> tasks);
+  void run_batch(std::span<const Ledger::Task> tasks);
+  void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
+  void reject(std::uint32_t row, const Change& change, const Status& why);
+  void note_parked(const Change& change);
+
+  const std::string table_;
+  const std::uint32_t retry_quota_;
+  const std::size_t rows_max_;
+  Services services_;
+  std::unique_ptr<Subscription> subscription_;
+  Handle handle_;
+  HandleBatch handle_batch_;
+  Ledger ledger_;
+  bool held_ = false;
+  bool retry_next_ = false;  // Whose turn it is when a turn has one item.
+  std::vector<Change> arrived_;
+  std::vector<Ledger::Task> tasks_;
+  Batch batch_{*this};
+  ConsumerStats stats_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,482 @@
+// Consumer: every answer of a handler has its effect on exactly one change, whatever the handler does.
+#include "orch/consumer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class ConsumerTest : public testing::Test, public RuntimeFixture {
+ protected:
+  explicit ConsumerTest(StrictPriority policy = {}) : RuntimeFixture(policy) {}
+  using Answer = std::function<Outcome(Op, std::string_view, const Fields&)>;
+
+  /// Consumes "T" with 'answer', and notes the calls.
+  Consumer& consume(const Answer& answer, ConsumeOptions options = {}) {
+    return orch.consume(
+        "T",
+        [this, answer](std::string_view key, const Fields& fields) {
+          calls.push_back(call(Op::Set, key));
+          return answer(Op::Set, key, fields);
+        },
+        [this, answer](std::string_view key) {
+          calls.push_back(call(Op::Delete, key));
+          return answer(Op::Delete, key, {});
+        },
+        options);
+  }
+  Outcome wait_for_group(std::string_view group) {
+    const Constraint needed{kGroup, std::string{group}};
+    return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+  }
+  void announce(const std::string& group) {
+    groups.insert(group);
+    provider.announce({kGroup, group});
+  }
+
+  OpenOrch& provider = add_groups();
+  OpenOrch& orch = runtime.add<OpenOrch>();
+};
+
+// --- the kinds of outcome
+
+TEST_F(ConsumerTest, DoneLeavesNothingOwed) {
+  consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  set("T", "a", {{"f", "1"}});
+  remove("T", "b");
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "D b"));
+  const ConsumerStats s = stats("T");
+  EXPECT_EQ(s.taken, 2U);
+  EXPECT_EQ(s.handled, 2U);
+  EXPECT_EQ(s.done, 2U);
+  EXPECT_EQ(s.queued + s.parked + s.in_flight, 0U);
+  EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
+}
+
+TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
+  consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  remove("T", "a");
+  set("T", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "S a"));
+}
+
+TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {
+  consume([](Op, std::string_view, const Fields&) { return Outcome::reject(Status{Code::InvalidArgument, "field 'f' is bad"}); });
+  set("T", "a\n");
+  run();
+  run_for(5s);
+  EXPECT_THAT(rejects, ElementsAre("S a\n: invalid-argument: T 'a\\x0a': field 'f' is bad"));
+  EXPECT_EQ(stats("T").rejected, 1U);
+  EXPECT_EQ(stats("T").last_reject, "invalid-argument: T 'a\\x0a': field 'f' is bad");
+  EXPECT_EQ(stats("T").in_flight, 0U);
+}
+
+TEST_F(ConsumerTest, ARejectWithoutAReasonStillSaysSomething) {
+  consume([](Op, std::string_view, const Fields&) { return Outcome::reject({}); });
+  set("T", "a");
+  run();
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'a': the handler gave no reason")));
+}
+
+TEST_F(ConsumerTest, RetryAfterRunsAgainWhenTheTimeHasPassed) {
+  bool full = true;
+  consume([&](Op, std::string_view, const Fields&) {
+    return full ? Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"}) : Outcome::done();
+  });
+  set("T", "a");
+  run_for(4s);
+  EXPECT_EQ(calls.size(), 1U);
+  const std::vector<ParkedRow> parked = runtime.parked_rows("T", 10);
+  ASSERT_EQ(parked.size(), 1U);
+  EXPECT_EQ(parked[0].why, "resource-exhausted: the table is full");
+  EXPECT_GT(parked[0].retry_in, 900ms);
+  EXPECT_GT(parked[0].waited, 3900ms);
+  full = false;
+  run_for(1100ms);
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(stats("T").parked, 0U);
+  EXPECT_EQ(stats("T").retried, 1U);
+}
+
+TEST_F(ConsumerTest, ANegativeDelayIsNone) {
+  consume([this](Op, std::string_view, const Fields&) {
+    return calls.size() < 3 ? Outcome::retry_after(-5s, Status{Code::Unavailable, "busy"}) : Outcome::done();
+  });
+  set("T", "a");
+  run_for(10ms);
+  EXPECT_EQ(calls.size(), 3U);
+}
+
+TEST_F(ConsumerTest, WaitForSeveralFactsRunsWhenAllHold) {
+  consume([this](Op, std::string_view, const Fields&) {
+    if (groups.size() == 3) return Outcome::done();
+    return Outcome::wait_for({{kGroup, "1"}, {kGroup, "2"}, {kGroup, "3"}});
+  });
+  set("T", "a");
+  run();
+  for (const char* group : {"2", "1", "3"}) {
+    EXPECT_EQ(calls.size(), 1U);
+    announce(group);
+    run();
+  }
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(stats("T").done, 1U);
+}
+
+TEST_F(ConsumerTest, WaitingForNothingIsAFaultOfTheHandler) {
+  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for(std::vector<Constraint>{}); });
+  set("T", "a");
+  run();
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("waits for 0 facts")));
+}
+
+TEST_F(ConsumerTest, WaitingForTooManyFactsIsAFaultOfTheHandler) {
+  consume([](Op, std::string_view, const Fields&) {
+    return Outcome::wait_for(std::vector<Constraint>(limits::kWaitsPerChange + 1, Constraint{kGroup, "x"}));
+  });
+  set("T", "a");
+  run();
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("waits for 1025 facts; 1 to 1024 are allowed")));
+}
+
+// --- staged changes
+
+class StagedTest : public ConsumerTest {
+ protected:
+  StagedTest() {
+    consume([this](Op, std::string_view, const Fields&) {
+      tickets.push_back(orch.current_ticket());
+      return Outcome::staged();
+    });
+  }
+  std::vector<Ticket> tickets;
+};
+
+TEST_F(StagedTest, NoOtherChangeOfTheKeyRunsUntilTheStagedOneIsSettled) {
+  set("T", "a");
+  run();
+  remove("T", "a");
+  set("T", "a");
+  set("T", "b");
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "S b"));
+  EXPECT_EQ(stats("T").in_flight, 2U);
+  orch.settle(tickets[0], Outcome::done());
+  run();
+  orch.settle(tickets[2], Outcome::done());
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "S b", "D a", "S a"));
+}
+
+TEST_F(StagedTest, AStaleTicketSettlesNothing) {
+  set("T", "a");
+  run();
+  orch.settle(tickets[0], Outcome::done());
+  orch.settle(tickets[0], Outcome::reject(Status{Code::Internal, "again"}));
+  set("T", "b");  // Takes the place of "a".
+  run();
+  ASSERT_EQ(tickets[1].row, tickets[0].row);
+  orch.settle(tickets[0], Outcome::done());
+  EXPECT_EQ(stats("T").in_flight, 1U);
+  EXPECT_EQ(stats("T").done, 1U);
+  EXPECT_THAT(rejects, IsEmpty());
+}
+
+TEST_F(StagedTest, AStagedChangeMayStillWaitBeDelayedOrRejected) {
+  for (const char* key : {"a", "b", "c"}) set("T", key);
+  run();
+  orch.settle(tickets[0], Outcome::wait_for({kGroup, "1"}));
+  orch.settle(tickets[1], Outcome::retry_after(1s, Status{Code::Unavailable, "busy"}));
+  orch.settle(tickets[2], Outcome::reject(Status{Code::Unimplemented, "never"}));
+  run();
+  EXPECT_EQ(stats("T").parked, 2U);
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'c': never")));
+  announce("1");
+  run_for(2s);
+  EXPECT_THAT(calls, ElementsAre("S a", "S b", "S c", "S a", "S b"));
+}
+
+TEST_F(StagedTest, AStagedDeleteThatMustWaitStaysBeforeItsSet) {
+  remove("T", "a");
+  set("T", "a");
+  run();
+  orch.settle(tickets[0], Outcome::wait_for({kGroup, "1"}));
+  announce("1");
+  run();
+  orch.settle(tickets[1], Outcome::done());
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "D a", "S a"));
+}
+
+// --- handlers that fail
+
+TEST_F(ConsumerTest, AHandlerThatThrowsRejectsJustThatChange) {
+  consume([](Op, std::string_view key, const Fields&) -> Outcome {
+    if (key == "b") throw std::runtime_error("boom");
+    if (key == "c") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
+    return Outcome::done();
+  });
+  for (const char* key : {"a", "b", "c", "d"}) set("T", key);
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "S b", "S c", "S d"));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'b': the handler threw: boom"), HasSubstr("T 'c': the handler threw something")));
+  EXPECT_EQ(stats("T").thrown, 2U);
+  EXPECT_EQ(stats("T").done, 2U);
+  EXPECT_EQ(runtime.scheduler().stats().quarantined, 0U);
+}
+
+TEST_F(ConsumerTest, AStagedChangeWhoseHandlerThrowsIsRejected) {
+  consume([](Op, std::string_view, const Fields&) -> Outcome { throw std::runtime_error("late"); });
+  set("T", "a");
+  run();
+  EXPECT_EQ(stats("T").in_flight, 0U);
+  set("T", "a");
+  run();
+  EXPECT_EQ(stats("T").rejected, 2U) << "the key is not blocked";
+}
+
+class BatchTest : public ConsumerTest {
+ protected:
+  std::vector<std::size_t> sizes;
+};
+
+TEST_F(BatchTest, EveryChangeHasItsOwnAnswer) {
+  std::vector<Ticket> tickets;
+  orch.consume_batches("T", [&](Batch& batch) {
+    sizes.push_back(batch.size());
+    if (batch.size() != 5) return;
+    batch.done(0);
+    batch.answer(1, Outcome::reject(Status{Code::InvalidArgument, "bad"}));
+    batch.answer(2, Outcome::wait_for({kGroup, "1"}));
+    tickets.push_back(batch.stage(3));
+  });
+  for (const char* key : {"a", "b", "c", "d", "e"}) set("T", key);
+  run();
+  EXPECT_THAT(sizes, ElementsAre(5U));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'b': bad"), HasSubstr("T 'e': the handler gave no outcome")));
+  EXPECT_EQ(stats("T").parked, 1U);
+  EXPECT_EQ(stats("T").in_flight, 1U);
+  orch.settle(tickets[0], Outcome::done());
+  EXPECT_EQ(stats("T").done, 2U);
+}
+
+TEST_F(BatchTest, AHandlerThatThrowsLosesOnlyTheChangeItCannotBear) {
+  orch.consume_batches("T", [&](Batch& batch) {
+    sizes.push_back(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      calls.emplace_back(batch[i].key());
+      if (batch[i].key() == "c") throw std::runtime_error("cannot bear c");
+      batch.done(i);
+    }
+  });
+  for (const char* key : {"a", "b", "c", "d", "e"}) set("T", key);
+  run();
+  EXPECT_THAT(sizes, ElementsAre(5U, 1U, 1U, 1U)) << "the first two were answered; the others are asked about alone";
+  EXPECT_THAT(calls, ElementsAre("a", "b", "c", "c", "d", "e"));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("T 'c': the handler threw: cannot bear c")));
+  EXPECT_EQ(stats("T").done, 4U);
+  EXPECT_EQ(stats("T").thrown, 2U);
+}
+
+TEST_F(BatchTest, ABatchIsAtMostABudget) {
+  orch.consume_batches("T", [&](Batch& batch) {
+    sizes.push_back(batch.size());
+    for (std::size_t i = 0; i < batch.size(); ++i) batch.done(i);
+  });
+  for (int i = 0; i < 300; ++i) set("T", std::to_string(i));
+  run();
+  EXPECT_THAT(sizes, ElementsAre(128U, 128U, 44U));
+}
+
+// --- parking is level-triggered
+
+TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
+  consume([this](Op, std::string_view, const Fields&) {
+    if (calls.size() > 1) return Outcome::done();
+    const Outcome answer = Outcome::wait_for({kGroup, "1"});  // It looked, and the group was not there...
+    announce("1");                                             // ...then the group came, and nobody waited yet.
+    return answer;
+  });
+  set("T", "a");
+  run();
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(stats("T").done, 1U);
+  EXPECT_EQ(stats("T").parked_ever, 0U);
+}
+
+TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
+  groups.insert("1");
+  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
+  set("T", "a");
+  EXPECT_LE(runtime.run_until_idle(100), 3U);
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(stats("T").spurious_waits, 2U);
+  EXPECT_THAT(runtime.parked_rows("T", 1).at(0).why, HasSubstr("waits for group:1, which holds"));
+  run_for(1s);
+  EXPECT_GE(calls.size(), 10U);
+  EXPECT_LE(calls.size(), 2U + 1s / limits::kSpuriousWaitDelay);
+}
+
+TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
+  constexpr ConstraintKind kLate{"late"};
+  bool exists = false;
+  consume([&](Op, std::string_view, const Fields&) {
+    const Constraint needed{kLate, "x"};
+    return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+  });
+  set("T", "a");
+  run();
+  EXPECT_FALSE(runtime.parked_constraints(1).at(0).has_provider);
+  OpenOrch& late = runtime.add<OpenOrch>("late");
+  late.provide(kLate, [&](std::string_view) { return exists; });
+  EXPECT_TRUE(runtime.parked_constraints(1).at(0).has_provider);
+  EXPECT_TRUE(late.is_awaited({kLate, "x"}));
+  exists = true;
+  late.announce({kLate, "x"});
+  EXPECT_FALSE(late.is_awaited({kLate, "x"}));
+  run();
+  EXPECT_EQ(stats("T").done, 1U);
+}
+
+TEST_F(ConsumerTest, AnAnnouncementRunsNoHandler) {
+  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
+  set("T", "a");
+  run();
+  announce("1");
+  EXPECT_EQ(calls.size(), 1U);
+  EXPECT_EQ(stats("T").queued, 1U);
+  run();
+  EXPECT_EQ(calls.size(), 2U);
+}
+
+TEST_F(ConsumerTest, AnAnnouncementWithoutTheFactParksTheRowAgain) {
+  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
+  set("T", "a");
+  run();
+  provider.announce({kGroup, "1"});  // It ended again before anybody's turn.
+  run();
+  EXPECT_EQ(stats("T").parked, 1U);
+  announce("1");
+  run();
+  EXPECT_EQ(stats("T").done, 1U);
+}
+
+// --- hold and release
+
+TEST_F(ConsumerTest, AHeldConsumerTakesNothingAndKeepsTheOrder) {
+  Consumer& consumer = consume([](Op, std::string_view, const Fields&) { return Outcome::done(); });
+  orch.hold(consumer);
+  set("T", "a");
+  set("T", "b");
+  EXPECT_LE(runtime.run_until_idle(100), 1U) << "no spinning";
+  run_for(3s);
+  EXPECT_THAT(calls, IsEmpty());
+  EXPECT_EQ(stats("T").queued, 2U);
+  EXPECT_EQ(stats("T").taken, 0U);
+  orch.release(consumer);
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "S b"));
+  EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
+}
+
+TEST_F(ConsumerTest, FactsAndTimesThatComeWhileHeldCountAfterTheRelease) {
+  Consumer& consumer = consume([this](Op, std::string_view key, const Fields&) {
+    if (key == "t" && calls.size() < 3) return Outcome::retry_after(1s, Status{Code::Unavailable, "busy"});
+    return wait_for_group("1");
+  });
+  set("T", "f");
+  set("T", "t");
+  run();
+  orch.hold(consumer);
+  announce("1");
+  run_for(2s);
+  EXPECT_EQ(calls.size(), 2U);
+  orch.release(consumer);
+  run();
+  EXPECT_THAT(calls, ElementsAre("S f", "S t", "S f", "S t"));
+}
+
+// --- limits
+
+TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
+  consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); }, {.rows_max = 10});
+  for (int i = 0; i < 25; ++i) set("T", std::to_string(i));
+  EXPECT_LE(runtime.run_until_idle(100), 5U) << "no spinning";
+  EXPECT_EQ(stats("T").taken, 10U);
+  EXPECT_EQ(stats("T").parked, 10U);
+  EXPECT_EQ(stats("T").queued, 15U);
+  announce("1");
+  run();
+  EXPECT_EQ(stats("T").done, 25U);
+  EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
+}
+
+// --- new and retried rows share turns
+
+class SharingTest : public ConsumerTest, public testing::WithParamInterface<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> {
+ protected:
+  SharingTest() : ConsumerTest(StrictPriority{.batch = std::get<0>(GetParam())}) {}
+};
+
+TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
+  const auto [batch, quota, share] = GetParam();
+  std::vector<std::string> retried;
+  std::vector<std::pair<std::uint64_t, bool>> order;  // Turn, and whether it was a retried row.
+  consume(
+      [&](Op, std::string_view key, const Fields&) {
+        order.emplace_back(source("T").turns, key[0] == 'r');
+        return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
+      },
+      {.retry_quota = quota});
+  constexpr int kRows = 64;
+  for (int i = 0; i < kRows; ++i) set("T", "r" + std::to_string(i));
+  run();
+  order.clear();
+  for (int i = 0; i < kRows; ++i) set("T", "n" + std::to_string(i));
+  announce("1");
+  run();
+  ASSERT_EQ(order.size(), 2U * kRows);
+  // While both wait, each turn has its share of each (with one item a turn: every two turns).
+  const std::uint32_t window = std::max(batch, 2U);
+  const std::uint32_t of_retried = batch == 1 ? 1 : share;
+  std::uint32_t seen_retried = 0;
+  for (std::size_t from = 0; seen_retried + of_retried <= kRows && from - seen_retried + (window - of_retried) <= kRows; from += window) {
+    std::uint32_t in_window = 0;
+    for (std::size_t i = from; i < from + window; ++i) in_window += order[i].second ? 1 : 0;
+    EXPECT_EQ(in_window, of_retried) << "from " << from;
+    seen_retried += in_window;
+  }
+  EXPECT_GT(seen_retried, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Quotas, SharingTest,
+                         testing::Values(std::tuple{8, 0, 4}, std::tuple{8, 2, 2}, std::tuple{8, 100, 7}, std::tuple{2, 0, 1},
+                                         std::tuple{1, 0, 1}, std::tuple{1, 50, 1}));
+
+TEST_F(ConsumerTest, WhoeverHasNothingLeavesTheTurnToTheOther) {
+  consume([this](Op, std::string_view key, const Fields&) { return key[0] == 'r' ? wait_for_group("1") : Outcome::done(); },
+          {.retry_quota = 1});
+  for (int i = 0; i < 256; ++i) set("T", "r" + std::to_string(i));
+  run();
+  const std::uint64_t before = source("T").turns;
+  announce("1");
+  set("T", "new");
+  run();
+  EXPECT_EQ(source("T").turns - before, 3U) << "257 rows at 128 a turn, though the quota is 1";
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,21 @@
+// What a handler threw, as a Status. Shared by the sources that call handlers. O(1), any thread.
+#pragma once
+
+#include <exception>
+#include <string>
+
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+inline Status status_of_exception(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return Status{Code::Internal, std::string{"the handler threw: "} + error.what()};
+  } catch (...) {
+    return Status{Code::Internal, "the handler threw something that is no std::exception"};
+  }
+}
+
+}  // namespace rondo

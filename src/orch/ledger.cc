@@ -1,0 +1,349 @@
+#include "orch/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "orch/constraint_index.h"
+#include "rondo/base/assert.h"
+
+namespace rondo {
+
+struct Ledger::Extra final : TimerNode {
+  Extra(Ledger& owner, std::uint32_t its_row) : ledger(owner), row(its_row) {}
+  ~Extra() { ledger.wheel_.cancel(*this); }
+  Extra(const Extra&) = delete;
+  Extra& operator=(const Extra&) = delete;
+
+  void on_due() override { ledger.due_passed(row); }
+
+  Ledger& ledger;
+  std::uint32_t row;
+  std::vector<Constraint> facts;
+  std::string why;
+};
+
+Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake) : wheel_(wheel), wake_(std::move(wake)) {}
+
+Ledger::~Ledger() = default;
+
+std::uint32_t Ledger::find(std::string_view key) const {
+  return by_key_.find(hash_key(key), [&](std::uint32_t row) { return this->key(row) == key; });
+}
+
+std::string_view Ledger::key(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  return r.record ? r.record.key() : r.flight.key();
+}
+
+bool Ledger::is_current(std::uint32_t row, std::uint32_t generation) const noexcept {
+  return row < rows_.limit() && rows_[row].state == State::InFlight && rows_[row].generation == generation;
+}
+
+bool Ledger::is_resolved(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  return r.state == State::Parked && lists_[r.list].resolved;
+}
+
+Op Ledger::op(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  if (r.state == State::InFlight) return r.flight_is_delete ? Op::Delete : Op::Set;
+  return r.has_delete ? Op::Delete : Op::Set;
+}
+
+Instant Ledger::due(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  return r.extra && r.extra->armed() ? r.extra->due() : Instant{};
+}
+
+std::vector<Constraint> Ledger::facts_of(std::uint32_t row, const ConstraintIndex& index) const {
+  const Row& r = rows_[row];
+  if (r.extra) return r.extra->facts;
+  if (r.state != State::Parked || lists_[r.list].constraint == kNone) return {};
+  return {index.constraint(lists_[r.list].constraint)};
+}
+
+std::uint32_t Ledger::first_missing(std::uint32_t row, const ConstraintIndex& index) const {
+  const Row& r = rows_[row];
+  if (!r.extra) return kNone;
+  const auto missing = std::ranges::find_if(r.extra->facts, [&](const Constraint& fact) { return !index.holds(fact); });
+  return missing == r.extra->facts.end() ? kNone : static_cast<std::uint32_t>(missing - r.extra->facts.begin());
+}
+
+std::string_view Ledger::why(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  return r.extra ? std::string_view{r.extra->why} : std::string_view{};
+}
+
+std::size_t Ledger::bytes() const noexcept { return sizeof *this + by_key_.bytes() + rows_.bytes() + lists_.bytes(); }
+
+// --- lists
+
+void Ledger::append(List& list, std::uint32_t row) {
+  Row& r = rows_[row];
+  r.previous = list.tail;
+  r.next = kNone;
+  (list.tail == kNone ? list.head : rows_[list.tail].next) = row;
+  list.tail = row;
+  ++list.count;
+}
+
+void Ledger::unlink(List& list, std::uint32_t row) {
+  Row& r = rows_[row];
+  (r.previous == kNone ? list.head : rows_[r.previous].next) = r.next;
+  (r.next == kNone ? list.tail : rows_[r.next].previous) = r.previous;
+  r.next = r.previous = kNone;
+  RONDO_ASSERT(list.count > 0);
+  --list.count;
+}
+
+void Ledger::enqueue(std::uint32_t row) {
+  rows_[row].state = State::Queued;
+  append(new_, row);
+}
+
+std::uint32_t Ledger::make_list(std::uint32_t constraint) {
+  const std::uint32_t list = lists_.take();
+  WaitList& l = lists_[list];
+  l = WaitList{};
+  l.constraint = constraint;
+  l.next = first_list_;
+  if (first_list_ != kNone) lists_[first_list_].previous = list;
+  first_list_ = list;
+  return list;
+}
+
+void Ledger::unchain(std::uint32_t list) {
+  const WaitList& l = lists_[list];
+  (l.previous == kNone ? first_list_ : lists_[l.previous].next) = l.next;
+  if (l.next != kNone) lists_[l.next].previous = l.previous;
+}
+
+void Ledger::drop_list(std::uint32_t list) {
+  unchain(list);
+  lists_.give_back(list);
+}
+
+void Ledger::leave_wait(std::uint32_t row, ConstraintIndex& index) {
+  Row& r = rows_[row];
+  const std::uint32_t list = std::exchange(r.list, kNone);
+  unlink(lists_[list], row);
+  --parked_;
+  if (lists_[list].count == 0 && list != timed_list_) index.forget(*this, list);
+  r.extra.reset();
+}
+
+void Ledger::leave_resolved(std::uint32_t row) {
+  RONDO_ASSERT(!resolved_.empty() && lists_[resolved_.front()].head == row);
+  const std::uint32_t list = resolved_.front();
+  unlink(lists_[list], row);
+  --resolved_rows_;
+  rows_[row].list = kNone;
+  if (lists_[list].count > 0) return;
+  resolved_.pop_front();
+  if (due_list_ == list) due_list_ = kNone;
+  lists_.give_back(list);
+}
+
+// --- merging
+
+void Ledger::overlay(Row& row, Change change) {
+  if (change.op() == Op::Delete) {
+    row.has_delete = true;
+    row.has_set = false;
+    row.record = change.record();
+  } else {
+    row.record = row.has_set ? Record::merged(row.record, change.record()) : change.record();
+    row.has_set = true;
+  }
+}
+
+Ledger::Merged Ledger::merge(Change change, Instant now, ConstraintIndex& index) {
+  RONDO_ASSERT(change.op() != Op::Event);
+  const std::uint64_t hash = change.record().key_hash();
+  std::uint32_t row = by_key_.find(hash, [&](std::uint32_t slot) { return key(slot) == change.key(); });
+  if (row == kNone) {
+    row = rows_.take();
+    Row& r = rows_[row];
+    r.has_delete = change.op() == Op::Delete;
+    r.has_set = !r.has_delete;
+    r.record = change.record();
+    r.since = now;
+    by_key_.insert(hash, row);
+    enqueue(row);
+    return Merged::NewRow;
+  }
+  Row& r = rows_[row];
+  const bool was_only_set = r.has_set && !r.has_delete;
+  // A Set alone that is deleted before it was tried leaves just the Delete.
+  overlay(r, std::move(change));
+  if (r.state != State::Parked || !was_only_set) return Merged::Joined;
+  if (is_resolved(row)) {
+    r.extra.reset();  // What the old Set still waited for says nothing about the new change.
+    return Merged::Joined;
+  }
+  leave_wait(row, index);
+  enqueue(row);
+  return Merged::Unparked;
+}
+
+// --- turns
+
+Ledger::Task Ledger::start(std::uint32_t row) {
+  Row& r = rows_[row];
+  r.state = State::InFlight;
+  ++in_flight_;
+  r.flight_is_delete = r.has_delete;
+  if (r.has_delete) {
+    r.flight = r.has_set ? Record::make(r.record.key(), {}) : std::exchange(r.record, Record{});
+    r.has_delete = false;
+  } else {
+    r.flight = std::exchange(r.record, Record{});
+    r.has_set = false;
+  }
+  return Task{row, r.generation, Change{r.flight_is_delete ? Op::Delete : Op::Set, r.flight}};
+}
+
+std::optional<Ledger::Task> Ledger::take_new() {
+  if (new_.count == 0) return std::nullopt;
+  const std::uint32_t row = new_.head;
+  unlink(new_, row);
+  return start(row);
+}
+
+std::uint32_t Ledger::peek_resolved() const { return resolved_.empty() ? kNone : lists_[resolved_.front()].head; }
+
+Ledger::Task Ledger::take_resolved(std::uint32_t row) {
+  leave_resolved(row);
+  rows_[row].extra.reset();
+  return start(row);
+}
+
+std::size_t Ledger::resolve(std::uint32_t list) {
+  WaitList& l = lists_[list];
+  RONDO_ASSERT(l.count > 0 && !l.resolved);
+  unchain(list);
+  l.resolved = true;
+  l.constraint = kNone;
+  resolved_.push_back(list);
+  resolved_rows_ += l.count;
+  parked_ -= l.count;
+  wake_();
+  return l.count;
+}
+
+void Ledger::due_passed(std::uint32_t row) {
+  // Only the last list may grow: what was resolved before this row runs before it.
+  if (due_list_ == kNone || resolved_.back() != due_list_) {
+    due_list_ = lists_.take();
+    lists_[due_list_] = WaitList{};
+    lists_[due_list_].resolved = true;
+    resolved_.push_back(due_list_);
+  }
+  unlink(lists_[timed_list_], row);
+  --parked_;
+  ++resolved_rows_;
+  rows_[row].list = due_list_;
+  append(lists_[due_list_], row);
+  wake_();
+}
+
+// --- settling
+
+void Ledger::free_row(std::uint32_t row) {
+  Row& r = rows_[row];
+  r.state = State::Free;
+  ++r.generation;
+  r.record = Record{};
+  r.flight = Record{};
+  r.has_delete = r.has_set = false;
+  r.spurious = 0;
+  rows_.give_back(row);
+}
+
+void Ledger::settle(std::uint32_t row) {
+  Row& r = rows_[row];
+  RONDO_ASSERT(r.state == State::InFlight);
+  --in_flight_;
+  ++r.generation;
+  r.spurious = 0;
+  if (r.has_delete || r.has_set) {
+    r.flight = Record{};
+    enqueue(row);
+    return;
+  }
+  by_key_.erase(r.flight.key_hash(), row);
+  free_row(row);
+}
+
+void Ledger::put_back(Row& row) {
+  RONDO_ASSERT(row.state == State::InFlight);
+  --in_flight_;
+  ++row.generation;
+  Record flight = std::exchange(row.flight, Record{});
+  if (row.flight_is_delete) {
+    row.has_delete = true;
+    if (!row.record) row.record = std::move(flight);
+  } else if (!row.has_delete) {
+    row.record = row.has_set ? Record::merged(flight, row.record) : std::move(flight);
+    row.has_set = true;
+  }
+}
+
+void Ledger::requeue(std::uint32_t row) {
+  put_back(rows_[row]);
+  enqueue(row);
+}
+
+bool Ledger::start_wait(std::uint32_t row, Instant now) {
+  Row& r = rows_[row];
+  const bool obsolete = !r.flight_is_delete && (r.has_set || r.has_delete);
+  put_back(r);
+  if (obsolete) {
+    enqueue(row);
+    return false;
+  }
+  r.state = State::Parked;
+  r.since = now;
+  ++parked_;
+  return true;
+}
+
+bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index) {
+  RONDO_ASSERT(listed < facts.size());
+  if (!start_wait(row, now)) return false;
+  Row& r = rows_[row];
+  r.spurious = 0;
+  if (facts.size() > 1) {
+    r.extra = std::make_unique<Extra>(*this, row);
+    r.extra->facts.assign(facts.begin(), facts.end());
+    std::swap(r.extra->facts[0], r.extra->facts[listed]);
+  }
+  r.list = index.list_for(*this, facts[listed]);
+  append(lists_[r.list], row);
+  return true;
+}
+
+bool Ledger::park_until(std::uint32_t row, Instant due, std::span<const Constraint> facts, std::string why, Instant now) {
+  if (!start_wait(row, now)) return false;
+  if (timed_list_ == kNone) timed_list_ = make_list(kNone);
+  Row& r = rows_[row];
+  r.extra = std::make_unique<Extra>(*this, row);
+  r.extra->facts.assign(facts.begin(), facts.end());
+  r.extra->why = std::move(why);
+  r.list = timed_list_;
+  append(lists_[timed_list_], row);
+  wheel_.insert(*r.extra, due);
+  return true;
+}
+
+void Ledger::park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index) {
+  Row& r = rows_[row];
+  RONDO_ASSERT(is_resolved(row) && r.extra && listed < r.extra->facts.size());
+  leave_resolved(row);
+  ++parked_;
+  std::swap(r.extra->facts[0], r.extra->facts[listed]);
+  r.list = index.list_for(*this, r.extra->facts[0]);
+  append(lists_[r.list], row);
+}
+
+}  // namespace rondo

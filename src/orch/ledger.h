@@ -1,0 +1,195 @@
+// Ledger: the changes one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in flight, or parked
+// on a constraint or a time. New changes meet the waiting ones of their key here and nowhere else:
+//
+//   waiting      + Delete        + Set
+//   nothing      Delete          Set
+//   Set          Delete          merged Set
+//   Delete       Delete          Delete, Set
+//   Delete, Set  Delete          Delete, merged Set
+//
+// (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that meets a new
+// change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a Set. A resolved row
+// keeps its turn, and a Set among them that meets a new change is tried whatever else it had waited for.
+// Owned by its consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/slab.h"
+#include "base/slot_index.h"
+#include "rondo/base/time.h"
+#include "rondo/orch/constraint.h"
+#include "rondo/sched/timer.h"
+#include "rondo/store/change.h"
+
+namespace rondo {
+
+class ConstraintIndex;
+
+class Ledger {
+ public:
+  static constexpr std::uint32_t kNone = SlotIndex::kNone;
+
+  enum class State : std::uint8_t { Free, Queued, InFlight, Parked };
+
+  /// A change handed to a handler.
+  struct Task {
+    std::uint32_t row = kNone;
+    std::uint32_t generation = 0;
+    Change change;
+  };
+
+  /// What happened to the row, for the journal and the counters.
+  enum class Merged : std::uint8_t { NewRow, Joined, Unparked };
+
+  /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
+  Ledger(TimerWheel& wheel, std::function<void()> wake);
+  ~Ledger();
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
+
+  /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
+  Merged merge(Change change, Instant now, ConstraintIndex& index);
+
+  /// Takes the oldest queued row in flight. A row that holds Delete and Set gives the Delete first and the Set when that is settled.
+  std::optional<Task> take_new();
+  /// The oldest resolved row, still parked: ask first_missing(), then park_again() or take_resolved() it. kNone if there is none.
+  std::uint32_t peek_resolved() const;
+  Task take_resolved(std::uint32_t row);
+  /// Which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is not asked about:
+  /// its handler will look.
+  std::uint32_t first_missing(std::uint32_t row, const ConstraintIndex& index) const;
+
+  bool has_new() const noexcept { return new_.count > 0; }
+  bool has_resolved() const noexcept { return !resolved_.empty(); }
+  std::size_t new_rows() const noexcept { return new_.count; }
+
+  /// The change in flight was applied (or refused for good): drops it. What waits behind it is queued.
+  void settle(std::uint32_t row);
+  /// Puts the change in flight back and queues it.
+  void requeue(std::uint32_t row);
+  /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a Set
+  /// in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
+  bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
+  /// The same, but for a time; 'facts' (may be empty) must hold, too, and are looked at when the time has passed. 'why' is for people.
+  bool park_until(std::uint32_t row, Instant due, std::span<const Constraint> facts, std::string why, Instant now);
+  /// Moves a resolved row, of which another fact does not hold, under that one.
+  void park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index);
+
+  /// All rows of a wait list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
+  std::size_t resolve(std::uint32_t list);
+
+  bool is_current(std::uint32_t row, std::uint32_t generation) const noexcept;
+  std::uint32_t find(std::string_view key) const;
+  std::string_view key(std::uint32_t row) const noexcept;
+  State state(std::uint32_t row) const noexcept { return rows_[row].state; }
+  /// Parked, and its list was resolved: it waits only for its turn.
+  bool is_resolved(std::uint32_t row) const noexcept;
+  Op op(std::uint32_t row) const noexcept;
+  /// The record of a row in flight.
+  const Record& flight(std::uint32_t row) const noexcept { return rows_[row].flight; }
+  Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
+  /// Of a parked row: all it waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
+  std::vector<Constraint> facts_of(std::uint32_t row, const ConstraintIndex& index) const;
+  /// What was given to park_until(); empty for other rows.
+  std::string_view why(std::uint32_t row) const noexcept;
+  Instant due(std::uint32_t row) const noexcept;
+  /// How often in a row its handler waited for facts that held.
+  std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
+
+  std::size_t size() const noexcept { return rows_.live(); }
+  std::size_t queued() const noexcept { return new_.count + resolved_rows_; }
+  std::size_t parked() const noexcept { return parked_; }
+  std::size_t in_flight() const noexcept { return in_flight_; }
+  /// Bytes of the ledger itself, without the changes it holds.
+  std::size_t bytes() const noexcept;
+
+  /// Visits parked rows (not resolved ones), those of one constraint together, until 'visit' returns false. O(rows visited).
+  template <class Visit>
+  void for_each_parked(const Visit& visit) const {
+    for (std::uint32_t list = first_list_; list != kNone; list = lists_[list].next) {
+      for (std::uint32_t row = lists_[list].head; row != kNone; row = rows_[row].next) {
+        if (!visit(row)) return;
+      }
+    }
+  }
+  /// Visits the constraints (slots of the index) that rows wait for, with the number of rows, until 'visit' returns false. O(visited).
+  template <class Visit>
+  void for_each_constraint(const Visit& visit) const {
+    for (std::uint32_t list = first_list_; list != kNone; list = lists_[list].next) {
+      if (lists_[list].constraint != kNone && !visit(lists_[list].constraint, std::size_t{lists_[list].count})) return;
+    }
+  }
+
+ private:
+  friend class ConstraintIndex;
+  struct List {
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
+    std::uint32_t count = 0;
+  };
+  /// The rows of this ledger that wait for one constraint, or for a time, or (resolved) only for their turn.
+  struct WaitList : List {
+    std::uint32_t constraint = kNone;  // Slot in the ConstraintIndex; kNone when resolved or when its rows wait for a time.
+    bool resolved = false;
+    std::uint32_t next = kNone;  // Chain of all lists that are not resolved, for introspection.
+    std::uint32_t previous = kNone;
+  };
+  /// Only for rows that wait for several facts or for a time.
+  struct Extra;
+  struct Row {
+    Record record;  // What waits: the Set's fields, or a key alone for a Delete.
+    Record flight;  // What a handler works on.
+    Instant since;
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+    std::uint32_t list = kNone;  // The wait list of a parked row.
+    std::uint32_t generation = 0;
+    std::unique_ptr<Extra> extra;
+    State state = State::Free;
+    bool has_delete = false;
+    bool has_set = false;
+    bool flight_is_delete = false;
+    std::uint8_t spurious = 0;
+  };
+
+  static void overlay(Row& row, Change change);
+  void append(List& list, std::uint32_t row);
+  void unlink(List& list, std::uint32_t row);
+  void enqueue(std::uint32_t row);
+  void leave_wait(std::uint32_t row, ConstraintIndex& index);
+  /// Puts back what is in flight and parks the row in no list yet; or queues it, false, when a newer change makes the wait obsolete.
+  bool start_wait(std::uint32_t row, Instant now);
+  void put_back(Row& row);
+  Task start(std::uint32_t row);
+  void leave_resolved(std::uint32_t row);
+  void free_row(std::uint32_t row);
+  std::uint32_t make_list(std::uint32_t constraint);
+  void unchain(std::uint32_t list);
+  void drop_list(std::uint32_t list);
+  void due_passed(std::uint32_t row);
+
+  TimerWheel& wheel_;
+  std::function<void()> wake_;
+  SlotIndex by_key_;
+  Slab<Row> rows_;
+  Slab<WaitList> lists_;
+  List new_;
+  std::deque<std::uint32_t> resolved_;  // Wait lists whose rows are ready, oldest first.
+  std::uint32_t first_list_ = kNone;    // Of the chain of lists that are not resolved.
+  std::uint32_t timed_list_ = kNone;    // Rows parked on a time; made when first needed, then kept.
+  std::uint32_t due_list_ = kNone;      // The newest resolved list of rows whose time has passed.
+  std::size_t resolved_rows_ = 0;
+  std::size_t parked_ = 0;
+  std::size_t in_flight_ = 0;
+};
+
+}  // namespace rondo

@@ -1,0 +1,116 @@
+// What the ledger's tests share: a ledger with its wheel and an index whose facts hold when the test says so, and changes as short text such
+// as "S k{a=1,b=2}" and "D k". Tests only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orch/constraint_index.h"
+#include "orch/ledger.h"
+#include "rondo/base/limits.h"
+
+namespace rondo {
+
+inline constexpr ConstraintKind kFact{"fact"};
+
+inline std::string text_of(const Change& change) {
+  std::string text = (change.op() == Op::Delete ? "D " : "S ") + std::string{change.key()};
+  if (change.op() == Op::Delete) return text;
+  text += "{";
+  for (const Field field : change.fields()) {
+    if (text.back() != '{') text += ",";
+    text += std::string{field.name} + "=" + std::string{field.value};
+  }
+  return text + "}";
+}
+
+class LedgerFixture {
+ public:
+  LedgerFixture() {
+    index.provide(kFact, "test", [this](std::string_view key) { return holding.contains(std::string{key}); });
+  }
+  ~LedgerFixture() { index.forget_ledger(ledger); }
+
+  Ledger::Merged set(std::string_view key, std::initializer_list<Field> fields) { return merge(Change::set(key, fields)); }
+  Ledger::Merged remove(std::string_view key) { return merge(Change::remove(key)); }
+  Ledger::Merged merge(Change change) { return ledger.merge(std::move(change), now, index); }
+
+  static std::vector<Constraint> facts(const std::vector<std::string>& keys) {
+    std::vector<Constraint> all;
+    for (const std::string& key : keys) all.push_back({kFact, key});
+    return all;
+  }
+  /// Takes the oldest queued row; it must be there.
+  Ledger::Task take() {
+    auto task = ledger.take_new();
+    EXPECT_TRUE(task.has_value());
+    return task.value_or(Ledger::Task{});
+  }
+  bool park(std::uint32_t row, const std::vector<std::string>& keys) { return ledger.park(row, facts(keys), 0, now, index); }
+  bool park_until(std::uint32_t row, Duration delay, const std::vector<std::string>& keys = {}) {
+    return ledger.park_until(row, now + delay, facts(keys), "later", now);
+  }
+  std::size_t announce(const std::string& key) {
+    holding.insert(key);
+    return index.announce({kFact, key});
+  }
+  void pass(Duration time) {
+    now = now + time;
+    while (wheel.expire(now, limits::kTimersPerTurn) == limits::kTimersPerTurn) {}
+  }
+  /// The oldest resolved row that may run, parking again those that may not; nothing if there is none.
+  std::optional<Ledger::Task> take_resolved() {
+    while (ledger.has_resolved()) {
+      const std::uint32_t row = ledger.peek_resolved();
+      const std::uint32_t missing = ledger.first_missing(row, index);
+      if (missing == Ledger::kNone) return ledger.take_resolved(row);
+      ledger.park_again(row, missing, index);
+    }
+    return std::nullopt;
+  }
+  /// Applies all that is ready, new rows first, and says what.
+  std::vector<std::string> run_ready() {
+    std::vector<std::string> applied;
+    for (;;) {
+      std::optional<Ledger::Task> task = ledger.take_new();
+      if (!task) task = take_resolved();
+      if (!task) return applied;
+      applied.push_back(text_of(task->change));
+      ledger.settle(task->row);
+    }
+  }
+  /// Queued, parked and in-flight rows together are all rows, and each is what the lists say.
+  void check() const {
+    ASSERT_EQ(ledger.queued() + ledger.parked() + ledger.in_flight(), ledger.size());
+    std::size_t listed = 0;
+    ledger.for_each_parked([&](std::uint32_t row) {
+      ++listed;
+      EXPECT_EQ(ledger.state(row), Ledger::State::Parked);
+      EXPECT_FALSE(ledger.is_resolved(row));
+      EXPECT_EQ(ledger.find(ledger.key(row)), row);
+      return true;
+    });
+    ASSERT_EQ(listed, ledger.parked());
+    std::size_t waiting_for_facts = 0;
+    ledger.for_each_constraint([&](std::uint32_t slot, std::size_t rows) {
+      EXPECT_GT(rows, 0U);
+      EXPECT_EQ(index.constraint(slot).kind, kFact);
+      waiting_for_facts += rows;
+      return true;
+    });
+    ASSERT_LE(waiting_for_facts, listed);
+  }
+
+  Instant now = Instant::from_nanoseconds(1'000'000'000);
+  std::set<std::string> holding;
+  int wakes = 0;
+  ConstraintIndex index;
+  TimerWheel wheel{now};
+  Ledger ledger{wheel, [this] { ++wakes; }};
+};
+
+}  // namespace rondo

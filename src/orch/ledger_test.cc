@@ -1,0 +1,424 @@
+// Ledger: nothing owed is lost, the last write of a key wins, and a Delete stays before the Set that came after it, wherever the row is.
+#include "orch/ledger.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "orch/ledger_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class LedgerTest : public testing::Test, public LedgerFixture {};
+
+// --- the merge table of spec B1, in every state of the row
+
+enum class Waiting { Nothing, Set, Delete, DeleteSet };
+enum class Where { Queued, Parked, ParkedOnTime, Resolved, InFlight };
+
+struct Cell {
+  Waiting waiting;
+  bool new_is_delete;
+  std::vector<std::string> applied;  // What is applied from then on.
+};
+
+const Cell kTable[] = {
+    {Waiting::Nothing, true, {"D k"}},
+    {Waiting::Nothing, false, {"S k{a=2,c=3}"}},
+    {Waiting::Set, true, {"D k"}},
+    {Waiting::Set, false, {"S k{b=1,a=2,c=3}"}},
+    {Waiting::Delete, true, {"D k"}},
+    {Waiting::Delete, false, {"D k", "S k{a=2,c=3}"}},
+    {Waiting::DeleteSet, true, {"D k"}},
+    {Waiting::DeleteSet, false, {"D k", "S k{b=1,a=2,c=3}"}},
+};
+
+class MergeTable : public LedgerTest, public testing::WithParamInterface<Where> {
+ protected:
+  void write(Waiting waiting) {
+    if (waiting == Waiting::Delete || waiting == Waiting::DeleteSet) remove("k");
+    if (waiting == Waiting::Set || waiting == Waiting::DeleteSet) set("k", {{"a", "1"}, {"b", "1"}});
+  }
+  /// Brings the row of "k" to the state, with 'waiting' in it. False when there is no such combination.
+  bool prepare(Where where, Waiting waiting) {
+    if (waiting == Waiting::Nothing && where != Where::InFlight) return false;
+    if (where == Where::InFlight) {
+      set("k", {{"flying", "1"}});
+      take();
+      write(waiting);
+      return true;
+    }
+    write(waiting);
+    if (where == Where::Queued) return true;
+    const Ledger::Task task = take();
+    if (where == Where::ParkedOnTime) return park_until(task.row, 10s);
+    EXPECT_TRUE(park(task.row, {"x"}));
+    if (where == Where::Resolved) announce("x");
+    return true;
+  }
+};
+
+TEST_P(MergeTable, NewChangesMeetWaitingOnesAsTheTableSays) {
+  for (const Cell& cell : kTable) {
+    SCOPED_TRACE(testing::Message() << "waiting " << static_cast<int>(cell.waiting) << (cell.new_is_delete ? " + Delete" : " + Set"));
+    if (!prepare(GetParam(), cell.waiting)) continue;
+    const bool was_parked = GetParam() == Where::Parked || GetParam() == Where::ParkedOnTime;
+    const Ledger::Merged merged = cell.new_is_delete ? remove("k") : set("k", {{"a", "2"}, {"c", "3"}});
+    EXPECT_EQ(ledger.size(), 1U);
+    EXPECT_EQ(merged, was_parked && cell.waiting == Waiting::Set ? Ledger::Merged::Unparked : Ledger::Merged::Joined);
+    EXPECT_EQ(ledger.parked(), was_parked && cell.waiting != Waiting::Set ? 1U : 0U);
+    check();
+    if (GetParam() == Where::InFlight) {
+      EXPECT_THAT(run_ready(), IsEmpty()) << "one change of a key at a time";
+      const std::uint32_t row = ledger.find("k");
+      EXPECT_EQ(text_of(Change(ledger.op(row), ledger.flight(row))), "S k{flying=1}") << "what is in flight is untouched";
+      ledger.settle(row);
+    }
+    announce("x");
+    pass(20s);
+    EXPECT_EQ(run_ready(), cell.applied);
+    EXPECT_EQ(ledger.size(), 0U);
+    EXPECT_EQ(index.size(), 0U);
+    EXPECT_EQ(wheel.size(), 0U);
+    holding.clear();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryState, MergeTable,
+                         testing::Values(Where::Queued, Where::Parked, Where::ParkedOnTime, Where::Resolved, Where::InFlight));
+
+// Spec B1: the field order of sonic-swss.
+TEST_F(LedgerTest, DeleteSetSetLeavesTheNewFieldsBehindTheOldOnes) {
+  remove("k");
+  set("k", {{"f1", "1"}, {"f2", "2"}});
+  set("k", {{"f1", "1'"}, {"f3", "3"}});
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{f2=2,f1=1',f3=3}"));
+}
+
+// Spec B1: "100 repetitions of SET,DEL,SET must leave exactly DEL then SET".
+TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
+  for (int i = 0; i < 100; ++i) {
+    set("k", {{"old", "1"}});
+    remove("k");
+    set("k", {{"new", std::to_string(i)}});
+  }
+  EXPECT_EQ(ledger.size(), 1U);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
+}
+
+TEST_F(LedgerTest, RowsAreTakenInOrderOfArrivalNotOfKey) {
+  for (const char* key : {"c", "a", "b"}) remove(key);
+  remove("c");
+  EXPECT_THAT(run_ready(), ElementsAre("D c", "D a", "D b"));
+}
+
+TEST_F(LedgerTest, KeysMayBeAnyBytes) {
+  const std::string nul{"a\0b", 3};
+  const std::string longest(limits::kNameBytes, 'x');
+  for (const std::string& key : {std::string{}, nul, std::string{"a"}, std::string{"\xff|:\n"}, longest}) set(key, {{"", ""}});
+  EXPECT_EQ(ledger.size(), 5U);
+  EXPECT_EQ(ledger.key(ledger.find(nul)), nul);
+  EXPECT_NE(ledger.find(""), Ledger::kNone);
+  EXPECT_EQ(ledger.find(std::string{"a\0", 2}), Ledger::kNone);
+  set(nul, {{"f", "v"}});
+  EXPECT_EQ(ledger.size(), 5U);
+  EXPECT_THAT(run_ready(), ElementsAre("S {=}", "S " + nul + "{=,f=v}", "S a{=}", "S \xff|:\n{=}", "S " + longest + "{=}"));
+}
+
+TEST_F(LedgerTest, ASetWithoutFieldsIsASet) {
+  set("k", {});
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+// --- what comes back from flight
+
+TEST_F(LedgerTest, ASetThatMustWaitWhileANewerOneCameIsMergedAndTriedAgain) {
+  set("k", {{"a", "1"}, {"b", "1"}});
+  const auto task = take();
+  set("k", {{"a", "2"}});
+  EXPECT_FALSE(park(task.row, {"x"}));
+  EXPECT_EQ(index.size(), 0U);
+  EXPECT_THAT(run_ready(), ElementsAre("S k{b=1,a=2}"));
+}
+
+TEST_F(LedgerTest, ASetThatMustWaitWhileADeleteCameIsGone) {
+  set("k", {{"a", "1"}});
+  const auto task = take();
+  remove("k");
+  EXPECT_FALSE(park_until(task.row, 1s));
+  EXPECT_EQ(wheel.size(), 0U);
+  EXPECT_THAT(run_ready(), ElementsAre("D k"));
+}
+
+TEST_F(LedgerTest, ASetThatMustWaitWhileDeleteAndSetCameIsReplacedByThem) {
+  set("k", {{"a", "1"}});
+  const auto task = take();
+  remove("k");
+  set("k", {{"b", "2"}});
+  EXPECT_FALSE(park(task.row, {"x"}));
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{b=2}"));
+}
+
+TEST_F(LedgerTest, ADeleteThatMustWaitStaysBeforeTheSetThatCameMeanwhile) {
+  remove("k");
+  const auto task = take();
+  set("k", {{"a", "1"}});
+  EXPECT_TRUE(park(task.row, {"x"}));
+  EXPECT_THAT(run_ready(), IsEmpty());
+  announce("x");
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1}"));
+}
+
+TEST_F(LedgerTest, ADeleteOfAPairThatMustWaitStaysBeforeItsSet) {
+  remove("k");
+  set("k", {{"a", "1"}});
+  const auto task = take();
+  EXPECT_EQ(text_of(task.change), "D k");
+  EXPECT_TRUE(park(task.row, {"x"}));
+  set("k", {{"b", "2"}});
+  announce("x");
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1,b=2}"));
+}
+
+TEST_F(LedgerTest, ASettledChangeLetsWhatCameMeanwhileRunNext) {
+  set("k", {{"a", "1"}});
+  const auto task = take();
+  remove("k");
+  set("other", {});
+  EXPECT_EQ(ledger.queued(), 1U);
+  ledger.settle(task.row);
+  EXPECT_THAT(run_ready(), ElementsAre("S other{}", "D k"));
+}
+
+TEST_F(LedgerTest, ARequeuedChangeKeepsItsFields) {
+  set("k", {{"a", "1"}});
+  ledger.requeue(take().row);
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+}
+
+// --- finding 5: the three ways the field's RetryCache loses work
+
+TEST_F(LedgerTest, Finding5aDeleteAndSetOfOneKeyParkedOnOneConstraintBothComeBack) {
+  remove("k");
+  const auto task = take();
+  set("k", {{"a", "1"}});
+  park(task.row, {"x"});
+  set("k", {{"b", "2"}});  // There: evicts the SET and leaves the DEL unreachable.
+  EXPECT_EQ(ledger.parked(), 1U);
+  EXPECT_EQ(announce("x"), 1U);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1,b=2}"));
+  EXPECT_EQ(ledger.size(), 0U);
+}
+
+TEST_F(LedgerTest, Finding5bASetThatArrivesWhileItsDeleteIsParkedDoesNotRunBeforeIt) {
+  remove("k");
+  park(take().row, {"x"});
+  set("k", {{"a", "1"}});
+  EXPECT_THAT(run_ready(), IsEmpty());  // There: runs now, and the DEL later deletes the fresh object.
+  announce("x");
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1}"));
+}
+
+TEST_F(LedgerTest, Finding5cAParkAfterTheAnnouncementIsSeenByTheLevel) {
+  announce("x");  // Nobody waits yet.
+  set("k", {});
+  const auto task = take();
+  // The caller asks before it parks (Consumer::park); so a fact that holds is never waited for. There: never woken.
+  EXPECT_TRUE(index.holds({kFact, "x"}));
+  ledger.requeue(task.row);
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+// --- parking
+
+TEST_F(LedgerTest, ParkedRowsCostNothingUntilTheirFactIsAnnounced) {
+  for (const char* key : {"a", "b", "c"}) set(key, {});
+  for (int i = 0; i < 3; ++i) park(take().row, {i == 1 ? "y" : "x"});
+  EXPECT_FALSE(ledger.has_new());
+  EXPECT_FALSE(ledger.has_resolved());
+  EXPECT_EQ(ledger.parked(), 3U);
+  EXPECT_EQ(announce("z"), 0U);
+  EXPECT_EQ(wakes, 0);
+  EXPECT_EQ(announce("x"), 2U);
+  EXPECT_EQ(wakes, 1) << "one wake whatever the number of rows";
+  EXPECT_EQ(ledger.parked(), 1U);
+  EXPECT_EQ(ledger.queued(), 2U);
+  EXPECT_THAT(run_ready(), ElementsAre("S a{}", "S c{}"));
+}
+
+TEST_F(LedgerTest, ResolvingIsOneMoveThatKeepsTheOrder) {
+  for (int i = 0; i < 1000; ++i) {
+    set(std::to_string(i), {});
+    park(take().row, {i % 2 == 0 ? "even" : "odd"});
+  }
+  announce("odd");
+  announce("even");
+  std::vector<std::string> expected;
+  for (int i = 1; i < 1000; i += 2) expected.push_back("S " + std::to_string(i) + "{}");
+  for (int i = 0; i < 1000; i += 2) expected.push_back("S " + std::to_string(i) + "{}");
+  EXPECT_EQ(run_ready(), expected);
+}
+
+TEST_F(LedgerTest, ARowThatWaitsForSeveralFactsRunsWhenAllHold) {
+  set("k", {});
+  park(take().row, {"x", "y", "z"});
+  announce("z");
+  EXPECT_FALSE(ledger.has_resolved()) << "it is listed under the first";
+  announce("x");
+  EXPECT_THAT(run_ready(), IsEmpty());
+  EXPECT_EQ(ledger.parked(), 1U);
+  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Constraint{kFact, "y"}));
+  check();
+  announce("y");
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+TEST_F(LedgerTest, AFactThatEndedBeforeTheTurnIsWaitedForAgain) {
+  set("k", {});
+  park(take().row, {"x", "y"});
+  announce("x");
+  holding = {"y"};
+  EXPECT_THAT(run_ready(), IsEmpty());
+  EXPECT_EQ(ledger.facts_of(ledger.find("k"), index).front(), (Constraint{kFact, "x"}));
+  announce("x");
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+TEST_F(LedgerTest, ADeleteThatMeetsAResolvedSetOfSeveralFactsIsNotParkedOnThem) {
+  set("k", {});
+  park(take().row, {"x", "y"});
+  announce("x");
+  remove("k");
+  EXPECT_THAT(run_ready(), ElementsAre("D k"));
+}
+
+TEST_F(LedgerTest, ATimedRowIsReadyWhenItsTimeHasPassedAndNotBefore) {
+  set("k", {});
+  park_until(take().row, 5s);
+  EXPECT_EQ(ledger.parked(), 1U);
+  EXPECT_EQ(ledger.why(ledger.find("k")), "later");
+  EXPECT_EQ(ledger.due(ledger.find("k")), now + 5s);
+  pass(4s);
+  EXPECT_FALSE(ledger.has_resolved());
+  pass(2s);
+  EXPECT_EQ(wakes, 1);
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+TEST_F(LedgerTest, ATimedRowWithFactsWaitsForBoth) {
+  set("k", {});
+  park_until(take().row, 5s, {"x"});
+  announce("x");
+  EXPECT_THAT(run_ready(), IsEmpty());
+  holding.clear();
+  pass(6s);
+  EXPECT_THAT(run_ready(), IsEmpty());
+  EXPECT_EQ(ledger.parked(), 1U);
+  announce("x");
+  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
+}
+
+TEST_F(LedgerTest, RowsWhoseTimePassesLaterRunBehindWhatWasResolvedBefore) {
+  for (const char* key : {"t1", "f1", "t2"}) set(key, {});
+  park_until(take().row, 1s);
+  park(take().row, {"x"});
+  park_until(take().row, 3s);
+  pass(2s);
+  announce("x");
+  pass(2s);
+  EXPECT_THAT(run_ready(), ElementsAre("S t1{}", "S f1{}", "S t2{}")) << "a stream of timers cannot overtake resolved rows";
+}
+
+TEST_F(LedgerTest, ANewerSetCancelsTheTimer) {
+  set("k", {{"a", "1"}});
+  park_until(take().row, 5s);
+  EXPECT_EQ(set("k", {{"a", "2"}}), Ledger::Merged::Unparked);
+  EXPECT_EQ(wheel.size(), 0U);
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=2}"));
+}
+
+TEST_F(LedgerTest, AnEmptyWaitListIsForgotten) {
+  for (int i = 0; i < 10; ++i) {
+    set("k", {});
+    park(take().row, {"x"});
+    EXPECT_EQ(index.size(), 1U);
+    EXPECT_EQ(remove("k"), Ledger::Merged::Unparked);
+    EXPECT_EQ(index.size(), 0U);
+    EXPECT_THAT(run_ready(), ElementsAre("D k"));
+  }
+}
+
+TEST_F(LedgerTest, TwoLedgersMayWaitForOneFact) {
+  Ledger other{wheel, [] {}};
+  set("mine", {});
+  park(take().row, {"x"});
+  other.merge(Change::set("theirs", {}), now, index);
+  other.park(other.take_new()->row, facts({"x"}), 0, now, index);
+  EXPECT_EQ(announce("x"), 2U);
+  EXPECT_TRUE(other.has_resolved());
+  EXPECT_THAT(run_ready(), ElementsAre("S mine{}"));
+}
+
+TEST_F(LedgerTest, AForgottenLedgerIsNotResolved) {
+  {
+    Ledger other{wheel, [] { FAIL() << "gone"; }};
+    other.merge(Change::set("theirs", {}), now, index);
+    other.park(other.take_new()->row, facts({"x"}), 0, now, index);
+    other.merge(Change::set("timed", {}), now, index);
+    other.park_until(other.take_new()->row, now + 1s, {}, {}, now);
+    index.forget_ledger(other);
+  }
+  EXPECT_EQ(announce("x"), 0U);
+  EXPECT_EQ(wheel.size(), 0U);
+}
+
+// --- generations
+
+TEST_F(LedgerTest, EachFlightOfARowHasItsOwnGeneration) {
+  set("k", {});
+  const auto first = take();
+  EXPECT_TRUE(ledger.is_current(first.row, first.generation));
+  ledger.requeue(first.row);
+  EXPECT_FALSE(ledger.is_current(first.row, first.generation));
+  const auto second = take();
+  EXPECT_EQ(second.row, first.row);
+  EXPECT_FALSE(ledger.is_current(first.row, first.generation));
+  EXPECT_TRUE(ledger.is_current(second.row, second.generation));
+  ledger.settle(second.row);
+  set("another", {});
+  const auto third = take();
+  EXPECT_EQ(third.row, second.row) << "the place is used again";
+  EXPECT_FALSE(ledger.is_current(second.row, second.generation));
+  EXPECT_FALSE(ledger.is_current(12345, 0));
+}
+
+TEST_F(LedgerTest, ARealWaitForgetsEarlierSpuriousOnes) {
+  set("k", {});
+  auto task = take();
+  ledger.spurious_waits(task.row) = 1;
+  ledger.requeue(task.row);
+  EXPECT_EQ(ledger.spurious_waits(task.row), 1);
+  task = take();
+  park(task.row, {"x"});
+  EXPECT_EQ(ledger.spurious_waits(task.row), 0);
+}
+
+TEST_F(LedgerTest, AParkedRowCostsLessThan200Bytes) {
+  constexpr std::size_t kRows = 50'000;
+  const std::size_t before = ledger.bytes();
+  for (std::size_t i = 0; i < kRows; ++i) {
+    set(std::to_string(i), {});
+    park(take().row, {"x"});
+  }
+  EXPECT_EQ(ledger.parked(), kRows);
+  EXPECT_LT((ledger.bytes() - before) / kRows, 200U);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,67 @@
+// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. A handler
+// that throws loses that one event, which is reported; the next is handled.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/sched/source.h"
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+class Listener final : public Source {
+ public:
+  using Handler = std::function<void(const Change& event)>;
+  using OnGap = std::function<void()>;  // May be empty.
+  using OnThrow = std::function<void(const Change& event, const std::exception_ptr& thrown)>;
+  Listener(std::string name, Priority priority, std::unique_ptr<Subscription> subscription, Handler handler, OnGap on_gap, OnThrow on_throw)
+      : Source(std::move(name), priority),
+        subscription_(std::move(subscription)),
+        handler_(std::move(handler)),
+        on_gap_(std::move(on_gap)),
+        on_throw_(std::move(on_throw)) {}
+
+  /// After it was added to a scheduler.
+  void start() {
+    subscription_->on_ready([this] { wake(); });
+  }
+
+  Turn run(Budget budget) override {
+    Turn turn;
+    events_.clear();
+    if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
+    turn.items = static_cast<std::uint32_t>(subscription_->take(budget.items, events_));
+    for (const Change& event : events_) deliver(event, handler_);
+    turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
+    return turn;
+  }
+  bool has_backlog() const override { return !subscription_->empty(); }
+
+ private:
+  template <class To>
+  void deliver(const Change& event, const To& to) {
+    try {
+      to(event);
+    } catch (...) {
+      on_throw_(event, std::current_exception());
+    }
+  }
+
+  void tell_gap() {
+    if (on_gap_) on_gap_();
+  }
+
+  std::unique_ptr<Subscription> subscription_;
+  Handler handler_;
+  OnGap on_gap_;
+  OnThrow on_throw_;
+  std::vector<Change> events_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,68 @@
+// Observer: tells an Orch, in a turn of its own, that facts of a kind began or ended. Events of one fact merge while they wait, but an end is never
+// lost: "ended, then holds again" is delivered as both, because the world below may have dropped things in between. So at most two
+// events wait for a fact, whatever its owner does. A handler that throws loses that one event, which is reported; the next is handled.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+class Observer final : public Source {
+ public:
+  using Handler = std::function<void(std::string_view key, bool holds)>;
+  using OnThrow = std::function<void(std::string_view key, bool holds, const std::exception_ptr& thrown)>;
+  Observer(std::string name, Priority priority, Handler handler, OnThrow on_throw)
+      : Source(std::move(name), priority), handler_(std::move(handler)), on_throw_(std::move(on_throw)) {}
+
+  void tell(const std::string& key, bool holds) {
+    const auto [it, first] = waiting_.try_emplace(key);
+    if (first) order_.push_back(key);
+    if (!holds) it->second.ended = true;
+    it->second.holds = holds;
+    wake();
+  }
+
+  Turn run(Budget budget) override {
+    Turn turn;
+    while (turn.items < budget.items && !order_.empty()) {
+      const std::string key = std::move(order_.front());
+      order_.pop_front();
+      const auto node = waiting_.extract(key);
+      ++turn.items;
+      if (node.mapped().ended) deliver(key, false);
+      if (node.mapped().holds) deliver(key, true);
+    }
+    turn.backlog = order_.empty() ? Backlog::Empty : Backlog::More;
+    return turn;
+  }
+  bool has_backlog() const override { return !order_.empty(); }
+
+ private:
+  struct State {
+    bool ended = false;
+    bool holds = false;
+  };
+  void deliver(const std::string& key, bool holds) {
+    try {
+      handler_(key, holds);
+    } catch (...) {
+      on_throw_(key, holds, std::current_exception());
+    }
+  }
+
+  Handler handler_;
+  OnThrow on_throw_;
+  std::deque<std::string> order_;
+  std::unordered_map<std::string, State> waiting_;
+};
+
+}  // namespace rondo

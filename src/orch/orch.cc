@@ -1,0 +1,143 @@
+#include "rondo/orch/orch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "orch/consumer.h"
+#include "orch/handler_fault.h"
+#include "orch/listener.h"
+#include "orch/observer.h"
+#include "orch/runtime_parts.h"
+#include "rondo/base/assert.h"
+
+namespace rondo {
+
+struct Orch::Parts {
+  std::vector<std::unique_ptr<Consumer>> consumers;
+  std::vector<std::unique_ptr<Listener>> listeners;
+  std::vector<std::unique_ptr<Observer>> observers;
+  std::vector<ConstraintKind> provided;
+};
+
+Orch::Orch(Runtime& runtime, std::string name, Priority priority)
+    : runtime_(runtime), name_(std::move(name)), priority_(priority), parts_(std::make_unique<Parts>()) {}
+
+Orch::~Orch() {
+  Runtime::Parts& shared = *runtime_.parts_;
+  for (const auto& consumer : parts_->consumers) shared.consumers.erase(consumer->table());
+  for (const auto& observer : parts_->observers) std::erase_if(shared.observers, [&](const auto& o) { return o.second == observer.get(); });
+  for (const ConstraintKind kind : parts_->provided) shared.constraints.retire_provider(kind);
+}
+
+namespace {
+
+std::unique_ptr<Subscription> open_table(Store& store, std::string_view table, TableKind kind) {
+  const std::vector<TableSpec> known = store.tables();
+  const auto it = std::ranges::find(known, table, &TableSpec::name);
+  if (it == known.end()) {
+    TableSpec spec;
+    spec.name = std::string{table};
+    spec.kind = kind;
+    const Status declared = store.declare(spec);
+    RONDO_ASSERT(declared.ok());
+  } else {
+    RONDO_ASSERT(it->kind == kind);  // Somebody declared it before, perhaps with a limit of its own.
+  }
+  Result<std::unique_ptr<Subscription>> subscription = store.subscribe(table);
+  RONDO_ASSERT(subscription.has_value());
+  return std::move(*subscription);
+}
+
+}  // namespace
+
+Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
+                             const ConsumeOptions& options) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_ASSERT(options.kind == TableKind::Staged || options.kind == TableKind::Watched);
+  auto consumer = std::make_unique<Consumer>(
+      Consumer::Identity{std::string{table}, name_, options.priority.value_or(priority_)}, options,
+      open_table(*shared.store, table, options.kind), std::move(handle), std::move(handle_batch),
+      Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current});
+  Consumer& reference = *consumer;
+  const bool first = shared.consumers.emplace(std::string{table}, &reference).second;
+  RONDO_ASSERT(first);
+  parts_->consumers.push_back(std::move(consumer));
+  return reference;
+}
+
+Consumer& Orch::consume(std::string_view table, SetHandler set, RemoveHandler remove, ConsumeOptions options) {
+  return add_consumer(
+      table,
+      [set = std::move(set), remove = std::move(remove)](const Change& change) {
+        return change.op() == Op::Delete ? remove(change.key()) : set(change.key(), change.fields());
+      },
+      {}, options);
+}
+
+Consumer& Orch::consume_batches(std::string_view table, BatchHandler apply, ConsumeOptions options) {
+  return add_consumer(table, {}, std::move(apply), options);
+}
+
+void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_ASSERT(options.kind == TableKind::Channel || options.kind == TableKind::Queue);
+  auto listener = std::make_unique<Listener>(
+      std::string{channel}, options.priority.value_or(priority_), open_table(*shared.store, channel, options.kind), std::move(handler),
+      std::move(options.on_gap), [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
+        if (!shared.on_reject) return;
+        shared.on_reject(name, event, status_of_exception(thrown).with_context(name + " " + quoted(event.key())));
+      });
+  shared.scheduler->add(*listener);
+  listener->start();
+  parts_->listeners.push_back(std::move(listener));
+}
+
+void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds) {
+  runtime_.parts_->constraints.provide(kind, name_, std::move(holds));
+  parts_->provided.push_back(kind);
+}
+
+void Orch::announce(const Constraint& fact) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  const std::size_t rows = shared.constraints.announce(fact);
+  if (rows > 0) {
+    shared.journal->set_time(shared.clock->wall_now());
+    shared.journal->resolved(fact, rows);
+  }
+  const auto [first, last] = shared.observers.equal_range(fact.kind.name());
+  for (auto it = first; it != last; ++it) it->second->tell(fact.key, true);
+}
+
+void Orch::withdraw(const Constraint& fact) {
+  const auto [first, last] = runtime_.parts_->observers.equal_range(fact.kind.name());
+  for (auto it = first; it != last; ++it) it->second->tell(fact.key, false);
+}
+
+bool Orch::holds(const Constraint& fact) const { return runtime_.parts_->constraints.holds(fact); }
+
+bool Orch::is_awaited(const Constraint& fact) const { return runtime_.parts_->constraints.is_awaited(fact); }
+
+void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  const std::string name = name_ + " observes " + std::string{kind.name()};
+  auto observer = std::make_unique<Observer>(
+      name, priority_, std::move(handler), [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
+        if (!shared.on_reject) return;
+        shared.on_reject(name, Change::event(holds ? "begins" : "ends", key, {}), status_of_exception(thrown).with_context(name + " " + quoted(key)));
+      });
+  shared.scheduler->add(*observer);
+  shared.observers.emplace(std::string{kind.name()}, observer.get());
+  parts_->observers.push_back(std::move(observer));
+}
+
+Ticket Orch::current_ticket() const { return runtime_.parts_->current; }
+
+void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
+  RONDO_ASSERT(ticket.consumer != nullptr && outcome.kind() != Outcome::Kind::Staged);
+  ticket.consumer->settle(ticket, outcome);
+}
+
+void Orch::hold(Consumer& consumer) { consumer.hold(); }
+void Orch::release(Consumer& consumer) { consumer.release(); }
+
+}  // namespace rondo

@@ -1,0 +1,110 @@
+#include "rondo/orch/runtime.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "orch/runtime_parts.h"
+#include "rondo/base/assert.h"
+#include "rondo/store/memory_store.h"
+
+namespace rondo {
+
+Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
+  Parts& p = *parts_;
+  p.clock = options.clock != nullptr ? options.clock : &p.system_clock;
+  Reactor* reactor = options.reactor;
+  if (reactor == nullptr) {
+    Result<std::unique_ptr<Reactor>> made = make_epoll_reactor();
+    RONDO_ASSERT(made.has_value());
+    p.own_reactor = std::move(*made);
+    reactor = p.own_reactor.get();
+  }
+  Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
+  RONDO_ASSERT(policy.has_value());
+  p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
+  p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
+  p.journal = options.journal != nullptr ? std::move(options.journal) : std::make_unique<Journal>();
+}
+
+Runtime::~Runtime() {
+  // Last made, first destroyed: an Orch may use what was made before it.
+  while (!parts_->orchs.empty()) parts_->orchs.pop_back();
+}
+
+void Runtime::adopt(std::unique_ptr<Orch> orch) { parts_->orchs.push_back(std::move(orch)); }
+
+Table Runtime::table(std::string_view name) {
+  Parts& p = *parts_;
+  if (p.written_tables.contains(name)) return Table{*p.store, std::string{name}};
+  const std::vector<TableSpec> known = p.store->tables();
+  if (std::ranges::none_of(known, [&](const TableSpec& spec) { return spec.name == name; })) {
+    TableSpec spec;
+    spec.name = std::string{name};
+    const Status declared = p.store->declare(spec);
+    RONDO_ASSERT(declared.ok());
+  }
+  p.written_tables.emplace(name);
+  return Table{*p.store, std::string{name}};
+}
+
+Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }
+Store& Runtime::store() noexcept { return *parts_->store; }
+const Clock& Runtime::clock() const noexcept { return *parts_->clock; }
+Journal& Runtime::journal() noexcept { return *parts_->journal; }
+
+void Runtime::run() { parts_->scheduler->run(); }
+std::uint64_t Runtime::run_until_idle(std::uint64_t max_turns) { return parts_->scheduler->run_until_idle(max_turns); }
+void Runtime::stop() noexcept { parts_->scheduler->stop(); }
+
+void Runtime::on_reject(std::function<void(std::string_view, const Change&, const Status&)> callback) {
+  parts_->on_reject = std::move(callback);
+}
+
+std::vector<ConsumerStats> Runtime::consumers() const {
+  std::vector<ConsumerStats> all;
+  for (const auto& [table, consumer] : parts_->consumers) all.push_back(consumer->stats());
+  return all;
+}
+
+std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const {
+  std::vector<ParkedConstraint> found;
+  const Parts& p = *parts_;
+  for (const auto& [table, consumer] : p.consumers) {
+    const std::string& name = table;
+    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows) {
+      if (found.size() >= max) return false;
+      const Constraint& fact = p.constraints.constraint(slot);
+      found.push_back({fact, name, rows, !p.constraints.provider(fact.kind).empty()});
+      return true;
+    });
+  }
+  return found;
+}
+
+std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
+  std::vector<ParkedRow> found;
+  const auto it = parts_->consumers.find(table);
+  if (it == parts_->consumers.end()) return found;
+  const Ledger& ledger = it->second->ledger();
+  const Instant now = parts_->scheduler->clock().now();
+  ledger.for_each_parked([&](std::uint32_t row) {
+    if (found.size() >= max) return false;
+    ParkedRow parked;
+    parked.table = it->first;
+    parked.key = std::string{ledger.key(row)};
+    parked.op = ledger.op(row);
+    parked.facts = ledger.facts_of(row, parts_->constraints);
+    parked.waited = now - ledger.since(row);
+    if (ledger.due(row) > now) parked.retry_in = ledger.due(row) - now;
+    parked.why = std::string{ledger.why(row)};
+    found.push_back(std::move(parked));
+    return true;
+  });
+  return found;
+}
+
+void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
+  parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origin_of));
+}
+
+}  // namespace rondo

@@ -1,0 +1,97 @@
+// What the tests of consumers and runtimes share: a runtime in a simulated world, and an Orch whose handlers are lambdas of the test. Tests only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/world.h"
+
+namespace rondo {
+
+inline constexpr ConstraintKind kGroup{"group"};
+
+/// An Orch that lets the test do what Orchs do.
+class OpenOrch final : public Orch {
+ public:
+  explicit OpenOrch(Runtime& runtime, std::string name = "test", Priority priority = Priority::p1)
+      : Orch(runtime, std::move(name), priority) {}
+  using Orch::announce;
+  using Orch::consume;
+  using Orch::consume_batches;
+  using Orch::current_ticket;
+  using Orch::hold;
+  using Orch::holds;
+  using Orch::is_awaited;
+  using Orch::listen;
+  using Orch::observe;
+  using Orch::provide;
+  using Orch::release;
+  using Orch::settle;
+  using Orch::withdraw;
+};
+
+/// What a handler was given, such as "S key" and "D key".
+inline std::string call(Op op, std::string_view key) { return (op == Op::Delete ? "D " : "S ") + std::string{key}; }
+
+class RuntimeFixture {
+ public:
+  explicit RuntimeFixture(StrictPriority policy = {}) : runtime(options(policy)) {
+    runtime.on_reject([this](std::string_view table, const Change& change, const Status& why) {
+      EXPECT_FALSE(table.empty());
+      rejects.push_back(call(change.op(), change.key()) + ": " + why.to_string());
+    });
+  }
+
+  /// An Orch that provides "group" from the set 'groups'.
+  OpenOrch& add_groups() {
+    auto& orch = runtime.add<OpenOrch>("groups", Priority::p5);
+    orch.provide(kGroup, [this](std::string_view key) { return groups.contains(key); });
+    return orch;
+  }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields = {}) {
+    ASSERT_TRUE(runtime.table(table).set(key, fields).ok());
+  }
+  void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime.table(table).remove(key).ok()); }
+  void run() { runtime.run_until_idle(); }
+  void run_for(Duration time) { world.run_for(runtime.scheduler(), time); }
+  /// Of the only consumer of 'table'.
+  ConsumerStats stats(std::string_view table) {
+    for (const ConsumerStats& stats : runtime.consumers()) {
+      if (stats.table == table) return stats;
+    }
+    ADD_FAILURE() << "no consumer of " << table;
+    return {};
+  }
+  const SourceStats& source(std::string_view name) {
+    const Source* found = nullptr;
+    runtime.scheduler().for_each_source([&](const Source& source) {
+      if (source.name() == name) found = &source;
+    });
+    if (found == nullptr) throw std::out_of_range(std::string{name});
+    return found->stats();
+  }
+
+  sim::World world{1};
+  std::vector<std::string> rejects;
+  std::vector<std::string> calls;
+  std::set<std::string, std::less<>> groups;
+  Runtime runtime;
+
+ private:
+  RuntimeOptions options(StrictPriority policy) {
+    RuntimeOptions options;
+    options.policy = policy;
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    return options;
+  }
+};
+
+}  // namespace rondo

@@ -1,0 +1,50 @@
+// The policies behind make_policy(). Each is a small class over the ready set; the scheduler knows only the seam.
+#include "rondo/sched/policy.h"
+
+#include <type_traits>
+
+#include "sched/ready_set.h"
+
+namespace rondo {
+
+namespace {
+
+class StrictPriorityPolicy final : public Policy {
+ public:
+  explicit StrictPriorityPolicy(StrictPriority options) : options_(options), ready_(options.tie) {}
+
+  void arrived(Source& source) override { ready_.arrive(source); }
+  void served(Source& source, const Turn& turn, Duration) override {
+    if (turn.backlog == Backlog::More) {
+      ready_.return_served(source);
+    } else {
+      ready_.rest(source);
+    }
+  }
+  Source* pick() override { return ready_.take(); }
+  void removed(Source& source) override { ready_.erase(source); }
+  Budget budget(const Source&) const override { return Budget{options_.batch}; }
+  bool empty() const override { return ready_.empty(); }
+  std::string describe() const override {
+    const char* tie = options_.tie == Tie::LeastRecentlyServed ? "least recently served first" : "in order of arrival";
+    return std::string{"strict priority, "} + tie + ", " + std::to_string(options_.batch) + (options_.batch == 1 ? " item" : " items") +
+           " a turn";
+  }
+
+ private:
+  StrictPriority options_;
+  ReadySet ready_;
+};
+
+Result<std::unique_ptr<Policy>> make(const StrictPriority& options) {
+  if (options.batch == 0) return failure(Code::InvalidArgument, "policy strict priority: batch must be at least 1 item a turn");
+  return std::make_unique<StrictPriorityPolicy>(options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Policy>> make_policy(const PolicyOptions& options) {
+  return std::visit([](const auto& chosen) { return make(chosen); }, options);
+}
+
+}  // namespace rondo

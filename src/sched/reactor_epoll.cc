@@ -1,0 +1,196 @@
+// The reactor on Linux: one epoll instance, edge-triggered, and one eventfd to interrupt it. Watches are kept by descriptor number with the
+// number of the watch, so that a report of a descriptor that was closed and opened anew meanwhile is recognised. Scheduler's thread, except
+// interrupt(). A report costs one system call for up to the caller's array of them.
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rondo/base/assert.h"
+#include "rondo/base/clock.h"
+#include "rondo/sched/reactor.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr std::size_t kReportsMax = 256;
+constexpr std::uint64_t kInterruptMark = UINT64_MAX;
+
+std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
+
+std::uint32_t epoll_mask(Interest interest) {
+  std::uint32_t mask = EPOLLET;
+  if ((static_cast<unsigned>(interest) & static_cast<unsigned>(Interest::Read)) != 0) mask |= EPOLLIN | EPOLLPRI;
+  if ((static_cast<unsigned>(interest) & static_cast<unsigned>(Interest::Write)) != 0) mask |= EPOLLOUT;
+  return mask;
+}
+
+class EpollReactor final : public Reactor {
+ public:
+  EpollReactor(int epoll_fd, int interrupt_fd) : epoll_fd_(epoll_fd), interrupt_fd_(interrupt_fd) {}
+  EpollReactor(const EpollReactor&) = delete;
+  EpollReactor& operator=(const EpollReactor&) = delete;
+  ~EpollReactor() override {
+    ::close(interrupt_fd_);
+    ::close(epoll_fd_);
+  }
+
+  Status watch(int fd, Interest interest, Source& source) override {
+    if (fd < 0) return Status{Code::InvalidArgument, descriptor("watch", fd)};
+    if (is_watched(fd)) return Status{Code::AlreadyExists, descriptor("watch", fd) + ": it is watched already"};
+    if (static_cast<std::size_t>(fd) >= watches_.size()) watches_.resize(static_cast<std::size_t>(fd) + 1);
+    Watch& watch = at(fd);
+    ++watch.number;
+    if (Status status = control(EPOLL_CTL_ADD, fd, interest); !status.ok()) return status;
+    watch.source = &source;
+    const auto [entry, is_new] = first_of_.try_emplace(&source, fd);
+    watch.previous = -1;
+    watch.next = is_new ? -1 : entry->second;
+    if (!is_new) at(entry->second).previous = fd;
+    entry->second = fd;
+    return {};
+  }
+
+  Status rewatch(int fd, Interest interest) override {
+    if (!is_watched(fd)) return Status{Code::NotFound, descriptor("rewatch", fd) + ": it is not watched"};
+    return control(EPOLL_CTL_MOD, fd, interest);
+  }
+
+  void unwatch(int fd) override {
+    if (!is_watched(fd)) return;
+    Watch& watch = at(fd);
+    if (watch.next >= 0) at(watch.next).previous = watch.previous;
+    if (watch.previous >= 0) {
+      at(watch.previous).next = watch.next;
+    } else if (watch.next >= 0) {
+      first_of_[watch.source] = watch.next;
+    } else {
+      first_of_.erase(watch.source);
+    }
+    watch.source = nullptr;
+    ++watch.number;
+    // Fails only if the caller closed the descriptor before; then the kernel has forgotten it already.
+    ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  }
+
+  void unwatch_all(const Source& source) override {
+    for (auto entry = first_of_.find(&source); entry != first_of_.end(); entry = first_of_.find(&source)) unwatch(entry->second);
+  }
+
+  Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override {
+    const auto room = static_cast<int>(std::min(events.size(), kReportsMax));
+    const int count = wait(deadline, room);
+    if (count < 0 && errno != EINTR) return failure(status_from_errno(errno, "epoll_wait"));
+    std::size_t filled = 0;
+    for (int i = 0; i < count; ++i) {
+      const epoll_event& report = reports_[static_cast<std::size_t>(i)];
+      if (report.data.u64 == kInterruptMark) {
+        interrupted_ = deadline <= Instant{};  // One that a mere look found is kept for the next that waits.
+        continue;
+      }
+      const int fd = static_cast<int>(report.data.u64 & 0xffffffffU);
+      const Watch& watch = at(fd);
+      const auto number = static_cast<std::uint32_t>(report.data.u64 >> 32);
+      if (watch.source == nullptr || watch.number != number) continue;
+      events[filled++] = ReactorEvent{watch.source, fd, number, (report.events & (EPOLLERR | EPOLLHUP)) != 0};
+    }
+    return filled;
+  }
+
+  bool is_current(const ReactorEvent& event) const noexcept override {
+    return is_watched(event.fd) && watches_[static_cast<std::size_t>(event.fd)].number == event.watch;
+  }
+
+  bool is_in_error(const ReactorEvent& event) const noexcept override {
+    if (!is_current(event)) return false;
+    pollfd question{event.fd, 0, 0};
+    return ::poll(&question, 1, 0) == 1 && (question.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+  }
+
+  void interrupt() noexcept override {
+    const int saved = errno;
+    const std::uint64_t one = 1;
+    // The count is never read: each write is a new edge. It would be full after 2^64 of them.
+    const ssize_t written = ::write(interrupt_fd_, &one, sizeof one);
+    static_cast<void>(written);
+    errno = saved;
+  }
+
+ private:
+  struct Watch {
+    Source* source = nullptr;
+    std::uint32_t number = 0;
+    int next = -1;  // Other descriptors of the same source.
+    int previous = -1;
+  };
+
+  Watch& at(int fd) noexcept { return watches_[static_cast<std::size_t>(fd)]; }
+  bool is_watched(int fd) const noexcept {
+    return fd >= 0 && static_cast<std::size_t>(fd) < watches_.size() && watches_[static_cast<std::size_t>(fd)].source != nullptr;
+  }
+
+  Status control(int operation, int fd, Interest interest) {
+    epoll_event event{};
+    event.events = epoll_mask(interest);
+    event.data.u64 = (static_cast<std::uint64_t>(at(fd).number) << 32) | static_cast<std::uint32_t>(fd);
+    if (::epoll_ctl(epoll_fd_, operation, fd, &event) == 0) return {};
+    return status_from_errno(errno, descriptor("epoll_ctl", fd));
+  }
+
+  int wait(Instant deadline, int room) {
+    if (deadline <= Instant{} || interrupted_) {
+      if (deadline > Instant{}) interrupted_ = false;
+      return ::epoll_wait(epoll_fd_, reports_.data(), room, 0);
+    }
+    if (deadline == Instant::never()) return ::epoll_wait(epoll_fd_, reports_.data(), room, -1);
+    const Duration left = std::max(deadline - clock_.now(), Duration{0});
+    if (has_precise_wait_) {
+      timespec timeout{};
+      timeout.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000);
+      timeout.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
+      const int count = ::epoll_pwait2(epoll_fd_, reports_.data(), room, &timeout, nullptr);
+      if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
+      has_precise_wait_ = false;  // Before Linux 5.11, or filtered: milliseconds have to do, rounded up so that nothing is early.
+    }
+    const std::int64_t milliseconds = (left.count() + 999'999) / 1'000'000;
+    return ::epoll_wait(epoll_fd_, reports_.data(), room, static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000)));
+  }
+
+  int epoll_fd_;
+  int interrupt_fd_;
+  SystemClock clock_;
+  bool has_precise_wait_ = true;
+  bool interrupted_ = false;
+  std::vector<Watch> watches_;  // By descriptor.
+  std::unordered_map<const Source*, int> first_of_;
+  std::array<epoll_event, kReportsMax> reports_{};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Reactor>> make_epoll_reactor() {
+  const int epoll_fd = ::epoll_create1(EPOLL_CLOEXEC);
+  if (epoll_fd < 0) return failure(status_from_errno(errno, "epoll_create1"));
+  const int interrupt_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (interrupt_fd < 0) {
+    const int error = errno;
+    ::close(epoll_fd);
+    return failure(status_from_errno(error, "eventfd"));
+  }
+  auto reactor = std::make_unique<EpollReactor>(epoll_fd, interrupt_fd);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  event.data.u64 = kInterruptMark;
+  if (::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, interrupt_fd, &event) != 0) return failure(status_from_errno(errno, "epoll_ctl"));
+  return reactor;
+}
+
+}  // namespace rondo

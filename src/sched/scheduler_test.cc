@@ -1,0 +1,365 @@
+// The scheduler's own promises, in a simulated world: exact readiness, priorities, bounded gathering, safe changes inside turns.
+#include "rondo/sched/scheduler.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sched/test_source.h"
+
+namespace rondo {
+namespace {
+
+using test::Simulation;
+using test::WorkSource;
+
+TEST(Scheduler, IdleSourcesGetNoTurns) {
+  Simulation simulation;
+  simulation.add("idle", 5);
+  EXPECT_FALSE(simulation.scheduler.turn());
+  EXPECT_EQ(simulation.order, "");
+}
+
+TEST(Scheduler, ASourceThatSaysMoreIsReadyAgainAndOneThatSaysEmptyIsNot) {
+  Simulation simulation(StrictPriority{.batch = 10});
+  WorkSource& source = simulation.add("s", 5, 25);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 3U);
+  EXPECT_EQ(source.stats().turns, 3U);
+  EXPECT_EQ(source.stats().items, 25U);
+  EXPECT_FALSE(source.is_ready());
+}
+
+TEST(Scheduler, ABurstOfWakesIsALevelAndGivesOneTurn) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  for (int i = 0; i < 1000; ++i) source.wake();
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
+  EXPECT_EQ(source.stats().wakes, 1U);
+}
+
+TEST(Scheduler, AWakeInsideTheOwnTurnCountsAsMore) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  int turns = 0;
+  source.on_run = [&] {
+    if (++turns < 3) source.wake();
+  };
+  source.wake();
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 3U);
+}
+
+TEST(Scheduler, ASourceWithABacklogIsReadyWhenAdded) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5, 1);
+  EXPECT_TRUE(source.is_ready());
+}
+
+TEST(Scheduler, AWakeBeforeTheSourceIsAddedHasNoEffect) {
+  Simulation simulation;
+  WorkSource source("loose", 5);
+  source.wake();
+  source.wake_from_any_thread();
+  simulation.scheduler.add(source);
+  EXPECT_FALSE(simulation.scheduler.turn());
+}
+
+TEST(Scheduler, RunUntilIdleStopsAfterTheTurnsItMayGive) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  simulation.add("s", 5, 100);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(7), 7U);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 93U);
+}
+
+TEST(Scheduler, DescriptorsAreCollectedBeforeTheTurn) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
+  source.on_collect = [&]() -> Result<Backlog> {
+    source.left = 4;
+    return Backlog::More;
+  };
+  simulation.world.reactor().make_ready(3);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
+  EXPECT_EQ(source.collects, 1U);
+  EXPECT_EQ(source.stats().items, 4U);
+}
+
+TEST(Scheduler, ADescriptorThatBroughtNothingGivesNoTurn) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
+  simulation.world.reactor().make_ready(3);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 0U);
+  EXPECT_EQ(source.collects, 1U);
+}
+
+// A low-priority flood with turns longer than limits::kPollAfter, and a port event that arrives in the middle of one of them.
+TEST(Scheduler, AHighPriorityArrivalWaitsAtMostOneLowTurnWhenTurnsAreLong) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& port = simulation.add("port", 40);
+  ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, port).ok());
+  port.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  WorkSource& route = simulation.add("route", 5, 1000);
+  int low_turns = 0;
+  int low_turns_since_arrival = -1;
+  int worst = 0;
+  route.on_run = [&] {
+    simulation.world.clock().advance(limits::kPollAfter + 1ns);
+    if (low_turns_since_arrival >= 0) worst = std::max(worst, ++low_turns_since_arrival);
+    if (++low_turns % 7 == 0) {
+      simulation.world.reactor().make_ready(3);
+      low_turns_since_arrival = 0;
+    }
+  };
+  int port_turns = 0;
+  port.on_run = [&] {
+    ++port_turns;
+    low_turns_since_arrival = -1;
+  };
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(port_turns, 1000 / 7);
+  EXPECT_EQ(worst, 0) << "a whole low-priority turn began after the arrival";
+}
+
+TEST(Scheduler, ShortTurnsShareALookAtTheReactorAndNeverMoreThanTheLimit) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  simulation.add("busy", 5, 10'000);
+  const std::uint64_t before = simulation.world.reactor().polls();
+  simulation.scheduler.run_until_idle();
+  const std::uint64_t polls = simulation.world.reactor().polls() - before;
+  EXPECT_GE(polls, 10'000 / limits::kTurnsWithoutPoll);
+  EXPECT_LE(polls, 10'000 / limits::kTurnsWithoutPoll + 3);
+}
+
+TEST(Scheduler, AHighPriorityArrivalWaitsAtMostTheLimitOfShortTurns) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& port = simulation.add("port", 40);
+  ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, port).ok());
+  port.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  WorkSource& route = simulation.add("route", 5, 200);
+  std::uint32_t waited = 0;
+  std::uint32_t worst = 0;
+  route.on_run = [&] {
+    if (route.left == 151) simulation.world.reactor().make_ready(3);
+    if (route.left <= 150 && port.stats().turns == 0) worst = ++waited;
+  };
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(port.stats().turns, 1U);
+  EXPECT_LE(worst, limits::kTurnsWithoutPoll);
+}
+
+TEST(Scheduler, MoreDescriptorsThanOneReportHoldsAreAllSeenBeforeTheNextTurn) {
+  Simulation simulation;
+  for (int fd = 0; fd < 2000; ++fd) {
+    WorkSource& source = simulation.add("low", 5);
+    source.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+    ASSERT_TRUE(simulation.world.reactor().watch(fd, Interest::Read, source).ok());
+    simulation.world.reactor().make_ready(fd);
+  }
+  WorkSource& urgent = simulation.add("urgent", 60);
+  urgent.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  ASSERT_TRUE(simulation.world.reactor().watch(5000, Interest::Read, urgent).ok());
+  simulation.world.reactor().make_ready(5000);  // The last of the kernel's list.
+  simulation.scheduler.turn();
+  EXPECT_EQ(simulation.order, "urgent");
+}
+
+TEST(Scheduler, StatsSayWhoRanHowLongAndWaited) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  source.on_run = [&] { simulation.world.clock().advance(30us); };
+  source.wake();
+  simulation.world.clock().advance(10us);
+  simulation.scheduler.turn();
+  EXPECT_EQ(source.stats().ran, 30us);
+  EXPECT_EQ(source.stats().longest_turn, 30us);
+  EXPECT_EQ(source.stats().wait_ns.max(), 10'000U);
+  EXPECT_EQ(simulation.scheduler.stats().longest_turn, 30us);
+}
+
+TEST(Scheduler, SourcesAreVisitedInTheOrderTheyWereAdded) {
+  Simulation simulation;
+  simulation.add("a", 1);
+  WorkSource& middle = simulation.add("b", 9);
+  simulation.add("c", 5);
+  simulation.scheduler.remove(middle);
+  simulation.scheduler.add(middle);
+  std::string names;
+  simulation.scheduler.for_each_source([&](const Source& source) { names.append(source.name()); });
+  EXPECT_EQ(names, "acb");
+}
+
+TEST(Scheduler, ASourceMayRemoveItselfInItsTurn) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5, 1000);
+  source.on_run = [&] { simulation.scheduler.remove(source); };
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
+  EXPECT_EQ(source.scheduler(), nullptr);
+}
+
+TEST(Scheduler, ASourceThatRemovesAndAddsItselfInItsTurnGoesOn) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& source = simulation.add("s", 5, 3);
+  source.on_run = [&] {
+    simulation.scheduler.remove(source);
+    simulation.scheduler.add(source);
+  };
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 3U);
+  EXPECT_EQ(source.left, 0U);
+}
+
+TEST(Scheduler, ATurnMayDestroyOtherSourcesReadyOrIdleOrWithEventsUnderWay) {
+  Simulation simulation;
+  auto ready = std::make_unique<WorkSource>("ready", 5, 10);
+  auto idle = std::make_unique<WorkSource>("idle", 5);
+  auto woken = std::make_unique<WorkSource>("woken", 5);
+  simulation.scheduler.add(*ready);
+  simulation.scheduler.add(*idle);
+  simulation.scheduler.add(*woken);
+  ASSERT_TRUE(simulation.world.reactor().watch(4, Interest::Read, *idle).ok());
+  WorkSource& killer = simulation.add("killer", 50, 1);
+  killer.on_run = [&] {
+    simulation.world.reactor().make_ready(4);
+    woken->wake_from_any_thread();
+    ready.reset();
+    idle.reset();
+    woken.reset();
+  };
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
+}
+
+TEST(Scheduler, ACollectMayDestroyASourceThatIsReportedAfterIt) {
+  Simulation simulation;
+  auto victim = std::make_unique<WorkSource>("victim", 5);
+  simulation.scheduler.add(*victim);
+  WorkSource& killer = simulation.add("killer", 5);
+  killer.on_collect = [&]() -> Result<Backlog> {
+    victim.reset();
+    return Backlog::Empty;
+  };
+  ASSERT_TRUE(simulation.world.reactor().watch(1, Interest::Read, killer).ok());
+  ASSERT_TRUE(simulation.world.reactor().watch(2, Interest::Read, *victim).ok());
+  simulation.world.reactor().make_ready(1);
+  simulation.world.reactor().make_ready(2);
+  EXPECT_FALSE(simulation.scheduler.turn());
+  EXPECT_EQ(victim, nullptr);
+}
+
+TEST(Scheduler, ACollectMayReplaceADescriptorThatIsReportedAfterIt) {
+  Simulation simulation;
+  WorkSource& first = simulation.add("first", 5);
+  WorkSource& second = simulation.add("second", 5);
+  ASSERT_TRUE(simulation.world.reactor().watch(1, Interest::Read, first).ok());
+  ASSERT_TRUE(simulation.world.reactor().watch(2, Interest::Read, second).ok());
+  first.on_collect = [&]() -> Result<Backlog> {
+    simulation.world.reactor().unwatch(2);
+    EXPECT_TRUE(simulation.world.reactor().watch(2, Interest::Read, second).ok());  // A new descriptor with the old number.
+    return Backlog::Empty;
+  };
+  simulation.world.reactor().make_ready(1);
+  simulation.world.reactor().make_error(2);
+  simulation.scheduler.turn();
+  EXPECT_EQ(second.collects, 0U);
+  EXPECT_TRUE(second.quarantine().ok());
+}
+
+TEST(Scheduler, WakesFromOtherThreadsAreCollectedInTheOrderOfTheWakes) {
+  Simulation simulation;
+  for (const char* name : {"a", "b", "c"}) {
+    simulation.add(name, 5).on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  }
+  for (const auto& source : simulation.sources) {
+    source->wake_from_any_thread();
+    source->wake_from_any_thread();
+  }
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(simulation.order, "a b c");
+  EXPECT_EQ(simulation.scheduler.stats().remote_wakes, 3U);
+}
+
+TEST(Scheduler, RemovingOneOfTheSourcesWokenByOthersKeepsTheRest) {
+  for (std::size_t removed = 0; removed < 3; ++removed) {
+    Simulation simulation;
+    for (const char* name : {"a", "b", "c"}) {
+      simulation.add(name, 5).on_collect = []() -> Result<Backlog> { return Backlog::More; };
+    }
+    for (const auto& source : simulation.sources) source->wake_from_any_thread();
+    simulation.scheduler.remove(*simulation.sources[removed]);
+    EXPECT_EQ(simulation.scheduler.run_until_idle(), 2U);
+    EXPECT_EQ(simulation.sources[removed]->stats().turns, 0U);
+  }
+}
+
+TEST(Scheduler, ASourceRemovedWhileWokenCanBeAddedAndWokenAgain) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  source.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  source.wake_from_any_thread();
+  simulation.scheduler.remove(source);
+  simulation.scheduler.add(source);
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 0U);
+  source.wake_from_any_thread();
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);
+}
+
+TEST(Scheduler, WaitReturnsAtItsDeadlineWithoutATurn) {
+  Simulation simulation;
+  const Instant start = simulation.world.now();
+  simulation.scheduler.wait(start + 300ms);
+  EXPECT_EQ(simulation.world.now(), start + 300ms);
+}
+
+TEST(Scheduler, WaitReturnsWhenSomethingIsReady) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  simulation.world.after(40ms, [&] { source.wake(); });
+  const Instant start = simulation.world.now();
+  simulation.scheduler.wait(Instant::never());
+  EXPECT_EQ(simulation.world.now(), start + 40ms);
+  EXPECT_TRUE(source.is_ready());
+}
+
+TEST(Scheduler, StopEndsRunEvenBeforeItBegan) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  simulation.world.after(10ms, [&] { source.wake(); });
+  source.on_run = [&] { simulation.scheduler.stop(); };
+  simulation.scheduler.run();
+  EXPECT_EQ(source.stats().turns, 1U);
+  simulation.scheduler.run();
+  EXPECT_TRUE(simulation.scheduler.stopping());
+}
+
+TEST(Scheduler, TheSweepFindsALostWakeWithinItsPeriodAndCountsIt) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("forgetful", 5);
+  simulation.world.run_for(simulation.scheduler, 10s);
+  EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
+  const Instant lost = simulation.world.now();
+  source.left = 1;  // And nobody says wake().
+  ASSERT_TRUE(simulation.world.run_until(simulation.scheduler, [&] { return source.left == 0; }, 2s));
+  EXPECT_LE(simulation.world.now() - lost, limits::kSweepPeriod + 1ms);
+  EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 1U);
+}
+
+TEST(Scheduler, TheSweepCountsNothingWhenEveryWakeIsInPlace) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& busy = simulation.add("busy", 50, 100'000'000);
+  WorkSource& starved = simulation.add("starved", 1, 1);  // Ready and waiting is not lost.
+  simulation.world.set_turn_cost(1ms);
+  simulation.world.run_for(simulation.scheduler, 5s);
+  EXPECT_EQ(starved.stats().turns, 0U);
+  EXPECT_GT(busy.stats().turns, 4000U);
+  EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
+}
+
+TEST(Scheduler, AnIdleSchedulerWakesOnlyToSweep) {
+  Simulation simulation;
+  simulation.add("idle", 5);
+  const std::uint64_t before = simulation.world.reactor().waits();
+  simulation.world.run_for(simulation.scheduler, 60s);
+  EXPECT_LE(simulation.world.reactor().waits() - before, 121U);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,24 @@
+#include "rondo/sched/source.h"
+
+#include <utility>
+
+#include "rondo/sched/scheduler.h"
+
+namespace rondo {
+
+Source::Source(std::string name, Priority priority) : priority_(priority), name_(std::move(name)) {}
+
+Source::~Source() {
+  RONDO_ASSERT(state_ != State::Running);
+  if (Scheduler* owner = scheduler()) owner->remove(*this);
+}
+
+void Source::wake() {
+  if (Scheduler* owner = scheduler()) owner->wake(*this);
+}
+
+void Source::wake_from_any_thread() noexcept {
+  if (Scheduler* owner = scheduler_.load(std::memory_order_acquire)) owner->wake_remote(*this);
+}
+
+}  // namespace rondo

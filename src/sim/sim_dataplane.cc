@@ -1,0 +1,262 @@
+// sim_dataplane.cc: the lock, the failures, the costs and the monitors around SimKernel. See rondo/sim/sim_dataplane.h.
+#include "rondo/sim/sim_dataplane.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <random>
+#include <unordered_map>
+#include <utility>
+
+#include "dataplane/kernel_status.h"
+#include "dataplane/order_check.h"
+#include "rondo/base/assert.h"
+#include "rondo/sched/scheduler.h"
+#include "sim/sim_dataplane_kernel.h"
+
+namespace rondo::sim {
+
+namespace {
+
+constexpr std::size_t kKinds = 6;
+
+struct FailureRule {
+  std::vector<std::pair<std::uint64_t, int>> at;  // Order number of this kind -> errno.
+  double chance = 0;
+  int error_number = 0;
+  std::uint64_t seen = 0;
+};
+
+class SimMonitor;
+
+// Who listens; shared by the data plane and its monitors, either of which may go first.
+struct Listeners {
+  std::mutex mutex;
+  std::vector<SimMonitor*> monitors;
+};
+
+// Events for one listener. The kernel's side pushes and wakes; the scheduler's side takes.
+class SimMonitor final : public Source {
+ public:
+  SimMonitor(Priority priority, std::function<void(const LinkEvent&)> handler, std::shared_ptr<Listeners> listeners)
+      : Source("link-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+  ~SimMonitor() override {
+    const std::lock_guard lock(listeners_->mutex);
+    std::erase(listeners_->monitors, this);
+  }
+
+  void push(const LinkEvent& event) {
+    const std::lock_guard lock(mutex_);
+    const auto [known, added] = known_.try_emplace(event.port, event);
+    if (!added && known->second == event) return;
+    known->second = event;
+    if (event.removed) known_.erase(known);
+    arriving_.push_back(event);
+  }
+
+  Result<Backlog> collect() override {
+    const std::lock_guard lock(mutex_);
+    const Instant now = scheduler()->clock().now();
+    for (LinkEvent& event : arriving_) {
+      event.seen = now;
+      taken_.push_back(std::move(event));
+    }
+    arriving_.clear();
+    return next_ < taken_.size() ? Backlog::More : Backlog::Empty;
+  }
+
+  Turn run(Budget budget) override {
+    Turn turn;
+    while (turn.items < budget.items && next_ < taken_.size()) {
+      const LinkEvent event = std::move(taken_[next_++]);
+      ++turn.items;
+      handler_(event);
+    }
+    if (next_ < taken_.size()) {
+      turn.backlog = Backlog::More;
+    } else {
+      taken_.clear();
+      next_ = 0;
+    }
+    return turn;
+  }
+
+  bool has_backlog() const override { return next_ < taken_.size(); }
+
+ private:
+  std::function<void(const LinkEvent&)> handler_;
+  std::shared_ptr<Listeners> listeners_;
+  std::mutex mutex_;
+  std::unordered_map<IfIndex, LinkEvent> known_;  // Guarded by mutex_.
+  std::vector<LinkEvent> arriving_;               // Guarded by mutex_.
+  std::vector<LinkEvent> taken_;                  // Scheduler's thread.
+  std::size_t next_ = 0;                          // Scheduler's thread.
+};
+
+}  // namespace
+
+OrderKind kind_of(const Order& order) noexcept {
+  if (std::holds_alternative<RouteSet>(order) || std::holds_alternative<RouteDelete>(order)) return OrderKind::Route;
+  if (std::holds_alternative<GroupSet>(order)) return OrderKind::Group;
+  if (std::holds_alternative<NexthopSet>(order) || std::holds_alternative<NexthopDelete>(order)) return OrderKind::Nexthop;
+  if (std::holds_alternative<NeighborSet>(order) || std::holds_alternative<NeighborDelete>(order)) return OrderKind::Neighbor;
+  if (std::holds_alternative<AddressSet>(order) || std::holds_alternative<AddressDelete>(order)) return OrderKind::Address;
+  return OrderKind::Link;
+}
+
+struct SimDataPlane::Impl {
+  explicit Impl(SimDataPlaneOptions given) : options(std::move(given)), kernel(options), random(options.seed) {}
+
+  Duration cost_of(OrderKind kind) const {
+    if (kind == OrderKind::Route) return options.route_cost;
+    return kind == OrderKind::Group ? options.group_cost : options.other_cost;
+  }
+
+  // The errno of an injected failure, or 0.
+  int injected(OrderKind kind) {
+    FailureRule& rule = failures[static_cast<std::size_t>(kind)];
+    ++rule.seen;
+    const auto due = std::find_if(rule.at.begin(), rule.at.end(), [&rule](const auto& entry) { return entry.first == rule.seen; });
+    if (due != rule.at.end()) {
+      const int error_number = due->second;
+      rule.at.erase(due);
+      return error_number;
+    }
+    if (rule.chance <= 0) return 0;
+    const double drawn = static_cast<double>(random() >> 11) * 0x1p-53;
+    return drawn < rule.chance ? rule.error_number : 0;
+  }
+
+  void execute(Operation& op) {
+    ++executed;
+    op.status = check_order(op.order);
+    if (!op.status.ok()) return;
+    const int failure = injected(kind_of(op.order));
+    const Verdict verdict = failure != 0 ? Verdict{failure, "injected failure"} : kernel.execute(op.order);
+    if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
+  }
+
+  // Tells the monitors what the kernel did. Their wake only marks them.
+  void publish() {
+    const std::vector<LinkEvent> events = kernel.take_events();
+    if (events.empty()) return;
+    const std::lock_guard lock(listeners->mutex);
+    for (SimMonitor* const monitor : listeners->monitors) {
+      for (const LinkEvent& event : events) monitor->push(event);
+      monitor->wake_from_any_thread();
+    }
+  }
+
+  const SimDataPlaneOptions options;
+  mutable std::mutex mutex;
+  SimKernel kernel;
+  std::mt19937_64 random;
+  FailureRule failures[kKinds];
+  const std::shared_ptr<Listeners> listeners = std::make_shared<Listeners>();
+  std::uint64_t executed = 0;
+};
+
+SimDataPlane::SimDataPlane(SimDataPlaneOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
+SimDataPlane::~SimDataPlane() = default;
+
+void SimDataPlane::apply(std::span<Operation> ops) {
+  Duration cost{0};
+  {
+    const std::lock_guard lock(impl_->mutex);
+    for (Operation& op : ops) {
+      cost += impl_->cost_of(kind_of(op.order));
+      impl_->execute(op);
+      impl_->publish();
+    }
+  }
+  if (impl_->options.spend) impl_->options.spend(cost);
+}
+
+Result<std::vector<LinkEvent>> SimDataPlane::links() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.links();
+}
+Result<std::vector<AddressEntry>> SimDataPlane::addresses() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.addresses();
+}
+Result<std::vector<NeighborEntry>> SimDataPlane::neighbors() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.neighbors();
+}
+Result<std::vector<NexthopEntry>> SimDataPlane::nexthops() {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.nexthops();
+}
+Status SimDataPlane::routes(const std::function<void(const RouteEntry&)>& visit) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.routes(visit);
+  return {};
+}
+
+Result<std::unique_ptr<Source>> SimDataPlane::monitor(Scheduler& scheduler, Priority priority,
+                                                      std::function<void(const LinkEvent&)> handler) {
+  auto monitor = std::make_unique<SimMonitor>(priority, std::move(handler), impl_->listeners);
+  scheduler.add(*monitor);
+  const std::lock_guard kernel_lock(impl_->mutex);
+  const std::lock_guard listeners_lock(impl_->listeners->mutex);
+  for (const LinkEvent& event : impl_->kernel.links()) monitor->push(event);
+  impl_->listeners->monitors.push_back(monitor.get());
+  monitor->wake_from_any_thread();
+  return std::unique_ptr<Source>{std::move(monitor)};
+}
+
+std::string SimDataPlane::describe() const { return "simulated"; }
+
+IfIndex SimDataPlane::add_port(std::string name) {
+  const std::lock_guard lock(impl_->mutex);
+  const IfIndex index = impl_->kernel.add_port(std::move(name));
+  impl_->publish();
+  return index;
+}
+
+void SimDataPlane::set_carrier(std::string_view name, bool signal) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.set_signal(name, signal);
+  impl_->publish();
+}
+
+void SimDataPlane::remove_port(std::string_view name) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.remove_port(name);
+  impl_->publish();
+}
+
+void SimDataPlane::fail_nth(OrderKind kind, std::uint64_t nth, int error_number) {
+  RONDO_ASSERT(nth >= 1 && error_number > 0);
+  const std::lock_guard lock(impl_->mutex);
+  FailureRule& rule = impl_->failures[static_cast<std::size_t>(kind)];
+  rule.at.emplace_back(rule.seen + nth, error_number);
+}
+
+void SimDataPlane::fail_by_chance(OrderKind kind, double chance, int error_number) {
+  RONDO_ASSERT(chance >= 0 && chance <= 1 && (chance == 0 || error_number > 0));
+  const std::lock_guard lock(impl_->mutex);
+  FailureRule& rule = impl_->failures[static_cast<std::size_t>(kind)];
+  rule.chance = chance;
+  rule.error_number = error_number;
+}
+
+std::size_t SimDataPlane::route_count() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.route_count();
+}
+std::optional<RouteEntry> SimDataPlane::route(const Prefix& prefix, std::uint32_t table) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.route(prefix, table);
+}
+std::optional<NexthopEntry> SimDataPlane::nexthop(NexthopId id) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.nexthop(id);
+}
+std::uint64_t SimDataPlane::executed() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->executed;
+}
+
+}  // namespace rondo::sim

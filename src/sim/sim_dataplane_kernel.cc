@@ -1,0 +1,346 @@
+// sim_dataplane_kernel.cc: see the header. Words and errno are those of Linux 6.18, seen in the contract test.
+#include "sim/sim_dataplane_kernel.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::sim {
+
+namespace {
+
+constexpr std::uint32_t kMtuMin = 68;
+constexpr std::uint32_t kMtuMax = 65535;
+constexpr Verdict kDone{};
+constexpr Verdict kNoDevice{ENODEV, ""};
+constexpr Verdict kV6ByV4{EINVAL, "IPv6 routes can not use an IPv4 nexthop"};
+
+bool is_link_local(const IpAddress& address) noexcept {
+  return address.is_v6() && address.bytes()[0] == 0xfe && (address.bytes()[1] & 0xc0U) == 0x80;
+}
+
+// IPv6 knows an address by itself, IPv4 by itself and its length.
+bool same_address(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
+
+}  // namespace
+
+Verdict SimKernel::execute(const Order& order) {
+  return std::visit([this](const auto& what) { return apply(what); }, order);
+}
+
+// --- Routes.
+
+Verdict SimKernel::apply(const RouteSet& order) {
+  if (order.type == RouteType::Unicast) {
+    const auto nexthop = nexthops_.find(order.nexthop);
+    if (nexthop == nexthops_.end()) return {EINVAL, "Nexthop id does not exist"};
+    if (order.prefix.address.is_v6() && has_v4_gateway(nexthop->second)) return kV6ByV4;
+  }
+  const RouteKey key{order.prefix, order.table};
+  const RouteValue value{order.nexthop, order.type};
+  const auto found = routes_.find(key);
+  if (found != routes_.end()) {
+    count_route(key, found->second, false);
+    found->second = value;
+  } else {
+    if (routes_.size() >= capacity_.routes_max) return {ENOSPC, ""};
+    routes_.emplace(key, value);
+  }
+  count_route(key, value, true);
+  return kDone;
+}
+
+Verdict SimKernel::apply(const RouteDelete& order) {
+  const auto found = routes_.find(RouteKey{order.prefix, order.table});
+  if (found == routes_.end()) return {ESRCH, ""};
+  count_route(found->first, found->second, false);
+  routes_.erase(found);
+  return kDone;
+}
+
+void SimKernel::count_route(const RouteKey& key, const RouteValue& value, bool added) {
+  if (!value.nexthop) return;
+  Nexthop& nexthop = nexthops_.at(value.nexthop);
+  const auto count = [added](std::size_t& counter) { added ? ++counter : --counter; };
+  count(nexthop.routes);
+  if (key.prefix.address.is_v6()) count(nexthop.v6_routes);
+}
+
+// --- Next hops.
+
+bool SimKernel::has_v4_gateway(const Nexthop& nexthop) const {
+  if (!nexthop.is_group()) return !nexthop.gateway.is_v6();
+  return std::any_of(nexthop.members.begin(), nexthop.members.end(),
+                     [this](const GroupMember& member) { return !nexthops_.at(member.nexthop).gateway.is_v6(); });
+}
+
+bool SimKernel::serves_v6_routes(NexthopId id) const {
+  return std::any_of(nexthops_.begin(), nexthops_.end(), [id](const auto& entry) {
+    const Nexthop& user = entry.second;
+    const bool uses = entry.first == id || std::any_of(user.members.begin(), user.members.end(),
+                                                       [id](const GroupMember& member) { return member.nexthop == id; });
+    return uses && user.v6_routes > 0;
+  });
+}
+
+Verdict SimKernel::check_gateway(const Port& port, const IpAddress& gateway) const {
+  if (is_link_local(gateway)) return kDone;
+  bool covered = false;
+  for (const Prefix& address : port.addresses) {
+    if (gateway.is_v6() && address.address == gateway) return {EINVAL, "Gateway can not be a local address"};
+    covered = covered || address.network().contains(gateway);
+  }
+  if (covered) return kDone;
+  return gateway.is_v6() ? Verdict{EHOSTUNREACH, ""} : Verdict{ENETUNREACH, "Nexthop has invalid gateway"};
+}
+
+Verdict SimKernel::apply(const NexthopSet& order) {
+  const Port* const device = port(order.port);
+  if (device == nullptr) return {EINVAL, "Invalid device index"};
+  if (!device->admin_up) return {ENETDOWN, "Nexthop device is not up"};
+  if (!device->signal) return {ENETDOWN, "Carrier for nexthop device is down"};
+  if (const Verdict verdict = check_gateway(*device, order.gateway); verdict.error_number != 0) return verdict;
+  const auto found = nexthops_.find(order.id);
+  if (found == nexthops_.end()) {
+    if (singles_ >= capacity_.nexthops_max) return {ENOSPC, ""};
+    ++singles_;
+    nexthops_[order.id] = Nexthop{.gateway = order.gateway, .port = order.port, .members = {}};
+    return kDone;
+  }
+  if (found->second.is_group()) return {EINVAL, "Can not replace a nexthop group with a nexthop"};
+  if (!order.gateway.is_v6() && serves_v6_routes(order.id)) return kV6ByV4;
+  found->second.gateway = order.gateway;
+  found->second.port = order.port;
+  return kDone;
+}
+
+Verdict SimKernel::check_members(const GroupSet& order) const {
+  std::set<NexthopId> seen;
+  for (const GroupMember& member : order.members) {
+    if (!seen.insert(member.nexthop).second) return {EINVAL, "Nexthop id can not be used twice in a group"};
+  }
+  for (const GroupMember& member : order.members) {
+    const auto found = nexthops_.find(member.nexthop);
+    if (found == nexthops_.end()) return {EINVAL, "Invalid nexthop id"};
+    if (found->second.is_group()) return {EINVAL, "Hash-threshold group can not be a nexthop within a group"};
+  }
+  return kDone;
+}
+
+Verdict SimKernel::apply(const GroupSet& order) {
+  if (const Verdict verdict = check_members(order); verdict.error_number != 0) return verdict;
+  const auto found = nexthops_.find(order.id);
+  if (found == nexthops_.end()) {
+    if (groups_ >= capacity_.groups_max) return {ENOSPC, ""};
+    ++groups_;
+    nexthops_[order.id] = Nexthop{.gateway = {}, .port = {}, .members = order.members};
+    return kDone;
+  }
+  if (!found->second.is_group()) return {EINVAL, "Can not replace a nexthop with a nexthop group."};
+  Nexthop replacement = found->second;
+  replacement.members = order.members;
+  if (replacement.v6_routes > 0 && has_v4_gateway(replacement)) return kV6ByV4;
+  found->second = std::move(replacement);
+  return kDone;
+}
+
+Verdict SimKernel::apply(const NexthopDelete& order) {
+  if (!nexthops_.contains(order.id)) return {ENOENT, ""};
+  remove_nexthops({order.id});
+  return kDone;
+}
+
+// Takes the next hops out of their groups; groups that become empty go too, and so do the routes of all that went.
+void SimKernel::remove_nexthops(std::set<NexthopId> gone) {
+  for (const NexthopId id : gone) --(nexthops_.at(id).is_group() ? groups_ : singles_);
+  for (auto& [id, group] : nexthops_) {
+    if (!group.is_group() || gone.contains(id)) continue;
+    std::erase_if(group.members, [&gone](const GroupMember& member) { return gone.contains(member.nexthop); });
+    if (!group.members.empty()) continue;
+    gone.insert(id);
+    --groups_;
+  }
+  remove_routes_of(gone);
+  for (const NexthopId id : gone) nexthops_.erase(id);
+}
+
+void SimKernel::remove_routes_of(const std::set<NexthopId>& gone) {
+  const bool used = std::any_of(gone.begin(), gone.end(), [this](NexthopId id) { return nexthops_.at(id).routes > 0; });
+  if (!used) return;
+  boost::unordered::erase_if(routes_, [&gone](const auto& route) { return route.second.nexthop && gone.contains(route.second.nexthop); });
+}
+
+// --- Neighbours and addresses.
+
+Verdict SimKernel::apply(const NeighborSet& order) {
+  Port* const device = port(order.port);
+  if (device == nullptr) return kNoDevice;
+  const auto found = device->neighbors.find(order.address);
+  if (found != device->neighbors.end()) {
+    found->second = order.mac;
+    return kDone;
+  }
+  if (neighbors_ >= capacity_.neighbors_max) return {ENOBUFS, ""};
+  device->neighbors.emplace(order.address, order.mac);
+  ++neighbors_;
+  return kDone;
+}
+
+Verdict SimKernel::apply(const NeighborDelete& order) {
+  Port* const device = port(order.port);
+  if (device == nullptr) return kNoDevice;
+  if (device->neighbors.erase(order.address) == 0) return {ENOENT, ""};
+  --neighbors_;
+  return kDone;
+}
+
+Verdict SimKernel::apply(const AddressSet& order) {
+  Port* const device = port(order.port);
+  if (device == nullptr) return kNoDevice;
+  std::erase_if(device->addresses, [&order](const Prefix& address) { return same_address(address, order.address); });
+  device->addresses.push_back(order.address);
+  return kDone;
+}
+
+Verdict SimKernel::apply(const AddressDelete& order) {
+  Port* const device = port(order.port);
+  if (device == nullptr) return kNoDevice;
+  const auto erased = std::erase_if(device->addresses, [&order](const Prefix& address) { return same_address(address, order.address); });
+  return erased > 0 ? kDone : Verdict{EADDRNOTAVAIL, order.address.address.is_v6() ? "ipv6: address not found" : "ipv4: Address not found"};
+}
+
+// --- Ports.
+
+Verdict SimKernel::apply(const LinkSet& order) {
+  Port* const device = port(order.port);
+  if (device == nullptr) return kNoDevice;
+  if (order.mtu && *order.mtu < kMtuMin) return {EINVAL, "mtu less than device minimum"};
+  if (order.mtu && *order.mtu > kMtuMax) return {EINVAL, "mtu greater than device maximum"};
+  device->mtu = order.mtu.value_or(device->mtu);
+  if (order.up && *order.up != device->admin_up) {
+    device->admin_up = *order.up;
+    if (!device->admin_up) {
+      std::erase_if(device->addresses, [](const Prefix& address) { return address.address.is_v6(); });
+      neighbors_ -= device->neighbors.size();
+      device->neighbors.clear();
+      lost_carrier(order.port);
+    }
+  }
+  changed(order.port);
+  return kDone;
+}
+
+void SimKernel::lost_carrier(IfIndex index) {
+  std::set<NexthopId> gone;
+  for (const auto& [id, nexthop] : nexthops_) {
+    if (!nexthop.is_group() && nexthop.port == index) gone.insert(id);
+  }
+  if (!gone.empty()) remove_nexthops(std::move(gone));
+}
+
+IfIndex SimKernel::add_port(std::string name) {
+  RONDO_ASSERT(port_named(name) == ports_.end());
+  const IfIndex index{++last_index_};
+  Port device{.name = std::move(name), .mac = {}, .addresses = {}, .neighbors = {}};
+  device.mac.bytes = {0x02, 0, 0, 0, static_cast<std::uint8_t>(index.value() >> 8), static_cast<std::uint8_t>(index.value())};
+  ports_.emplace(index, std::move(device));
+  changed(index);
+  return index;
+}
+
+void SimKernel::set_signal(std::string_view name, bool signal) {
+  const auto found = port_named(name);
+  RONDO_ASSERT(found != ports_.end());
+  found->second.signal = signal;
+  if (!signal) lost_carrier(found->first);
+  changed(found->first);
+}
+
+void SimKernel::remove_port(std::string_view name) {
+  const auto found = port_named(name);
+  RONDO_ASSERT(found != ports_.end());
+  found->second.admin_up = false;
+  lost_carrier(found->first);
+  neighbors_ -= found->second.neighbors.size();
+  LinkEvent event = event_of(found->first, found->second);
+  event.removed = true;
+  events_.push_back(std::move(event));
+  ports_.erase(found);
+}
+
+SimKernel::Port* SimKernel::port(IfIndex index) {
+  const auto found = ports_.find(index);
+  return found == ports_.end() ? nullptr : &found->second;
+}
+
+std::map<IfIndex, SimKernel::Port>::iterator SimKernel::port_named(std::string_view name) {
+  return std::find_if(ports_.begin(), ports_.end(), [name](const auto& entry) { return entry.second.name == name; });
+}
+
+LinkEvent SimKernel::event_of(IfIndex index, const Port& port) const {
+  return LinkEvent{.port = index,
+                   .name = port.name,
+                   .admin_up = port.admin_up,
+                   .carrier = port.carrier(),
+                   .removed = false,
+                   .mtu = port.mtu,
+                   .mac = port.mac,
+                   .seen = {}};
+}
+
+std::vector<LinkEvent> SimKernel::take_events() { return std::exchange(events_, {}); }
+
+// --- Reading back.
+
+std::vector<LinkEvent> SimKernel::links() const {
+  std::vector<LinkEvent> entries;
+  for (const auto& [index, port] : ports_) entries.push_back(event_of(index, port));
+  return entries;
+}
+
+std::vector<AddressEntry> SimKernel::addresses() const {
+  std::vector<AddressEntry> entries;
+  for (const auto& [index, port] : ports_) {
+    for (const Prefix& address : port.addresses) entries.push_back({.port = index, .address = address});
+  }
+  return entries;
+}
+
+std::vector<NeighborEntry> SimKernel::neighbors() const {
+  std::vector<NeighborEntry> entries;
+  for (const auto& [index, port] : ports_) {
+    for (const auto& [address, mac] : port.neighbors) entries.push_back({.port = index, .address = address, .mac = mac});
+  }
+  return entries;
+}
+
+std::vector<NexthopEntry> SimKernel::nexthops() const {
+  std::vector<NexthopEntry> entries;
+  for (const auto& [id, nexthop] : nexthops_) {
+    entries.push_back({.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members});
+  }
+  return entries;
+}
+
+std::optional<NexthopEntry> SimKernel::nexthop(NexthopId id) const {
+  const auto found = nexthops_.find(id);
+  if (found == nexthops_.end()) return std::nullopt;
+  const Nexthop& nexthop = found->second;
+  return NexthopEntry{.id = id, .gateway = nexthop.gateway, .port = nexthop.port, .members = nexthop.members};
+}
+
+void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) const {
+  for (const auto& [key, value] : routes_) {
+    visit({.prefix = key.prefix, .nexthop = value.nexthop, .table = key.table, .type = value.type});
+  }
+}
+
+std::optional<RouteEntry> SimKernel::route(const Prefix& prefix, std::uint32_t table) const {
+  const auto found = routes_.find(RouteKey{prefix, table});
+  if (found == routes_.end()) return std::nullopt;
+  return RouteEntry{.prefix = prefix, .nexthop = found->second.nexthop, .table = table, .type = found->second.type};
+}
+
+}  // namespace rondo::sim

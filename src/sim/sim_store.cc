@@ -1,0 +1,182 @@
+#include "rondo/sim/sim_store.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/assert.h"
+#include "rondo/store/memory_store.h"
+#include "sim/sim_store_ends.h"
+#include "sim/sim_wire.h"
+#include "store/completions.h"
+#include "store/table_rules.h"
+
+namespace rondo::sim {
+
+namespace {
+
+/// The consumer's handle of an end. A popped end outlives it, the others are its own.
+class SimSubscription final : public Subscription {
+ public:
+  SimSubscription(std::vector<std::weak_ptr<SimEnd>>& ends, std::shared_ptr<SimEnd> end) : end_(std::move(end)) {
+    std::erase_if(ends, [this](const std::weak_ptr<SimEnd>& known) { return known.expired() || known.lock() == end_; });
+    ends.push_back(end_);
+  }
+  ~SimSubscription() override { end_->close(); }
+  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
+  bool empty() const override { return end_->empty(); }
+  std::size_t depth() const override { return end_->depth(); }
+  Gap take_gap() override { return end_->take_gap(); }
+  std::uint64_t dropped() const override { return end_->dropped(); }
+
+ private:
+  std::shared_ptr<SimEnd> end_;
+};
+
+}  // namespace
+
+struct SimStore::Parts {
+  Parts(Scheduler& scheduler, const SimStoreOptions& given)
+      : options(given),
+        completions(scheduler, "sim-store", Priority::p7),
+        server(make_memory_store(scheduler)),
+        wire(scheduler, given.seed, given.latency_low, given.latency_high) {}
+
+  const TableSpec* find(std::string_view table) const {
+    const auto found = specs.find(table);
+    return found == specs.end() ? nullptr : &found->second;
+  }
+  std::shared_ptr<SimEnd> end_of(const TableSpec& spec);
+  void post(Status status, WriteDone done) {
+    --unanswered;
+    completions.post(std::move(done), std::move(status));
+  }
+
+  SimStoreOptions options;
+  store::Completions completions;
+  std::unique_ptr<Store> server;
+  SimWire wire;
+  std::map<std::string, TableSpec, std::less<>> specs;
+  std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<SimEnd>> ends;                                  // Of living subscriptions.
+  std::size_t unanswered = 0;
+};
+
+std::shared_ptr<SimEnd> SimStore::Parts::end_of(const TableSpec& spec) {
+  if (spec.kind == TableKind::Watched) return std::make_shared<SimWatchedEnd>(wire, *server, spec.name);
+  if (spec.kind == TableKind::Channel) {
+    return std::make_shared<SimChannelEnd>(wire, *server, spec.name, store::queue_capacity(spec));
+  }
+  std::shared_ptr<SimPoppedEnd>& end = popped[spec.name];
+  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, options.prefetch);
+  return end;
+}
+
+SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : parts_(std::make_unique<Parts>(scheduler, options)) {
+  RONDO_ASSERT(options.prefetch > 0);
+}
+SimStore::~SimStore() = default;
+
+void SimStore::set_latency(Duration low, Duration high) { parts_->wire.set_latency(low, high); }
+void SimStore::set_failure_chance(double chance) { parts_->options.failure_chance = chance; }
+void SimStore::set_send_buffer(std::size_t writes) { parts_->options.send_buffer = writes; }
+bool SimStore::connected() const noexcept { return parts_->wire.connected(); }
+std::size_t SimStore::unanswered() const noexcept { return parts_->unanswered; }
+Store& SimStore::server() noexcept { return *parts_->server; }
+
+void SimStore::disconnect() {
+  if (!connected()) return;
+  parts_->wire.disconnect();
+  for (const std::weak_ptr<SimEnd>& known : parts_->ends) {
+    if (const std::shared_ptr<SimEnd> end = known.lock()) end->lose();
+  }
+}
+
+void SimStore::reconnect() {
+  if (connected()) return;
+  parts_->wire.reconnect();
+  for (const std::weak_ptr<SimEnd>& known : parts_->ends) {
+    if (const std::shared_ptr<SimEnd> end = known.lock()) end->regain();
+  }
+}
+
+Status SimStore::declare(const TableSpec& spec) {
+  if (Status bad = parts_->server->declare(spec); !bad.ok()) return bad;
+  parts_->specs.emplace(spec.name, spec);
+  return {};
+}
+
+std::vector<TableSpec> SimStore::tables() const { return parts_->server->tables(); }
+
+Status SimStore::write(std::string_view table, Change change, WriteDone done) {
+  const TableSpec* const spec = parts_->find(table);
+  if (spec == nullptr) return store::no_such_table(table);
+  if (Status bad = store::check_change(*spec, change); !bad.ok()) return bad;
+  if (parts_->unanswered >= parts_->options.send_buffer) {
+    const std::string room = "table " + quoted(table) + ": " + std::to_string(parts_->unanswered) + " writes wait for their answers";
+    if (connected()) return {Code::ResourceExhausted, room};
+    return {Code::Unavailable, room + " and the connection to the store is lost"};
+  }
+  ++parts_->unanswered;
+  const auto outcome = std::make_shared<Status>();
+  const auto end = std::make_shared<WriteDone>(std::move(done));
+  Parts* const parts = parts_.get();
+  parts->wire.send({.perform =
+                        [parts, name = spec->name, change = std::move(change), outcome] {
+                          *outcome = parts->wire.random().chance(parts->options.failure_chance)
+                                         ? Status{Code::Unavailable, "table " + quoted(name) + ": the store refused the write"}
+                                         : parts->server->write(name, change);
+                        },
+                    .deliver = [parts, outcome, end] { parts->post(std::move(*outcome), std::move(*end)); },
+                    .lost =
+                        [parts, end] {
+                          parts->post({Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"},
+                                      std::move(*end));
+                        },
+                    .kept = true});
+  return {};
+}
+
+Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table) {
+  const TableSpec* const spec = parts_->find(table);
+  if (spec == nullptr) return failure(store::no_such_table(table));
+  const std::shared_ptr<SimEnd> end = parts_->end_of(*spec);
+  if (end->is_open()) return failure(store::has_consumer(*spec));
+  if (Status refused = end->open(); !refused.ok()) return failure(std::move(refused));
+  return std::make_unique<SimSubscription>(parts_->ends, end);
+}
+
+void SimStore::get(std::string_view table, std::string_view key, GetDone done) {
+  Parts* const parts = parts_.get();
+  if (parts->find(table) == nullptr) return parts->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts->wire.send(
+      {.perform = {},
+       .deliver = [parts, name = std::string{table}, wanted = std::string{key}, done] { parts->server->get(name, wanted, done); },
+       .lost = [parts, done] { parts->completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); }});
+}
+
+void SimStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  Parts* const parts = parts_.get();
+  if (parts->find(table) == nullptr) return parts->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts->wire.send(
+      {.perform = {},
+       .deliver = [parts, name = std::string{table}, from = std::string{cursor}, max,
+                   done] { parts->server->scan(name, from, max, done); },
+       .lost = [parts, done] { parts->completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); }});
+}
+
+Result<Store::Size> SimStore::size(std::string_view table) const {
+  Result<Size> size = parts_->server->size(table);
+  const auto end = parts_->popped.find(table);
+  if (size && end != parts_->popped.end()) size->staged += end->second->waiting_keys();
+  return size;
+}
+
+Status SimStore::health() const {
+  if (connected()) return {};
+  return {Code::Unavailable, "the connection to the store is lost"};
+}
+
+}  // namespace rondo::sim

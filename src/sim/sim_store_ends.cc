@@ -1,0 +1,145 @@
+#include "sim/sim_store_ends.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::sim {
+
+// --- SimEnd
+
+Status SimEnd::open() {
+  open_ = true;
+  if (!wire_.connected()) return {};
+  Status status = attach();
+  open_ = status.ok();
+  return status;
+}
+
+void SimEnd::close() {
+  open_ = false;
+  wake_ = nullptr;
+  far_.reset();
+}
+
+Status SimEnd::attach() {
+  Result<std::unique_ptr<Subscription>> far = server_.subscribe(table_);
+  if (!far) return far.error();
+  far_ = std::move(*far);
+  far_->on_ready([this] { fetch(); });
+  fetch();  // Also when there is nothing: an empty read is an answer.
+  return {};
+}
+
+void SimEnd::lose() {
+  far_.reset();
+  fetching_ = false;
+}
+
+void SimEnd::regain() {
+  if (!open_) return;
+  const Status status = attach();
+  RONDO_ASSERT(status.ok());  // The one consumer is this store's: see SimStore::server().
+}
+
+void SimEnd::on_ready(std::function<void()> wake) {
+  wake_ = std::move(wake);
+  tell();
+}
+
+void SimEnd::fetch() {
+  if (fetching_ || far_ == nullptr || !wants_more()) return;
+  fetching_ = true;
+  wire_.send({.perform = {},
+              .deliver =
+                  [self = weak_from_this()] {
+                    if (const std::shared_ptr<SimEnd> end = self.lock()) end->arrive();
+                  },
+              .lost = {}});
+}
+
+void SimEnd::arrive() {
+  fetching_ = false;
+  if (far_ == nullptr) return;
+  const bool had_news = has_news();
+  fetched(*far_);
+  if (!had_news) tell();
+  if (!far_->empty()) fetch();
+}
+
+// --- Staged and Queue
+
+void SimPoppedEnd::fetched(Subscription& far_end) {
+  std::vector<Change> changes;
+  far_end.take(prefetch_ - std::min(prefetch_, waiting_.size()), changes);
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    // One pop never has two entries of a key but for this pair; a Queue's are counted one by one, which a pair may be as well.
+    const bool pair = i + 1 < changes.size() && changes[i].op() == Op::Delete && changes[i + 1].op() == Op::Set &&
+                      changes[i].key() == changes[i + 1].key();
+    waiting_.push_back({changes[i], pair});
+    if (!pair) ++waiting_keys_;
+  }
+}
+
+std::size_t SimPoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+  const std::size_t before = out.size();
+  for (std::size_t keys = 0; keys < max && !waiting_.empty(); ++keys) {
+    bool with_next = true;
+    while (with_next) {
+      with_next = waiting_.front().with_next;
+      out.push_back(std::move(waiting_.front().change));
+      waiting_.pop_front();
+    }
+    --waiting_keys_;
+  }
+  if (far_depth() > 0) fetch();
+  return out.size() - before;
+}
+
+// --- Watched
+
+void SimWatchedEnd::lose() {
+  SimEnd::lose();
+  read_ = false;
+}
+
+void SimWatchedEnd::fetched(Subscription& far_end) {
+  std::vector<Change> changes;
+  far_end.take(SIZE_MAX, changes);
+  if (!std::exchange(read_, true)) {
+    std::vector<Record> rows;
+    for (const Change& change : changes) {
+      if (change.op() == Op::Set) rows.push_back(change.record());
+    }
+    view_.resync(rows);
+    std::erase_if(changes, [](const Change& change) { return change.op() == Op::Set; });
+  }
+  for (const Change& change : changes) view_.changed(change);
+}
+
+// --- Channel
+
+void SimChannelEnd::lose() {
+  far_dropped_ = dropped() - events_.dropped();
+  SimEnd::lose();
+}
+
+void SimChannelEnd::regain() {
+  SimEnd::regain();
+  const bool had_news = has_news();
+  events_.mark_gap();
+  if (!had_news) tell();
+}
+
+void SimChannelEnd::fetched(Subscription& far_end) {
+  std::vector<Change> changes;
+  do {
+    if (far_end.take_gap() == Gap::Possible) events_.mark_gap();
+    changes.clear();
+    far_end.take(SIZE_MAX, changes);
+    for (const Change& change : changes) events_.push(change);
+  } while (!changes.empty());
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,127 @@
+// The near ends of a SimStore's subscriptions: what has been fetched and not yet taken, for each kind of table. An end subscribes at the server
+// while the connection holds, fetches when told that there is something, and says what a broken connection cost.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/store/store.h"
+#include "sim/sim_wire.h"
+#include "store/event_buffer.h"
+#include "store/watched_view.h"
+
+namespace rondo::sim {
+
+/// Fetching, alike for all kinds: at most one fetch is on its way; its answer empties the server's side into this one.
+class SimEnd : public std::enable_shared_from_this<SimEnd> {
+ public:
+  SimEnd(SimWire& wire, Store& server, std::string table) : wire_(wire), server_(server), table_(std::move(table)) {}
+  virtual ~SimEnd() = default;
+  SimEnd(const SimEnd&) = delete;
+  SimEnd& operator=(const SimEnd&) = delete;
+
+  /// A consumer is there, or goes.
+  Status open();
+  void close();
+  /// The connection broke or is back.
+  virtual void lose();
+  virtual void regain();
+
+  void on_ready(std::function<void()> wake);
+  virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
+  virtual bool empty() const = 0;
+  virtual std::size_t depth() const = 0;
+  virtual Gap take_gap() { return Gap::None; }
+  virtual std::uint64_t dropped() const { return 0; }
+  bool is_open() const noexcept { return open_; }
+
+ protected:
+  /// Moves what the server's side has to here.
+  virtual void fetched(Subscription& far) = 0;
+  virtual bool wants_more() const { return true; }
+  virtual bool has_news() const { return !empty(); }
+  void fetch();
+  void tell() const {
+    if (wake_ && has_news()) wake_();
+  }
+  std::size_t far_depth() const { return far_ ? far_->depth() : 0; }
+  Subscription* far() const noexcept { return far_.get(); }
+
+ private:
+  Status attach();
+  void arrive();
+
+  SimWire& wire_;
+  Store& server_;
+  std::string table_;
+  std::unique_ptr<Subscription> far_;
+  std::function<void()> wake_;
+  bool open_ = false;
+  bool fetching_ = false;
+};
+
+/// Staged and Queue. Stays with its table, so that what was fetched is there for the next consumer.
+class SimPoppedEnd final : public SimEnd {
+ public:
+  SimPoppedEnd(SimWire& wire, Store& server, std::string table, std::size_t prefetch)
+      : SimEnd(wire, server, std::move(table)), prefetch_(prefetch) {}
+  std::size_t take(std::size_t max, std::vector<Change>& out) override;
+  bool empty() const override { return waiting_.empty(); }
+  std::size_t depth() const override { return waiting_keys_ + far_depth(); }
+  std::size_t waiting_keys() const noexcept { return waiting_keys_; }
+
+ protected:
+  void fetched(Subscription& far) override;
+  bool wants_more() const override { return waiting_.size() < prefetch_; }
+
+ private:
+  struct Waiting {
+    Change change;
+    bool with_next = false;  // A Delete whose Set was popped with it.
+  };
+  std::size_t prefetch_;
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_keys_ = 0;
+};
+
+class SimWatchedEnd final : public SimEnd {
+ public:
+  using SimEnd::SimEnd;
+  void lose() override;
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return view_.take(max, out); }
+  bool empty() const override { return view_.empty(); }
+  std::size_t depth() const override { return view_.depth(); }
+
+ protected:
+  void fetched(Subscription& far) override;
+
+ private:
+  store::WatchedView view_;
+  bool read_ = false;  // Since the connection was made.
+};
+
+class SimChannelEnd final : public SimEnd {
+ public:
+  SimChannelEnd(SimWire& wire, Store& server, std::string table, std::size_t capacity)
+      : SimEnd(wire, server, std::move(table)), events_(capacity) {}
+  void lose() override;
+  void regain() override;
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
+  bool empty() const override { return events_.empty(); }
+  std::size_t depth() const override { return events_.size() + far_depth(); }
+  Gap take_gap() override { return events_.take_gap(); }
+  std::uint64_t dropped() const override { return events_.dropped() + far_dropped_ + (far() != nullptr ? far()->dropped() : 0); }
+
+ protected:
+  void fetched(Subscription& far) override;
+  bool has_news() const override { return events_.has_news(); }
+
+ private:
+  store::EventBuffer events_;
+  std::uint64_t far_dropped_ = 0;  // By connections that are gone.
+};
+
+}  // namespace rondo::sim

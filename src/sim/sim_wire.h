@@ -1,0 +1,53 @@
+// SimWire: a connection in simulated time. Requests go there, answers come back, each way in order, each after a drawn delay, and both ends
+// break when told to. Scheduler's thread.
+#pragma once
+
+#include <deque>
+#include <functional>
+
+#include "rondo/base/random.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::sim {
+
+class SimWire {
+ public:
+  struct Request {
+    std::function<void()> perform;  // At the server. May be empty.
+    std::function<void()> deliver;  // Back here.
+    std::function<void()> lost;     // Instead of deliver, when the connection breaks on the way.
+    bool kept = false;              // Waits for the connection while it has not arrived at the server, instead of being lost.
+  };
+
+  SimWire(Scheduler& scheduler, std::uint64_t seed, Duration low, Duration high);
+
+  void send(Request request);
+  void set_latency(Duration low, Duration high);
+  void disconnect();
+  void reconnect();
+  bool connected() const noexcept { return connected_; }
+  Random& random() noexcept { return random_; }
+
+ private:
+  struct Travelling {
+    Request request;
+    Instant due;
+  };
+  using Way = std::deque<Travelling>;
+  void put(Way& way, Request request);
+  bool step();
+  void pump();
+  void arm();
+
+  Scheduler& scheduler_;
+  Random random_;
+  Duration low_;
+  Duration high_;
+  bool connected_ = true;
+  Way to_server_;
+  Way to_client_;
+  TimerSource timer_;
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,32 @@
+#include "store/memory/popped_table.h"
+
+#include <utility>
+
+namespace rondo::store {
+
+class PoppedTable::Consumer final : public Subscription {
+ public:
+  explicit Consumer(std::shared_ptr<PoppedTable> table) : table_(std::move(table)) { table_->has_consumer_ = true; }
+  ~Consumer() override {
+    table_->wake_ = nullptr;
+    table_->has_consumer_ = false;
+  }
+  void on_ready(std::function<void()> wake) override {
+    table_->wake_ = std::move(wake);
+    if (!empty()) table_->became_ready();
+  }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return table_->pop(max, out); }
+  bool empty() const override { return table_->waiting() == 0; }
+  std::size_t depth() const override { return table_->waiting(); }
+  Gap take_gap() override { return Gap::None; }
+
+ private:
+  std::shared_ptr<PoppedTable> table_;
+};
+
+Result<std::unique_ptr<Subscription>> PoppedTable::subscribe() {
+  if (has_consumer_) return failure(has_consumer(spec()));
+  return std::make_unique<Consumer>(std::static_pointer_cast<PoppedTable>(shared_from_this()));
+}
+
+}  // namespace rondo::store

@@ -1,0 +1,32 @@
+// PoppedTable: what Staged and Queue have in common: one consumer that pops, and work that stays when the consumer goes.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "store/memory/memory_table.h"
+
+namespace rondo::store {
+
+class PoppedTable : public MemoryTable {
+ public:
+  using MemoryTable::MemoryTable;
+  Result<std::unique_ptr<Subscription>> subscribe() final;
+
+ protected:
+  /// At most 'max' keys (Staged) or entries (Queue).
+  virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
+  virtual std::size_t waiting() const = 0;
+  /// To be called when waiting() has become 1.
+  void became_ready() const {
+    if (wake_) wake_();
+  }
+
+ private:
+  class Consumer;
+  bool has_consumer_ = false;
+  std::function<void()> wake_;
+};
+
+}  // namespace rondo::store

@@ -1,0 +1,90 @@
+#include "store/memory/staged_table.h"
+
+#include <utility>
+
+namespace rondo::store {
+
+Status StagedTable::write(Change change) {
+  const std::string_view key = change.key();
+  const std::uint64_t hash = change.record().key_hash();
+  if (rows_.size() >= spec().rows_max && rows_.find(key, hash) == rows_.kNone) return table_full(spec(), key);
+  const auto [id, is_new] = rows_.find_or_add(key, hash);
+  const bool was_staged = rows_[id].state != Staged::Nothing;
+  if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // Never for a new row.
+  if (!was_staged) append(id);
+  return {};
+}
+
+/// Meets what is staged for the same key already: sonic-swss addToSync (spec B1).
+Status StagedTable::stage(Row& row, Change change) {
+  if (change.op() == Op::Delete) {
+    row.state = Staged::Delete;
+    row.staged = std::move(change).record();
+    return {};
+  }
+  const bool onto_set = row.state == Staged::Set || row.state == Staged::DeleteThenSet;
+  const bool row_stays = row.state == Staged::Nothing || row.state == Staged::Set;
+  if (onto_set) {
+    if (Status refused = check_merge(spec().name, row.staged, change.record()); !refused.ok()) return refused;
+  }
+  Record staged = onto_set ? Record::merged(row.staged, change.record()) : std::move(change).record();
+  if (row_stays) {
+    if (Status refused = check_merge(spec().name, row.real, staged); !refused.ok()) return refused;
+  }
+  row.staged = std::move(staged);
+  if (row.state == Staged::Nothing) row.state = Staged::Set;
+  if (row.state == Staged::Delete) row.state = Staged::DeleteThenSet;
+  return {};
+}
+
+void StagedTable::append(std::uint32_t id) {
+  rows_[id].next = rows_.kNone;
+  if (first_ == rows_.kNone) {
+    first_ = id;
+  } else {
+    rows_[last_].next = id;
+  }
+  last_ = id;
+  if (++staged_count_ == 1) became_ready();
+}
+
+std::size_t StagedTable::pop(std::size_t max, std::vector<Change>& out) {
+  const std::size_t before = out.size();
+  for (std::size_t keys = 0; keys < max && first_ != rows_.kNone; ++keys) {
+    const std::uint32_t id = first_;
+    first_ = rows_[id].next;
+    --staged_count_;
+    pop_row(id, out);
+  }
+  if (first_ == rows_.kNone) last_ = rows_.kNone;
+  return out.size() - before;
+}
+
+void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
+  Row& row = rows_[id];
+  const Staged state = std::exchange(row.state, Staged::Nothing);
+  Record staged = std::move(row.staged);
+  if (state != Staged::Set) {
+    out.emplace_back(Op::Delete, state == Staged::Delete ? staged : Record::make(staged.key(), {}));
+    if (row.real) --real_count_;
+    row.real = Record{};
+  }
+  if (state == Staged::Delete) {
+    rows_.erase(id, staged.key_hash());
+    return;
+  }
+  out.emplace_back(Op::Set, staged);
+  if (!row.real) ++real_count_;
+  row.real = Record::merged(row.real, staged);
+}
+
+Record StagedTable::get(std::string_view key) const {
+  const std::uint32_t id = rows_.find(key, hash_key(key));
+  return id == rows_.kNone ? Record{} : rows_[id].real;
+}
+
+Result<RowPage> StagedTable::scan(std::string_view cursor, std::size_t max) const {
+  return scan_rows(rows_, cursor, max, [this](std::uint32_t id) -> const Record& { return rows_[id].real; });
+}
+
+}  // namespace rondo::store

@@ -1,0 +1,146 @@
+#include "store/memory/watched_table.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <utility>
+
+namespace rondo::store {
+
+/// Tells the first full read in the order of row numbers up to 'scan_end_', then the chain. A row of the first part that changes before it is
+/// reached is simply told later in its newest state; only one that is deleted moves to the chain, as do rows that are new.
+class WatchedTable::Watcher final : public Subscription {
+ public:
+  explicit Watcher(std::shared_ptr<WatchedTable> table)
+      : table_(std::move(table)), scan_end_(table_->rows_.end_id()), scan_left_(table_->count_) {
+    table_->watchers_.push_back(this);
+  }
+  ~Watcher() override {
+    std::erase(table_->watchers_, this);
+    for (const std::uint32_t id : chain_) settle(id);
+  }
+
+  void on_ready(std::function<void()> wake) override {
+    wake_ = std::move(wake);
+    if (!empty() && wake_) wake_();
+  }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override {
+    const std::size_t taken = take_scan(max, out);
+    return taken + take_chain(max - taken, out);
+  }
+  bool empty() const override { return depth() == 0; }
+  std::size_t depth() const override { return scan_left_ + chain_.size(); }
+  Gap take_gap() override { return Gap::None; }
+
+  enum class What { New, Changed, Deleted };
+  void changed(std::uint32_t id, What what) {
+    if (in_chain(id)) return;
+    const bool to_be_scanned = what != What::New && id >= scan_next_ && id < scan_end_;
+    if (to_be_scanned && what == What::Changed) return;
+    const bool was_empty = empty();
+    if (to_be_scanned) --scan_left_;
+    mark(id, true);
+    chain_.push_back(id);
+    ++table_->rows_[id].owed;
+    if (was_empty && wake_) wake_();
+  }
+
+ private:
+  bool in_chain(std::uint32_t id) const { return id < bits_.size() && bits_[id]; }
+  void mark(std::uint32_t id, bool on) {
+    if (id >= bits_.size()) bits_.resize(id + std::size_t{1});
+    bits_[id] = on;
+  }
+  void settle(std::uint32_t id) {
+    --table_->rows_[id].owed;
+    table_->erase_if_settled(id);
+  }
+
+  std::size_t take_scan(std::size_t max, std::vector<Change>& out) {
+    std::size_t taken = 0;
+    for (; scan_left_ > 0 && taken < max; ++scan_next_) {
+      const Row& row = table_->rows_[scan_next_];
+      if (!row.record || row.deleted || in_chain(scan_next_)) continue;
+      out.emplace_back(Op::Set, row.record);
+      --scan_left_;
+      ++taken;
+    }
+    if (scan_left_ == 0) scan_next_ = scan_end_;
+    return taken;
+  }
+
+  std::size_t take_chain(std::size_t max, std::vector<Change>& out) {
+    std::size_t taken = 0;
+    for (; taken < max && !chain_.empty(); ++taken) {
+      const std::uint32_t id = chain_.front();
+      chain_.pop_front();
+      mark(id, false);
+      const Row& row = table_->rows_[id];
+      out.emplace_back(row.deleted ? Op::Delete : Op::Set, row.record);
+      settle(id);
+    }
+    return taken;
+  }
+
+  std::shared_ptr<WatchedTable> table_;
+  std::function<void()> wake_;
+  std::uint32_t scan_next_ = 0;
+  std::uint32_t scan_end_;
+  std::size_t scan_left_;  // Rows of the scan that are still to be told.
+  std::deque<std::uint32_t> chain_;
+  std::vector<bool> bits_;  // By row number: is in the chain.
+};
+
+Status WatchedTable::write(Change change) {
+  if (change.op() == Op::Set) return set(std::move(change).record());
+  remove(change.record());
+  return {};
+}
+
+Status WatchedTable::set(Record record) {
+  const std::uint64_t hash = record.key_hash();
+  if (rows_.size() >= spec().rows_max && rows_.find(record.key(), hash) == rows_.kNone) return table_full(spec(), record.key());
+  const auto [id, is_new] = rows_.find_or_add(record.key(), hash);
+  Row& row = rows_[id];
+  const bool exists = !is_new && !row.deleted;
+  if (exists) {
+    if (Status refused = check_merge(spec().name, row.record, record); !refused.ok()) return refused;
+    row.record = Record::merged(row.record, record);
+  } else {
+    row.record = std::move(record);
+    row.deleted = false;
+    ++count_;
+  }
+  for (Watcher* watcher : watchers_) watcher->changed(id, exists ? Watcher::What::Changed : Watcher::What::New);
+  return {};
+}
+
+void WatchedTable::remove(const Record& key) {
+  const std::uint32_t id = rows_.find(key.key(), key.key_hash());
+  if (id == rows_.kNone || rows_[id].deleted) return;  // Nothing changes, so nobody is told.
+  rows_[id].record = key;
+  rows_[id].deleted = true;
+  --count_;
+  for (Watcher* watcher : watchers_) watcher->changed(id, Watcher::What::Deleted);
+  erase_if_settled(id);
+}
+
+void WatchedTable::erase_if_settled(std::uint32_t id) {
+  if (rows_[id].deleted && rows_[id].owed == 0) rows_.erase(id, rows_[id].record.key_hash());
+}
+
+Result<std::unique_ptr<Subscription>> WatchedTable::subscribe() {
+  return std::make_unique<Watcher>(std::static_pointer_cast<WatchedTable>(shared_from_this()));
+}
+
+Record WatchedTable::get(std::string_view key) const {
+  const std::uint32_t id = rows_.find(key, hash_key(key));
+  return id == rows_.kNone || rows_[id].deleted ? Record{} : rows_[id].record;
+}
+
+Result<RowPage> WatchedTable::scan(std::string_view cursor, std::size_t max) const {
+  static const Record kNoRow;
+  return scan_rows(rows_, cursor, max, [this](std::uint32_t id) -> const Record& { return rows_[id].deleted ? kNoRow : rows_[id].record; });
+}
+
+}  // namespace rondo::store

@@ -1,0 +1,43 @@
+// WatchedTable: rows that anyone writes, and subscriptions that are told of each changed key once, with its newest state. A subscription is a
+// chain of changed rows in order of their first change, a bit for each row, and the part of the first full read that is still to be told; the
+// rows themselves are not copied. A write costs one lookup and a bit test for each subscription.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/keyed_rows.h"
+#include "store/memory/memory_table.h"
+
+namespace rondo::store {
+
+class WatchedTable final : public MemoryTable {
+ public:
+  using MemoryTable::MemoryTable;
+
+  Status write(Change change) override;
+  Result<std::unique_ptr<Subscription>> subscribe() override;
+  Record get(std::string_view key) const override;
+  Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
+  Store::Size size() const override { return {count_, 0}; }
+
+ private:
+  class Watcher;
+  struct Row {
+    Record record;           // With 'deleted': only the key, for those who are still to be told.
+    std::uint32_t next = KeyedRows<Row>::kNone;
+    std::uint32_t owed = 0;  // Watchers that have this row in their chain.
+    bool deleted = false;
+    std::string_view key() const noexcept { return record.key(); }
+  };
+
+  Status set(Record record);
+  void remove(const Record& key);
+  void erase_if_settled(std::uint32_t id);
+
+  KeyedRows<Row> rows_;
+  std::size_t count_ = 0;  // Rows that are not deleted.
+  std::vector<Watcher*> watchers_;
+};
+
+}  // namespace rondo::store

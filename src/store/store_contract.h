@@ -1,0 +1,152 @@
+// The contract of Store as tests: every promise of rondo/store/store.h, stated once, for any implementation. An implementation joins by a
+// StoreWorld and a line in store_contract_test.cc. Tests only look at the interface and only rely on what has settled, so that an asynchronous
+// store may fetch ahead: what must merge is written while no consumer is there.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/store/store.h"
+
+namespace rondo::store {
+
+/// A store and the scheduler it lives on.
+class StoreWorld {
+ public:
+  virtual ~StoreWorld() = default;
+  virtual Store& store() = 0;
+  /// Drives the scheduler, and time, until nothing more happens by itself.
+  virtual void settle() = 0;
+};
+
+/// A world whose connection can break; only the promises about gaps need it.
+class BreakableStoreWorld : public StoreWorld {
+ public:
+  virtual void disconnect() = 0;
+  virtual void reconnect() = 0;
+  /// Another client writes, whatever our connection does.
+  virtual void write_elsewhere(std::string_view table, Change change) = 0;
+};
+
+template <class World>
+struct WorldMaker {
+  std::string name;
+  std::function<std::unique_ptr<World>()> make;
+  friend void PrintTo(const WorldMaker& maker, std::ostream* out) { *out << maker.name; }
+};
+
+/// "SET key a=1 b=2", "DEL key", "flush key x=y": what a consumer sees, in one line.
+inline std::string line(const Change& change) {
+  std::string text{change.verb()};
+  text.append(" ").append(change.key());
+  for (const Field field : change.fields()) text.append(" ").append(field.name).append("=").append(field.value);
+  return text;
+}
+
+inline std::string row_line(const Record& record) {
+  std::map<std::string, std::string> fields;  // The order of a row's fields is nobody's promise.
+  for (const Field field : record.fields()) fields.emplace(field.name, field.value);
+  std::string text{record.key()};
+  for (const auto& [name, value] : fields) text.append(" ").append(name).append("=").append(value);
+  return text;
+}
+
+template <class World>
+class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
+ protected:
+  Store& store() { return world_->store(); }
+  World& world() { return *world_; }
+  void settle() { world_->settle(); }
+
+  void declare(const std::string& table, TableKind kind, std::size_t rows_max = limits::kTableRows) {
+    const Status status = store().declare({.name = table, .kind = kind, .rows_max = rows_max});
+    ASSERT_TRUE(status.ok()) << status.to_string();
+  }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
+    write(table, Change::set(key, fields));
+  }
+  void remove(std::string_view table, std::string_view key) { write(table, Change::remove(key)); }
+  void send(std::string_view table, std::string_view verb, std::string_view key) { write(table, Change::event(verb, key, {})); }
+  void write(std::string_view table, Change change) {
+    const Status status = store().write(table, std::move(change));
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+
+  std::unique_ptr<Subscription> subscribe(std::string_view table) {
+    Result<std::unique_ptr<Subscription>> subscription = store().subscribe(table);
+    if (!subscription) {
+      ADD_FAILURE() << subscription.error().to_string();
+      return nullptr;
+    }
+    settle();
+    return std::move(*subscription);
+  }
+
+  static std::vector<std::string> take(Subscription& subscription, std::size_t max = SIZE_MAX) {
+    std::vector<Change> changes;
+    const std::size_t taken = subscription.take(max, changes);
+    EXPECT_EQ(taken, changes.size());
+    std::vector<std::string> lines;
+    for (const Change& change : changes) lines.push_back(line(change));
+    return lines;
+  }
+  /// Takes and settles until there is nothing more.
+  std::vector<std::string> take_all(Subscription& subscription, std::size_t each = SIZE_MAX) {
+    std::vector<std::string> lines;
+    settle();
+    while (!subscription.empty()) {
+      for (std::string& taken : take(subscription, each)) lines.push_back(std::move(taken));
+      settle();
+    }
+    return lines;
+  }
+
+  /// Where an asynchronous call's end is kept.
+  Status end_of_write(std::string_view table, Change change) {
+    std::vector<Status> ends;
+    Status at_once = store().write(table, std::move(change), [&ends](const Status& status) { ends.push_back(status); });
+    EXPECT_TRUE(ends.empty()) << "completed inside the call";
+    settle();
+    EXPECT_EQ(ends.size(), at_once.ok() ? 1U : 0U);
+    return ends.empty() ? std::move(at_once) : ends.front();
+  }
+  Result<Record> get(std::string_view table, std::string_view key) {
+    std::vector<Result<Record>> ends;
+    store().get(table, key, [&ends](const Result<Record>& record) { ends.push_back(record); });
+    EXPECT_TRUE(ends.empty()) << "completed inside the call";
+    settle();
+    EXPECT_EQ(ends.size(), 1U);
+    return ends.empty() ? failure(Code::Internal, "get() never ended") : ends.front();
+  }
+  /// "key a=1", or "no row".
+  std::string row(std::string_view table, std::string_view key) {
+    const Result<Record> record = get(table, key);
+    if (!record) return record.error().to_string();
+    return *record ? row_line(*record) : "no row";
+  }
+  Result<RowPage> scan(std::string_view table, std::string_view cursor, std::size_t max) {
+    std::vector<Result<RowPage>> ends;
+    store().scan(table, cursor, max, [&ends](const Result<RowPage>& page) { ends.push_back(page); });
+    EXPECT_TRUE(ends.empty()) << "completed inside the call";
+    settle();
+    EXPECT_EQ(ends.size(), 1U);
+    return ends.empty() ? failure(Code::Internal, "scan() never ended") : ends.front();
+  }
+
+ private:
+  std::unique_ptr<World> world_ = this->GetParam().make();
+};
+
+class StoreContract : public StoreTest<StoreWorld> {};
+class BreakableStoreContract : public StoreTest<BreakableStoreWorld> {};
+
+}  // namespace rondo::store

@@ -1,0 +1,50 @@
+// The implementations of Store as the contract tests see them, each on a scheduler in simulated time. For tests only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/sim/sim_store.h"
+#include "rondo/sim/world.h"
+#include "rondo/store/memory_store.h"
+#include "store/store_contract.h"
+
+namespace rondo::store {
+
+class MemoryStoreWorld final : public StoreWorld {
+ public:
+  Store& store() override { return *store_; }
+  void settle() override { scheduler_.run_until_idle(); }
+
+ private:
+  sim::World world_{1};
+  Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
+  std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
+};
+
+class SimStoreWorld final : public BreakableStoreWorld {
+ public:
+  explicit SimStoreWorld(sim::SimStoreOptions options) : store_(scheduler_, options) {}
+  Store& store() override { return store_; }
+  void settle() override { world_.run_for(scheduler_, 300ms); }
+  void disconnect() override { store_.disconnect(); }
+  void reconnect() override { store_.reconnect(); }
+  void write_elsewhere(std::string_view table, Change change) override {
+    const Status status = store_.server().write(table, std::move(change));
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+
+ private:
+  sim::World world_{1};
+  Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
+  sim::SimStore store_;
+};
+
+template <class World>
+std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
+  return info.param.name;
+}
+
+}  // namespace rondo::store

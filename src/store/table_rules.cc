@@ -1,0 +1,83 @@
+#include "store/table_rules.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+namespace rondo {
+
+std::string_view to_string(TableKind kind) noexcept {
+  switch (kind) {
+    case TableKind::Staged: return "staged";
+    case TableKind::Watched: return "watched";
+    case TableKind::Channel: return "channel";
+    case TableKind::Queue: return "queue";
+  }
+  return "?";
+}
+
+namespace store {
+
+namespace {
+std::string table_named(std::string_view name) { return "table " + quoted(name); }
+std::string table_of(const TableSpec& spec) { return table_named(spec.name) + " (" + std::string{to_string(spec.kind)} + ")"; }
+}  // namespace
+
+Status check_spec(const TableSpec& spec) {
+  if (spec.name.empty()) return {Code::InvalidArgument, "a table's name must not be empty"};
+  if (spec.name.size() > limits::kNameBytes) {
+    return {Code::InvalidArgument, "name of " + table_named(spec.name) + " is over the limit of " + std::to_string(limits::kNameBytes) + " bytes"};
+  }
+  if (spec.rows_max == 0 || spec.rows_max > limits::kTableRows) {
+    return {Code::InvalidArgument, "rows_max of " + table_named(spec.name) + " is " + std::to_string(spec.rows_max) + ", not from 1 to " +
+                                       std::to_string(limits::kTableRows)};
+  }
+  return {};
+}
+
+Status check_same(const TableSpec& existing, const TableSpec& wanted) {
+  if (existing == wanted) return {};
+  return {Code::FailedPrecondition, table_of(existing) + " of at most " + std::to_string(existing.rows_max) + " rows exists, wanted: " +
+                                        std::string{to_string(wanted.kind)} + " of at most " + std::to_string(wanted.rows_max)};
+}
+
+Status check_change(const TableSpec& spec, const Change& change) {
+  const bool fits = spec.kind == TableKind::Queue || (change.op() == Op::Event) == (spec.kind == TableKind::Channel);
+  if (!fits) return {Code::InvalidArgument, table_of(spec) + " does not take " + std::string{to_string(change.op())}};
+  if (!change.record()) return {Code::InvalidArgument, table_of(spec) + ": a change without a record"};
+  if (change.op() == Op::Delete && !change.fields().empty()) {
+    return {Code::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
+  }
+  return check_record(change.record()).with_context(table_of(spec));
+}
+
+Status check_merge(std::string_view table, const Record& older, const Record& newer) {
+  if (!older) return {};
+  if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= kRecordBytes) return {};
+  const Record row = Record::merged(older, newer);
+  if (row.fields().size() <= limits::kFields && check_record(row).ok()) return {};
+  return {Code::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " + std::to_string(row.fields().size()) +
+                                       " fields and " + std::to_string(row.bytes()) + " bytes, over the limits of a record"};
+}
+
+Status no_such_table(std::string_view name) { return {Code::NotFound, "no " + table_named(name)}; }
+
+Status table_full(const TableSpec& spec, std::string_view key) {
+  return {Code::ResourceExhausted, table_of(spec) + " is full: no room for key " + quoted(key)};
+}
+
+Status has_consumer(const TableSpec& spec) { return {Code::FailedPrecondition, table_of(spec) + " has a consumer already"}; }
+
+Result<std::uint32_t> parse_cursor(std::string_view cursor) {
+  if (cursor.empty()) return 0U;
+  std::uint32_t number = 0;
+  const char* const end = cursor.data() + cursor.size();
+  const auto [stop, error] = std::from_chars(cursor.data(), end, number);
+  if (error != std::errc{} || stop != end) return failure(Code::InvalidArgument, quoted(cursor) + " is not a cursor of a scan");
+  return number;
+}
+
+std::size_t queue_capacity(const TableSpec& spec) noexcept { return std::min(spec.rows_max, limits::kQueuedEvents); }
+
+}  // namespace store
+}  // namespace rondo

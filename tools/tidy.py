@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
+
+Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), and docs (paths, links and the glossary).
+docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
+"""
+import argparse
+import glob
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True  # A check leaves nothing behind.
+import cpp_scan  # noqa: E402
+
+CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
+TOP_FOLDERS = CODE_FOLDERS + ("cmake", "deps", "docs", "packaging", "tools", "web")
+SKIPPED_FOLDERS = {".git", ".cache", "build", "__pycache__"}
+TEXT_ENDINGS = (".cc", ".h", ".py", ".sh", ".md", ".txt", ".cmake", ".json", ".toml", ".yml")
+TEXT_NAMES = ("run", "test", "Makefile", ".clang-format", ".clang-tidy", ".ci/run")
+
+FUNCTION_LINES = 70
+FILE_LINES = 600
+TEST_FILE_LINES = 900
+
+# The only files that may start a thread, and what for.
+THREAD_FILES = {
+    "src/orch/journal.cc": "the journal's writer",
+    "src/dataplane/programmer.cc": "the programming thread",
+    "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
+}
+
+
+class Offences(list):
+    def add(self, path, line, rule, what):
+        self.append(f"{path}:{line}: {rule}: {what}")
+
+
+def is_test(path):
+    return path.endswith("_test.cc") or path.startswith("tests/")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+class Tree:
+    """The files of a checkout: relative path to text."""
+
+    def __init__(self, root):
+        self.root = root
+        self.texts = {}
+        for directory, folders, names in os.walk(root):
+            folders[:] = sorted(f for f in folders if f not in SKIPPED_FOLDERS)
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(directory, name), root)
+                if path.endswith(TEXT_ENDINGS) or path in TEXT_NAMES:
+                    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as file:
+                        self.texts[path] = file.read()
+        # Comments stay out of every rule about code; literals only where a rule needs them.
+        self.code = {path: cpp_scan.blank(text) for path, text in self.texts.items() if self.is_cpp(path)}
+
+    @staticmethod
+    def is_cpp(path):
+        return path.endswith((".cc", ".h")) and path.split("/")[0] in CODE_FOLDERS
+
+    def exists(self, path):
+        return os.path.exists(os.path.join(self.root, path))
+
+
+# --- layers
+
+def read_layers(tree, offences):
+    """Folder to the set of layers it may use, itself among them."""
+    direct = {}
+    for number, line in enumerate(tree.texts.get("tools/layers.txt", "").splitlines(), 1):
+        line = line.split("#")[0].strip()
+        if not line:
+            continue
+        name, _, used = line.partition(":")
+        direct[name] = used.split()
+        for other in direct[name]:
+            if other not in direct:
+                offences.add("tools/layers.txt", number, "layers", f"'{name}' uses '{other}', which is not a layer above this line")
+
+    def closure(name):
+        return {name}.union(*(closure(other) for other in direct.get(name, ())))
+    return {name: closure(name) for name in direct}
+
+
+def layer_of(path):
+    parts = path.split("/")
+    if parts[0] == "include":
+        return parts[2] if len(parts) > 3 else "."
+    if parts[0] == "src":
+        return parts[1]
+    return "/".join(parts[:2]) if parts[0] == "apps" else parts[0]
+
+
+def check_layers(tree, offences):
+    layers = read_layers(tree, offences)
+    for path, text in tree.texts.items():
+        if not Tree.is_cpp(path):
+            continue
+        layer = layer_of(path)
+        if layer == ".":  # include/rondo/rondo.h gathers all public headers.
+            continue
+        if layer not in layers:
+            offences.add(path, 1, "layers", f"folder '{layer}' is not in tools/layers.txt")
+            continue
+        allowed = layers[layer] | ({"sim"} if path.endswith("_test.cc") else set())
+        for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', cpp_scan.blank(text, keep_literals=True), re.MULTILINE):
+            check_include(tree, offences, path, line_of(text, match.start()), match.group(1), match.group(2), allowed)
+
+
+def check_include(tree, offences, path, line, quote, name, allowed):
+    if quote == "<":
+        if name.startswith("rondo/"):
+            offences.add(path, line, "layers", f'write "{name}": angle brackets are for other people\'s headers')
+        return
+    public = name.startswith("rondo/")
+    target = name.split("/")[1 if public else 0]
+    if tree.exists(("include/" if public else "src/") + name):
+        if not public and path.startswith("include/"):
+            offences.add(path, line, "layers", f"a public header may not include the private '{name}'")
+        elif target.endswith(".h"):
+            offences.add(path, line, "layers", f"'{name}' gathers every layer; include what you use")
+        elif target not in allowed:
+            offences.add(path, line, "layers", f"'{layer_of(path)}' may not use '{target}' ('{name}')")
+    elif not (path.startswith(("apps/", "tests/", "fuzz/", "bench/", "examples/")) and
+              (tree.exists(os.path.join(os.path.dirname(path), name)) or tree.exists(os.path.join(path.split("/")[0], name)))):
+        offences.add(path, line, "layers", f"'{name}' is in neither include/ nor src/")
+
+
+# --- size and manners of code
+
+def check_length(tree, offences):
+    for path, text in tree.texts.items():
+        lines = text.count("\n")
+        most = TEST_FILE_LINES if is_test(path) else FILE_LINES
+        if path.endswith((".cc", ".h", ".py")) and lines > most:
+            offences.add(path, lines, "length", f"{lines} lines; a file has at most {most}")
+        if not Tree.is_cpp(path):
+            continue
+        for function in cpp_scan.scan(text)[0]:
+            size = function.last - function.first + 1
+            if size > FUNCTION_LINES:
+                offences.add(path, function.first, "length", f"{size} lines; a function has at most {FUNCTION_LINES}: {function.head[:60]}")
+
+
+SLEEP = re.compile(r"\b(sleep|usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until)\s*\(")
+
+
+def check_sleep(tree, offences):
+    for path, code in tree.code.items():
+        if not path.startswith(("src/", "include/")):
+            continue
+        for match in SLEEP.finditer(code):
+            offences.add(path, line_of(code, match.start()), "sleep", f"'{match.group(1)}': wait for the event itself, or arm a timer")
+
+
+def check_using(tree, offences):
+    for path, code in tree.code.items():
+        if not path.endswith(".h"):
+            continue
+        for match in re.finditer(r"\busing\s+namespace\s+([\w:]+)", code):
+            if (path, match.group(1)) != ("include/rondo/base/time.h", "std::chrono_literals"):
+                offences.add(path, line_of(code, match.start()), "using", f"'using namespace {match.group(1)}' in a header")
+
+
+def has_companion_header(tree, path):
+    """A .cc whose promise stands in a header of the same name needs no paragraph of its own."""
+    stem = path[:-3]
+    parts = stem.split("/")
+    beside = stem + ".h"
+    public = "/".join(["include", "rondo", parts[1], parts[-1] + ".h"]) if len(parts) > 2 else beside
+    return beside in tree.texts or public in tree.texts
+
+
+def check_header(tree, offences):
+    for path, text in tree.texts.items():
+        if not Tree.is_cpp(path):
+            continue
+        if path.endswith(".h") and not re.search(r"^#pragma once$", text, re.MULTILINE):
+            offences.add(path, 1, "header", "no '#pragma once'")
+        if not text.startswith(("//", "/*")) and (path.endswith(".h") or not has_companion_header(tree, path)):
+            offences.add(path, 1, "header", "the file does not begin with a comment that says what it is")
+
+
+THREAD = re.compile(r"\bstd::(jthread|thread(?!::id)|async)\b|\bpthread_create\b")
+
+
+def check_thread(tree, offences):
+    for path, code in tree.code.items():
+        if not path.startswith(("src/", "include/", "apps/")) or is_test(path) or path in THREAD_FILES:
+            continue
+        for match in THREAD.finditer(code):
+            offences.add(path, line_of(code, match.start()), "thread", f"'{match.group(0)}': threads start only in {', '.join(THREAD_FILES)}")
+
+
+def check_global(tree, offences):
+    for path, text in tree.texts.items():
+        if not (Tree.is_cpp(path) and path.startswith(("src/", "include/", "apps/")) and not is_test(path)):
+            continue
+        for statement in cpp_scan.scan(text)[1]:
+            if cpp_scan.is_mutable_global(statement):
+                offences.add(path, statement.line, "global", f"mutable state without an owner: {statement.text[:60]}")
+
+
+# --- words and paths of every text
+
+# Spelled in two parts, so that this file passes its own rule.
+WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+FOREIGN_PATH = re.compile(r"(?<![\w.$}/])/(?:ho" r"me|wo" r"rk|ro" r"ot|Us" r"ers)/\w")
+
+
+def check_words(tree, offences):
+    for path, text in tree.texts.items():
+        for match in WORDS.finditer(text):
+            offences.add(path, line_of(text, match.start()), "words", f"'{match.group(0)}': do it, or make it an issue")
+
+
+def check_paths(tree, offences):
+    for path, text in tree.texts.items():
+        for match in FOREIGN_PATH.finditer(text):
+            offences.add(path, line_of(text, match.start()), "paths", "an absolute path of somebody's machine")
+
+
+# --- documents
+
+def fenced(text):
+    """The text with fenced code blocks blanked: what stands there is an example."""
+    return re.sub(r"^```.*?^```", lambda match: re.sub(r"[^\n]", " ", match.group(0)), text, flags=re.MULTILINE | re.DOTALL)
+
+
+def expand(name):
+    """'a/{b,c}.h' as 'a/b.h' and 'a/c.h'."""
+    match = re.search(r"\{([^{}]*)\}", name)
+    if not match:
+        return [name]
+    return [one for part in match.group(1).split(",") for one in expand(name[:match.start()] + part.strip() + name[match.end():])]
+
+
+def path_exists(tree, name):
+    """A file, a folder, a glob that matches, or a source file named without its ending."""
+    full = os.path.join(tree.root, name)
+    return bool(glob.glob(full)) or any(os.path.exists(full + ending) for ending in (".cc", ".h", ".md"))
+
+
+def check_document_paths(tree, offences, path, text):
+    for match in re.finditer(r"`([^`\n]+)`", text):
+        for word in match.group(1).split():
+            word = re.sub(r":\d+$", "", word.strip(".,;:()\"'")).removeprefix("./")
+            if word.split("/")[0] not in TOP_FOLDERS or "/" not in word or re.search(r"[<>$=…|]|\.\.\.", word):
+                continue
+            for name in expand(word):
+                if not path_exists(tree, name):
+                    offences.add(path, line_of(text, match.start()), "docs", f"names '{name}', which does not exist")
+
+
+def check_document_links(tree, offences, path, text):
+    for match in re.finditer(r"\[[^\]\n]*\]\(([^)\s]+)\)", text):
+        target = match.group(1).split("#")[0]
+        if not target or re.match(r"^[a-z]+:", target):
+            continue
+        if not tree.exists(os.path.normpath(os.path.join(os.path.dirname(path), target))):
+            offences.add(path, line_of(text, match.start()), "docs", f"the link '{match.group(1)}' leads nowhere")
+
+
+PUBLIC_TYPE = re.compile(r"^(?:template <[^\n]*>\s)?(?:enum )?(?:class|struct|enum)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
+
+
+def public_types(tree):
+    """Name and place of every class, struct and enum that stands at the left margin of a public header."""
+    for path, code in tree.code.items():
+        if path.startswith("include/"):
+            for match in PUBLIC_TYPE.finditer(code):
+                yield match.group(1), path, line_of(code, match.start())
+
+
+def check_glossary(tree, offences):
+    glossary = "docs/glossary.md"
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", tree.texts.get(glossary, "")))))
+    for name, path, line in public_types(tree):
+        if name not in words:
+            offences.add(path, line, "docs", f"public type '{name}' is not in {glossary}")
+
+
+def check_docs(tree, offences):
+    for path, text in tree.texts.items():
+        if path.endswith(".md"):
+            check_document_paths(tree, offences, path, fenced(text))
+            check_document_links(tree, offences, path, fenced(text))
+    check_glossary(tree, offences)
+
+
+RULES = {
+    "layers": check_layers, "length": check_length, "sleep": check_sleep, "using": check_using, "header": check_header,
+    "thread": check_thread, "global": check_global, "words": check_words, "paths": check_paths, "docs": check_docs,
+}
+
+
+def check(root, only=None):
+    tree = Tree(root)
+    offences = Offences()
+    for name, rule in RULES.items():
+        if only is None or name in only:
+            rule(tree, offences)
+    return offences, len(tree.texts)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), help="the checkout to read")
+    parser.add_argument("--only", action="append", choices=sorted(RULES), help="check only this rule; may be given again")
+    arguments = parser.parse_args()
+    offences, files = check(arguments.root, arguments.only)
+    for offence in offences:
+        print(offence)
+    if offences:
+        print(f"tidy: {len(offences)} offences in {files} files")
+        return 1
+    print(f"tidy: {files} files are in order")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
