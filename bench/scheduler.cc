@@ -1,6 +1,7 @@
-// What a turn costs: with an empty handler for sources in the process (10 to 100,000 of them ready), and for descriptors beside a bare loop of
-// epoll_wait and read in the same run (10 to 10,000 eventfds, all made ready before each round). Also the way in from another thread.
-// Plain main: ratios within one run matter, not the figures of one machine. Processor time, best of several rounds; the last line is elapsed time.
+// What a turn costs: with an empty handler for sources in the process (10 to 100,000 of them ready), and for descriptors beside a bare loop
+// of epoll_wait and read in the same run (10 to 10,000 eventfds, all made ready before each round). Also the way in from another thread.
+// Plain main: ratios within one run matter, not the figures of one machine. Processor time, best of several rounds; the last line is
+// elapsed time.
 //   bench_scheduler [rounds]
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -169,8 +170,8 @@ Pair descriptor_cost(const EventFds& fds, int rounds) {
       best.bare = std::min(best.bare, measure([&] { bare.run(count); }));
     }
     best.scheduler = std::min(best.scheduler, measure([&] {
-      if (scheduler.run_until_idle() != count) std::abort();
-    }));
+                                if (scheduler.run_until_idle() != count) std::abort();
+                              }));
   }
   return best;
 }
@@ -179,9 +180,12 @@ double post_cost(int messages) {
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
   Scheduler scheduler(kClock, *reactor, policy());
   int received = 0;
-  Mailbox<int> mailbox("bench", Priority{5}, [&](int&&) {
-    if (++received == messages) scheduler.stop();
-  }, static_cast<std::size_t>(messages));
+  Mailbox<int> mailbox(
+      "bench", Priority{5},
+      [&](int&&) {
+        if (++received == messages) scheduler.stop();
+      },
+      static_cast<std::size_t>(messages));
   scheduler.add(mailbox);
   const Instant begin = kClock.now();
   std::thread poster([&] {
@@ -207,7 +211,8 @@ rlim_t raise_descriptor_limit() {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 5;
   std::printf("A turn with an empty handler, ns, best of %d (target: under 100, flat from 10 to 10,000)\n", rounds);
-  for (const std::size_t count : {std::size_t{1}, std::size_t{10}, std::size_t{100}, std::size_t{1000}, std::size_t{10'000}, std::size_t{100'000}}) {
+  for (const std::size_t count :
+       {std::size_t{1}, std::size_t{10}, std::size_t{100}, std::size_t{1000}, std::size_t{10'000}, std::size_t{100'000}}) {
     double best = 1e9;
     for (int round = 0; round < rounds; ++round) best = std::min(best, turn_cost(count));
     std::printf("  %7zu ready %8.1f\n", count, best);

@@ -1,7 +1,7 @@
-// Timers: insert, cancel and fire of the wheel at one million, beside two plain peers in the same run: a 4-ary heap with back pointers (which can
-// cancel) and std::priority_queue (which cannot: it marks and skips). Due times are random over a minute; half of the timers are cancelled,
-// in random order, the rest fires. The nodes of all three are the same objects in the same order. Processor time,
-// best of several rounds. Plain main: a run has phases.
+// Timers: insert, cancel and fire of the wheel at one million, beside two plain peers in the same run: a 4-ary heap with back pointers
+// (which can cancel) and std::priority_queue (which cannot: it marks and skips). Due times are random over a minute; half of the timers are
+// cancelled, in random order, the rest fires. The nodes of all three are the same objects in the same order. Processor time, best of
+// several rounds. Plain main: a run has phases.
 //   bench_timer_wheel [timers] [rounds]
 #include <algorithm>
 #include <cstdint>

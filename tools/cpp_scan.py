@@ -114,7 +114,9 @@ def is_mutable_global(statement):
         return False
     if _DECLARES.match(text) and not re.match(r"^(struct|class|enum)\s+\w+\s+\w+\s*(=|$)", text):
         return False
-    if re.search(r"\bconst(expr|eval)?\b", text.split("=", 1)[0]) and not re.search(r"\bconst\b[^=]*\*\s*\w+\s*(=|$)", text):
+    if re.search(r"\bconst(expr|eval)\b", text.split("=", 1)[0]):
+        return False
+    if re.search(r"\bconst\b", text.split("=", 1)[0]) and not re.search(r"\bconst\b[^=]*\*\s*\w+\s*(=|$)", text):
         return False
     if statement.in_function and not re.match(r"^(static|thread_local)\b", text):
         return False

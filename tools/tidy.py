@@ -36,6 +36,10 @@ class Offences(list):
         self.append(f"{path}:{line}: {rule}: {what}")
 
 
+TEST_FOLDERS = ("bench/", "examples/", "fuzz/", "tests/")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
 def is_test(path):
     return path.endswith("_test.cc") or path.startswith("tests/")
 
@@ -59,6 +63,27 @@ class Tree:
                         self.texts[path] = file.read()
         # Comments stay out of every rule about code; literals only where a rule needs them.
         self.code = {path: cpp_scan.blank(text) for path, text in self.texts.items() if self.is_cpp(path)}
+        self.includes = {path: [(match.group(1), match.group(2), line_of(text, match.start()))
+                                for match in INCLUDE.finditer(cpp_scan.blank(text, keep_literals=True))]
+                         for path, text in self.texts.items() if self.is_cpp(path)}
+        self.test_kits = self.find_test_kits()
+
+    def find_test_kits(self):
+        """Private headers that only tests, benchmarks and other test kits include: fixtures and the like."""
+        users = {}
+        for path, includes in self.includes.items():
+            for _, name, _ in includes:
+                users.setdefault("src/" + name, set()).add(path)
+        kits = {path for path in self.code if path.startswith("src/") and path.endswith(".h") and users.get(path)}
+        while True:
+            wrong = {path for path in kits if not all(is_test(user) or user.startswith(TEST_FOLDERS) or user in kits for user in users[path])}
+            if not wrong:
+                return kits
+            kits -= wrong
+
+    def is_product(self, path):
+        """Code that runs in a program: not a test, a test kit, or what stands in the folders for tests."""
+        return path.startswith(("src/", "include/", "apps/")) and not is_test(path) and path not in self.test_kits
 
     @staticmethod
     def is_cpp(path):
@@ -99,18 +124,16 @@ def layer_of(path):
 
 def check_layers(tree, offences):
     layers = read_layers(tree, offences)
-    for path, text in tree.texts.items():
-        if not Tree.is_cpp(path):
-            continue
+    for path in tree.code:
         layer = layer_of(path)
         if layer == ".":  # include/rondo/rondo.h gathers all public headers.
             continue
         if layer not in layers:
             offences.add(path, 1, "layers", f"folder '{layer}' is not in tools/layers.txt")
             continue
-        allowed = layers[layer] | ({"sim"} if path.endswith("_test.cc") else set())
-        for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', cpp_scan.blank(text, keep_literals=True), re.MULTILINE):
-            check_include(tree, offences, path, line_of(text, match.start()), match.group(1), match.group(2), allowed)
+        allowed = layers[layer] | ({"sim"} if is_test(path) or path in tree.test_kits else set())
+        for quote, name, line in tree.includes[path]:
+            check_include(tree, offences, path, line, quote, name, allowed)
 
 
 def check_include(tree, offences, path, line, quote, name, allowed):
@@ -127,7 +150,7 @@ def check_include(tree, offences, path, line, quote, name, allowed):
             offences.add(path, line, "layers", f"'{name}' gathers every layer; include what you use")
         elif target not in allowed:
             offences.add(path, line, "layers", f"'{layer_of(path)}' may not use '{target}' ('{name}')")
-    elif not (path.startswith(("apps/", "tests/", "fuzz/", "bench/", "examples/")) and
+    elif not (path.startswith(("apps/",) + TEST_FOLDERS) and
               (tree.exists(os.path.join(os.path.dirname(path), name)) or tree.exists(os.path.join(path.split("/")[0], name)))):
         offences.add(path, line, "layers", f"'{name}' is in neither include/ nor src/")
 
@@ -192,7 +215,7 @@ THREAD = re.compile(r"\bstd::(jthread|thread(?!::id)|async)\b|\bpthread_create\b
 
 def check_thread(tree, offences):
     for path, code in tree.code.items():
-        if not path.startswith(("src/", "include/", "apps/")) or is_test(path) or path in THREAD_FILES:
+        if not tree.is_product(path) or path in THREAD_FILES:
             continue
         for match in THREAD.finditer(code):
             offences.add(path, line_of(code, match.start()), "thread", f"'{match.group(0)}': threads start only in {', '.join(THREAD_FILES)}")
@@ -200,7 +223,7 @@ def check_thread(tree, offences):
 
 def check_global(tree, offences):
     for path, text in tree.texts.items():
-        if not (Tree.is_cpp(path) and path.startswith(("src/", "include/", "apps/")) and not is_test(path)):
+        if not (Tree.is_cpp(path) and tree.is_product(path)):
             continue
         for statement in cpp_scan.scan(text)[1]:
             if cpp_scan.is_mutable_global(statement):

@@ -66,6 +66,16 @@ class TidyTest(unittest.TestCase):
         self.passes(src__sim__x_dot_h=kit, src__base__thing_test_dot_cc='// Test.\n#include "sim/x.h"\n')
         self.finds("layers", "may not use 'sim'", src__sim__x_dot_h=kit, src__orch__y_dot_cc='// Y.\n#include "sim/x.h"\n')
 
+    def test_a_header_that_only_tests_include_is_a_test_kit(self):
+        kit = '// Kit.\n#pragma once\n#include "sim/x.h"\ninline int f() {\n  static int calls = 0;\n  return ++calls;\n}\n'
+        files = {"src__sim__x_dot_h": "// X.\n#pragma once\n", "src__base__kit_dot_h": kit,
+                 "src__base__thing_test_dot_cc": '// Test.\n#include "base/kit.h"\n'}
+        self.passes(**files)
+        found = self.offences(src__base__other_dot_cc='// Other.\n#include "base/kit.h"\n', **files)
+        self.assertEqual(len(found), 2, found)
+        self.assertIn("may not use 'sim'", found[0])
+        self.assertIn("global", found[1])
+
     def test_a_program_may_use_only_its_layers(self):
         self.finds("layers", "'apps/rondo' may not use 'store'", src__store__x_dot_h="// X.\n#pragma once\n",
                    apps__rondo__main_dot_cc='// Main.\n#include "store/x.h"\n')
@@ -151,7 +161,7 @@ class TidyTest(unittest.TestCase):
     def test_constants_and_declarations_are_no_globals(self):
         for text in ("constexpr int kOne = 1;", "const std::string kName = f();", "inline constexpr Priority Priority::p0{0}, Priority::p1{1};", "int f(int a);",
                      "class C;", "struct C {\n  int a = 0;\n  static constexpr int kB = 1;\n  static C make(int a);\n};", "using A = std::map<int, int>;",
-                     "enum class E { A, B };", "const char* const kText = nullptr;", "void f() {\n  static const int once = g();\n  int local = 0;\n}",
+                     "enum class E { A, B };", "const char* const kText = nullptr;", "constexpr const char* kText = \"a;b\";", "void f() {\n  static const int once = g();\n  int local = 0;\n}",
                      "static_assert(sizeof(int) == 4);", "template <class T>\nconcept C = requires(T t) { t.f(); };", "C::~C() = default;",
                      "bool operator==(const C&, const C&) = default;", "Result<std::unique_ptr<C>> make();", "template class std::vector<int>;"):
             self.passes(src__base__y_dot_cc=f"// Y.\nnamespace rondo {{\n{text}\n}}\n")

@@ -92,17 +92,20 @@ TEST(NextHopPlan, EveryNextHopLiesInItsPortsSubnetAndIsAlone) {
     for (unsigned k = 0; k < kGroupsMax * kHopsPerGroup; ++k) {
       const NextHop hop = NextHopPlan::hop(k, family);
       EXPECT_EQ(hop.port, k % kPorts);
-      const std::string own = NextHopPlan::port_address(hop.port, family);
-      const std::string subnet = own.substr(0, own.rfind(family == Family::V4 ? '.' : ':') + 1);
-      EXPECT_THAT(hop.address, StartsWith(subnet));
-      unsigned char bytes[16];
-      EXPECT_EQ(inet_pton(family == Family::V4 ? AF_INET : AF_INET6, hop.address.c_str(), bytes), 1) << hop.address;
-      EXPECT_NE(hop.address, own.substr(0, own.find('/'))) << "the port's own address";
+      const std::string with_length = NextHopPlan::port_address(hop.port, family);
+      const std::string own = with_length.substr(0, with_length.find('/'));
+      const Prefix port = parse_prefix(own + (family == Family::V4 ? "/32" : "/128")).value();
+      const Prefix neighbor = parse_prefix(hop.address + (family == Family::V4 ? "/32" : "/128")).value();
+      const unsigned host_bits = family == Family::V4 ? 40 : 0;  // Of the upper half: a /24, or a /64.
+      EXPECT_EQ(neighbor.high >> host_bits, port.high >> host_bits) << hop.address;
+      EXPECT_EQ(address_text(neighbor), hop.address) << "canonical";
+      EXPECT_NE(hop.address, own) << "the port's own address";
       EXPECT_TRUE(addresses.insert(hop.address).second) << hop.address;
     }
   }
   EXPECT_EQ(NextHopPlan::hop(13, Family::V4).address, "10.254.5.3");
   EXPECT_EQ(NextHopPlan::hop(13, Family::V6).address, "fd00:10:254:5::3");
+  EXPECT_EQ(NextHopPlan::hop(8, Family::V6).address, "fd00:10:254::3");
   EXPECT_EQ(default_plan().port_name(3), "Ethernet12");
   EXPECT_FALSE(NextHopPlan::make(0).has_value());
   EXPECT_FALSE(NextHopPlan::make(kGroupsMax + 1).has_value());

@@ -9,10 +9,10 @@
 namespace rondo::feed {
 namespace {
 
+/// 10.254.port.host, or fd00:10:254:port::host in its canonical text.
 std::string host_on(unsigned port, unsigned host, Family family) {
-  char text[48];
-  std::snprintf(text, sizeof text, family == Family::V4 ? "10.254.%u.%u" : "fd00:10:254:%x::%x", port, host);
-  return text;
+  if (family == Family::V4) return address_text(Prefix::v4(10U << 24U | 254U << 16U | port << 8U | host, 32));
+  return address_text(Prefix{0xfd00'0010'0254'0000U | port, host, 128, Family::V6});
 }
 
 }  // namespace

@@ -66,6 +66,11 @@ char* write_v6(char* out, std::uint64_t high, std::uint64_t low) noexcept {
 
 unsigned address_bits(Family family) noexcept { return family == Family::V4 ? 32 : 128; }
 
+char* write_address(char* out, const Prefix& prefix) noexcept {
+  if (prefix.family == Family::V4) return write_v4(out, static_cast<std::uint32_t>(prefix.high >> 32U));
+  return write_v6(out, prefix.high, prefix.low);
+}
+
 Status malformed(std::string_view text, std::string_view why) {
   return Status{Code::InvalidArgument, "'" + std::string{text.substr(0, 100)} + "' " + std::string{why}};
 }
@@ -81,8 +86,7 @@ std::uint64_t read_big_endian(const unsigned char* bytes, unsigned count) noexce
 std::string_view to_string(Family family) noexcept { return family == Family::V4 ? "IPv4" : "IPv6"; }
 
 char* write_prefix(char* out, const Prefix& prefix) noexcept {
-  out = prefix.family == Family::V4 ? write_v4(out, static_cast<std::uint32_t>(prefix.high >> 32U))
-                                    : write_v6(out, prefix.high, prefix.low);
+  out = write_address(out, prefix);
   *out++ = '/';
   return write_decimal(out, prefix.length);
 }
@@ -90,6 +94,11 @@ char* write_prefix(char* out, const Prefix& prefix) noexcept {
 std::string to_string(const Prefix& prefix) {
   char text[kPrefixText];
   return {text, write_prefix(text, prefix)};
+}
+
+std::string address_text(const Prefix& prefix) {
+  char text[kPrefixText];
+  return {text, write_address(text, prefix)};
 }
 
 bool has_host_bits(const Prefix& prefix) noexcept {

@@ -40,6 +40,8 @@ inline constexpr std::size_t kPrefixText = 44;
 /// end. About 20 ns for IPv4.
 char* write_prefix(char* out, const Prefix& prefix) noexcept;
 std::string to_string(const Prefix& prefix);
+/// The same without "/length".
+std::string address_text(const Prefix& prefix);
 
 /// "10.0.0.0/8" or "2001:db8::/32". InvalidArgument, saying why, for anything else: no length, a length beyond the family's, host bits set.
 Result<Prefix> parse_prefix(std::string_view text);

@@ -180,9 +180,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     parsed.options.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(parser.patience_seconds, 1e6)));
     parsed.finished = false;
   } catch (const CLI::CallForHelp&) {
-    const CLI::App* shown = &parser.app;
-    while (!shown->get_subcommands().empty()) shown = shown->get_subcommands().front();
-    parsed.text = shown->help();
+    parsed.text = parser.app.help();  // Of the command that was named.
   } catch (const CLI::CallForVersion& version) {
     parsed.text = std::string{version.what()} + "\n";
   } catch (const CLI::Error& error) {

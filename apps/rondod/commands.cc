@@ -216,6 +216,7 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"parked", stats.parked},
                                 {"parked_peak", stats.parked_peak},
                                 {"in_flight", stats.in_flight},
+                                {"resolve_wait_max_us", microseconds(stats.longest_resolve_wait)},
                                 {"last_reject", text(stats.last_reject)}});
   }
   return rows;
@@ -229,8 +230,8 @@ json::object agent_json(const agent::Agent& agent) {
                       {"refused", routes.refused},
                       {"unchanged", routes.unchanged},
                       {"put_back", routes.put_back},
-                      {"first_programmed_ns", routes.first_programmed.nanoseconds()},
-                      {"last_programmed_ns", routes.last_programmed.nanoseconds()},
+                      {"first_order_ns", routes.first_order.nanoseconds()},
+                      {"last_answer_ns", routes.last_answer.nanoseconds()},
                       {"nexthops", groups.nexthops},
                       {"groups", groups.groups},
                       {"usable_groups", groups.usable_groups},
@@ -328,6 +329,30 @@ void command_sim_carrier(const CommandContext& context, const Arguments& argumen
   reply.finish();
 }
 
+void command_sim_routes(const CommandContext& context, Reply reply) {
+  json::array rows;
+  const Status read = context.simulated->routes([&](const RouteEntry& route) {
+    rows.push_back(json::object{{"prefix", text(route.prefix.to_string())}, {"nexthop", route.nexthop.value()}});
+  });
+  if (!read.ok()) return reply.fail(read);
+  answer_rows(reply, std::move(rows));
+}
+
+void command_sim_nexthops(const CommandContext& context, Reply reply) {
+  const auto nexthops = context.simulated->nexthops();
+  if (!nexthops) return reply.fail(nexthops.error());
+  json::array rows;
+  for (const NexthopEntry& entry : *nexthops) {
+    json::array members;
+    for (const GroupMember& member : entry.members) members.push_back(json::object{{"id", member.nexthop.value()}, {"weight", member.weight}});
+    rows.push_back(json::object{{"id", entry.id.value()},
+                                {"gateway", text(entry.gateway.to_string())},
+                                {"port", entry.port.value()},
+                                {"members", std::move(members)}});
+  }
+  answer_rows(reply, std::move(rows));
+}
+
 using Plain = void (*)(const CommandContext&, Reply);
 using WithArguments = void (*)(const CommandContext&, const Arguments&, Reply);
 
@@ -367,6 +392,8 @@ Status register_commands(CommandRegistry& registry, const CommandContext& given)
          "Give a simulated port a signal or take it away",
          {required("port", "Port"), {"up", ArgumentKind::Flag, true, "Whether there is a signal"}}},
         with(command_sim_carrier));
+    add({"sim-routes", "List the routes of the simulated data plane", {}}, plain(command_sim_routes));
+    add({"sim-nexthops", "List the next hops and groups of the simulated data plane", {}}, plain(command_sim_nexthops));
   }
   return status;
 }

@@ -242,8 +242,7 @@ void Routes::order_delete(Batch& batch, std::size_t index, const Prefix& prefix)
 
 void Routes::submit() {
   if (operations_.empty()) return;
-  if (under_way_ == 0) counts_.first_programmed = runtime().scheduler().now();
-  under_way_ += operations_.size();
+  if (counts_.first_order == Instant{}) counts_.first_order = runtime().clock().now();
   auto bulk = std::make_shared<Bulk>();
   bulk->ordered = std::move(ordered_);
   programmer_.submit(Lane::Bulk, std::move(operations_), [this, bulk](std::span<Operation> operations) { answered(*bulk, operations); });
@@ -262,8 +261,7 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
       set_answered(ordered, operation);
     }
   }
-  under_way_ -= operations.size();
-  counts_.last_programmed = runtime().scheduler().now();
+  counts_.last_answer = runtime().clock().now();
 }
 
 void Routes::set_answered(const Ordered& ordered, const Operation& operation) {

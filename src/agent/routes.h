@@ -35,8 +35,8 @@ class Routes final : public Orch {
     std::uint64_t refused = 0;
     std::uint64_t unchanged = 0;       // Changes that asked for what is there already.
     std::uint64_t put_back = 0;        // After the kernel dropped them with their group.
-    Instant first_programmed;          // Of the present burst: since the last time nothing was under way.
-    Instant last_programmed;
+    Instant first_order;               // The first ever given.
+    Instant last_answer;               // The latest.
   };
   Counts counts() const;
 
@@ -78,7 +78,6 @@ class Routes final : public Orch {
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
   Counts counts_;
-  std::size_t under_way_ = 0;
 };
 
 }  // namespace rondo::agent

@@ -1,3 +1,4 @@
+// Histograms against the exact quantiles of random values: what their headers promise about the error holds at every order of magnitude.
 #include "rondo/base/metrics.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +67,8 @@ TYPED_TEST(AnyHistogram, EmptyAnswersZero) {
 }
 
 TYPED_TEST(AnyHistogram, QuantileNeverExceedsTheMaximumEvenAtTheEdges) {
-  for (const std::uint64_t value : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{1} << 46, UINT64_MAX}) {
+  for (const std::uint64_t value :
+       {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{15}, std::uint64_t{16}, std::uint64_t{1} << 46, UINT64_MAX}) {
     TypeParam histogram;
     histogram.add(value);
     EXPECT_EQ(histogram.quantile(1.0), value);

@@ -1,3 +1,4 @@
+// Status and Result: what they carry and how errors of the kernel become codes.
 #include "rondo/base/status.h"
 
 #include <gtest/gtest.h>
@@ -42,11 +43,11 @@ TEST(Status, ContextIsPutBeforeTheMessageAndKeepsTheRest) {
 
 TEST(Status, ErrnoGivesTheCodeOfItsMeaning) {
   EXPECT_TRUE(status_from_errno(0, "call").ok());
-  const std::pair<int, Code> expected[] = {{EINVAL, Code::InvalidArgument},    {ENODEV, Code::NotFound},
-                                           {EEXIST, Code::AlreadyExists},      {ENETUNREACH, Code::FailedPrecondition},
-                                           {ENOBUFS, Code::ResourceExhausted}, {ECONNRESET, Code::Unavailable},
+  const std::pair<int, Code> expected[] = {{EINVAL, Code::InvalidArgument},     {ENODEV, Code::NotFound},
+                                           {EEXIST, Code::AlreadyExists},       {ENETUNREACH, Code::FailedPrecondition},
+                                           {ENOBUFS, Code::ResourceExhausted},  {ECONNRESET, Code::Unavailable},
                                            {ETIMEDOUT, Code::DeadlineExceeded}, {EPERM, Code::PermissionDenied},
-                                           {EOPNOTSUPP, Code::Unimplemented},  {EIO, Code::DataLoss}};
+                                           {EOPNOTSUPP, Code::Unimplemented},   {EIO, Code::DataLoss}};
   for (const auto& [error, code] : expected) {
     const Status status = status_from_errno(error, "sendmsg");
     EXPECT_EQ(status.code(), code) << error;

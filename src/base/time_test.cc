@@ -1,3 +1,4 @@
+// Instant, WallTime, the system's clocks, and strong integers.
 #include "rondo/base/time.h"
 
 #include <gtest/gtest.h>

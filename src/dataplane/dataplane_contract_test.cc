@@ -106,8 +106,8 @@ class DataPlaneContract : public ::testing::TestWithParam<Kind> {
   }
   // Both ports up with addresses, a next hop on each (10.0.0.2, 10.0.1.2), one for IPv6 on swp1, and a group of the first two.
   void bring_up() {
-    must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
-    must(LinkSet{.port = swp2_, .up = true, .mtu = {}});
+    must(LinkSet{.port = swp1_, .up = true});
+    must(LinkSet{.port = swp2_, .up = true});
     must(AddressSet{.port = swp1_, .address = interface("10.0.0.1/24")});
     must(AddressSet{.port = swp2_, .address = interface("10.0.1.1/24")});
     must(AddressSet{.port = swp1_, .address = interface("2001:db8::1/64")});
@@ -221,8 +221,8 @@ TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
       GroupSet{.id = kOne, .members = {{.nexthop = kTwo}}},
       NexthopSet{.id = NexthopId{9}, .gateway = ip("2001:db8::1"), .port = swp1_},  // An address of our own.
       AddressSet{.port = swp1_, .address = {ip("10.0.0.1"), 33}},
-      LinkSet{.port = swp1_, .up = {}, .mtu = 10},
-      LinkSet{.port = {}, .up = true, .mtu = {}},
+      LinkSet{.port = swp1_, .mtu = 10},
+      LinkSet{.port = {}, .up = true},
   };
   for (const Order& order : wrong) {
     const Status status = apply(order);
@@ -369,7 +369,7 @@ TEST_P(DataPlaneContract, ANexthopNeedsItsPortWithCarrierAndASubnet) {
   refused({.id = kOne, .gateway = ip("10.0.0.2"), .port = IfIndex{77777}}, EINVAL);  // "Invalid device index".
   rig_->set_carrier(1, false);
   refused(order, ENETDOWN);
-  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = true});
   refused(order, ENETDOWN);
   rig_->set_carrier(1, true);
   refused(order, ENETUNREACH);  // "Nexthop has invalid gateway".
@@ -444,7 +444,7 @@ TEST_P(DataPlaneContract, MoreNeighborsFitThanTheKernelsLimitOfDynamicOnes) {
 TEST_P(DataPlaneContract, OrdersOnAnAbsentPortNameEnodev) {
   const IfIndex absent{77777};
   const std::vector<std::pair<Order, Code>> orders = {
-      {LinkSet{.port = absent, .up = true, .mtu = {}}, Code::FailedPrecondition},
+      {LinkSet{.port = absent, .up = true}, Code::FailedPrecondition},
       {AddressSet{.port = absent, .address = interface("10.0.0.1/24")}, Code::FailedPrecondition},
       {NeighborSet{.port = absent, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")}, Code::FailedPrecondition},
       {AddressDelete{.port = absent, .address = interface("10.0.0.1/24")}, Code::NotFound},
@@ -458,7 +458,7 @@ TEST_P(DataPlaneContract, OrdersOnAnAbsentPortNameEnodev) {
 }
 
 TEST_P(DataPlaneContract, AddressesAreSetAgainReadBackAndDeleted) {
-  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = true});
   for (int i = 0; i < 2; ++i) {
     must(AddressSet{.port = swp1_, .address = interface("10.0.0.1/24")});
     must(AddressSet{.port = swp1_, .address = interface("2001:db8::1/64")});
@@ -471,6 +471,28 @@ TEST_P(DataPlaneContract, AddressesAreSetAgainReadBackAndDeleted) {
     EXPECT_EQ(again.origin_errno(), EADDRNOTAVAIL) << again.to_string();
   }
   EXPECT_THAT(addresses(swp1_), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, DeletingAnAddressLeavesTheOthersOfItsSubnet) {
+  must(LinkSet{.port = swp1_, .up = true});
+  for (const char* text : {"10.0.0.1/24", "10.0.0.2/24", "10.0.0.3/24"}) must(AddressSet{.port = swp1_, .address = interface(text)});
+  must(AddressDelete{.port = swp1_, .address = interface("10.0.0.1/24")});
+  EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.2/24", "10.0.0.3/24"));
+  must(NexthopSet{.id = kOne, .gateway = ip("10.0.0.9"), .port = swp1_});  // The subnet is still there.
+}
+
+TEST_P(DataPlaneContract, DeletingTheLastIpv4AddressOfAPortDropsItsIpv4Neighbors) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(AddressSet{.port = swp1_, .address = interface("10.0.5.1/24")});
+  must(NeighborSet{.port = swp1_, .address = ip("10.0.0.2"), .mac = mac("02:00:00:00:00:01")});
+  must(NeighborSet{.port = swp1_, .address = ip("2001:db8::2"), .mac = mac("02:00:00:00:00:01")});
+  must(AddressDelete{.port = swp1_, .address = interface("10.0.0.1/24")});
+  EXPECT_THAT(plane().neighbors().value(), SizeIs(2));
+  must(AddressDelete{.port = swp1_, .address = interface("10.0.5.1/24")});
+  must(AddressDelete{.port = swp1_, .address = interface("2001:db8::1/64")});
+  const auto left = plane().neighbors().value();
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_EQ(left[0].address, ip("2001:db8::2"));
 }
 
 TEST_P(DataPlaneContract, DeletingAnAddressKeepsTheNexthopsInItsSubnet) {
@@ -493,9 +515,9 @@ TEST_P(DataPlaneContract, LinkSetChangesStateAndMtu) {
   EXPECT_TRUE(link().carrier);
   EXPECT_EQ(link().mtu, 1400U);
   EXPECT_NE(link().mac, MacAddress{});
-  must(LinkSet{.port = swp1_, .up = {}, .mtu = 1500});
+  must(LinkSet{.port = swp1_, .mtu = 1500});
   EXPECT_TRUE(link().admin_up);
-  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = false});
   EXPECT_FALSE(link().admin_up);
   EXPECT_FALSE(link().carrier);
   EXPECT_EQ(link().mtu, 1500U);
@@ -509,14 +531,14 @@ TEST_P(DataPlaneContract, AdminDownDropsNexthopsIpv6AddressesAndNeighborsAndNoth
   must(RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne});
   must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kGroup});
   must(RouteSet{.prefix = prefix("2001:db8:9::/48"), .nexthop = kSix});
-  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = false});
   for (int i = 0; i < 2; ++i) {
     EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
     EXPECT_THAT(nexthop(kGroup)->members, ElementsAre(GroupMember{.nexthop = kTwo, .weight = 3}));
     EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
     EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24"));
     EXPECT_THAT(plane().neighbors().value(), SizeIs(1));
-    must(LinkSet{.port = swp1_, .up = true, .mtu = {}});  // And look again.
+    must(LinkSet{.port = swp1_, .up = true});  // And look again.
   }
 }
 
@@ -570,11 +592,11 @@ TEST_P(MonitorContract, EveryDeviceIsReportedOnceThenEachChangeInOrder) {
   EXPECT_FALSE(last(swp1_)->admin_up);
   EXPECT_GT(last(swp1_)->seen, Instant{});
   seen_.clear();
-  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = true});
   ASSERT_TRUE(wait_for_carrier(swp1_, true));
-  must(LinkSet{.port = swp1_, .up = {}, .mtu = 1400});
+  must(LinkSet{.port = swp1_, .mtu = 1400});
   ASSERT_TRUE(wait_until([this] { return last(swp1_)->mtu == 1400; }));
-  must(LinkSet{.port = swp1_, .up = false, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = false});
   ASSERT_TRUE(wait_until([this] { return !last(swp1_)->admin_up; }));
   // Linux also tells of states in between (up without carrier); the order of what matters is fixed, and nothing is told twice.
   for (std::size_t i = 1; i < seen_.size(); ++i) {
@@ -619,7 +641,7 @@ TEST_P(MonitorContract, ARemovedDeviceIsReportedAndTakesEverythingWithIt) {
   EXPECT_THAT(routes(), IsEmpty());
   EXPECT_THAT(nexthop_ids(), ElementsAre(kTwo.value(), kGroup.value()));
   EXPECT_THAT(addresses(swp1_), IsEmpty());
-  EXPECT_EQ(apply(LinkSet{.port = swp1_, .up = true, .mtu = {}}).origin_errno(), ENODEV);
+  EXPECT_EQ(apply(LinkSet{.port = swp1_, .up = true}).origin_errno(), ENODEV);
 }
 
 TEST_P(MonitorContract, TwoMonitorsBothSeeAndOneMayLeave) {
@@ -630,7 +652,7 @@ TEST_P(MonitorContract, TwoMonitorsBothSeeAndOneMayLeave) {
   ASSERT_TRUE(wait_until([&] { return !other.empty() && last(swp1_).has_value(); }));
   second->reset();
   other.clear();
-  must(LinkSet{.port = swp1_, .up = true, .mtu = {}});
+  must(LinkSet{.port = swp1_, .up = true});
   ASSERT_TRUE(wait_for_carrier(swp1_, true));
   EXPECT_THAT(other, IsEmpty());
 }

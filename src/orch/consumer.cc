@@ -21,7 +21,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       subscription_(std::move(subscription)),
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
-      ledger_(services.scheduler.timers(), [this] { wake(); }) {
+      ledger_(services.scheduler.timers(), [this] { on_resolved(); }) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
@@ -97,8 +97,17 @@ std::uint32_t Consumer::retry_share(std::uint32_t max) {
   return retry_next_ ? 1 : 0;
 }
 
+void Consumer::on_resolved() {
+  if (resolved_since_ == Instant{}) resolved_since_ = services_.scheduler.clock().now();
+  wake();
+}
+
 std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
   std::uint32_t looked_at = 0;
+  if (max > 0 && ledger_.has_resolved() && resolved_since_ != Instant{}) {
+    const Duration waited = services_.scheduler.clock().now() - std::exchange(resolved_since_, Instant{});
+    stats_.longest_resolve_wait = std::max(stats_.longest_resolve_wait, waited);
+  }
   while (looked_at < max && ledger_.has_resolved()) {
     const std::uint32_t row = ledger_.peek_resolved();
     ++looked_at;

@@ -71,6 +71,7 @@ class Consumer final : public Source {
   /// How many items of a turn resolved rows may have while new ones wait, too.
   std::uint32_t retry_share(std::uint32_t max);
   std::uint32_t gather_resolved(std::uint32_t max);
+  void on_resolved();
   void run_one(const Ledger::Task& task);
   void fill_batch(std::span<const Ledger::Task> tasks);
   void run_batch(std::span<const Ledger::Task> tasks);
@@ -88,6 +89,7 @@ class Consumer final : public Source {
   HandleBatch handle_batch_;
   Ledger ledger_;
   bool held_ = false;
+  Instant resolved_since_;  // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
   bool retry_next_ = false;  // Whose turn it is when a turn has one item.
   std::vector<Change> arrived_;
   std::vector<Ledger::Task> tasks_;

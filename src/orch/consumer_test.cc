@@ -433,7 +433,6 @@ class SharingTest : public ConsumerTest, public testing::WithParamInterface<std:
 
 TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
   const auto [batch, quota, share] = GetParam();
-  std::vector<std::string> retried;
   std::vector<std::pair<std::uint64_t, bool>> order;  // Turn, and whether it was a retried row.
   consume(
       [&](Op, std::string_view key, const Fields&) {
@@ -455,7 +454,7 @@ TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
   std::uint32_t seen_retried = 0;
   for (std::size_t from = 0; seen_retried + of_retried <= kRows && from - seen_retried + (window - of_retried) <= kRows; from += window) {
     std::uint32_t in_window = 0;
-    for (std::size_t i = from; i < from + window; ++i) in_window += order[i].second ? 1 : 0;
+    for (std::size_t i = from; i < from + window; ++i) in_window += order[i].second ? 1U : 0U;
     EXPECT_EQ(in_window, of_retried) << "from " << from;
     seen_retried += in_window;
   }

@@ -1,8 +1,9 @@
+// The policies as a user chooses them: whose turn it is under each rule, in a simulated world.
 #include "rondo/sched/policy.h"
 
 #include <gtest/gtest.h>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -17,7 +18,8 @@ TEST(Policy, ABatchOfNothingIsRefused) {
 
 TEST(Policy, DescribesItself) {
   EXPECT_EQ(test::policy()->describe(), "strict priority, least recently served first, 128 items a turn");
-  EXPECT_EQ(test::policy(StrictPriority{.tie = Tie::Arrival, .batch = 1})->describe(), "strict priority, in order of arrival, 1 item a turn");
+  EXPECT_EQ(test::policy(StrictPriority{.tie = Tie::Arrival, .batch = 1})->describe(),
+            "strict priority, in order of arrival, 1 item a turn");
 }
 
 TEST(Policy, TheBatchIsTheBudgetOfATurn) {

@@ -1,14 +1,16 @@
-// A source that fails is set aside, by name and once, and disturbs no other (finding 3 of the SONiC study: a dead connection made Select spin).
+// A source that fails is set aside, by name and once, and disturbs no other (finding 3 of the SONiC study: a dead connection made Select
+// spin).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -82,6 +84,25 @@ TEST(Quarantine, ASourceThatRemovedItselfBeforeItThrewIsReportedToo) {
   simulation.scheduler.run_until_idle();
   EXPECT_EQ(told.names, std::vector<std::string>{"bad"});
   EXPECT_EQ(bad.scheduler(), nullptr);
+}
+
+TEST(Quarantine, TheCallbackMayDestroyTheSource) {
+  for (const bool in_run : {true, false}) {
+    Simulation simulation;
+    auto bad = std::make_unique<WorkSource>("bad", 5);
+    simulation.scheduler.on_quarantine([&bad](const Source&, const Status&) { bad.reset(); });
+    simulation.scheduler.add(*bad);
+    ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, *bad).ok());
+    bad->on_collect = [in_run]() -> Result<Backlog> {
+      if (in_run) return Backlog::More;
+      return failure(Code::DataLoss, "truncated");
+    };
+    bad->on_run = [] { throw std::runtime_error("broken"); };
+    simulation.world.reactor().make_error(3);
+    simulation.scheduler.run_until_idle();
+    EXPECT_EQ(bad, nullptr);
+    EXPECT_EQ(simulation.scheduler.stats().quarantined, 1U);
+  }
 }
 
 TEST(Quarantine, RemovingAndAddingASourceGivesItAnotherChance) {

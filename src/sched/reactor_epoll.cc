@@ -1,19 +1,17 @@
 // The reactor on Linux: one epoll instance, edge-triggered, and one eventfd to interrupt it. Watches are kept by descriptor number with the
 // number of the watch, so that a report of a descriptor that was closed and opened anew meanwhile is recognised. Scheduler's thread, except
-// interrupt(). A report costs one system call for up to the caller's array of them.
+// interrupt(). One system call fills the caller's array.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "rondo/base/assert.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/reactor.h"
 
@@ -21,14 +19,13 @@ namespace rondo {
 
 namespace {
 
-constexpr std::size_t kReportsMax = 256;
 constexpr std::uint64_t kInterruptMark = UINT64_MAX;
 
 std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
 
 std::uint32_t epoll_mask(Interest interest) {
   std::uint32_t mask = EPOLLET;
-  if ((static_cast<unsigned>(interest) & static_cast<unsigned>(Interest::Read)) != 0) mask |= EPOLLIN | EPOLLPRI;
+  if ((static_cast<unsigned>(interest) & static_cast<unsigned>(Interest::Read)) != 0) mask |= EPOLLIN;
   if ((static_cast<unsigned>(interest) & static_cast<unsigned>(Interest::Write)) != 0) mask |= EPOLLOUT;
   return mask;
 }
@@ -86,21 +83,18 @@ class EpollReactor final : public Reactor {
   }
 
   Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override {
-    const auto room = static_cast<int>(std::min(events.size(), kReportsMax));
-    const int count = wait(deadline, room);
-    if (count < 0 && errno != EINTR) return failure(status_from_errno(errno, "epoll_wait"));
+    if (reports_.size() < events.size()) reports_.resize(events.size());
     std::size_t filled = 0;
-    for (int i = 0; i < count; ++i) {
-      const epoll_event& report = reports_[static_cast<std::size_t>(i)];
-      if (report.data.u64 == kInterruptMark) {
-        interrupted_ = deadline <= Instant{};  // One that a mere look found is kept for the next that waits.
-        continue;
+    while (filled < events.size()) {
+      const std::size_t room = events.size() - filled;
+      const int count = wait(deadline, static_cast<int>(room));
+      if (count < 0 && errno != EINTR) return failure(status_from_errno(errno, "epoll_wait"));
+      const std::size_t reported = count < 0 ? 0 : static_cast<std::size_t>(count);
+      for (std::size_t i = 0; i < reported; ++i) {
+        if (translate(reports_[i], deadline, events[filled])) ++filled;
       }
-      const int fd = static_cast<int>(report.data.u64 & 0xffffffffU);
-      const Watch& watch = at(fd);
-      const auto number = static_cast<std::uint32_t>(report.data.u64 >> 32);
-      if (watch.source == nullptr || watch.number != number) continue;
-      events[filled++] = ReactorEvent{watch.source, fd, number, (report.events & (EPOLLERR | EPOLLHUP)) != 0};
+      if (reported < room) break;
+      deadline = Instant{};  // Full, but not of reports that count: look for the rest.
     }
     return filled;
   }
@@ -137,6 +131,18 @@ class EpollReactor final : public Reactor {
     return fd >= 0 && static_cast<std::size_t>(fd) < watches_.size() && watches_[static_cast<std::size_t>(fd)].source != nullptr;
   }
 
+  /// False for a report that is not about a watch: the interrupt, or a descriptor that was closed without unwatch().
+  bool translate(const epoll_event& report, Instant deadline, ReactorEvent& event) noexcept {
+    if (report.data.u64 == kInterruptMark) {
+      interrupted_ = deadline <= Instant{};  // One that a mere look found is kept for the next that waits.
+      return false;
+    }
+    const int fd = static_cast<int>(report.data.u64 & 0xffffffffU);
+    event =
+        ReactorEvent{at(fd).source, fd, static_cast<std::uint32_t>(report.data.u64 >> 32), (report.events & (EPOLLERR | EPOLLHUP)) != 0};
+    return is_current(event);
+  }
+
   Status control(int operation, int fd, Interest interest) {
     epoll_event event{};
     event.events = epoll_mask(interest);
@@ -171,7 +177,7 @@ class EpollReactor final : public Reactor {
   bool interrupted_ = false;
   std::vector<Watch> watches_;  // By descriptor.
   std::unordered_map<const Source*, int> first_of_;
-  std::array<epoll_event, kReportsMax> reports_{};
+  std::vector<epoll_event> reports_;
 };
 
 }  // namespace

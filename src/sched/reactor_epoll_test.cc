@@ -1,3 +1,4 @@
+// The epoll reactor on real descriptors: edges, errors, replaced numbers, deadlines and interrupts.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -7,7 +8,7 @@
 #include <chrono>
 #include <thread>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {

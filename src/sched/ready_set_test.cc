@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "rondo/base/random.h"
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -56,8 +56,8 @@ struct Model {
 
 /// A random history of arrivals, turns and removals, told to 'visit' as it happens.
 template <class OnArrive, class OnTurn, class OnErase>
-void random_history(std::uint64_t seed, ReadySet& set, std::vector<std::unique_ptr<WorkSource>>& sources, OnArrive on_arrive, OnTurn on_turn,
-                    OnErase on_erase) {
+void random_history(std::uint64_t seed, ReadySet& set, std::vector<std::unique_ptr<WorkSource>>& sources, OnArrive on_arrive,
+                    OnTurn on_turn, OnErase on_erase) {
   Random random(seed);
   const std::size_t count = 2 + random.below(20);
   const std::uint64_t levels = 1 + random.below(4);

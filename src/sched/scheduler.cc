@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t kEvents = 256;
 /// and how often in one look, so that a storm of descriptors cannot hold the loop; the rest follows before the next turn but one.
 constexpr unsigned kRounds = 64;
-/// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks a
-/// period keep the promise of the period.
+/// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks
+/// a period keep the promise of the period.
 constexpr Duration kSweepStep = limits::kSweepPeriod / 2;
 
 std::string about(const Source& source, std::string_view what) {
@@ -57,10 +57,7 @@ void Scheduler::add(Source& source) {
 void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
   if (source.state_ == Source::State::Ready) policy_->removed(source);
-  reactor_.unwatch_all(source);
-  for (std::size_t i = dispatched_; i < reported_; ++i) {
-    if (events_[i].source == &source) events_[i].source = nullptr;
-  }
+  reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
   (source.added_previous_ != nullptr ? source.added_previous_->added_next_ : first_added_) = source.added_next_;
@@ -194,16 +191,17 @@ void Scheduler::gather(Instant deadline) {
   gathering_ = false;
 }
 
-// No wake-up is lost between "nothing to do" and "asleep". The loop first says that it sleeps (A), then looks at the list (B). A waker first
-// puts itself on the list (C), then looks whether the loop sleeps (D). All four are sequentially consistent, so in their one total order
-// either C comes before B, and the loop sees the source and does not wait, or A comes before D, and the waker interrupts the wait.
-// Whoever of several wakers resets the flag writes the descriptor; the others save the system call. A wake while the loop is awake costs none.
+// No wake-up is lost between "nothing to do" and "asleep". The loop first says that it sleeps (A), then looks at the list (B). A waker
+// first puts itself on the list (C), then looks whether the loop sleeps (D). All four are sequentially consistent, so in their one total
+// order either C comes before B, and the loop sees the source and does not wait, or A comes before D, and the waker interrupts the wait.
+// Whoever of several wakers resets the flag writes the descriptor; the others save the system call. A wake while the loop is awake costs
+// none.
 std::size_t Scheduler::look(Instant deadline) {
   ++stats_.polls;
   const bool waits = deadline > now_;
   if (waits) {
-    sleeping_.store(true, std::memory_order_seq_cst);                                              // A
-    const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr;                   // B
+    sleeping_.store(true, std::memory_order_seq_cst);                             // A
+    const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr;  // B
     if (listed || remote_pending_ != nullptr || stopping()) deadline = Instant{};
   } else {
     deadline = Instant{};
@@ -266,22 +264,19 @@ void Scheduler::forget_remote_wake(Source& source) noexcept {
 }
 
 void Scheduler::dispatch(std::size_t count) {
-  reported_ = count;
-  for (dispatched_ = 0; dispatched_ < reported_;) {
-    const ReactorEvent event = events_[dispatched_++];
-    // A collect() before this one may have removed the source or replaced the descriptor.
-    if (event.source == nullptr || !reactor_.is_current(event)) continue;
+  for (std::size_t i = 0; i < count; ++i) {
+    const ReactorEvent& event = events_[i];
+    // A collect() before this one may have removed or destroyed the source, or replaced the descriptor.
+    if (!reactor_.is_current(event)) continue;
     Source& source = *event.source;
-    if (source.scheduler() != this) continue;
     if (collect(source)) {
       wake(source);
-    } else if (event.error && source.state_ != Source::State::Quarantined && reactor_.is_in_error(event)) {
+    } else if (event.error && reactor_.is_in_error(event)) {
       // Seed 000's loop would hear of it for ever (finding 3 of the SONiC study); one answer, by name, and silence.
       quarantine(source, Status{Code::Unavailable, about(source, "left descriptor " + std::to_string(event.fd) +
                                                                      " in error or hung up: collect() found nothing to do")});
     }
   }
-  dispatched_ = reported_ = 0;
 }
 
 /// Stage one of 'source'. True if run() would find something; a source that fails is quarantined, or may have left.

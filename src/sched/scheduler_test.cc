@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -319,6 +319,18 @@ TEST(Scheduler, WaitReturnsWhenSomethingIsReady) {
   EXPECT_TRUE(source.is_ready());
 }
 
+TEST(Scheduler, AWakeFromAnotherThreadJustBeforeTheLoopFallsAsleepKeepsItAwake) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  source.on_collect = []() -> Result<Backlog> { return Backlog::More; };
+  EXPECT_FALSE(simulation.scheduler.turn());
+  source.wake_from_any_thread();  // The loop is awake, so nothing is written to the reactor.
+  const Instant start = simulation.world.now();
+  simulation.scheduler.wait(start + 1h);
+  EXPECT_EQ(simulation.world.now(), start);
+  EXPECT_TRUE(source.is_ready());
+}
+
 TEST(Scheduler, StopEndsRunEvenBeforeItBegan) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
@@ -337,7 +349,8 @@ TEST(Scheduler, TheSweepFindsALostWakeWithinItsPeriodAndCountsIt) {
   EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
   const Instant lost = simulation.world.now();
   source.left = 1;  // And nobody says wake().
-  ASSERT_TRUE(simulation.world.run_until(simulation.scheduler, [&] { return source.left == 0; }, 2s));
+  ASSERT_TRUE(simulation.world.run_until(
+      simulation.scheduler, [&] { return source.left == 0; }, 2s));
   EXPECT_LE(simulation.world.now() - lost, limits::kSweepPeriod + 1ms);
   EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 1U);
 }
@@ -350,6 +363,21 @@ TEST(Scheduler, TheSweepCountsNothingWhenEveryWakeIsInPlace) {
   simulation.world.run_for(simulation.scheduler, 5s);
   EXPECT_EQ(starved.stats().turns, 0U);
   EXPECT_GT(busy.stats().turns, 4000U);
+  EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
+}
+
+// A message is in its mailbox a moment before its wake: a sweep in between must not count it as lost.
+TEST(Scheduler, TheSweepForgivesABacklogWhoseWakeIsUnderWay) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  for (int i = 0; i < 10; ++i) {
+    source.left = 1;
+    simulation.world.run_for(simulation.scheduler, limits::kSweepPeriod / 2 + 1ms);  // One sweep sees it.
+    EXPECT_EQ(source.left, 1U);
+    source.wake();
+    simulation.world.run_for(simulation.scheduler, limits::kSweepPeriod / 2);
+    EXPECT_EQ(source.left, 0U);
+  }
   EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
 }
 

@@ -2,7 +2,7 @@
 // where they live (store, orch).
 #include <gtest/gtest.h>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -47,8 +47,8 @@ TEST(SelectStatements, AmongEqualsTheLeastRecentlyUsedWins) {
   simulation.scheduler.run_until_idle();
   for (const std::size_t i : {2U, 0U, 1U}) simulation.sources[i]->left = 128 * 2;
   simulation.sources[0]->wake();
-  simulation.scheduler.turn();     // A was used last.
-  simulation.sources[1]->wake();   // B and C were used before A.
+  simulation.scheduler.turn();    // A was used last.
+  simulation.sources[1]->wake();  // B and C were used before A.
   simulation.sources[2]->wake();
   simulation.scheduler.run_until_idle();
   EXPECT_EQ(simulation.order, "A B C A B C A B C");
@@ -113,8 +113,8 @@ TEST(SelectStatements, PortsGoBeforeRoutesWithinOneBatch) {
   EXPECT_EQ(worst, 0);
 }
 
-// "hasCachedData() is a hint": 3 notifications for 5,000 changes, or 100,000 notifications for as many. Here a wake is a level: turns follow
-// the work, whatever the number of notifications.
+// "hasCachedData() is a hint": 3 notifications for 5,000 changes, or 100,000 notifications for as many. Here a wake is a level: turns
+// follow the work, whatever the number of notifications.
 TEST(SelectStatements, TurnsFollowTheWorkAndNotTheNotifications) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
@@ -123,7 +123,7 @@ TEST(SelectStatements, TurnsFollowTheWorkAndNotTheNotifications) {
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 40U);  // All of the 5,000, none stranded,
   source.left = 128;
   for (int i = 0; i < 100'000; ++i) source.wake();
-  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);   // and no empty turn.
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);  // and no empty turn.
 }
 
 // "First check for already-cached data, only block if there is none": no waiting while something is ready.
@@ -136,7 +136,8 @@ TEST(SelectStatements, TheLoopWaitsOnlyWhenNothingIsReady) {
   EXPECT_EQ(source.left, 0U);
 }
 
-// "1000ms timeout ensures liveness: no orch completely starved". Sonic processes all orchs on the timeout; here the sweep finds who lost a wake.
+// "1000ms timeout ensures liveness: no orch completely starved". Sonic processes all orchs on the timeout; here the sweep finds who lost a
+// wake.
 TEST(SelectStatements, TheTimeoutOf1000msEnsuresLiveness) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rondo/sched/mailbox.h"
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {
@@ -163,7 +163,8 @@ TEST_F(Threads, MessagesPostedBeforeTheMailboxIsAddedAreHandled) {
 
 TEST_F(Threads, AFullMailboxRefusesCountsAndLeavesTheMessageWithTheCaller) {
   std::vector<std::string> handled;
-  Mailbox<std::string> mailbox("small", Priority{5}, [&](std::string&& text) { handled.push_back(std::move(text)); }, 2);
+  Mailbox<std::string> mailbox(
+      "small", Priority{5}, [&](std::string&& text) { handled.push_back(std::move(text)); }, 2);
   scheduler_.add(mailbox);
   ASSERT_TRUE(mailbox.post("a").ok());
   ASSERT_TRUE(mailbox.post("b").ok());

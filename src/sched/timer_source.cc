@@ -1,3 +1,4 @@
+// Timers that are sources: the wheel marks and wakes, the callback runs in a turn. Scheduler's thread.
 #include <utility>
 
 #include "rondo/base/assert.h"

@@ -1,8 +1,9 @@
+// Timers as sources, in simulated time: phase, missed periods, and what may be done to a timer at any moment.
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo {
 namespace {

@@ -2,8 +2,8 @@
 // holds only the rest of the current turn of the level above: slots never wrap, every timer of a lower level is due before any of a
 // higher one, and the next expiry is the lowest bit of the lowest level that has one. Scheduler's thread.
 //
-// A slot of a higher level is four chains, filled in turn. When its time has come its timers are placed anew, and that is where a million of
-// them cost: each is a cache miss, and along one chain the misses follow each other. Along four they overlap.
+// A slot of a higher level is four chains, filled in turn. When its time has come its timers are placed anew, and that is where a million
+// of them cost: each is a cache miss, and along one chain the misses follow each other. Along four they overlap.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -24,7 +24,8 @@ constexpr unsigned kChains = 4;
 /// Lists: 256 of level 0, then four for each slot of the levels above.
 constexpr unsigned kLists = kSlots + (kLevels - 1) * kSlots * kChains;
 constexpr std::uint16_t kNoList = UINT16_MAX;  // In one of the lists beside these.
-/// Moves between levels for each timer that one expire() may fire: a move is about an eighth of the work of a fire, and most do not move thrice.
+/// Moves between levels for each timer that one expire() may fire: a move is about an eighth of the work of a fire, and most do not move
+/// thrice.
 constexpr std::size_t kMovesPerFire = 16;
 
 std::uint64_t tick_at_or_after(Instant due) noexcept {
@@ -33,7 +34,9 @@ std::uint64_t tick_at_or_after(Instant due) noexcept {
   return ns / kTickNanoseconds + (ns % kTickNanoseconds != 0 ? 1 : 0);
 }
 
-std::uint64_t tick_of(Instant now) noexcept { return now.nanoseconds() <= 0 ? 0 : static_cast<std::uint64_t>(now.nanoseconds()) / kTickNanoseconds; }
+std::uint64_t tick_of(Instant now) noexcept {
+  return now.nanoseconds() <= 0 ? 0 : static_cast<std::uint64_t>(now.nanoseconds()) / kTickNanoseconds;
+}
 
 void make_empty(TimerHook& list) noexcept { list.next = list.previous = &list; }
 bool is_empty(const TimerHook& list) noexcept { return list.next == &list; }
@@ -66,9 +69,9 @@ struct TimerWheel::Levels {
   std::uint64_t tick = 0;  // Every slot up to this tick has been emptied.
   std::size_t size = 0;
   bool expiring = false;
-  TimerHook due;     // To be fired, in order.
-  TimerHook late;    // Armed for the past while firing: due next time.
-  TimerHook far;     // In a later span of 2^32 ticks.
+  TimerHook due;                          // To be fired, in order.
+  TimerHook late;                         // Armed for the past while firing: due next time.
+  TimerHook far;                          // In a later span of 2^32 ticks.
   std::array<TimerHook, kChains> moving;  // From a slot of a higher level whose time has begun; to be placed again.
   unsigned chain = 0;                     // The chain for the next insert.
   std::array<std::array<std::uint64_t, kWords>, kLevels> occupied{};

@@ -31,7 +31,8 @@ constexpr std::int64_t tick_after(Instant due) { return (due.nanoseconds() + 999
 
 TEST(TimerWheel, NeverFiresEarlyAndAtMostOneTickLate) {
   for (const std::int64_t start_ns : {0LL, 999'999LL, 1'000'000LL, 77'123'456'789LL}) {
-    for (const std::int64_t wait_ns : {1LL, 999'999LL, 1'000'000LL, 1'000'001LL, 255'500'000LL, 256'000'000LL, 65'536'000'000LL, 16'777'216'000'001LL}) {
+    for (const std::int64_t wait_ns :
+         {1LL, 999'999LL, 1'000'000LL, 1'000'001LL, 255'500'000LL, 256'000'000LL, 65'536'000'000LL, 16'777'216'000'001LL}) {
       TimerWheel wheel(Instant::from_nanoseconds(start_ns));
       TestTimer timer;
       const Instant due = Instant::from_nanoseconds(start_ns + wait_ns);
@@ -152,7 +153,8 @@ TEST(TimerWheel, DestructionDisarmsWhatIsLeft) {
 /// One random history: the wheel and a multimap from tick to timer must fire the same timers at the same call, in order of tick.
 class WheelHistory {
  public:
-  explicit WheelHistory(std::uint64_t seed) : random_(seed), now_(Instant::from_nanoseconds(static_cast<std::int64_t>(random_.next() >> 16))), wheel_(now_) {
+  explicit WheelHistory(std::uint64_t seed)
+      : random_(seed), now_(Instant::from_nanoseconds(static_cast<std::int64_t>(random_.next() >> 16))), wheel_(now_) {
     for (int i = 0; i < 60; ++i) {
       timers_.push_back(std::make_unique<TestTimer>([this](TestTimer& timer) { fired_.push_back(&timer); }));
     }

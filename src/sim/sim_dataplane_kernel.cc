@@ -208,7 +208,12 @@ Verdict SimKernel::apply(const AddressDelete& order) {
   Port* const device = port(order.port);
   if (device == nullptr) return kNoDevice;
   const auto erased = std::erase_if(device->addresses, [&order](const Prefix& address) { return same_address(address, order.address); });
-  return erased > 0 ? kDone : Verdict{EADDRNOTAVAIL, order.address.address.is_v6() ? "ipv6: address not found" : "ipv4: Address not found"};
+  const bool is_v6 = order.address.address.is_v6();
+  if (erased == 0) return {EADDRNOTAVAIL, is_v6 ? "ipv6: address not found" : "ipv4: Address not found"};
+  const bool has_v4 =
+      std::any_of(device->addresses.begin(), device->addresses.end(), [](const Prefix& address) { return !address.address.is_v6(); });
+  if (!is_v6 && !has_v4) neighbors_ -= std::erase_if(device->neighbors, [](const auto& entry) { return !entry.first.is_v6(); });
+  return kDone;
 }
 
 // --- Ports.

@@ -1,3 +1,4 @@
+// The simulated reactor and clock: they do as they are told, and nothing else.
 #include "rondo/sim/sim_reactor.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 #include <array>
 #include <string>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo::sim {
 namespace {

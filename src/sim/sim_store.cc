@@ -60,7 +60,7 @@ struct SimStore::Parts {
   SimWire wire;
   std::map<std::string, TableSpec, std::less<>> specs;
   std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<SimEnd>> ends;                                  // Of living subscriptions.
+  std::vector<std::weak_ptr<SimEnd>> ends;                                   // Of living subscriptions.
   std::size_t unanswered = 0;
 };
 
@@ -132,8 +132,9 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
                     .deliver = [parts, outcome, end] { parts->post(std::move(*outcome), std::move(*end)); },
                     .lost =
                         [parts, end] {
-                          parts->post({Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"},
-                                      std::move(*end));
+                          parts->post(
+                              {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"},
+                              std::move(*end));
                         },
                     .kept = true});
   return {};
@@ -162,8 +163,7 @@ void SimStore::scan(std::string_view table, std::string_view cursor, std::size_t
   if (parts->find(table) == nullptr) return parts->completions.post(std::move(done), failure(store::no_such_table(table)));
   parts->wire.send(
       {.perform = {},
-       .deliver = [parts, name = std::string{table}, from = std::string{cursor}, max,
-                   done] { parts->server->scan(name, from, max, done); },
+       .deliver = [parts, name = std::string{table}, from = std::string{cursor}, max, done] { parts->server->scan(name, from, max, done); },
        .lost = [parts, done] { parts->completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); }});
 }
 

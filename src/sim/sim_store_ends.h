@@ -1,5 +1,5 @@
-// The near ends of a SimStore's subscriptions: what has been fetched and not yet taken, for each kind of table. An end subscribes at the server
-// while the connection holds, fetches when told that there is something, and says what a broken connection cost.
+// The near ends of a SimStore's subscriptions: what has been fetched and not yet taken, for each kind of table. An end subscribes at the
+// server while the connection holds, fetches when told that there is something, and says what a broken connection cost.
 #pragma once
 
 #include <deque>

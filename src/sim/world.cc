@@ -15,7 +15,7 @@ bool World::step(Scheduler& scheduler, Instant end) {
 std::uint64_t World::run_for(Scheduler& scheduler, Duration time) {
   const Instant end = clock_.now() + time;
   std::uint64_t turns = 0;
-  while (clock_.now() < end) {
+  while (clock_.now() < end && !scheduler.stopping()) {
     if (step(scheduler, end)) ++turns;
   }
   return turns;
@@ -24,7 +24,7 @@ std::uint64_t World::run_for(Scheduler& scheduler, Duration time) {
 bool World::run_until(Scheduler& scheduler, const std::function<bool()>& done, Duration limit) {
   const Instant end = clock_.now() + limit;
   while (!done()) {
-    if (clock_.now() >= end) return false;
+    if (clock_.now() >= end || scheduler.stopping()) return false;
     step(scheduler, end);
   }
   return true;

@@ -1,3 +1,4 @@
+// The simulated world: repeatable bit for bit, and time passes whatever the sources do.
 #include "rondo/sim/world.h"
 
 #include <gtest/gtest.h>
@@ -5,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "sched/test_source.h"
+#include "sim/test_source.h"
 
 namespace rondo::sim {
 namespace {
@@ -70,8 +71,19 @@ TEST(World, RunUntilSaysWhetherItHappenedInTime) {
   Scheduler scheduler(world.clock(), world.reactor(), test::policy());
   bool happened = false;
   world.after(3s, [&] { happened = true; });
-  EXPECT_FALSE(world.run_until(scheduler, [&] { return happened; }, 1s));
-  EXPECT_TRUE(world.run_until(scheduler, [&] { return happened; }, 5s));
+  EXPECT_FALSE(world.run_until(
+      scheduler, [&] { return happened; }, 1s));
+  EXPECT_TRUE(world.run_until(
+      scheduler, [&] { return happened; }, 5s));
+}
+
+TEST(World, AStoppedSchedulerEndsTheRunEarly) {
+  World world(1);
+  Scheduler scheduler(world.clock(), world.reactor(), test::policy());
+  world.after(3s, [&] { scheduler.stop(); });
+  const Instant start = world.now();
+  world.run_for(scheduler, 1h);
+  EXPECT_LE(world.now() - start, 4s);
 }
 
 TEST(World, AnHourOfIdlenessIsCheap) {

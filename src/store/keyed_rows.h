@@ -1,6 +1,6 @@
-// KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row is known by its 32-bit number, which
-// stays its own until it is erased, so lists of rows (staged, changed, free) are chains of numbers. Used by the tables of store/memory and by
-// WatchedView. One thread; every call O(1) but the constructor of a chunk.
+// KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row is known by its 32-bit number,
+// which stays its own until it is erased, so lists of rows (staged, changed, free) are chains of numbers. Used by the tables of
+// store/memory and by WatchedView. One thread; every call O(1) but the constructor of a chunk.
 #pragma once
 
 #include <array>
@@ -14,7 +14,8 @@
 
 namespace rondo::store {
 
-/// 'Row' has key() and is default-constructible; a number 'next' of the row is the owner's while it is in use and the free list's otherwise.
+/// 'Row' has key() and is default-constructible; a number 'next' of the row is the owner's while it is in use and the free list's
+/// otherwise.
 template <class Row>
 class KeyedRows {
  public:

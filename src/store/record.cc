@@ -253,7 +253,7 @@ Result<std::int64_t> Fields::integer(std::string_view name, std::int64_t low, st
 
 // --- Checks
 
-std::string quoted(std::string_view text) {
+std::string Quote::operator()(std::string_view text) const {
   constexpr std::size_t kShown = 64;
   constexpr char kHex[] = "0123456789abcdef";
   std::string result{"'"};

@@ -1,6 +1,6 @@
-// RowIndex: from the hash of a key to the number of its row. Extendible hashing (Fagin et al., "Extendible Hashing - A Fast Access Method for
-// Dynamic Files", ACM TODS 1979): a directory over segments of at most 4096 slots, each probed linearly. A full segment is split alone, so
-// growing never stops the scheduler for longer than tens of microseconds, where one flat table of a million rows would for tens of
+// RowIndex: from the hash of a key to the number of its row. Extendible hashing (Fagin et al., "Extendible Hashing - A Fast Access Method
+// for Dynamic Files", ACM TODS 1979): a directory over segments of at most 4096 slots, each probed linearly. A full segment is split alone,
+// so growing never stops the scheduler for longer than tens of microseconds, where one flat table of a million rows would for tens of
 // milliseconds. A lookup is two loads from memory that stays cached and one from the slots. 8 bytes a slot, 40 to 81 % of them used.
 #pragma once
 

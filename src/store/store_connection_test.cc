@@ -1,5 +1,5 @@
-// What store.h promises of a connection that breaks and comes back, run on each implementation that has one (store_contract.h). The name is the
-// promise.
+// What store.h promises of a connection that breaks and comes back, run on each implementation that has one (store_contract.h). The name is
+// the promise.
 #include <set>
 
 #include "store/store_contract.h"

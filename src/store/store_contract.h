@@ -1,6 +1,6 @@
 // The contract of Store as tests: every promise of rondo/store/store.h, stated once, for any implementation. An implementation joins by a
-// StoreWorld and a line in store_contract_test.cc. Tests only look at the interface and only rely on what has settled, so that an asynchronous
-// store may fetch ahead: what must merge is written while no consumer is there.
+// StoreWorld and a line in store_contract_test.cc. Tests only look at the interface and only rely on what has settled, so that an
+// asynchronous store may fetch ahead: what must merge is written while no consumer is there.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -71,9 +71,7 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     const Status status = store().declare({.name = table, .kind = kind, .rows_max = rows_max});
     ASSERT_TRUE(status.ok()) << status.to_string();
   }
-  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
-    write(table, Change::set(key, fields));
-  }
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) { write(table, Change::set(key, fields)); }
   void remove(std::string_view table, std::string_view key) { write(table, Change::remove(key)); }
   void send(std::string_view table, std::string_view verb, std::string_view key) { write(table, Change::event(verb, key, {})); }
   void write(std::string_view table, Change change) {

@@ -1,5 +1,5 @@
-// Every promise of rondo/store/store.h as a test, run on each implementation (store_contract.h). The name is the promise. The tables T, W, C and
-// Q are a Staged, a Watched, a Channel and a Queue one.
+// Every promise of rondo/store/store.h as a test, run on each implementation (store_contract.h). The name is the promise. The tables T, W,
+// C and Q are a Staged, a Watched, a Channel and a Queue one.
 #include "store/store_contract.h"
 
 #include <algorithm>
@@ -164,8 +164,7 @@ TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // Spec A
   set("T", nul, {{"NULL", "NULL"}});
   set("T", "%d \n", {{"e", ""}});
   const auto consumer = subscribe("T");
-  EXPECT_THAT(take(*consumer),
-              ElementsAre("SET  =", "SET T:k|x:y a:b=| " + nul + "=" + nul, "SET " + nul + " NULL=NULL", "SET %d \n e="));
+  EXPECT_THAT(take(*consumer), ElementsAre("SET  =", "SET T:k|x:y a:b=| " + nul + "=" + nul, "SET " + nul + " NULL=NULL", "SET %d \n e="));
   EXPECT_EQ(row("T", ""), " =");
   EXPECT_EQ(row("T", nul), nul + " NULL=NULL");
   EXPECT_EQ(row("T", "a"), "no row");

@@ -26,7 +26,8 @@ std::string table_of(const TableSpec& spec) { return table_named(spec.name) + " 
 Status check_spec(const TableSpec& spec) {
   if (spec.name.empty()) return {Code::InvalidArgument, "a table's name must not be empty"};
   if (spec.name.size() > limits::kNameBytes) {
-    return {Code::InvalidArgument, "name of " + table_named(spec.name) + " is over the limit of " + std::to_string(limits::kNameBytes) + " bytes"};
+    return {Code::InvalidArgument,
+            "name of " + table_named(spec.name) + " is over the limit of " + std::to_string(limits::kNameBytes) + " bytes"};
   }
   if (spec.rows_max == 0 || spec.rows_max > limits::kTableRows) {
     return {Code::InvalidArgument, "rows_max of " + table_named(spec.name) + " is " + std::to_string(spec.rows_max) + ", not from 1 to " +
@@ -56,8 +57,9 @@ Status check_merge(std::string_view table, const Record& older, const Record& ne
   if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= kRecordBytes) return {};
   const Record row = Record::merged(older, newer);
   if (row.fields().size() <= limits::kFields && check_record(row).ok()) return {};
-  return {Code::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " + std::to_string(row.fields().size()) +
-                                       " fields and " + std::to_string(row.bytes()) + " bytes, over the limits of a record"};
+  return {Code::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " +
+                                       std::to_string(row.fields().size()) + " fields and " + std::to_string(row.bytes()) +
+                                       " bytes, over the limits of a record"};
 }
 
 Status no_such_table(std::string_view name) { return {Code::NotFound, "no " + table_named(name)}; }

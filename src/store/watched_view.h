@@ -1,6 +1,6 @@
 // WatchedView: what a remote Watched table looks like from here: what the consumer was told, what is newer, and in what order it changed.
-// After a gap it takes a full read and leaves exactly the difference to be told. For stores whose tables are elsewhere; the embedded store has
-// no gaps and needs none (store/memory/watched_table.h). One thread.
+// After a gap it takes a full read and leaves exactly the difference to be told. For stores whose tables are elsewhere; the embedded store
+// has no gaps and needs none (store/memory/watched_table.h). One thread.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ class WatchedView {
     std::uint32_t next = KeyedRows<Row>::kNone;
     bool waits = false;  // Is in the chain.
     bool deleted = false;
-    bool seen = false;   // In the full read under way.
+    bool seen = false;  // In the full read under way.
     std::string_view key() const noexcept { return newest.key(); }
   };
   void append(std::uint32_t id);

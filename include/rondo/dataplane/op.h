@@ -27,8 +27,8 @@ inline constexpr std::size_t kGroupMembersMax = 1024;
 
 struct LinkSet {
   IfIndex port;
-  std::optional<bool> up;            // Administrative state.
-  std::optional<std::uint32_t> mtu;  // Bytes.
+  std::optional<bool> up{};            // Administrative state.
+  std::optional<std::uint32_t> mtu{};  // Bytes.
 };
 struct AddressSet {
   IfIndex port;
@@ -72,7 +72,7 @@ enum class RouteType : std::uint8_t { Unicast, Blackhole, Unreachable, Prohibit 
 /// Creates or replaces. Unicast needs a next hop (or group) that exists; the others must have none.
 struct RouteSet {
   Prefix prefix;
-  NexthopId nexthop;
+  NexthopId nexthop{};
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
 };
@@ -93,7 +93,7 @@ using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopD
 ///   Unimplemented       this kernel cannot do it (EOPNOTSUPP)
 struct Operation {
   Order order;
-  Status status;
+  Status status{};
 };
 static_assert(sizeof(Operation) <= 48, "a bulk of orders is copied through two queues");
 

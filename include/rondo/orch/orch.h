@@ -30,7 +30,7 @@ struct ConsumeOptions {
   /// Staged or Watched (assert): changes of one key may merge while they wait. A Queue, whose operations must not, is for listen().
   TableKind kind = TableKind::Staged;
   /// Unset: the Orch's own.
-  std::optional<Priority> priority;
+  std::optional<Priority> priority = {};
   /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half. New rows always keep at least
   /// one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid starvation").
   std::uint32_t retry_quota = 0;
@@ -41,11 +41,11 @@ struct ConsumeOptions {
 /// How an Orch listens to events.
 struct ListenOptions {
   /// Unset: the Orch's own.
-  std::optional<Priority> priority;
+  std::optional<Priority> priority = {};
   /// Channel: each event once while this process is up. Queue: each operation once, in order, kept until it is taken. Nothing else (assert).
   TableKind kind = TableKind::Channel;
   /// Called, in order with the events, when some may have been missed (overflow, lost connection).
-  std::function<void()> on_gap;
+  std::function<void()> on_gap = {};
 };
 
 /// Names a change that was answered with Outcome::staged(), until it is settled. A stale ticket settles nothing.

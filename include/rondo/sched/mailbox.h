@@ -77,10 +77,10 @@ class Mailbox final : public Source {
   Handler handler_;
   const std::size_t capacity_;
   mutable std::mutex mutex_;
-  std::vector<T> arriving_;       // Guarded by mutex_.
-  std::uint64_t refused_ = 0;     // Guarded by mutex_.
-  std::vector<T> taken_;          // Scheduler's thread.
-  std::size_t position_ = 0;          // Scheduler's thread.
+  std::vector<T> arriving_;    // Guarded by mutex_.
+  std::uint64_t refused_ = 0;  // Guarded by mutex_.
+  std::vector<T> taken_;       // Scheduler's thread.
+  std::size_t position_ = 0;   // Scheduler's thread.
 };
 
 }  // namespace rondo

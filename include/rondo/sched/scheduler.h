@@ -23,8 +23,8 @@ namespace rondo {
 /// Figures of the whole scheduler.
 struct SchedulerStats {
   std::uint64_t turns = 0;
-  std::uint64_t polls = 0;         // Looks at the reactor, waiting ones included.
-  std::uint64_t remote_wakes = 0;  // Wakes from other threads; a burst for one source counts once.
+  std::uint64_t polls = 0;          // Looks at the reactor, waiting ones included.
+  std::uint64_t remote_wakes = 0;   // Wakes from other threads; a burst for one source counts once.
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
@@ -52,7 +52,8 @@ class Scheduler {
   void run();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
-  /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on working.
+  /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
+  /// working.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
@@ -68,6 +69,7 @@ class Scheduler {
   void for_each_source(const std::function<void(const Source&)>& visit) const;
 
   /// Called once for each source that is quarantined, with the named error. The app logs it; by default nobody is told.
+  /// The callback may remove or destroy the source.
   void on_quarantine(std::function<void(const Source&, const Status&)> callback);
 
  private:
@@ -80,9 +82,7 @@ class Scheduler {
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
-  bool has_remote_wakes() const noexcept {
-    return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr;
-  }
+  bool has_remote_wakes() const noexcept { return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr; }
   void take_remote_wakes() noexcept;
   void drain_remote_wakes();
   void forget_remote_wake(Source& source) noexcept;
@@ -99,13 +99,11 @@ class Scheduler {
   Source* first_added_ = nullptr;
   Source* last_added_ = nullptr;
   std::vector<ReactorEvent> events_;
-  std::size_t dispatched_ = 0;           // Position in events_ while they are handed out,
-  std::size_t reported_ = 0;             // and their number.
-  std::uint32_t turns_since_poll_ = 0;   // At limits::kTurnsWithoutPoll a look is due.
+  std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;
   Source* running_ = nullptr;
   Instant next_sweep_;
-  Source* remote_pending_ = nullptr;     // Wakes taken from remote_head_, oldest first.
+  Source* remote_pending_ = nullptr;  // Wakes taken from remote_head_, oldest first.
   std::function<void(const Source&, const Status&)> on_quarantine_;
 
   // Written by other threads; on a cache line of their own.

@@ -36,10 +36,10 @@ struct Turn {
 struct SourceStats {
   std::uint64_t turns = 0;
   std::uint64_t items = 0;
-  std::uint64_t wakes = 0;   // Times it became ready from idle.
-  Duration ran{0};           // Sum over all turns.
+  std::uint64_t wakes = 0;  // Times it became ready from idle.
+  Duration ran{0};          // Sum over all turns.
   Duration longest_turn{0};
-  Log2Histogram wait_ns;     // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
+  Log2Histogram wait_ns;  // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
 /// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
@@ -96,9 +96,9 @@ class Source {
   Instant ready_since_;
   State state_ = State::Detached;
   Priority priority_;
-  bool in_fresh_ = false;        // In the ready set's list of fresh sources, else in the list of old ones.
+  bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
-  bool suspected_ = false;       // The last sweep found it idle with a backlog.
+  bool suspected_ = false;                // The last sweep found it idle with a backlog.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   SourceStats stats_;
   Source* remote_next_ = nullptr;

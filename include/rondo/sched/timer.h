@@ -36,8 +36,8 @@ class TimerNode : private TimerHook {
 
  private:
   friend class TimerWheel;
+  std::uint16_t list_ = 0;  // Beside the hooks: cancel() needs no more than these.
   Instant due_;
-  std::uint16_t list_ = 0;
 };
 
 /// Hashed hierarchical timing wheel (Varghese and Lauck 1987, scheme 7) with an occupancy bitmap per level, so that an idle wheel costs

@@ -1,5 +1,5 @@
-// SimReactor: a reactor that is told. The test says which descriptor has something, now or at an instant; a waiting poll() moves the SimClock
-// to its deadline or to the next thing that is to happen, instead of waiting. Descriptors are numbers of the test's choice.
+// SimReactor: a reactor that is told. The test says which descriptor has something, now or at an instant; a waiting poll() moves the
+// SimClock to its deadline or to the next thing that is to happen, instead of waiting. Descriptors are numbers of the test's choice.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class SimReactor final : public Reactor {
   /// 'fd' is in error from now on, until clear_error(): reported once, with the error.
   void make_error(int fd);
   void clear_error(int fd);
-  /// Does 'what' when the clock has reached 'when', in a poll() and not in a turn: the outside world acting. Equal instants in the order of the calls.
+  /// Does 'what' when the clock has reached 'when', in a poll() and not in a turn: the outside world acting. Equal instants in the order of
+  /// the calls.
   void at(Instant when, std::function<void()> what);
   /// When the next thing happens; never() if nothing is planned.
   Instant next_planned() const noexcept;
@@ -50,9 +51,7 @@ class SimReactor final : public Reactor {
     std::uint64_t sequence = 0;
     std::function<void()> what;
   };
-  static bool later(const Planned& a, const Planned& b) noexcept {
-    return a.when != b.when ? a.when > b.when : a.sequence > b.sequence;
-  }
+  static bool later(const Planned& a, const Planned& b) noexcept { return a.when != b.when ? a.when > b.when : a.sequence > b.sequence; }
   void report(int fd, bool error);
   void happen();
 

@@ -1,5 +1,6 @@
-// SimStore: a store at the far end of a connection that is slow, fails and breaks when it is told to. The tables are the embedded store's, the
-// way to them is simulated: each request and each answer travels for a seeded time on the scheduler's clock. Runs are repeatable by seed.
+// SimStore: a store at the far end of a connection that is slow, fails and breaks when it is told to. The tables are the embedded store's,
+// the way to them is simulated: each request and each answer travels for a seeded time on the scheduler's clock. Runs are repeatable by
+// seed.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +18,19 @@ namespace rondo::sim {
 
 struct SimStoreOptions {
   std::uint64_t seed = 1;
-  Duration latency_low = 1ms;   // One way; drawn evenly from this range.
+  Duration latency_low = 1ms;  // One way; drawn evenly from this range.
   Duration latency_high = 5ms;
-  double failure_chance = 0.0;  // That the server refuses a write (Unavailable).
+  double failure_chance = 0.0;        // That the server refuses a write (Unavailable).
   std::size_t send_buffer = 100'000;  // Writes accepted and not yet answered; the next is refused.
   std::size_t prefetch = 256;         // Changes that a Staged or Queue consumer has fetched and not yet taken.
 };
 
 /// What a connection does to the promises of Store:
-/// - Writes arrive in the order they were accepted. Those that had not arrived when the connection broke are sent after it is back; of those
+/// - Writes arrive in the order they were accepted. Those that had not arrived when the connection broke are sent after it is back; of
+/// those
 ///   whose answer was on its way the outcome is DeadlineExceeded. get() and scan() answer Unavailable while it is broken.
-/// - While it is broken subscriptions hand out only what they had fetched. Afterwards Staged and Queue go on, Watched compares and reports the
+/// - While it is broken subscriptions hand out only what they had fetched. Afterwards Staged and Queue go on, Watched compares and reports
+/// the
 ///   difference, Channel reports Gap::Possible.
 /// - A pop happens when its answer arrives, so a broken connection loses no change; what was fetched and not taken when a consumer goes
 ///   is there for the next one.

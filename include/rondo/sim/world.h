@@ -31,9 +31,10 @@ class World {
   /// The outside world does 'what' in 'delay' from now.
   void after(Duration delay, std::function<void()> what) { reactor_.at(clock_.now() + delay, std::move(what)); }
 
-  /// Gives 'scheduler' turns, and moves the clock over the gaps, until 'time' has passed. Returns the number of turns.
+  /// Gives 'scheduler' turns, and moves the clock over the gaps, until 'time' has passed or the scheduler is
+  /// stopped. Returns the number of turns.
   std::uint64_t run_for(Scheduler& scheduler, Duration time);
-  /// The same until 'done' is true, looked at before each turn; false if 'limit' passes first.
+  /// The same until 'done' is true, looked at before each turn; false if 'limit' passes, or the scheduler is stopped, first.
   bool run_until(Scheduler& scheduler, const std::function<bool()>& done, Duration limit);
 
  private:

@@ -15,7 +15,7 @@
 namespace rondo::netlink {
 
 struct FloorOptions {
-  std::string network_namespace;  // As in LinuxDataPlaneOptions.
+  std::string network_namespace{};  // As in LinuxDataPlaneOptions.
   std::uint32_t table = kMainTable;
   std::uint32_t metric = 20;
   std::uint8_t protocol = 202;    // Not the data plane's, so that its audits do not see these routes.

@@ -129,6 +129,16 @@ Status probe(netlink::Socket& socket, Duration wait) {
   return {};
 }
 
+// Runs inside the namespace. Both are conveniences that a read-only /proc/sys denies; all else works without, so that a refusal is only said.
+Status prepare_namespace() {
+  // Otherwise the kernel walks and announces all routes of a group when the group changes.
+  const Status mode = netlink::write_sysctl("/proc/sys/net/ipv4/nexthop_compat_mode", "0");
+  // Otherwise deleting an IPv4 address deletes the others of its subnet.
+  const Status promote = netlink::write_sysctl("/proc/sys/net/ipv4/conf/all/promote_secondaries", "1");
+  if (!mode.ok()) return mode.with_context("group changes are slow");
+  return promote.with_context("deleting an IPv4 address may take others of its subnet along");
+}
+
 Status check_options(const LinuxDataPlaneOptions& options) {
   if (options.batch < 1 || options.batch > limits::kNetlinkBatch) {
     return Status{Code::InvalidArgument, "batch " + std::to_string(options.batch) + " is not in 1..256"};
@@ -149,9 +159,8 @@ Result<std::unique_ptr<DataPlane>> make_linux_dataplane(const LinuxDataPlaneOpti
   auto socket = netlink::Socket::open(*where, {});
   if (!socket) return failure(std::move(socket.error()));
   if (Status status = probe(*socket, 5s); !status.ok()) return failure(std::move(status));
-  // Without this the kernel walks and announces all routes of a group when the group changes. It works, slowly, so a refusal is not fatal.
-  const Status mode = where->inside([] { return netlink::write_sysctl("/proc/sys/net/ipv4/nexthop_compat_mode", "0"); });
-  std::string remark = mode.ok() ? std::string{} : " (group changes are slow: " + std::string{mode.message()} + ")";
+  const Status prepared = where->inside(prepare_namespace);
+  std::string remark = prepared.ok() ? std::string{} : " (" + std::string{prepared.message()} + ")";
   return std::unique_ptr<DataPlane>{new LinuxDataPlane(options, std::move(*where), std::move(*socket), std::move(remark))};
 }
 

@@ -21,7 +21,7 @@ struct SocketOptions {
   /// Bytes asked for, beyond the system's limit if we may. 1 MiB holds the errors of three full batches; unused, it costs nothing.
   int receive_buffer_bytes = 1024 * 1024;
   /// Multicast groups (RTNLGRP_...) to listen to.
-  std::vector<unsigned> groups;
+  std::vector<unsigned> groups{};
 };
 
 class Socket {

@@ -1,5 +1,5 @@
-// The embedded store: its tables by name, and the source of its completions. Scheduler's thread. A write is applied inside write(); only its
-// completion comes later.
+// The embedded store: its tables by name, and the source of its completions. Scheduler's thread. A write is applied inside write(); only
+// its completion comes later.
 #include "rondo/store/memory_store.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// StagedTable: writes merge in a staging area until the consumer pops them into the table, in order of each key's first arrival. One row holds
-// both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
+// StagedTable: writes merge in a staging area until the consumer pops them into the table, in order of each key's first arrival. One row
+// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ class StagedTable final : public PoppedTable {
   /// What is staged for a key; the four states of spec B1 ("DEL, SET" is kept as both).
   enum class Staged : std::uint8_t { Nothing, Set, Delete, DeleteThenSet };
   struct Row {
-    Record real;    // As popped; empty: no row.
-    Record staged;  // The Set's record; a Delete's, which has only the key.
+    Record real;                                 // As popped; empty: no row.
+    Record staged;                               // The Set's record; a Delete's, which has only the key.
     std::uint32_t next = KeyedRows<Row>::kNone;  // In the chain of staged rows.
     Staged state = Staged::Nothing;
     std::string_view key() const noexcept { return staged ? staged.key() : real.key(); }

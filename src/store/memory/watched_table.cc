@@ -7,8 +7,8 @@
 
 namespace rondo::store {
 
-/// Tells the first full read in the order of row numbers up to 'scan_end_', then the chain. A row of the first part that changes before it is
-/// reached is simply told later in its newest state; only one that is deleted moves to the chain, as do rows that are new.
+/// Tells the first full read in the order of row numbers up to 'scan_end_', then the chain. A row of the first part that changes before it
+/// is reached is simply told later in its newest state; only one that is deleted moves to the chain, as do rows that are new.
 class WatchedTable::Watcher final : public Subscription {
  public:
   explicit Watcher(std::shared_ptr<WatchedTable> table)

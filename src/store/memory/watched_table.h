@@ -1,6 +1,6 @@
-// WatchedTable: rows that anyone writes, and subscriptions that are told of each changed key once, with its newest state. A subscription is a
-// chain of changed rows in order of their first change, a bit for each row, and the part of the first full read that is still to be told; the
-// rows themselves are not copied. A write costs one lookup and a bit test for each subscription.
+// WatchedTable: rows that anyone writes, and subscriptions that are told of each changed key once, with its newest state. A subscription is
+// a chain of changed rows in order of their first change, a bit for each row, and the part of the first full read that is still to be told;
+// the rows themselves are not copied. A write costs one lookup and a bit test for each subscription.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ class WatchedTable final : public MemoryTable {
  private:
   class Watcher;
   struct Row {
-    Record record;           // With 'deleted': only the key, for those who are still to be told.
+    Record record;  // With 'deleted': only the key, for those who are still to be told.
     std::uint32_t next = KeyedRows<Row>::kNone;
     std::uint32_t owed = 0;  // Watchers that have this row in their chain.
     bool deleted = false;

@@ -1,4 +1,4 @@
-// For tests of this layer: a source made of functions, and a scheduler in a simulated world.
+// For tests of the scheduler and of what stands on it: a source made of functions, and a scheduler in a simulated world.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ class WorkSource : public Source {
 
   std::uint64_t left;
   std::uint64_t collects = 0;
-  std::function<void()> on_run;                  // Before the items of a turn.
+  std::function<void()> on_run;  // Before the items of a turn.
   std::function<Result<Backlog>()> on_collect;
 };
 

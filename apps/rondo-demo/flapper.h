@@ -1,0 +1,46 @@
+// Flapper: pulls and plugs the cable of one port every 100 ms, on a thread of its own, and notes when, so that what rondod handled can be compared
+// with what happened. The last thing it does is to plug the cable in.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/result.h"
+
+namespace rondo::demo {
+
+class Flapper {
+ public:
+  struct Flap {
+    bool carrier = false;
+    Instant asked;  // Just before the order was given to the kernel (or to the simulation).
+  };
+  /// 'set_carrier' does it; called on the flapper's thread.
+  using SetCarrier = std::function<Status(bool up)>;
+  Flapper(Duration period, SetCarrier set_carrier);
+  /// Stops.
+  ~Flapper();
+
+  /// Plugs in and ends. Idempotent.
+  void stop();
+  std::vector<Flap> flaps() const;
+  Status status() const;
+
+ private:
+  void run(const std::stop_token& stop);
+  void flap(bool up);
+
+  const Duration period_;
+  SetCarrier set_carrier_;
+  SystemClock clock_;
+  mutable std::mutex mutex_;
+  std::vector<Flap> flaps_;  // Guarded by mutex_.
+  Status status_;            // Guarded by mutex_.
+  std::jthread thread_;
+};
+
+}  // namespace rondo::demo

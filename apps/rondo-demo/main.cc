@@ -1,0 +1,419 @@
+// rondo-demo: the main job. A box with eight ports, a rondod, a full routing table fed in the hardest order (routes first, then what they need), a cable that
+// is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
+// Exit codes: 0 the data plane equals what was asked, 1 it does not or something failed, 2 wrong usage.
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <boost/json.hpp>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "feed/feed.h"
+#include "feed/route_file.h"
+#include "feed/synthetic.h"
+#include "rondo-demo/box.h"
+#include "rondo-demo/daemon_process.h"
+#include "rondo-demo/flapper.h"
+#include "rondo-demo/floor.h"
+#include "rondo-demo/report.h"
+#include "rondo-demo/verify.h"
+#include "rondo/admin/client.h"
+#include "rondo/base/clock.h"
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo::demo {
+namespace {
+
+namespace json = boost::json;
+
+struct Options {
+  std::vector<std::string> files;
+  std::uint64_t ipv4 = 1'000'000;
+  std::uint64_t ipv6 = 200'000;
+  std::uint64_t seed = 1;
+  bool sorted = false;
+  bool exit = false;
+  bool simulated = false;
+  bool floor = true;
+  std::string json_path;
+  std::string rondod;
+};
+
+constexpr Duration kFlapPeriod = 100ms;
+
+class Demo {
+ public:
+  explicit Demo(Options options) : options_(std::move(options)) {}
+  Status run();
+  const Report& report() const noexcept { return report_; }
+  void serve();
+
+ private:
+  Status prepare_routes();
+  Status prepare_box();
+  Status start_flapping();
+  Status set_carrier(bool up);
+  Status feed(const feed::Parts& parts);
+  Status feed_routes();
+  Status feed_the_rest();
+  Result<json::object> stats();
+  struct Progress {
+    std::uint64_t programmed = 0;
+    std::uint64_t parked = 0;
+    std::uint64_t queued = 0;
+    std::uint64_t in_flight = 0;
+    std::uint64_t orders = 0;
+    std::uint64_t usable_groups = 0;
+  };
+  Result<Progress> progress();
+  void show(const char* phase, const Progress& progress, const char* end);
+  Status watch(const char* phase, const std::function<bool(const Progress&)>& is_done);
+  Status collect_figures();
+  Status collect_port_events();
+  Status verify();
+  Result<KernelState> read_simulated();
+
+  Options options_;
+  SystemClock clock_;
+  std::unique_ptr<feed::NextHopPlan> plan_;
+  std::vector<feed::Route> routes_;
+  std::uint64_t asked_ = 0;
+  std::unique_ptr<DaemonProcess> daemon_;
+  std::unique_ptr<AdminClient> client_;
+  std::unique_ptr<AdminClient> flap_client_;  // Simulated only.
+  std::unique_ptr<DataPlane> plane_;          // Real only: to move the cable and to read the kernel.
+  IfIndex far_end_;
+  std::unique_ptr<Flapper> flapper_;
+  Report report_;
+};
+
+Status Demo::prepare_routes() {
+  auto plan = feed::NextHopPlan::make();
+  if (!plan) return plan.error();
+  plan_ = std::make_unique<feed::NextHopPlan>(std::move(*plan));
+  for (const std::string& path : options_.files) {
+    auto file = feed::read_route_file(path, *plan_);
+    if (!file) return file.error();
+    routes_.insert(routes_.end(), file->routes.begin(), file->routes.end());
+  }
+  if (options_.files.empty()) {
+    auto made = feed::synthetic_routes({options_.ipv4, options_.ipv6, options_.seed}, *plan_);
+    if (!made) return made.error();
+    routes_ = std::move(*made);
+    // In the order of a session that sends as it likes; files keep theirs.
+    if (!options_.sorted) feed::shuffle_routes(routes_, options_.seed);
+  }
+  asked_ = compare(routes_, *plan_, {}).asked;
+  report_.routes = asked_;
+  std::printf("%llu routes to program\n", static_cast<unsigned long long>(asked_));
+  return {};
+}
+
+Status Demo::prepare_box() {
+  std::vector<std::string> ports;
+  for (unsigned p = 0; p < feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
+  if (!options_.simulated) {
+    Status made = Box::enter_namespace();
+    if (made.ok()) made = Box::make_ports(ports);
+    if (!made.ok()) {
+      std::printf("no network namespace of our own here (%s)\nusing the simulated data plane instead of the kernel\n",
+                  std::string{made.message()}.c_str());
+      options_.simulated = true;
+    }
+  }
+  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports);
+  if (!daemon) return daemon.error();
+  daemon_ = std::move(*daemon);
+  auto client = daemon_->connect();
+  if (!client) return client.error();
+  client_ = std::move(*client);
+  std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
+  if (options_.simulated) return {};
+  auto plane = make_linux_dataplane({});
+  if (!plane) return plane.error();
+  plane_ = std::move(*plane);
+  return {};
+}
+
+Status Demo::set_carrier(bool up) {
+  if (options_.simulated) {
+    const auto done = flap_client_->call("sim-carrier", {{"port", plan_->port_name(feed::kPorts - 1)}, {"up", up}});
+    return done ? Status{} : done.error();
+  }
+  std::vector<Operation> operation;
+  operation.push_back({LinkSet{far_end_, up, std::nullopt}, {}});
+  plane_->apply(operation);
+  return operation.front().status;
+}
+
+Status Demo::start_flapping() {
+  if (options_.simulated) {
+    auto client = daemon_->connect();
+    if (!client) return client.error();
+    flap_client_ = std::move(*client);
+  } else {
+    const auto links = plane_->links();
+    if (!links) return links.error();
+    const auto link = std::ranges::find(*links, Box::far_end(plan_->port_name(feed::kPorts - 1)), &LinkEvent::name);
+    if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};
+    far_end_ = link->port;
+  }
+  flapper_ = std::make_unique<Flapper>(kFlapPeriod, [this](bool up) { return set_carrier(up); });
+  return {};
+}
+
+Status Demo::feed(const feed::Parts& parts) {
+  const Instant start = clock_.now();
+  const std::uint64_t rows = feed::count_rows(routes_, *plan_, parts);
+  BulkWriter writer(*client_);
+  if (Status fed = feed::feed_all(routes_, *plan_, parts, writer); !fed.ok()) return fed;
+  const auto totals = writer.finish();
+  if (!totals) return totals.error();
+  if (totals->refused > 0) return totals->first_error.with_context(std::to_string(totals->refused) + " rows refused");
+  if (!parts.routes) return {};
+  const double seconds = std::chrono::duration<double>(clock_.now() - start).count();
+  report_.feed_rows_per_second = static_cast<double>(rows) / seconds;
+  return {};
+}
+
+Status Demo::feed_routes() {
+  std::printf("feeding the routes first: each must wait for a next-hop group that nobody knows yet\n");
+  if (Status fed = feed({.routes = true}); !fed.ok()) return fed;
+  // Withdrawals in a file leave rows behind that need nothing; the rest waits.
+  return watch("waiting", [](const Progress& p) { return p.queued == 0 && p.in_flight == 0; });
+}
+
+Status Demo::feed_the_rest() {
+  std::printf("now groups, neighbours, interfaces, ports: the last row releases the chain\n");
+  if (Status fed = feed({.routes = false, .groups = true, .neighbors = true, .interfaces = true, .ports = true, .mtu = 1500}); !fed.ok()) return fed;
+  return watch("programming", [this](const Progress& p) {
+    return p.programmed == asked_ && p.queued == 0 && p.in_flight == 0 && p.parked == 0 && p.orders == 0;
+  });
+}
+
+Result<json::object> Demo::stats() { return client_->call("stats", {}); }
+
+const json::object* consumer(const json::object& stats, std::string_view table) {
+  for (const json::value& row : stats.at("consumers").as_array()) {
+    if (row.at("table").as_string() == table) return &row.as_object();
+  }
+  return nullptr;
+}
+
+std::uint64_t number(const json::value& value) { return value.to_number<std::uint64_t>(); }
+
+Result<Demo::Progress> Demo::progress() {
+  const auto all = stats();
+  if (!all) return failure(all.error());
+  Progress p;
+  p.programmed = number(all->at("agent").at("routes"));
+  p.usable_groups = number(all->at("agent").at("usable_groups"));
+  p.orders = number(all->at("dataplane").at("in_flight"));
+  if (const json::object* routes = consumer(*all, "ROUTE_TABLE")) {
+    p.parked = number(routes->at("parked"));
+    p.queued = number(routes->at("queued"));
+    p.in_flight = number(routes->at("in_flight"));
+  }
+  return p;
+}
+
+void Demo::show(const char* phase, const Progress& p, const char* end) {
+  std::printf("%-12s programmed %8llu  parked %8llu  queued %8llu  groups usable %3llu  cable moves %4zu%s", phase,
+              static_cast<unsigned long long>(p.programmed), static_cast<unsigned long long>(p.parked),
+              static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups), flapper_->flaps().size(), end);
+  std::fflush(stdout);
+}
+
+Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>& is_done) {
+  const bool tty = ::isatty(STDOUT_FILENO) != 0;
+  const Instant deadline = clock_.now() + 120s + std::chrono::milliseconds(asked_ / 5);
+  Instant next_line = clock_.now();
+  for (;;) {
+    const auto p = progress();
+    if (!p) return p.error();
+    const bool done = is_done(*p);
+    if (tty || done || clock_.now() >= next_line) {
+      show(phase, *p, tty && !done ? "\r" : "\n");
+      next_line = clock_.now() + 1s;
+    }
+    if (!flapper_->status().ok()) return flapper_->status().with_context("moving the cable");
+    if (done) return {};
+    if (clock_.now() >= deadline) return Status{Code::DeadlineExceeded, "not done in time; the line above says what is left"};
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  }
+}
+
+Status Demo::collect_port_events() {
+  // The port's events in order, beside the flaps in order: each flap is a change of the carrier, so they pair one to one.
+  std::vector<std::pair<bool, Instant>> handled;
+  const std::string port = plan_->port_name(feed::kPorts - 1);
+  const auto end = client_->call("port-events", {}, [&](const json::value& row) {
+    if (row.at("port").as_string() != port) return;
+    handled.emplace_back(row.at("carrier").as_bool(), Instant::from_nanoseconds(row.at("at_ns").as_int64()));
+  });
+  if (!end) return end.error();
+  auto next = handled.begin();
+  for (const Flapper::Flap& flap : flapper_->flaps()) {
+    while (next != handled.end() && (next->second < flap.asked || next->first != flap.carrier)) ++next;
+    if (next == handled.end()) {
+      ++report_.port_events_unseen;
+      continue;
+    }
+    report_.port_event_ns.add(static_cast<std::uint64_t>((next->second - flap.asked).count()));
+    ++report_.port_events;
+    ++next;
+  }
+  return {};
+}
+
+Status Demo::collect_figures() {
+  const auto all = stats();
+  if (!all) return all.error();
+  const json::object& agent = all->at("agent").as_object();
+  const auto span = Duration{agent.at("last_answer_ns").as_int64() - agent.at("first_order_ns").as_int64()};
+  report_.routes_per_second = static_cast<double>(number(agent.at("programmed"))) / std::chrono::duration<double>(span).count();
+  report_.dataplane = std::string{all->at("dataplane").at("kind").as_string()};
+  report_.longest_turn_us = all->at("scheduler").at("longest_turn_us").to_number<double>();
+  report_.sweep_rescues = number(all->at("scheduler").at("sweep_rescues"));
+  report_.peak_rss_bytes = number(all->at("memory").at("peak_rss_bytes"));
+  report_.put_back = number(agent.at("put_back"));
+  for (const json::value& row : all->at("consumers").as_array()) {
+    report_.retried += number(row.at("retried"));
+    report_.resolve_us = std::max(report_.resolve_us, row.at("resolve_wait_max_us").to_number<double>());
+    if (row.at("table").as_string() == "ROUTE_TABLE") report_.parked_peak = number(row.at("parked_peak"));
+  }
+  return {};
+}
+
+Result<KernelState> Demo::read_simulated() {
+  KernelState state;
+  const auto routes = client_->call("sim-routes", {}, [&](const json::value& row) {
+    const auto prefix = rondo::Prefix::parse(std::string{row.at("prefix").as_string()});
+    if (prefix) state.routes.push_back({*prefix, NexthopId{row.at("nexthop").to_number<std::uint32_t>()}, kMainTable, RouteType::Unicast});
+  });
+  if (!routes) return failure(routes.error());
+  auto names = std::make_shared<std::map<IfIndex, std::string>>();
+  const auto ports = client_->call("ports", {}, [&](const json::value& row) {
+    (*names)[IfIndex{row.at("index").to_number<std::uint32_t>()}] = std::string{row.at("name").as_string()};
+  });
+  if (!ports) return failure(ports.error());
+  const auto nexthops = client_->call("sim-nexthops", {}, [&](const json::value& row) {
+    NexthopEntry entry;
+    entry.id = NexthopId{row.at("id").to_number<std::uint32_t>()};
+    entry.port = IfIndex{row.at("port").to_number<std::uint32_t>()};
+    if (const auto gateway = IpAddress::parse(std::string{row.at("gateway").as_string()})) entry.gateway = *gateway;
+    for (const json::value& member : row.at("members").as_array()) {
+      entry.members.push_back({NexthopId{member.at("id").to_number<std::uint32_t>()}, member.at("weight").to_number<std::uint16_t>()});
+    }
+    state.nexthops.push_back(std::move(entry));
+  });
+  if (!nexthops) return failure(nexthops.error());
+  state.port_name = [names](IfIndex port) { return (*names)[port]; };
+  return state;
+}
+
+Status Demo::verify() {
+  // The last flap plugged the cable in; the groups take the port's next hops up again within milliseconds. Only then is the state final.
+  const Instant deadline = clock_.now() + 10s;
+  for (;;) {
+    auto kernel = options_.simulated ? read_simulated() : read_kernel(*plane_);
+    if (!kernel) return kernel.error();
+    report_.comparison = compare(routes_, *plan_, std::move(*kernel));
+    if (report_.comparison.all_equal()) return {};
+    if (clock_.now() >= deadline) return Status{Code::DataLoss, "the data plane does not equal what was asked"};
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+Status Demo::run() {
+  const Instant start = clock_.now();
+  for (const auto step : {&Demo::prepare_routes, &Demo::prepare_box, &Demo::start_flapping, &Demo::feed_routes,
+                          &Demo::feed_the_rest}) {
+    if (Status status = (this->*step)(); !status.ok()) return status;
+  }
+  flapper_->stop();
+  std::printf("comparing the data plane's table with what was asked\n");
+  const Status equal = verify();
+  for (const auto step : {&Demo::collect_figures, &Demo::collect_port_events}) {
+    if (Status status = (this->*step)(); !status.ok()) return status;
+  }
+  report_.seconds = std::chrono::duration<double>(clock_.now() - start).count();
+  if (!options_.simulated && options_.floor) {
+    std::printf("measuring what a bare netlink loop does with the same routes\n");
+    const auto floor = measure_floor(routes_, *plan_);
+    if (!floor) return floor.error().with_context("measuring the floor");
+    report_.floor_per_second = *floor;
+  }
+  return equal;
+}
+
+void Demo::serve() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  const std::string socket = daemon_->socket();
+  std::printf("\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE 192.0.2.0/24\n  rondo sources\n"
+              "  rondo parked\n  rondo stats\n",
+              socket.c_str());
+  std::fflush(stdout);
+  const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
+  while (daemon_->running()) {
+    pollfd waiting{fd, POLLIN, 0};
+    if (::poll(&waiting, 1, 500) > 0) break;
+  }
+  ::close(fd);
+}
+
+std::string beside(const char* program, const std::string& name) {
+  const std::string self{program};
+  const std::size_t slash = self.rfind('/');
+  return (slash == std::string::npos ? std::string{"."} : self.substr(0, slash)) + "/../" + name + "/" + name;
+}
+
+}  // namespace
+}  // namespace rondo::demo
+
+int main(int argc, char** argv) {
+  rondo::demo::Options options;
+  options.rondod = rondo::demo::beside(argv[0], "rondod");
+  CLI::App app{"Programs a full routing table through rondod and checks the kernel"};
+  app.add_option("--routes", options.files, "Route file (plain or gzip); several are fed one after the other")->check(CLI::ExistingFile);
+  app.add_option("--ipv4", options.ipv4, "Synthetic IPv4 prefixes")->capture_default_str();
+  app.add_option("--ipv6", options.ipv6, "Synthetic IPv6 prefixes")->capture_default_str();
+  app.add_option("--seed", options.seed, "Seed of the synthetic table and its order")->capture_default_str();
+  app.add_flag("--sorted", options.sorted, "Feed the synthetic table sorted instead of shuffled");
+  app.add_flag("--exit", options.exit, "End when done, with 0 only if the data plane equals what was asked");
+  app.add_flag("--simulated", options.simulated, "Use the simulated data plane");
+  app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
+  app.add_option("--json", options.json_path, "Write the figures to this file");
+  app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const bool exit_when_done = options.exit;
+  const std::string json_path = options.json_path;
+  rondo::demo::Demo demo(std::move(options));
+  rondo::Status status = demo.run();
+  if (!demo.report().dataplane.empty()) std::printf("\n%s", rondo::demo::to_text(demo.report()).c_str());
+  if (!json_path.empty()) {
+    const rondo::Status written = rondo::demo::write_json(demo.report(), json_path);
+    if (status.ok()) status = written;
+  }
+  if (!status.ok()) std::fprintf(stderr, "rondo-demo: %s\n", status.to_string().c_str());
+  if (status.ok() && !exit_when_done) demo.serve();
+  return status.ok() ? 0 : 1;
+}

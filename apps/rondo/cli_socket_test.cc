@@ -1,0 +1,218 @@
+// The program against a daemon: the built `rondo` is run as users run it, a server with a few commands answers on a socket in a temporary
+// directory. Goal: what stands on standard output, what on standard error, and the exit code.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rondo/admin/server.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
+#include "rondo/sched/mailbox.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+struct Outcome {
+  int code = -1;
+  std::string out;  // Standard output and standard error together.
+};
+
+/// Tables T and ROUTE_TABLE and the like; counts rows, refuses keys that begin with "bad" and the table "closed".
+class CountingSink final : public BulkSink {
+ public:
+  explicit CountingSink(std::map<std::string, int>& rows) : rows_(rows) {}
+  Status begin(std::string_view table) override {
+    table_ = table;
+    return table_ == "closed" ? Status{Code::NotFound, "no table 'closed'"} : Status{};
+  }
+  Status row(BulkOp, std::string_view key, std::span<const BulkField>) override {
+    if (key.starts_with("bad")) return Status{Code::InvalidArgument, "a bad key"};
+    ++rows_[table_];
+    return {};
+  }
+  Status end() override { return {}; }
+
+ private:
+  std::map<std::string, int>& rows_;
+  std::string table_;
+};
+
+class Program : public testing::Test {
+ protected:
+  Program() {
+    char name[] = "/tmp/rondo-cli-test-XXXXXX";
+    directory = ::mkdtemp(name);
+    reactor = make_epoll_reactor().value();
+    scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
+    scheduler->add(ended);
+    const ArgumentSpec table{.name = "table", .kind = ArgumentKind::Text, .required = true, .help = ""};
+    const ArgumentSpec key{.name = "key", .kind = ArgumentKind::Text, .required = true, .help = ""};
+    const ArgumentSpec fields{.name = "fields", .kind = ArgumentKind::Fields, .required = true, .help = ""};
+    add("set", {table, key, fields}, [this](const Arguments& arguments, Reply reply) {
+      written = arguments.text("table") + "|" + arguments.text("key");
+      for (const auto& [field, value] : arguments.fields()) written += "|" + field + "=" + value;
+      reply.finish();
+    });
+    add("get", {table, key}, [](const Arguments& arguments, Reply reply) {
+      const std::string asked = arguments.text("key");
+      if (asked == "absent") return reply.fail(Status{Code::NotFound, "no row 'absent'"});
+      if (asked == "full") return reply.fail(Status{Code::ResourceExhausted, "too much"});
+      reply.finish(json::object{{"key", escape_text(asked)}, {"fields", json::array{json::array{"name", escape_text(asked)}}}});
+    });
+    add("keys", {table}, [](const Arguments&, Reply reply) {
+      reply.stream([at = 0](Reply& page) mutable {
+        while (at < 2500 && !page.page_full()) page.row(json::object{{"key", "k" + std::to_string(at++)}});
+        return at < 2500;
+      });
+    });
+  }
+  ~Program() override {
+    server.reset();
+    ::unlink(file().c_str());
+    ::rmdir(directory.c_str());
+  }
+  void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
+    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+  }
+  std::string socket() const { return directory + "/admin.sock"; }
+  std::string file() const { return directory + "/file"; }
+
+  /// Runs `rondo <words>` in a shell while the daemon answers.
+  Outcome rondo(const std::string& words) {
+    const char* const program = std::getenv("RONDO");
+    if (program == nullptr) return {-1, "RONDO does not name the program"};
+    const std::string command = "RONDO_SOCKET=" + socket() + " " + program + " " + words;
+    Outcome outcome;
+    std::thread caller([&] {
+      FILE* const pipe = ::popen(command.c_str(), "r");
+      char buffer[4096];
+      for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) outcome.out.append(buffer, got);
+      const int status = ::pclose(pipe);
+      outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+      EXPECT_TRUE(ended.post(true).ok());
+    });
+    while (!has_ended) {
+      if (!scheduler->turn()) scheduler->wait(Instant::never());
+    }
+    caller.join();
+    has_ended = false;
+    return outcome;
+  }
+  void open() {
+    auto opened = AdminServer::open(*scheduler, commands, {.path = socket()}, [this] { return std::make_unique<CountingSink>(rows); });
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    server = std::move(*opened);
+  }
+
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor;
+  std::unique_ptr<Scheduler> scheduler;
+  bool has_ended = false;
+  Mailbox<bool> ended{"test:program-ended", Priority::p7, [this](bool&&) { has_ended = true; }};
+  CommandRegistry commands{"testd"};
+  std::map<std::string, int> rows;
+  std::string written;
+  std::string directory;
+  std::unique_ptr<AdminServer> server;
+};
+
+TEST_F(Program, SetWritesWhatWasTyped) {
+  open();
+  const Outcome outcome = rondo(R"(set T 'k\x00\xff' a=1 'b=two words' c=)");
+  EXPECT_EQ(outcome.code, 0) << outcome.out;
+  EXPECT_EQ(outcome.out, "") << "nothing to say";
+  EXPECT_EQ(written, std::string("T|k\0\xff|a=1|b=two words|c=", 24));
+}
+
+TEST_F(Program, AnswersAreTablesForPeopleAndObjectsForMachines) {
+  open();
+  EXPECT_EQ(rondo("get T k 2>&1").out, "field  value\nname   k\n");
+  EXPECT_EQ(rondo("--json get T k 2>&1").out, "{\"key\":\"k\",\"fields\":[[\"name\",\"k\"]]}\n");
+  const Outcome keys = rondo("keys T");
+  EXPECT_EQ(std::count(keys.out.begin(), keys.out.end(), '\n'), 2500);
+  EXPECT_THAT(keys.out, StartsWith("k0\nk1\n"));
+  const json::value all = json::parse(rondo("keys T --json").out);
+  EXPECT_EQ(all.at("rows").as_array().size(), 2500U);
+  EXPECT_THAT(rondo("commands").out, HasSubstr("\nset       table key fields  for the test\n"));
+  EXPECT_THAT(rondo("version").out, HasSubstr("testd " RONDO_VERSION));
+}
+
+TEST_F(Program, ErrorsGoToStandardErrorAndHaveTheirExitCode) {
+  open();
+  EXPECT_EQ(rondo("get T absent 2>/dev/null").out, "");
+  const Outcome absent = rondo("get T absent 2>&1");
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_EQ(absent.out, "rondo: no row 'absent'\n");
+  EXPECT_EQ(rondo("--json get T absent 2>&1").out, "{\"error\":{\"code\":\"not-found\",\"message\":\"no row 'absent'\"}}\n");
+  EXPECT_EQ(rondo("get T full 2>&1").code, 75);
+  EXPECT_EQ(rondo("get T 2>&1").code, 2);
+  EXPECT_EQ(rondo("stats 2>&1").code, 1) << "this daemon has no such command";
+  server.reset();
+  const Outcome nobody = rondo("get T k 2>&1");
+  EXPECT_EQ(nobody.code, 69);
+  EXPECT_THAT(nobody.out, HasSubstr("no daemon answers: connect to '" + socket() + "'"));
+  EXPECT_EQ(rondo("version 2>&1").code, 0) << "the program's own version needs no daemon";
+}
+
+TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
+  open();
+  { std::ofstream(file()) << R"([{"T:a": {"f": "v"}, "OP": "SET"}, {"T:b": {}, "OP": "DEL"}, {"U:c": {}, "OP": "SET"}])"; }
+  const Outcome good = rondo("load --json " + file());
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_EQ(json::parse(good.out).at("accepted").as_int64(), 3);
+  EXPECT_THAT(rows, ElementsAre(testing::Pair("T", 2), testing::Pair("U", 1)));
+  EXPECT_EQ(rondo("load - < " + file()).code, 0);
+  EXPECT_EQ(rondo("load --dry-run " + file()).out, "T:a|SET|f:v\nT:b|DEL\nU:c|SET\n");
+
+  { std::ofstream(file()) << "[\n {\"T:a\": {}}]"; }
+  const Outcome malformed = rondo("load " + file() + " 2>&1");
+  EXPECT_EQ(malformed.code, 78);
+  EXPECT_EQ(malformed.out, "rondo: " + file() + ":2:2: entry 1: no \"OP\"\n");
+
+  { std::ofstream(file()) << R"([{"T:bad1": {}, "OP": "SET"}, {"T:b": {}, "OP": "SET"}])"; }
+  const Outcome refused = rondo("load " + file() + " 2>&1");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("row 'T:bad1': invalid-argument: a bad key"));
+  EXPECT_THAT(refused.out, HasSubstr("1 refused"));
+
+  { std::ofstream(file()) << R"([{"closed:a": {}, "OP": "SET"}])"; }
+  EXPECT_THAT(rondo("load " + file() + " 2>&1").out, HasSubstr("no table 'closed'"));
+  EXPECT_EQ(rondo("load " + directory + "/absent 2>&1").code, 1);
+}
+
+TEST_F(Program, FeedWritesRoutesAndWhatTheyNeed) {
+  open();
+  const Outcome fed = rondo("feed routes --synthetic 20000 --synthetic6 5000 --also all --json");
+  EXPECT_EQ(fed.code, 0) << fed.out;
+  EXPECT_EQ(json::parse(fed.out).at("refused").as_int64(), 0);
+  EXPECT_EQ(rows["ROUTE_TABLE"], 25'000);
+  EXPECT_EQ(rows["NEXTHOP_GROUP_TABLE"], 64);
+  EXPECT_EQ(rows["NEIGH_TABLE"], 256);
+  EXPECT_EQ(rows["INTF_TABLE"], 24);
+  EXPECT_EQ(rows["PORT_TABLE"], 8);
+
+  { std::ofstream(file()) << "10.1.0.0/16\nnonsense\n"; }
+  const Outcome malformed = rondo("feed routes " + file() + " 2>&1");
+  EXPECT_EQ(malformed.code, 78);
+  EXPECT_THAT(malformed.out, HasSubstr(file() + ":2: 'nonsense' is not a prefix"));
+}
+
+}  // namespace
+}  // namespace rondo::cli

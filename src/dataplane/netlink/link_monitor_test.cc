@@ -1,0 +1,92 @@
+// Goal: a gap in the kernel's events is repaired: the end state is reported, and a carrier lost and found inside the gap is reported as lost.
+// Method: the real kernel, with a receive buffer so small that two messages overrun it. (Events without a gap: dataplane_contract_test.cc.)
+#include "dataplane/netlink/link_monitor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "dataplane/netlink/lab.h"
+#include "rondo/base/clock.h"
+
+namespace rondo::netlink {
+namespace {
+
+class Gap : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto lab = Lab::make();
+    if (!lab) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << lab.error().to_string();
+    lab_ = std::move(*lab);
+    ASSERT_TRUE(lab_->add_port(1) && lab_->add_port(2) && lab_->ip("link set swp1 up") && lab_->ip("link set swp2 up"));
+    plane_ = make_linux_dataplane({.network_namespace = lab_->path()}).value();
+    reactor_ = make_epoll_reactor().value();
+    scheduler_ = std::make_unique<Scheduler>(clock_, *reactor_, make_policy(StrictPriority{}).value());
+    constexpr int kLeast = 1;
+    monitor_ = LinkMonitor::open(NetworkNamespace::open(lab_->path()).value(), *scheduler_, Priority{50},
+                                 [this](const LinkEvent& event) { seen_.push_back(event); }, kLeast)
+                   .value();
+    ASSERT_TRUE(wait_until([this] { return last("swp1") != nullptr && last("swp1")->carrier && last("swp2") != nullptr && last("swp2")->carrier; }));
+  }
+  void TearDown() override { monitor_.reset(); }
+
+  const LinkEvent* last(std::string_view name) const {
+    const auto found = std::find_if(seen_.rbegin(), seen_.rend(), [name](const LinkEvent& event) { return event.name == name; });
+    return found == seen_.rend() ? nullptr : &*found;
+  }
+  bool wait_until(const std::function<bool()>& holds) {
+    const Instant deadline = clock_.now() + 10s;
+    scheduler_->run_until_idle();
+    while (!holds() && clock_.now() < deadline) {
+      scheduler_->wait(deadline);
+      scheduler_->run_until_idle();
+    }
+    return holds();
+  }
+  // More changes of swp2 than the socket holds, while nobody reads.
+  void flood() {
+    const IfIndex port = last("swp2")->port;
+    std::vector<Operation> ops;
+    for (std::uint32_t i = 0; i < 100; ++i) ops.push_back({.order = LinkSet{.port = port, .mtu = 1000 + i}, .status = {}});
+    plane_->apply(ops);
+    for (const Operation& op : ops) ASSERT_TRUE(op.status.ok()) << op.status.to_string();
+  }
+
+  SystemClock clock_;
+  std::unique_ptr<Lab> lab_;
+  std::unique_ptr<DataPlane> plane_;
+  std::unique_ptr<Reactor> reactor_;
+  std::unique_ptr<Scheduler> scheduler_;
+  std::unique_ptr<LinkMonitor> monitor_;
+  std::vector<LinkEvent> seen_;
+};
+
+TEST_F(Gap, TheEndStateIsReportedOnceAndTheGapIsCounted) {
+  flood();
+  ASSERT_TRUE(wait_until([this] { return last("swp2")->mtu == 1099; }));
+  ASSERT_TRUE(wait_until([this] { return monitor_->gaps() >= 1; }));
+  EXPECT_LT(seen_.size(), 50U) << "nothing was lost: the buffer was not small enough for this test";
+  EXPECT_TRUE(monitor_->quarantine().ok());
+  const auto links = plane_->links().value();
+  for (const LinkEvent& link : links) EXPECT_EQ(*last(link.name), link) << link.name;
+  EXPECT_FALSE(monitor_->has_backlog());
+}
+
+TEST_F(Gap, ACarrierLostAndFoundInTheGapIsReportedAsBoth) {
+  flood();
+  ASSERT_TRUE(lab_->set_carrier(1, false) && lab_->set_carrier(1, true));
+  seen_.clear();
+  ASSERT_TRUE(wait_until([this] { return last("swp1") != nullptr && last("swp1")->carrier; }));
+  const auto lost = std::find_if(seen_.begin(), seen_.end(), [](const LinkEvent& event) { return event.name == "swp1" && !event.carrier; });
+  EXPECT_NE(lost, seen_.end());
+}
+
+TEST_F(Gap, ADeviceThatVanishedInTheGapIsReportedAsRemoved) {
+  flood();
+  ASSERT_TRUE(lab_->remove_port(1));
+  ASSERT_TRUE(wait_until([this] { return last("swp1")->removed; }));
+  EXPECT_FALSE(last("swp1")->carrier);
+}
+
+}  // namespace
+}  // namespace rondo::netlink

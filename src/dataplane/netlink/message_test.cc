@@ -1,0 +1,219 @@
+// Goal: writers never write beyond their buffer, readers never read beyond theirs, whatever the lengths say. Method: exact-size heap buffers (the
+// address sanitizer watches their ends), every truncation of valid messages, and seeded mutations; and what a route looks like on the wire.
+#include "dataplane/netlink/message.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <linux/if_addr.h>
+#include <linux/if_link.h>
+#include <linux/neighbour.h>
+#include <linux/nexthop.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+#include <random>
+#include <vector>
+
+#include "dataplane/netlink/decode.h"
+#include "dataplane/netlink/encode.h"
+#include "dataplane/netlink/fake_kernel.h"
+
+namespace rondo::netlink {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint8_t kProtocol = 201;
+constexpr ObjectMarks kMarks{.protocol = kProtocol, .metric = 20};
+
+std::vector<std::byte> encoded(const Order& order) {
+  std::vector<std::byte> buffer(16 * 1024);
+  MessageWriter writer{buffer};
+  EXPECT_TRUE(encode(writer, order, 7, kMarks));
+  buffer.resize(writer.bytes().size());
+  return buffer;
+}
+
+Message first_message(std::span<const std::byte> bytes) {
+  MessageReader reader{bytes};
+  Message message;
+  EXPECT_TRUE(reader.next(message));
+  return message;
+}
+
+// One valid message of every kind that we read.
+std::vector<std::vector<std::byte>> samples() {
+  const auto prefix = [](const char* text) { return Prefix::parse(text).value(); };
+  const IpAddress gateway = IpAddress::parse("2001:db8::1").value();
+  std::vector<std::vector<std::byte>> all = {
+      encoded(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = NexthopId{7}, .table = 1001}),
+      encoded(RouteSet{.prefix = prefix("2001:db8::/48"), .nexthop = NexthopId{7}}),
+      encoded(NexthopSet{.id = NexthopId{7}, .gateway = gateway, .port = IfIndex{3}}),
+      encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{7}}, {.nexthop = NexthopId{9}, .weight = 256}}}),
+      encoded(NeighborSet{.port = IfIndex{3}, .address = gateway, .mac = MacAddress::parse("02:00:00:00:00:01").value()}),
+      encoded(AddressSet{.port = IfIndex{3}, .address = Prefix::parse_interface("10.0.0.1/24").value()}),
+      FakeKernel::error(7, ENOENT, "Nexthop id does not exist"),
+      FakeKernel::done(7, EINVAL, NLM_F_DUMP_INTR),
+  };
+  std::vector<std::byte> link(256);
+  MessageWriter writer{link};
+  ifinfomsg header{};
+  header.ifi_index = 3;
+  header.ifi_flags = IFF_UP | (1U << 16);
+  writer.begin(RTM_NEWLINK, 0, 7, header);
+  writer.attribute(IFLA_IFNAME, "swp1", 5);
+  writer.attribute(IFLA_MTU, std::uint32_t{1500});
+  writer.attribute(IFLA_CARRIER_DOWN_COUNT, std::uint32_t{4});
+  writer.end();
+  link.resize(writer.bytes().size());
+  all.push_back(link);
+  return all;
+}
+
+// Everything that could be made of a datagram. Returns how many entries were.
+std::size_t decode_all(std::span<const std::byte> datagram) {
+  std::size_t entries = 0;
+  MessageReader reader{datagram};
+  for (Message message; reader.next(message);) {
+    for (const bool decoded : {decode_answer(message).has_value(), decode_link(message).has_value(), decode_address(message).has_value(),
+                               decode_neighbor(message, kProtocol).has_value(), decode_nexthop(message, kProtocol).has_value(),
+                               decode_route(message, kProtocol).has_value()}) {
+      entries += decoded ? 1U : 0U;
+    }
+  }
+  return entries;
+}
+
+TEST(MessageWriter, AMessageThatDoesNotFitIsTakenBackWhole) {
+  for (std::size_t size = 0; size < 64; ++size) {
+    std::vector<std::byte> buffer(size);
+    MessageWriter writer{buffer};
+    const bool fits = encode(writer, RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value(), .nexthop = NexthopId{1}}, 1, kMarks);
+    EXPECT_EQ(fits, size >= 52) << size;
+    EXPECT_EQ(writer.bytes().size(), fits ? 52U : 0U);
+  }
+}
+
+TEST(MessageWriter, AnOversizeAttributeIsRefused) {
+  std::vector<std::byte> buffer(128 * 1024);
+  MessageWriter writer{buffer};
+  writer.begin(RTM_NEWROUTE, 0, 1, rtmsg{});
+  writer.attribute(RTA_DST, buffer.data(), 65'536);
+  EXPECT_FALSE(writer.end());
+  EXPECT_TRUE(writer.bytes().empty());
+}
+
+TEST(Encode, ARouteCarriesDestinationFixedMetricAndNexthop) {
+  const auto bytes = encoded(RouteSet{.prefix = Prefix::parse("10.9.0.0/16").value(), .nexthop = NexthopId{0x01020304}});
+  const Message message = first_message(bytes);
+  EXPECT_EQ(message.header.nlmsg_len, bytes.size());
+  EXPECT_EQ(message.header.nlmsg_type, RTM_NEWROUTE);
+  EXPECT_EQ(message.header.nlmsg_flags, NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE);
+  EXPECT_EQ(message.header.nlmsg_seq, 7U);
+  const rtmsg header = *read_front<rtmsg>(message.payload);
+  EXPECT_EQ(header.rtm_family, AF_INET);
+  EXPECT_EQ(header.rtm_dst_len, 16);
+  EXPECT_EQ(header.rtm_table, 254);
+  EXPECT_EQ(header.rtm_protocol, kProtocol);
+  AttributeReader attributes = message.attributes(sizeof(rtmsg));
+  std::vector<int> types;
+  std::vector<std::uint32_t> values;
+  for (Attribute attribute; attributes.next(attribute);) {
+    types.push_back(attribute.type);
+    values.push_back(attribute.as<std::uint32_t>().value_or(0));
+  }
+  EXPECT_THAT(types, ElementsAre(RTA_DST, RTA_PRIORITY, RTA_NH_ID));
+  EXPECT_THAT(values, ElementsAre(htonl(0x0a090000), 20, 0x01020304));
+}
+
+TEST(Encode, DeletingANexthopCarriesNoProtocolAndDeletingARouteCarriesOurs) {
+  const auto nexthop = encoded(NexthopDelete{.id = NexthopId{7}});
+  EXPECT_EQ(read_front<nhmsg>(first_message(nexthop).payload)->nh_protocol, 0);
+  const auto route = encoded(RouteDelete{.prefix = Prefix::parse("::/0").value(), .table = 1001});
+  const rtmsg header = *read_front<rtmsg>(first_message(route).payload);
+  EXPECT_EQ(header.rtm_protocol, kProtocol);
+  EXPECT_EQ(header.rtm_scope, RT_SCOPE_NOWHERE);
+  EXPECT_EQ(header.rtm_table, RT_TABLE_UNSPEC);
+}
+
+TEST(Decode, WhatIsEncodedIsReadBack) {
+  const RouteSet route{.prefix = Prefix::parse("2001:db8::/48").value(), .nexthop = NexthopId{7}, .table = 70'000};
+  const auto bytes = encoded(route);
+  const RouteEntry expected{.prefix = route.prefix, .nexthop = route.nexthop, .table = route.table};
+  EXPECT_EQ(decode_route(first_message(bytes), kProtocol), expected);
+  EXPECT_EQ(decode_route(first_message(bytes), std::uint8_t{kProtocol + 1}), std::nullopt);
+  const auto group_bytes = encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{9}, .weight = 256}}});
+  EXPECT_THAT(decode_nexthop(first_message(group_bytes), kProtocol)->members, ElementsAre(GroupMember{.nexthop = NexthopId{9}, .weight = 256}));
+}
+
+TEST(Decode, ErrorsGiveSequenceErrnoAndWords) {
+  const auto bytes = FakeKernel::error(42, ENETDOWN, "Nexthop device is not up");
+  const Answer answer = decode_answer(first_message(bytes)).value();
+  EXPECT_EQ(answer.sequence, 42U);
+  EXPECT_EQ(answer.error_number, ENETDOWN);
+  EXPECT_EQ(answer.words, "Nexthop device is not up");
+}
+
+TEST(Decode, ABridgePortMessageIsNoRemovalOfTheDevice) {
+  std::vector<std::byte> buffer(256);
+  MessageWriter writer{buffer};
+  ifinfomsg header{};
+  header.ifi_family = AF_BRIDGE;
+  header.ifi_index = 3;
+  writer.begin(RTM_DELLINK, 0, 7, header);
+  writer.attribute(IFLA_IFNAME, "swp1", 5);
+  writer.end();
+  EXPECT_FALSE(decode_link(first_message(writer.bytes())).has_value());
+}
+
+TEST(Decode, EveryTruncationIsSafeAndAShortMessageIsMalformed) {
+  for (const auto& sample : samples()) {
+    EXPECT_EQ(decode_all(sample) > 0, true);
+    for (std::size_t length = 0; length < sample.size(); ++length) {
+      const std::vector<std::byte> cut(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(length));
+      MessageReader reader{cut};
+      Message message;
+      EXPECT_FALSE(reader.next(message)) << length;  // Its header says more than there is.
+      EXPECT_EQ(reader.is_malformed(), length != 0) << length;
+      // With a header that agrees with the cut, the attributes are cut instead.
+      if (length < sizeof(nlmsghdr)) continue;
+      std::vector<std::byte> agreed = cut;
+      const auto claimed = static_cast<std::uint32_t>(length);
+      std::memcpy(agreed.data(), &claimed, sizeof claimed);
+      decode_all(agreed);
+    }
+  }
+}
+
+TEST(Decode, MutatedMessagesAreSafe) {
+  std::mt19937 random{3};
+  const auto originals = samples();
+  std::size_t decoded = 0;
+  for (int round = 0; round < 100'000; ++round) {
+    std::vector<std::byte> bytes = originals[random() % originals.size()];
+    for (unsigned edits = 1 + random() % 4; edits > 0; --edits) bytes[random() % bytes.size()] = static_cast<std::byte>(random());
+    decoded += decode_all(bytes);
+  }
+  EXPECT_GT(decoded, 10'000U);
+}
+
+TEST(Decode, LengthsBelowTheirHeaderEndTheWalk) {
+  std::vector<std::byte> bytes = encoded(RouteSet{.prefix = Prefix::parse("10.9.0.0/16").value(), .nexthop = NexthopId{7}});
+  const std::size_t first_attribute = kMessageHeader + sizeof(rtmsg);
+  for (const std::uint16_t length : std::initializer_list<std::uint16_t>{0, 1, 3, 65'535}) {
+    std::memcpy(bytes.data() + first_attribute, &length, sizeof length);
+    EXPECT_FALSE(decode_route(first_message(bytes), kProtocol).has_value()) << length;
+  }
+  for (const std::uint32_t length : {0U, 1U, 15U, 0xffffffffU}) {
+    std::memcpy(bytes.data(), &length, sizeof length);
+    MessageReader reader{bytes};
+    Message message;
+    EXPECT_FALSE(reader.next(message)) << length;
+    EXPECT_TRUE(reader.is_malformed());
+  }
+}
+
+}  // namespace
+}  // namespace rondo::netlink

@@ -1,0 +1,294 @@
+// Runtime and Orch: facts, observers, listeners and lifetimes; what may not be lost when something throws, comes late or goes early.
+#include "rondo/orch/runtime.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class RuntimeTest : public testing::Test, public RuntimeFixture {
+ protected:
+  /// Parks every Set of "T" until its key is a group.
+  void park_rows_of(OpenOrch& orch) {
+    orch.consume(
+        "T",
+        [&](std::string_view key, const Fields&) {
+          const Constraint needed{kGroup, std::string{key}};
+          return orch.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+        },
+        [](std::string_view) { return Outcome::done(); });
+  }
+};
+
+// --- the first example, on the embedded store and the real clock
+
+TEST(RuntimeExample, ARouteWaitsForItsGroupAndIsInstalledOnce) {
+  Runtime runtime;
+  bool group = false;
+  int asked = 0;
+  auto& groups = runtime.add<OpenOrch>("groups", Priority::p5);
+  groups.provide(kGroup, [&](std::string_view) { return group; });
+  groups.consume(
+      "GROUP",
+      [&](std::string_view key, const Fields&) {
+        group = true;
+        groups.announce({kGroup, std::string{key}});
+        return Outcome::done();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  auto& routes = runtime.add<OpenOrch>("routes", Priority::p1);
+  routes.consume(
+      "ROUTE",
+      [&](std::string_view, const Fields& fields) {
+        ++asked;
+        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        return routes.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+      },
+      [](std::string_view) { return Outcome::done(); });
+  ASSERT_TRUE(runtime.table("ROUTE").set("10.0.0.0/24", {{"group", "102"}}).ok());
+  runtime.run_until_idle();
+  EXPECT_EQ(asked, 1);
+  ASSERT_TRUE(runtime.table("GROUP").set("102", {}).ok());
+  runtime.run_until_idle();
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(runtime.parked_rows("ROUTE", 1).size(), 0U);
+}
+
+// --- observers
+
+class ObserverTest : public RuntimeTest {
+ protected:
+  ObserverTest() {
+    orch.observe(kGroup, [this](std::string_view key, bool holds) {
+      if (key == "bad") throw std::runtime_error("cannot bear it");
+      calls.push_back((holds ? "+" : "-") + std::string{key});
+    });
+  }
+  OpenOrch& orch = runtime.add<OpenOrch>("watcher");
+};
+
+TEST_F(ObserverTest, FactsAreToldInATurnOfTheObserver) {
+  orch.announce({kGroup, "1"});
+  EXPECT_THAT(calls, IsEmpty());
+  run();
+  orch.withdraw({kGroup, "1"});
+  run();
+  EXPECT_THAT(calls, ElementsAre("+1", "-1"));
+}
+
+TEST_F(ObserverTest, AnEndIsNeverLostAndRepeatsMerge) {
+  orch.announce({kGroup, "flaps"});
+  run();
+  for (int i = 0; i < 100; ++i) {
+    orch.withdraw({kGroup, "flaps"});
+    orch.announce({kGroup, "flaps"});
+  }
+  orch.announce({kGroup, "new"});
+  orch.announce({kGroup, "new"});
+  run();
+  EXPECT_THAT(calls, ElementsAre("+flaps", "-flaps", "+flaps", "+new"));
+}
+
+TEST_F(ObserverTest, WhatBeganAndEndedWhileItWaitedIsToldAsAnEnd) {
+  orch.announce({kGroup, "1"});
+  orch.withdraw({kGroup, "1"});
+  run();
+  EXPECT_THAT(calls, ElementsAre("-1"));
+}
+
+TEST_F(ObserverTest, OtherKindsAreNotTold) {
+  orch.announce({ConstraintKind{"other"}, "1"});
+  run();
+  EXPECT_THAT(calls, IsEmpty());
+}
+
+TEST_F(ObserverTest, AnExceptionLosesThatEventAloneAndIsReported) {
+  orch.announce({kGroup, "bad"});
+  orch.announce({kGroup, "good"});
+  run();
+  EXPECT_THAT(calls, ElementsAre("+good"));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("watcher observes group 'bad': the handler threw: cannot bear it")));
+  EXPECT_EQ(runtime.scheduler().stats().quarantined, 0U);
+}
+
+// --- listeners
+
+class ListenerTest : public RuntimeTest {
+ protected:
+  void listen(TableKind kind, std::size_t rows_max = 100) {
+    TableSpec spec;
+    spec.name = "EVENTS";
+    spec.kind = kind;
+    spec.rows_max = rows_max;
+    ASSERT_TRUE(runtime.store().declare(spec).ok());
+    runtime.add<OpenOrch>().listen(
+        "EVENTS",
+        [this](const Change& event) {
+          if (event.key() == "bad") throw std::runtime_error("cannot bear it");
+          if (event.key() == "worse") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
+          calls.push_back(std::string{event.verb()} + " " + std::string{event.key()});
+        },
+        {.kind = kind, .on_gap = [this] { calls.push_back("gap"); }});
+  }
+  void send(std::string_view verb, std::string_view key) {
+    ASSERT_TRUE(runtime.table("EVENTS").write(Change::event(verb, key, {})).ok());
+  }
+};
+
+TEST_F(ListenerTest, EachEventIsHandledOnceInOrder) {
+  listen(TableKind::Channel);
+  for (const char* verb : {"up", "down", "up"}) send(verb, "Ethernet0");
+  run();
+  run_for(3s);
+  EXPECT_THAT(calls, ElementsAre("up Ethernet0", "down Ethernet0", "up Ethernet0"));
+}
+
+TEST_F(ListenerTest, AnExceptionLosesThatEventAloneAndIsReported) {
+  listen(TableKind::Channel);
+  for (const char* key : {"a", "bad", "b", "worse", "c"}) send("up", key);
+  run();
+  EXPECT_THAT(calls, ElementsAre("up a", "up b", "up c"));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("EVENTS 'bad': the handler threw: cannot bear it"), HasSubstr("EVENTS 'worse'")));
+  EXPECT_EQ(runtime.scheduler().stats().quarantined, 0U);
+}
+
+TEST_F(ListenerTest, LostEventsAreToldAsAGapInOrder) {
+  listen(TableKind::Channel, 3);
+  for (int i = 0; i < 5; ++i) {
+    const Status sent = runtime.table("EVENTS").write(Change::event("up", std::to_string(i), {}));
+    EXPECT_TRUE(sent.ok() || sent.code() == Code::ResourceExhausted);
+  }
+  run();
+  send("up", "after");
+  run();
+  EXPECT_THAT(calls, ElementsAre("up 0", "up 1", "up 2", "gap", "up after"));
+}
+
+TEST_F(ListenerTest, AQueueDeliversEveryOperationUnmerged) {
+  listen(TableKind::Queue);
+  set("EVENTS", "a");
+  remove("EVENTS", "a");
+  set("EVENTS", "a");
+  send("flush", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("SET a", "DEL a", "SET a", "flush a"));
+}
+
+// --- lifetimes and introspection
+
+TEST_F(RuntimeTest, AnOrchThatGoesTakesItsParkedRowsWithIt) {
+  OpenOrch& groups_orch = add_groups();
+  {
+    OpenOrch orch(runtime, "short lived");
+    park_rows_of(orch);
+    for (const char* key : {"a", "b", "b2"}) set("T", key);
+    run();
+    EXPECT_EQ(stats("T").parked, 3U);
+    EXPECT_EQ(runtime.parked_constraints(10).size(), 3U);
+  }
+  EXPECT_THAT(runtime.consumers(), IsEmpty());
+  EXPECT_THAT(runtime.parked_constraints(10), IsEmpty());
+  EXPECT_FALSE(groups_orch.is_awaited({kGroup, "a"}));
+  groups_orch.announce({kGroup, "a"});
+  run();
+  OpenOrch& next = runtime.add<OpenOrch>("next");
+  park_rows_of(next);
+  set("T", "c");
+  run();
+  EXPECT_EQ(stats("T").taken, 1U) << "what was popped is not popped again";
+}
+
+TEST_F(RuntimeTest, AProviderThatGoesLeavesItsKindToAnother) {
+  {
+    OpenOrch first(runtime, "first");
+    first.provide(kGroup, [](std::string_view) { return true; });
+    EXPECT_TRUE(first.holds({kGroup, "1"}));
+  }
+  OpenOrch& second = runtime.add<OpenOrch>("second");
+  EXPECT_FALSE(second.holds({kGroup, "1"}));
+  second.provide(kGroup, [](std::string_view key) { return key == "2"; });
+  EXPECT_TRUE(second.holds({kGroup, "2"}));
+  EXPECT_FALSE(second.holds({kGroup, "1"}));
+}
+
+TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  const std::string name = "gro" + std::string{"up"};
+  orch.provide(kGroup, [](std::string_view) { return true; });
+  EXPECT_TRUE(orch.holds({ConstraintKind{name.c_str()}, "1"}));
+}
+
+TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {
+  add_groups();
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  park_rows_of(orch);
+  for (int i = 0; i < 1000; ++i) set("T", std::to_string(i));
+  run();
+  world.clock().advance(3s);
+  const std::vector<ParkedRow> rows = runtime.parked_rows("T", 10);
+  ASSERT_EQ(rows.size(), 10U);
+  EXPECT_EQ(rows[0].table, "T");
+  EXPECT_THAT(rows[0].facts, ElementsAre(Constraint{kGroup, rows[0].key}));
+  EXPECT_GE(rows[0].waited, 3s);
+  EXPECT_EQ(rows[0].retry_in, 0s);
+  const std::vector<ParkedConstraint> facts = runtime.parked_constraints(7);
+  ASSERT_EQ(facts.size(), 7U);
+  EXPECT_EQ(facts[0].rows, 1U);
+  EXPECT_TRUE(facts[0].has_provider);
+  EXPECT_EQ(runtime.parked_constraints(5000).size(), 1000U);
+  EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10), IsEmpty());
+}
+
+TEST_F(RuntimeTest, AWatchedTableIsConsumedFromItsFirstRow) {
+  TableSpec spec;
+  spec.name = "CONFIG";
+  spec.kind = TableKind::Watched;
+  ASSERT_TRUE(runtime.store().declare(spec).ok());
+  set("CONFIG", "before", {{"f", "1"}});
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  orch.consume(
+      "CONFIG",
+      [this](std::string_view key, const Fields&) {
+        calls.push_back(call(Op::Set, key));
+        return Outcome::done();
+      },
+      [this](std::string_view key) {
+        calls.push_back(call(Op::Delete, key));
+        return Outcome::done();
+      },
+      {.kind = TableKind::Watched});
+  run();
+  set("CONFIG", "after");
+  remove("CONFIG", "before");
+  run();
+  EXPECT_THAT(calls, testing::UnorderedElementsAre("S before", "S after", "D before"));
+}
+
+TEST_F(RuntimeTest, ATableOfAnUnusualLimitIsConsumedAsItWasDeclared) {
+  TableSpec spec;
+  spec.name = "T";
+  spec.rows_max = 2;
+  ASSERT_TRUE(runtime.store().declare(spec).ok());
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  park_rows_of(orch);
+  set("T", "a");
+  set("T", "b");
+  EXPECT_EQ(runtime.table("T").set("c", {}).code(), Code::ResourceExhausted);
+  run();
+  EXPECT_EQ(stats("T").parked, 2U);
+}
+
+}  // namespace
+}  // namespace rondo

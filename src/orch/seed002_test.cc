@@ -1,0 +1,325 @@
+// What must hold according to seed 002 (OrchDaemon retry optimization), one test a statement: routes that refer to a next-hop group that is not there
+// yet, beside other tables and a timer of one second. The numbers are the seed's, smaller where only the proportion matters.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+
+/// NEXTHOP_GROUP (p5) provides groups; ROUTE (p1) waits for them; each route costs 10 us of simulated time, whatever its answer.
+class Seed002 : public testing::Test, public RuntimeFixture {
+ protected:
+  static constexpr Duration kRouteCost = 10us;
+
+  Seed002() {
+    OpenOrch& groups_orch = add_groups();
+    groups_orch.consume(
+        "NEXTHOP_GROUP",
+        [&, this](std::string_view key, const Fields&) {
+          calls.push_back("group " + std::string{key});
+          groups.emplace(key);
+          groups_orch.announce({kGroup, std::string{key}});
+          return Outcome::done();
+        },
+        [this](std::string_view key) {
+          groups.erase(std::string{key});
+          return Outcome::done();
+        });
+    consume_routes({});
+  }
+
+  void consume_routes(ConsumeOptions options, std::string_view table = "ROUTE") {
+    OpenOrch& orch = runtime.add<OpenOrch>("routes of " + std::string{table});
+    orch.consume(
+        table,
+        [&, this](std::string_view key, const Fields& fields) {
+          world.clock().advance(kRouteCost);
+          ++tries[std::string{key}];
+          ++turn_items[source("ROUTE").turns];
+          const Constraint needed{kGroup, fields.text("nexthop_group").value_or("")};
+          if (!orch.holds(needed)) return Outcome::wait_for(needed);
+          calls.push_back("route " + std::string{key});
+          std::string text;
+          for (const Field field : fields) text += std::string{field.name} + "=" + std::string{field.value} + ";";
+          installed[std::string{key}] = text;
+          return Outcome::done();
+        },
+        [this](std::string_view key) {
+          installed.erase(std::string{key});
+          return Outcome::done();
+        },
+        options);
+  }
+  void add_routes(int count, std::string_view group = "102", const std::string& prefix = "r") {
+    for (int i = 0; i < count; ++i) set("ROUTE", prefix + std::to_string(i), {{"nexthop_group", group}});
+  }
+  std::uint64_t all_tries() const {
+    std::uint64_t sum = 0;
+    for (const auto& [key, count] : tries) sum += count;
+    return sum;
+  }
+
+  std::map<std::string, std::uint64_t> tries;
+  std::map<std::uint64_t, std::uint32_t> turn_items;  // By the number of the ROUTE turn.
+  std::map<std::string, std::string> installed;
+};
+
+// "skip retrying those tasks with constraints not yet resolved - save CPU cycles"
+TEST_F(Seed002, AParkedTaskIsNotRetriedUntilItsConstraintResolves) {
+  add_routes(1000);
+  run();
+  EXPECT_EQ(all_tries(), 1000U);
+  for (int i = 0; i < 50; ++i) set("NEXTHOP_GROUP", std::to_string(i));
+  run_for(10s);
+  EXPECT_EQ(all_tries(), 1000U) << "other groups, other turns and time alone retry nothing";
+  set("NEXTHOP_GROUP", "102");
+  run();
+  EXPECT_EQ(all_tries(), 2000U);
+  EXPECT_EQ(installed.size(), 1000U);
+}
+
+// "First Iteration - Fail Twice ... They fail again in the retry stage"
+TEST_F(Seed002, ATaskThatCannotRunFailsOnceAndNotTwice) {
+  add_routes(1);
+  run();
+  EXPECT_EQ(tries["r0"], 1U);
+}
+
+// "Test": 40k routes refer to a group that does not exist; deleting a group that does not exist retries nothing: "0 entries -> 0 entries".
+TEST_F(Seed002, FortyThousandParkedRoutesAddNothingToTheTurnOfAnotherTable) {
+  add_routes(40'000);
+  run();
+  EXPECT_EQ(stats("ROUTE").parked, 40'000U);
+  const std::uint64_t turns_before = runtime.scheduler().stats().turns;
+  const std::uint64_t route_turns_before = source("ROUTE").turns;
+  const Instant time_before = world.now();
+  remove("NEXTHOP_GROUP", "none");
+  run();
+  EXPECT_EQ(source("ROUTE").turns, route_turns_before);
+  EXPECT_LE(runtime.scheduler().stats().turns - turns_before, 1U);
+  EXPECT_EQ(world.now(), time_before) << "no route handler ran";
+  EXPECT_EQ(stats("ROUTE").queued, 0U);
+}
+
+// "control the duration of OrchDaemon retry stage - should not affect the normal execution process"
+TEST_F(Seed002, RetryingDoesNotAffectTheNormalExecutionProcess) {
+  Duration worst{0};
+  Instant asked;
+  OpenOrch& ports = runtime.add<OpenOrch>("ports", Priority{40});
+  ports.consume(
+      "PORT",
+      [&](std::string_view, const Fields&) {
+        worst = std::max(worst, world.now() - asked);
+        return Outcome::done();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  add_routes(20'000);
+  run();
+  set("NEXTHOP_GROUP", "102");
+  int events = 0;
+  while (installed.size() < 20'000) {
+    asked = world.now();
+    set("PORT", "Ethernet0", {{"oper_status", std::to_string(++events)}});
+    ASSERT_TRUE(runtime.scheduler().turn());
+  }
+  EXPECT_GT(events, 100);
+  EXPECT_EQ(stats("PORT").done, static_cast<std::uint64_t>(events));
+  EXPECT_LE(worst, limits::kBatchItems * kRouteCost) << "a port waits for one turn of routes at most";
+}
+
+// "limit the number of tasks to retry, even though task constraints have already been resolved - avoid starvation"
+TEST_F(Seed002, TheNumberOfTasksToRetryInATurnIsLimited) {
+  add_routes(10'000);
+  run();
+  turn_items.clear();
+  set("NEXTHOP_GROUP", "102");
+  run();
+  EXPECT_EQ(installed.size(), 10'000U);
+  for (const auto& [turn, items] : turn_items) EXPECT_LE(items, limits::kBatchItems) << "turn " << turn;
+}
+
+// The same: resolved tasks do not starve the new ones of their own table.
+TEST_F(Seed002, ResolvedTasksDoNotStarveNewOnes) {
+  add_routes(10'000);
+  run();
+  set("NEXTHOP_GROUP", "102");
+  set("NEXTHOP_GROUP", "103");
+  set("ROUTE", "new", {{"nexthop_group", "103"}});
+  calls.clear();
+  run();
+  const auto at = std::ranges::find(calls, "route new");
+  ASSERT_NE(at, calls.end());
+  EXPECT_LE(at - calls.begin(), static_cast<std::ptrdiff_t>(limits::kBatchItems) + 2) << "in the first turn";
+}
+
+// "make configurable the number of tasks to retry in OrchDaemon's retry stage"
+TEST_F(Seed002, TheShareOfRetriedTasksIsConfigurable) {
+  consume_routes({.retry_quota = 3}, "ROUTE_3");
+  for (int i = 0; i < 100; ++i) set("ROUTE_3", "old" + std::to_string(i), {{"nexthop_group", "102"}});
+  run();
+  set("NEXTHOP_GROUP", "102");
+  for (int i = 0; i < 1000; ++i) set("ROUTE_3", "new" + std::to_string(i), {{"nexthop_group", "102"}});
+  calls.clear();
+  run();
+  ASSERT_EQ(calls.size(), 1101U);
+  const auto first_turn = calls.begin() + 1;
+  EXPECT_EQ(std::count_if(first_turn, first_turn + limits::kBatchItems, [](const std::string& c) { return c.starts_with("route old"); }), 3);
+}
+
+// "[Deadlock] ... Only ExecutableTimer instances gets selected in the following iterations, and the system gets starved and stuck"
+TEST_F(Seed002, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
+  // 150,000 routes of 10 us are 1.5 s of work a pass: longer than the timer's period, as 800,000 are in the seed.
+  int fired = 0;
+  TimerSource timer("one second", Priority{50}, [&] { ++fired; });
+  runtime.scheduler().add(timer);
+  timer.arm_every(1s, world.now() + 1s);
+  add_routes(150'000);
+  set("NEXTHOP_GROUP", "102");
+  const Instant start = world.now();
+  EXPECT_TRUE(world.run_until(runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
+  EXPECT_LT(world.now() - start, 4s) << "the work itself and nothing else";
+  EXPECT_GE(fired, 1);
+  EXPECT_EQ(calls.front(), "group 102") << "the group goes first: it has the higher priority";
+}
+
+TEST_F(Seed002, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
+  int fired = 0;
+  TimerSource timer("one second", Priority{50}, [&] { ++fired; });
+  runtime.scheduler().add(timer);
+  timer.arm_every(1s, world.now() + 1s);
+  add_routes(150'000);
+  run_for(700ms);  // In the midst of the first pass.
+  set("NEXTHOP_GROUP", "102");
+  EXPECT_TRUE(world.run_until(runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
+  EXPECT_LE(all_tries(), 2U * 150'000U);
+  EXPECT_GE(fired, 1);
+}
+
+// "identify the constraint for a specific task"
+TEST_F(Seed002, TheConstraintOfASpecificTaskIsKnown) {
+  add_routes(1);
+  run();
+  const std::vector<ParkedRow> rows = runtime.parked_rows("ROUTE", 10);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].key, "r0");
+  EXPECT_THAT(rows[0].facts, ElementsAre(Constraint{kGroup, "102"}));
+  const std::vector<ParkedConstraint> facts = runtime.parked_constraints(10);
+  ASSERT_EQ(facts.size(), 1U);
+  EXPECT_EQ(facts[0].fact.to_string(), "group:102");
+  EXPECT_EQ(facts[0].table, "ROUTE");
+  EXPECT_EQ(facts[0].rows, 1U);
+}
+
+// "determine how to maintain the skipped tasks, so they can be restored"
+TEST_F(Seed002, ASkippedTaskIsRestoredWithAllItsFields) {
+  set("ROUTE", "r", {{"nexthop_group", "102"}, {"empty", ""}, {"x", "1"}});
+  run();
+  set("ROUTE", "r", {{"x", "2"}});
+  run();
+  EXPECT_EQ(stats("ROUTE").parked, 1U);
+  set("NEXTHOP_GROUP", "102");
+  run();
+  EXPECT_EQ(installed["r"], "nexthop_group=102;empty=;x=2;");
+}
+
+// "identify when the constraint gets resolved", "make in-time notification of constraint resolution"
+TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
+  add_routes(10);
+  run();
+  const Instant before = world.now();
+  set("NEXTHOP_GROUP", "102");
+  EXPECT_EQ(runtime.run_until_idle(), 2U) << "one turn of the groups, one of the routes";
+  EXPECT_EQ(installed.size(), 10U);
+  EXPECT_LE(world.now() - before, 10 * kRouteCost) << "there: about once a second, when a timer fires";
+}
+
+// "The route table executor only marks the constraint as resolved but doesn't retry tasks right now, since it's still in nhg executor's execution"
+TEST_F(Seed002, AResolutionRetriesNothingInsideTheTurnThatBroughtIt) {
+  add_routes(1);
+  run();
+  set("NEXTHOP_GROUP", "102");
+  set("NEXTHOP_GROUP", "103");
+  run();
+  EXPECT_THAT(calls, ElementsAre("group 102", "group 103", "route r0"));
+}
+
+// "Otherwise ... If no, it ignores this notification."
+TEST_F(Seed002, ANotificationThatNobodyAwaitsIsIgnored) {
+  add_routes(1);
+  run();
+  const std::uint64_t before = source("ROUTE").turns;
+  for (int i = 0; i < 1000; ++i) set("NEXTHOP_GROUP", std::to_string(1000 + i));
+  run();
+  EXPECT_EQ(source("ROUTE").turns, before);
+}
+
+// "m_toSync doesn't distinguish new tasks in this run, failed tasks from the previous run"
+TEST_F(Seed002, NewTasksAndFailedOnesAreDistinguished) {
+  add_routes(5);
+  run();
+  set("ROUTE", "fine", {{"nexthop_group", "7"}});
+  groups.insert("7");
+  EXPECT_EQ(stats("ROUTE").parked, 5U);
+  EXPECT_EQ(stats("ROUTE").queued, 1U);
+  run();
+  EXPECT_EQ(tries["fine"], 1U);
+  EXPECT_EQ(all_tries(), 6U);
+}
+
+// "do readable logging, easy to debug" and "Logging"
+TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
+  const std::string directory = testing::TempDir() + "rondo-seed002-" + std::to_string(::getpid());
+  ASSERT_EQ(::mkdir(directory.c_str(), 0700), 0);
+  sim::World world{1};
+  Result<std::unique_ptr<Journal>> journal = Journal::open({.directory = directory}, world.clock());
+  ASSERT_TRUE(journal.has_value());
+  RuntimeOptions options;
+  options.clock = &world.clock();
+  options.reactor = &world.reactor();
+  options.journal = std::move(*journal);
+  bool exists = false;
+  {
+    Runtime runtime(std::move(options));
+    OpenOrch& orch = runtime.add<OpenOrch>();
+    orch.provide(kGroup, [&](std::string_view) { return exists; });
+    orch.consume(
+        "ROUTE_TABLE",
+        [&](std::string_view, const Fields&) { return exists ? Outcome::done() : Outcome::wait_for({kGroup, "1"}); },
+        [](std::string_view) { return Outcome::done(); });
+    ASSERT_TRUE(runtime.table("ROUTE_TABLE").set("5.5.78.31/32", {{"nexthop_group", "1"}}).ok());
+    runtime.run_until_idle();
+    exists = true;
+    orch.announce({kGroup, "1"});
+    runtime.run_until_idle();
+  }
+  std::ifstream file(directory + "/retry.rec");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line.substr(line.find('|')));
+  EXPECT_THAT(lines, ElementsAre("| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1", "|(group, 1) resolution notified -> 1 tasks",
+                                 "| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1"));
+  std::ifstream changes(directory + "/swss.rec");
+  std::stringstream text;
+  text << changes.rdbuf();
+  EXPECT_THAT(text.str(), HasSubstr("|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
+  for (const char* name : {"/retry.rec", "/swss.rec"}) EXPECT_EQ(std::remove((directory + name).c_str()), 0);
+  EXPECT_EQ(::rmdir(directory.c_str()), 0);
+}
+
+}  // namespace
+}  // namespace rondo

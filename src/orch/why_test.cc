@@ -1,0 +1,156 @@
+// why: the chain from a row that waits down to the fact that nobody has stated, in words for people.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr ConstraintKind kNeighbor{"neighbor"};
+constexpr ConstraintKind kPort{"port"};
+constexpr ConstraintKind kStep{"step"};
+
+/// Route -> group -> neighbor -> port: four tables, each row names in its field "needs" the row of the next that it waits for.
+class WhyTest : public testing::Test, public RuntimeFixture {
+ protected:
+  WhyTest() {
+    level("ROUTE", ConstraintKind{"route"}, kGroup);
+    level("GROUP", kGroup, kNeighbor);
+    level("NEIGH", kNeighbor, kPort);
+    runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, {}}; });
+    runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH", std::string{key}, {}}; });
+  }
+  void level(const std::string& table, ConstraintKind provides, ConstraintKind waits_for) {
+    auto& orch = runtime.add<OpenOrch>("orch of " + table);
+    orch.consume(
+        table,
+        [this, &orch, provides, waits_for](std::string_view key, const Fields& fields) {
+          const Constraint needed{waits_for, fields.text("needs").value_or("")};
+          if (!orch.holds(needed)) return Outcome::wait_for(needed);
+          done.emplace(std::string{provides.name()} + ":" + std::string{key});
+          orch.announce({provides, std::string{key}});
+          return Outcome::done();
+        },
+        [](std::string_view) { return Outcome::done(); });
+    orch.provide(provides, [this, provides](std::string_view key) {
+      return done.contains(std::string{provides.name()} + ":" + std::string{key});
+    });
+  }
+  static std::vector<std::string> rows(const Why& why) {
+    std::vector<std::string> all;
+    for (const WhyLink& link : why.chain) all.push_back(link.table + " " + link.key);
+    return all;
+  }
+  std::set<std::string> done;
+};
+
+TEST_F(WhyTest, TheChainGoesDownToTheMissingRow) {
+  set("ROUTE", "10.0.0.0/24", {{"needs", "102"}});
+  set("GROUP", "102", {{"needs", "192.168.1.1"}});
+  run();
+  const Why why = runtime.why("ROUTE", "10.0.0.0/24");
+  EXPECT_FALSE(why.cycle);
+  EXPECT_THAT(rows(why), ElementsAre("ROUTE 10.0.0.0/24", "GROUP 102", "NEIGH 192.168.1.1"));
+  EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);
+  EXPECT_THAT(why.chain[0].facts, ElementsAre(Constraint{kGroup, "102"}));
+  EXPECT_EQ(why.chain[0].provider, "orch of GROUP");
+  EXPECT_EQ(why.chain[1].provider, "orch of NEIGH");
+  EXPECT_EQ(why.chain[2].state, WhyLink::State::Absent);
+  EXPECT_THAT(why.chain[2].note, HasSubstr("never written"));
+}
+
+TEST_F(WhyTest, AFactWithoutAProviderIsNamedAsSuch) {
+  set("NEIGH", "192.168.1.1", {{"needs", "Ethernet0"}});
+  run();
+  const Why why = runtime.why("NEIGH", "192.168.1.1");
+  ASSERT_EQ(why.chain.size(), 1U);
+  EXPECT_EQ(why.chain[0].provider, "");
+  EXPECT_THAT(why.chain[0].note, HasSubstr("nobody provides facts of the kind 'port'"));
+}
+
+TEST_F(WhyTest, AFactOfNoTableIsExplainedInWords) {
+  runtime.explain(kPort, [](std::string_view key) { return FactOrigin{{}, {}, "port " + std::string{key} + " has no carrier"}; });
+  runtime.add<OpenOrch>("ports").provide(kPort, [](std::string_view) { return false; });
+  set("GROUP", "102", {{"needs", "192.168.1.1"}});
+  set("NEIGH", "192.168.1.1", {{"needs", "Ethernet0"}});
+  run();
+  const Why why = runtime.why("GROUP", "102");
+  EXPECT_THAT(rows(why), ElementsAre("GROUP 102", "NEIGH 192.168.1.1"));
+  EXPECT_EQ(why.chain[1].provider, "ports");
+  EXPECT_EQ(why.chain[1].note, "port Ethernet0 has no carrier");
+}
+
+TEST_F(WhyTest, ACycleIsFoundAndShownOnce) {
+  level("STEP", kStep, kStep);
+  runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });
+  set("STEP", "a", {{"needs", "b"}});
+  set("STEP", "b", {{"needs", "c"}});
+  set("STEP", "c", {{"needs", "b"}});
+  run();
+  const Why why = runtime.why("STEP", "a");
+  EXPECT_TRUE(why.cycle);
+  EXPECT_THAT(rows(why), ElementsAre("STEP a", "STEP b", "STEP c", "STEP b"));
+}
+
+TEST_F(WhyTest, AnEndlessChainStopsAtTheLimit) {
+  level("STEP", kStep, kStep);
+  runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });
+  for (int i = 0; i < 100; ++i) set("STEP", std::to_string(i), {{"needs", std::to_string(i + 1)}});
+  run();
+  const Why why = runtime.why("STEP", "0");
+  EXPECT_EQ(why.chain.size(), limits::kWhyDepth);
+  EXPECT_FALSE(why.cycle);
+  EXPECT_THAT(why.chain.back().note, HasSubstr("longer than the limit of 64"));
+}
+
+TEST_F(WhyTest, ARowThatIsQueuedOrInFlightSaysSo) {
+  auto& orch = runtime.add<OpenOrch>();
+  Consumer& consumer = orch.consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::staged(); }, [](std::string_view) { return Outcome::done(); });
+  set("T", "flying");
+  run();
+  EXPECT_EQ(runtime.why("T", "flying").chain[0].state, WhyLink::State::InFlight);
+  set("GROUP", "102", {{"needs", "n"}});
+  run();
+  done.emplace("neighbor:n");
+  orch.announce({kNeighbor, "n"});
+  EXPECT_EQ(runtime.why("GROUP", "102").chain[0].state, WhyLink::State::Queued) << "resolved: it waits only for its turn";
+  orch.hold(consumer);
+}
+
+TEST_F(WhyTest, ARowThatWaitsForATimeSaysHowLongAndWhy) {
+  runtime.add<OpenOrch>().consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"}); },
+      [](std::string_view) { return Outcome::done(); });
+  set("T", "a");
+  run_for(2s);
+  const Why why = runtime.why("T", "a");
+  ASSERT_EQ(why.chain.size(), 1U);
+  EXPECT_THAT(why.chain[0].note, testing::AllOf(HasSubstr("tried again in 3"), HasSubstr("the table is full")));
+}
+
+TEST_F(WhyTest, WhatIsNotOwedAndWhatNobodyConsumesIsSaid) {
+  EXPECT_THAT(runtime.why("ROUTE", "none").chain[0].note, HasSubstr("never written, or it is done"));
+  EXPECT_THAT(runtime.why("NO_TABLE", "none").chain[0].note, HasSubstr("nobody consumes this table"));
+}
+
+TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
+  auto& orch = runtime.add<OpenOrch>();
+  orch.consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::wait_for({{kNeighbor, "n"}, {kGroup, "g"}}); },
+      [](std::string_view) { return Outcome::done(); });
+  set("T", "a");
+  run();
+  done.emplace("neighbor:n");  // Holds, but is not announced.
+  EXPECT_THAT(rows(runtime.why("T", "a")), ElementsAre("T a", "GROUP g"));
+}
+
+}  // namespace
+}  // namespace rondo

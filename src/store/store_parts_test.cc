@@ -1,0 +1,180 @@
+// EventBuffer, WatchedView, Completions and the rules all stores share: the parts that the contract tests reach only through a store.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "rondo/sim/world.h"
+#include "store/completions.h"
+#include "store/event_buffer.h"
+#include "store/store_contract.h"
+#include "store/table_rules.h"
+#include "store/watched_view.h"
+
+namespace rondo::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+std::vector<std::string> lines(WatchedView& view, std::size_t max = SIZE_MAX) {
+  std::vector<Change> changes;
+  const std::size_t taken = view.take(max, changes);
+  EXPECT_EQ(taken, changes.size());
+  std::vector<std::string> result;
+  for (const Change& change : changes) result.push_back(line(change));
+  return result;
+}
+
+TEST(EventBuffer, SeveralDropsBetweenTwoEventsAreOneGap) {
+  EventBuffer events(1);
+  for (const char* key : {"1", "2", "3"}) events.push(Change::event("e", key, {}));
+  EXPECT_EQ(events.dropped(), 2U);
+  std::vector<Change> out;
+  EXPECT_EQ(events.take(9, out), 1U);
+  EXPECT_TRUE(events.has_news());
+  EXPECT_EQ(events.take_gap(), Gap::Possible);
+  EXPECT_FALSE(events.has_news());
+  EXPECT_EQ(events.take_gap(), Gap::None);
+}
+
+TEST(EventBuffer, GapBeforeAnyEventIsReadFirst) {
+  EventBuffer events(9);
+  events.mark_gap();
+  events.push(Change::event("e", "1", {}));
+  EXPECT_EQ(events.take_gap(), Gap::Possible);
+  std::vector<Change> out;
+  EXPECT_EQ(events.take(9, out), 1U);
+  EXPECT_EQ(events.take_gap(), Gap::None);
+}
+
+TEST(WatchedView, ResyncLeavesTheDifferenceDeletesFirst) {
+  WatchedView view;
+  view.resync(std::vector<Record>{Record::make("a", {{"x", "1"}}), Record::make("b", {{"x", "1"}}), Record::make("c", {})});
+  EXPECT_THAT(lines(view), ElementsAre("SET a x=1", "SET b x=1", "SET c"));
+  view.resync(std::vector<Record>{Record::make("d", {}), Record::make("a", {{"x", "2"}}), Record::make("c", {})});
+  EXPECT_THAT(lines(view), ElementsAre("DEL b", "SET d", "SET a x=2"));
+  view.resync({});
+  EXPECT_EQ(view.depth(), 3U);
+  EXPECT_EQ(lines(view).size(), 3U);
+  EXPECT_TRUE(view.empty());
+}
+
+TEST(WatchedView, ResyncForgetsWhatWaitedAndIsGone) {
+  WatchedView view;
+  view.changed(Change::set("never told", {}));
+  view.resync({});
+  EXPECT_THAT(lines(view), IsEmpty());
+}
+
+TEST(WatchedView, OrderOfFieldsIsNoDifference) {
+  WatchedView view;
+  view.resync(std::vector<Record>{Record::make("a", {{"x", "1"}, {"y", "2"}})});
+  EXPECT_EQ(lines(view).size(), 1U);
+  view.resync(std::vector<Record>{Record::make("a", {{"y", "2"}, {"x", "1"}})});
+  EXPECT_TRUE(view.empty());
+}
+
+TEST(WatchedView, KeyOfADeleteThatWaitsIsSetAgain) {
+  WatchedView view;
+  view.changed(Change::remove("a"));
+  view.changed(Change::set("a", {{"x", "1"}}));
+  EXPECT_THAT(lines(view), ElementsAre("SET a x=1"));
+}
+
+/// However changes, gaps and partial takes mix: what the consumer was told in sum is what is there, once everything is taken, and no row is
+/// told after a resync that the consumer knows already.
+TEST(WatchedView, TellsInSumWhatIsThere) {
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    WatchedView view;
+    std::map<std::string, std::string> truth;
+    std::map<std::string, std::string> told;
+    const auto take = [&](std::size_t max, bool exact) {
+      std::vector<Change> changes;
+      view.take(max, changes);
+      for (const Change& change : changes) {
+        const std::string key{change.key()};
+        const std::string value{change.fields().find("v").value_or("")};
+        if (exact) {
+          ASSERT_NE(told.contains(key) ? told[key] : "", value) << key;
+        }
+        if (change.op() == Op::Delete) {
+          told.erase(key);
+        } else {
+          told[key] = value;
+        }
+      }
+    };
+    bool connected = true;
+    for (int i = 0; i < 60; ++i) {
+      const std::string key = std::to_string(random.below(6));
+      const std::string value = "v" + std::to_string(random.below(3));
+      const std::uint64_t what = random.below(10);
+      if (what < 5) {
+        truth[key] = value;
+        if (connected) view.changed(Change::set(key, {{"v", value}}));
+      } else if (what < 7) {
+        truth.erase(key);
+        if (connected) view.changed(Change::remove(key));
+      } else if (what < 9) {
+        take(random.below(4), false);
+      } else {
+        connected = !connected;
+        if (!connected) continue;
+        std::vector<Record> rows;
+        for (const auto& [row, text] : truth) rows.push_back(Record::make(row, {{"v", text}}));
+        view.resync(rows);
+        if (random.chance(0.5)) take(SIZE_MAX, true);
+      }
+      if (HasFatalFailure()) return;
+    }
+    if (connected) {
+      take(SIZE_MAX, false);
+      ASSERT_EQ(told, truth);
+    }
+  }
+}
+
+TEST(SameFields, ComparesFewAndManyFields) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 500; ++i) names.push_back(std::to_string(i));
+  std::vector<Field> forward;
+  for (const std::string& name : names) forward.push_back({name, name});
+  std::vector<Field> backward{forward.rbegin(), forward.rend()};
+  EXPECT_TRUE(same_fields(Record::make("k", forward).fields(), Record::make("k", backward).fields()));
+  backward[7].value = "other";
+  EXPECT_FALSE(same_fields(Record::make("k", forward).fields(), Record::make("k", backward).fields()));
+  EXPECT_FALSE(same_fields(Record::make("k", {{"a", "1"}}).fields(), Record::make("k", {{"b", "1"}}).fields()));
+  EXPECT_FALSE(same_fields(Record::make("k", {{"a", "1"}}).fields(), Record::make("k", {}).fields()));
+}
+
+TEST(Completions, KeepToTheBudgetOfTheirTurn) {
+  sim::World world(1);
+  Scheduler scheduler(world.clock(), world.reactor(), *make_policy(StrictPriority{.batch = 4}));
+  Completions completions(scheduler, "completions", Priority::p7);
+  int ends = 0;
+  for (int i = 0; i < 10; ++i) completions.post([&ends](const Status&) { ++ends; }, Status{});
+  completions.post(WriteDone{}, Status{});
+  EXPECT_EQ(ends, 0);
+  EXPECT_TRUE(scheduler.turn());
+  EXPECT_EQ(ends, 4);
+  EXPECT_EQ(scheduler.run_until_idle(), 2U);
+  EXPECT_EQ(ends, 10);
+  EXPECT_FALSE(completions.has_backlog());
+}
+
+TEST(TableRules, CursorIsANumberOrNothing) {
+  EXPECT_EQ(parse_cursor(""), 0U);
+  EXPECT_EQ(parse_cursor("17"), 17U);
+  for (const char* bad : {"x", "1x", "-1", "4294967296", " 1"}) EXPECT_EQ(parse_cursor(bad).error().code(), Code::InvalidArgument) << bad;
+}
+
+TEST(TableRules, QueuesHoldNoMoreThanTheLimit) {
+  EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue}), limits::kQueuedEvents);
+  EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue, .rows_max = 5}), 5U);
+}
+
+}  // namespace
+}  // namespace rondo::store
