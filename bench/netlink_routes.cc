@@ -1,9 +1,8 @@
-// netlink_routes: how fast routes get into the kernel, in a namespace of its own: the bare rtnetlink loop (the floor), DataPlane::apply, the
-// Programmer on its thread, and `ip -batch`. 500,000 IPv4 and 200,000 IPv6 routes by the id of a group of four next hops; IPv4 in random order,
-// IPv6 sorted, as each is fastest. The ways share one growing table and take turns at it, 20,000 routes each, so that a busy machine and the
-// size of the table disturb all alike; which way begins changes from round to round. Needs root.
-// Prints routes per second and CPU time per route over all rounds, and both as ratios to the floor.
-// Usage: bench_netlink_routes [rounds] [IPv4 routes] [IPv6 routes]
+// netlink_routes: how fast routes get into the kernel, in a namespace of its own: the bare rtnetlink loop (the floor), DataPlane::apply,
+// the Programmer on its thread, and `ip -batch`. 500,000 IPv4 and 200,000 IPv6 routes by the id of a group of four next hops; IPv4 in
+// random order, IPv6 sorted, as each is fastest. The ways share one growing table and take turns at it, 20,000 routes each, so that a busy
+// machine and the size of the table disturb all alike; which way begins changes from round to round. Needs root. Prints routes per second
+// and CPU time per route over all rounds, and both as ratios to the floor. Usage: bench_netlink_routes [rounds] [IPv4 routes] [IPv6 routes]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -108,7 +107,8 @@ void make_group(DataPlane& plane) {
     const NexthopId id{kGroup.value() + i};
     std::array<std::uint8_t, 16> gateway{0xfe, 0x80};
     gateway[15] = static_cast<std::uint8_t>(i);
-    ops.push_back({.order = NexthopSet{.id = id, .gateway = IpAddress::v6(gateway), .port = plane.links().value().back().port}, .status = {}});
+    ops.push_back(
+        {.order = NexthopSet{.id = id, .gateway = IpAddress::v6(gateway), .port = plane.links().value().back().port}, .status = {}});
     group.members.push_back({.nexthop = id});
   }
   ops.push_back({.order = group, .status = {}});
@@ -197,7 +197,8 @@ Sample by_ip_batch(const netlink::Lab& lab, std::span<const Route> routes) {
 }
 
 void report(const char* family, std::size_t routes, int rounds, const std::map<std::string, Sample>& ways) {
-  std::printf("%s, %zu routes, %d rounds\n  %-12s %12s %10s %12s %12s\n", family, routes, rounds, "way", "routes/s", "cpu us", "rate:floor", "cpu:floor");
+  std::printf("%s, %zu routes, %d rounds\n  %-12s %12s %10s %12s %12s\n", family, routes, rounds, "way", "routes/s", "cpu us", "rate:floor",
+              "cpu:floor");
   const Sample& floor = ways.at("1 floor");
   for (const auto& [name, sample] : ways) {
     std::printf("  %-12s %12.0f %10.2f %11.1f%% %11.1f%%\n", name.c_str(), sample.routes_per_second(), sample.cpu_us_per_route(),

@@ -1,6 +1,6 @@
-// Fuzzes one connection of the admin socket without its socket: frames, JSON requests, argument checks, bulk writes, pages and late answers.
-// The first byte chooses how the rest is split into pieces. Whatever comes in, the session must end quiet, and every frame it writes must
-// be one that a client can read.
+// Fuzzes one connection of the admin socket without its socket: frames, JSON requests, argument checks, bulk writes, pages and late
+// answers. The first byte chooses how the rest is split into pieces. Whatever comes in, the session must end quiet, and every frame it
+// writes must be one that a client can read.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -53,8 +53,7 @@ Status feed_routes(std::span<const Route> routes, const NextHopPlan& plan, BulkS
     std::array<char, kPrefixText> text;
     for (const Route& route : routes) {
       const std::string_view key{text.data(), static_cast<std::size_t>(write_prefix(text.data(), route.prefix) - text.data())};
-      const std::array<BulkField, 1> fields{
-          BulkField{"nexthop_group", names[route.prefix.family == Family::V4 ? 0 : 1].at(route.group)}};
+      const std::array<BulkField, 1> fields{BulkField{"nexthop_group", names[route.prefix.family == Family::V4 ? 0 : 1].at(route.group)}};
       Status written = route.withdrawn ? sink.row(BulkOp::Delete, key, {}) : sink.row(BulkOp::Set, key, fields);
       if (!written.ok()) return written;
     }

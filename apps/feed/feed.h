@@ -1,4 +1,5 @@
-// The rows of a fed routing table, in the tables and fields of SONiC's APPL_DB, into any BulkSink: the admin client's writer, a store, a test.
+// The rows of a fed routing table, in the tables and fields of SONiC's APPL_DB, into any BulkSink: the admin client's writer, a store, a
+// test.
 //   ROUTE_TABLE          <prefix>         {nexthop_group: <group>}                          or a Delete for a withdrawn route
 //   NEXTHOP_GROUP_TABLE  <group>          {nexthop: "a,b,c,d", ifname: "p,q,r,s"}
 //   NEIGH_TABLE          <port>:<address> {neigh: <mac>, family: IPv4 | IPv6}

@@ -65,7 +65,8 @@ class CountingSink final : public BulkSink {
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 void print_rate(const char* what, std::uint64_t rows, Duration best) {
-  std::printf("%-34s %10.0f rows/s  %6.0f ns a row\n", what, static_cast<double>(rows) / seconds(best), 1e9 * seconds(best) / static_cast<double>(rows));
+  std::printf("%-34s %10.0f rows/s  %6.0f ns a row\n", what, static_cast<double>(rows) / seconds(best),
+              1e9 * seconds(best) / static_cast<double>(rows));
 }
 
 /// One table over a real socket: the server's loop here, the writer on a thread. Returns how long it took; notes the longest turn.
@@ -78,7 +79,9 @@ Duration over_socket(const std::vector<feed::Route>& routes, const feed::NextHop
   const CommandRegistry commands;
   Duration took{0};
   {
-    const auto server = AdminServer::open(scheduler, commands, {.path = std::string{directory} + "/s"}, [] { return std::make_unique<CountingSink>(); }).value();
+    const auto server = AdminServer::open(scheduler, commands, {.path = std::string{directory} + "/s"}, [] {
+                          return std::make_unique<CountingSink>();
+                        }).value();
     std::thread writer_thread([&] {
       const auto client = AdminClient::connect(server->path()).value();
       const Instant start = clock.now();
@@ -126,7 +129,7 @@ int main(int argc, char** argv) {
   print_rate("text and encode", rows, encode);
   print_rate("generate, shuffle, text, encode", rows, generate + encode);
   print_rate("text, encode, socket, decode", rows, socket);
-  std::printf("%.1f bytes a row on the wire; longest turn of the server, of all runs: %.0f us\n", static_cast<double>(bytes) / static_cast<double>(rows),
-              1e6 * seconds(longest_turn));
+  std::printf("%.1f bytes a row on the wire; longest turn of the server, of all runs: %.0f us\n",
+              static_cast<double>(bytes) / static_cast<double>(rows), 1e6 * seconds(longest_turn));
   return 0;
 }

@@ -1,6 +1,6 @@
 // The feed: text of prefixes, the documented next-hop mapping, synthetic tables, files, and the rows they become. Method: check values that
-// the data's description states, plain models (inet_ntop, a set), and small files written here. With RONDO_DATA_DIR set to the folder of the
-// real tables, these are read too and their group sizes compared with the documented ones.
+// the data's description states, plain models (inet_ntop, a set), and small files written here. With RONDO_DATA_DIR set to the folder of
+// the real tables, these are read too and their group sizes compared with the documented ones.
 #include "feed/feed.h"
 
 #include <arpa/inet.h>
@@ -55,11 +55,19 @@ TEST(Prefix, Ipv6TextIsWhatTheSystemWrites) {
 }
 
 TEST(Prefix, WhatIsNoPrefixIsRefusedWithTheReason) {
-  const std::map<std::string, std::string> table{
-      {"", "no '/length'"},          {"1.2.3.4", "no '/length'"}, {"1.2.3/24", "bad address"},       {"1.2.3.0/33", "bad length"},
-      {"1.2.3.0/", "bad length"},    {"1.2.3.0/-1", "bad length"}, {"1.2.3.0/24x", "bad length"},    {"1.2.3.4/24", "host bits"},
-      {"2001:db8::1/64", "host bits"}, {"::/129", "bad length"},   {"x::/16", "bad address"},        {"1.2.3.0 /24", "bad address"},
-      {std::string(200, '1') + "/8", "too long"}};
+  const std::map<std::string, std::string> table{{"", "no '/length'"},
+                                                 {"1.2.3.4", "no '/length'"},
+                                                 {"1.2.3/24", "bad address"},
+                                                 {"1.2.3.0/33", "bad length"},
+                                                 {"1.2.3.0/", "bad length"},
+                                                 {"1.2.3.0/-1", "bad length"},
+                                                 {"1.2.3.0/24x", "bad length"},
+                                                 {"1.2.3.4/24", "host bits"},
+                                                 {"2001:db8::1/64", "host bits"},
+                                                 {"::/129", "bad length"},
+                                                 {"x::/16", "bad address"},
+                                                 {"1.2.3.0 /24", "bad address"},
+                                                 {std::string(200, '1') + "/8", "too long"}};
   for (const auto& [text, why] : table) {
     const Result<Prefix> prefix = parse_prefix(text);
     ASSERT_FALSE(prefix.has_value()) << text;
@@ -115,8 +123,8 @@ TEST(Synthetic, CountsFollowTheRealHistogram) {
   for (const auto& [family, real] : {std::pair{Family::V4, std::uint64_t{901'899}}, std::pair{Family::V6, std::uint64_t{160'138}}}) {
     for (const std::uint64_t total : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1000}, real, std::uint64_t{1'000'000}}) {
       const auto counts = length_counts(family, total).value();
-      const std::uint64_t sum =
-          std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}, [](std::uint64_t s, const auto& entry) { return s + entry.second; });
+      const std::uint64_t sum = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0},
+                                                [](std::uint64_t s, const auto& entry) { return s + entry.second; });
       EXPECT_EQ(sum, total);
     }
   }
@@ -330,10 +338,13 @@ TEST(RealTables, GroupSizesAreTheDocumentedOnes) {
   EXPECT_THAT(file->routes, SizeIs(606'138));
   std::vector<unsigned> sizes(kDefaultGroups);
   for (const Route& route : file->routes) ++sizes[route.group];
-  EXPECT_THAT(sizes, ElementsAre(107844, 38163, 32056, 28476, 28436, 19318, 20293, 25021, 18202, 18541, 16752, 11438, 14446, 15787, 16397, 14981,
-                                 14004, 12302, 10109, 15212, 10212, 11055, 10495, 11168, 10377, 15667, 10786, 10507, 8119, 8337, 14748, 6889));
-  for (const auto& [name, rows] : std::map<std::string, std::size_t>{
-           {"bgp_v6_2015.tsv.gz", 27'693}, {"dfz_v4_2024.txt.gz", 901'899}, {"dfz_v6_2024.txt.gz", 160'147}, {"ris_updates_2010.tsv.gz", 53'786}}) {
+  EXPECT_THAT(sizes,
+              ElementsAre(107844, 38163, 32056, 28476, 28436, 19318, 20293, 25021, 18202, 18541, 16752, 11438, 14446, 15787, 16397, 14981,
+                          14004, 12302, 10109, 15212, 10212, 11055, 10495, 11168, 10377, 15667, 10786, 10507, 8119, 8337, 14748, 6889));
+  for (const auto& [name, rows] : std::map<std::string, std::size_t>{{"bgp_v6_2015.tsv.gz", 27'693},
+                                                                     {"dfz_v4_2024.txt.gz", 901'899},
+                                                                     {"dfz_v6_2024.txt.gz", 160'147},
+                                                                     {"ris_updates_2010.tsv.gz", 53'786}}) {
     const auto other = read_route_file(std::string{folder} + "/" + name, default_plan());
     ASSERT_TRUE(other.has_value()) << other.error().to_string();
     EXPECT_THAT(other->routes, SizeIs(rows)) << name;

@@ -28,8 +28,8 @@ std::uint32_t fnv1a(std::uint32_t key) noexcept {
 
 Result<NextHopPlan> NextHopPlan::make(unsigned groups, PortNames ports) {
   if (groups == 0 || groups > kGroupsMax) {
-    return failure(Code::InvalidArgument, "the number of next-hop groups must be 1 to " + std::to_string(kGroupsMax) + ", not " +
-                                              std::to_string(groups));
+    return failure(Code::InvalidArgument,
+                   "the number of next-hop groups must be 1 to " + std::to_string(kGroupsMax) + ", not " + std::to_string(groups));
   }
   if (ports.prefix.empty()) return failure(Code::InvalidArgument, "the ports need a name");
   if (ports.step == 0) return failure(Code::InvalidArgument, "the step between port numbers must not be 0");
@@ -43,9 +43,7 @@ unsigned NextHopPlan::group_of(const Prefix& prefix, std::optional<std::uint32_t
   return static_cast<unsigned>(groups_ * share * share);
 }
 
-std::string NextHopPlan::group_name(unsigned group, Family family) {
-  return (family == Family::V4 ? "" : "v6-") + std::to_string(group);
-}
+std::string NextHopPlan::group_name(unsigned group, Family family) { return (family == Family::V4 ? "" : "v6-") + std::to_string(group); }
 
 NextHop NextHopPlan::hop(unsigned k, Family family) {
   RONDO_ASSERT(k < kGroupsMax * kHopsPerGroup);

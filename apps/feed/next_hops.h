@@ -3,8 +3,8 @@
 //   key     the origin AS as 4 big-endian bytes; without an origin, the first 4 bytes of the prefix, with the last two zeroed for IPv4
 //   group   h = FNV-1a 32 of the key, u = h / 2^32, group = floor(groups * u * u): skewed, as real tables are
 //   group g of a family has the next hops 4g .. 4g+3 (equal-cost multipath of four)
-// Addressing: 8 ports, each with its own subnet, so that every next hop is connected. Port p has 10.254.p.1/24 and fd00:10:254:p::1/64; next
-// hop k lives on port k mod 8 as 10.254.(k mod 8).(2 + k / 8), or fd00:10:254:(k mod 8)::(2 + k / 8).
+// Addressing: 8 ports, each with its own subnet, so that every next hop is connected. Port p has 10.254.p.1/24 and fd00:10:254:p::1/64;
+// next hop k lives on port k mod 8 as 10.254.(k mod 8).(2 + k / 8), or fd00:10:254:(k mod 8)::(2 + k / 8).
 #pragma once
 
 #include <cstdint>

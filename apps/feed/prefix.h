@@ -36,8 +36,8 @@ struct Prefix {
 /// Longest text of a prefix, such as "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128".
 inline constexpr std::size_t kPrefixText = 44;
 
-/// Writes "address/length" (IPv6 as RFC 5952 wants it, without the mixed notation) to 'out', which has room for kPrefixText bytes. Returns the
-/// end. About 20 ns for IPv4.
+/// Writes "address/length" (IPv6 as RFC 5952 wants it, without the mixed notation) to 'out', which has room for kPrefixText bytes. Returns
+/// the end. About 20 ns for IPv4.
 char* write_prefix(char* out, const Prefix& prefix) noexcept;
 std::string to_string(const Prefix& prefix);
 /// The same without "/length".

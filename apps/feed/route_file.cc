@@ -1,4 +1,5 @@
-// zlib's gzread reads plain files as they are, so there is one way in. Lines are cut from large pieces: a full table takes well under a second.
+// zlib's gzread reads plain files as they are, so there is one way in. Lines are cut from large pieces: a full table takes well under a
+// second.
 #include "feed/route_file.h"
 
 #include <fcntl.h>
@@ -44,7 +45,8 @@ class LineReader {
     std::array<std::string_view, kColumnsMax> columns;
     const std::size_t count = split(text, columns);
     const RouteFileKind kind = kind_of(count);
-    if (kind == RouteFileKind::Empty) return wrong("has " + std::to_string(count) + " columns; 1 (prefix), 2 (prefix, origin) or 5 (update) are known");
+    if (kind == RouteFileKind::Empty)
+      return wrong("has " + std::to_string(count) + " columns; 1 (prefix), 2 (prefix, origin) or 5 (update) are known");
     if (file_.kind == RouteFileKind::Empty) file_.kind = kind;
     if (file_.kind != kind) return wrong("has " + std::to_string(count) + " columns, unlike the lines before");
     if (kind == RouteFileKind::Updates) return update(columns);
@@ -148,8 +150,8 @@ Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& pl
     }
     text.erase(0, start);
     if (text.size() > kLongestLine) {
-      return failure(Code::InvalidArgument, path + ":" + std::to_string(line_number + 1) + ": the line is longer than " +
-                                                std::to_string(kLongestLine) + " bytes");
+      return failure(Code::InvalidArgument,
+                     path + ":" + std::to_string(line_number + 1) + ": the line is longer than " + std::to_string(kLongestLine) + " bytes");
     }
   }
   return file;

@@ -19,23 +19,23 @@ struct LengthShare {
 
 // Prefix lengths of the real IPv4 table of 2024-01 (901,899 routes).
 constexpr std::array kLengthsV4{
-    LengthShare{8, 16},       LengthShare{9, 13},      LengthShare{10, 38},     LengthShare{11, 103},   LengthShare{12, 299},
-    LengthShare{13, 581},     LengthShare{14, 1203},   LengthShare{15, 2100},   LengthShare{16, 13490}, LengthShare{17, 8235},
-    LengthShare{18, 13798},   LengthShare{19, 24870},  LengthShare{20, 42611},  LengthShare{21, 50750}, LengthShare{22, 108623},
-    LengthShare{23, 96510},   LengthShare{24, 537698}, LengthShare{25, 20},     LengthShare{26, 3},     LengthShare{27, 11},
-    LengthShare{28, 18},      LengthShare{29, 17},     LengthShare{30, 3},      LengthShare{31, 3},     LengthShare{32, 886},
+    LengthShare{8, 16},     LengthShare{9, 13},      LengthShare{10, 38},    LengthShare{11, 103},   LengthShare{12, 299},
+    LengthShare{13, 581},   LengthShare{14, 1203},   LengthShare{15, 2100},  LengthShare{16, 13490}, LengthShare{17, 8235},
+    LengthShare{18, 13798}, LengthShare{19, 24870},  LengthShare{20, 42611}, LengthShare{21, 50750}, LengthShare{22, 108623},
+    LengthShare{23, 96510}, LengthShare{24, 537698}, LengthShare{25, 20},    LengthShare{26, 3},     LengthShare{27, 11},
+    LengthShare{28, 18},    LengthShare{29, 17},     LengthShare{30, 3},     LengthShare{31, 3},     LengthShare{32, 886},
 };
 
 // And of the IPv6 table of the same day (160,147 routes); lengths with fewer than 3 routes are left out.
 constexpr std::array kLengthsV6{
-    LengthShare{20, 16},    LengthShare{21, 3},     LengthShare{22, 7},    LengthShare{23, 8},     LengthShare{24, 30},
-    LengthShare{25, 8},     LengthShare{26, 15},    LengthShare{27, 20},   LengthShare{28, 193},   LengthShare{29, 4371},
-    LengthShare{30, 650},   LengthShare{31, 284},   LengthShare{32, 22548}, LengthShare{33, 2926}, LengthShare{34, 2603},
-    LengthShare{35, 1043},  LengthShare{36, 5996},  LengthShare{37, 880},  LengthShare{38, 1617},  LengthShare{39, 1377},
-    LengthShare{40, 13418}, LengthShare{41, 903},   LengthShare{42, 2301}, LengthShare{43, 1001},  LengthShare{44, 14365},
-    LengthShare{45, 1553},  LengthShare{46, 3039},  LengthShare{47, 3153}, LengthShare{48, 75488}, LengthShare{49, 11},
-    LengthShare{50, 3},     LengthShare{56, 24},    LengthShare{58, 20},   LengthShare{64, 184},   LengthShare{124, 4},
-    LengthShare{125, 9},    LengthShare{126, 19},   LengthShare{127, 42},  LengthShare{128, 6},
+    LengthShare{20, 16},    LengthShare{21, 3},    LengthShare{22, 7},     LengthShare{23, 8},     LengthShare{24, 30},
+    LengthShare{25, 8},     LengthShare{26, 15},   LengthShare{27, 20},    LengthShare{28, 193},   LengthShare{29, 4371},
+    LengthShare{30, 650},   LengthShare{31, 284},  LengthShare{32, 22548}, LengthShare{33, 2926},  LengthShare{34, 2603},
+    LengthShare{35, 1043},  LengthShare{36, 5996}, LengthShare{37, 880},   LengthShare{38, 1617},  LengthShare{39, 1377},
+    LengthShare{40, 13418}, LengthShare{41, 903},  LengthShare{42, 2301},  LengthShare{43, 1001},  LengthShare{44, 14365},
+    LengthShare{45, 1553},  LengthShare{46, 3039}, LengthShare{47, 3153},  LengthShare{48, 75488}, LengthShare{49, 11},
+    LengthShare{50, 3},     LengthShare{56, 24},   LengthShare{58, 20},    LengthShare{64, 184},   LengthShare{124, 4},
+    LengthShare{125, 9},    LengthShare{126, 19},  LengthShare{127, 42},   LengthShare{128, 6},
 };
 
 /// First octets that may begin a route: 1 .. 223 without 10 (the next hops live there) and 127.

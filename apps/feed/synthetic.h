@@ -1,5 +1,5 @@
-// Synthetic routing tables: any number of distinct prefixes with the prefix lengths of the real default-free tables of 2024, repeatable from a
-// seed. Addresses are spread evenly over the unicast space, which is harder on a routing trie than the clustered real ones.
+// Synthetic routing tables: any number of distinct prefixes with the prefix lengths of the real default-free tables of 2024, repeatable
+// from a seed. Addresses are spread evenly over the unicast space, which is harder on a routing trie than the clustered real ones.
 #pragma once
 
 #include <cstdint>

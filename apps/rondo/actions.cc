@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <string>
 
-#include "rondo/admin/text.h"
 #include "exit_code.h"
 #include "render.h"
+#include "rondo/admin/text.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
@@ -28,9 +28,8 @@ std::string typed(const std::string& word) { return escape_text(unescape_text(wo
 /// Rows go out as they arrive, then the rest of the result: one object on one line, whatever its length.
 int print_json(AdminClient& client, const Options& options, const std::string& command, const json::object& arguments) {
   std::uint64_t rows = 0;
-  const Result<json::object> result = client.call(command, arguments, [&rows](const json::value& row) {
-    print((rows++ == 0 ? "{\"rows\":[" : ",") + json::serialize(row));
-  });
+  const Result<json::object> result = client.call(
+      command, arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "{\"rows\":[" : ",") + json::serialize(row)); });
   if (!result) return report(options, result.error());
   json::object rest = *result;
   if (rows == 0) {

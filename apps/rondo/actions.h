@@ -1,12 +1,12 @@
-// What each command of the command line does: talk to the daemon, print the answer on standard output, troubles on standard error, and return
-// the exit code.
+// What each command of the command line does: talk to the daemon, print the answer on standard output, troubles on standard error, and
+// return the exit code.
 #pragma once
 
 #include <memory>
 
+#include "options.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/result.h"
-#include "options.h"
 
 namespace rondo::cli {
 

@@ -89,7 +89,8 @@ class Program : public testing::Test {
     ::rmdir(directory.c_str());
   }
   void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
-    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+    ASSERT_TRUE(
+        commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
   }
   std::string socket() const { return directory + "/admin.sock"; }
   std::string file() const { return directory + "/file"; }

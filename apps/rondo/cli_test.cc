@@ -53,7 +53,8 @@ TEST(CommandLine, CallsCarryTheirArguments) {
 }
 
 TEST(CommandLine, FeedTakesFilesOrNumbers) {
-  const Parsed parsed = parse({"feed", "routes", "--synthetic", "1000", "--synthetic6", "200", "--seed", "5", "--groups", "64", "--also", "nexthops,neighbors"});
+  const Parsed parsed = parse(
+      {"feed", "routes", "--synthetic", "1000", "--synthetic6", "200", "--seed", "5", "--groups", "64", "--also", "nexthops,neighbors"});
   ASSERT_FALSE(parsed.finished) << parsed.text;
   const auto& feed = std::get<FeedRoutes>(parsed.options.action);
   EXPECT_EQ(feed.synthetic, 1000U);
@@ -113,7 +114,9 @@ TEST(Load, EntriesBecomeRows) {
   const auto rows = parse_load(R"([
     {"OP": "SET", "ROUTE_TABLE:10.0.0.0/24": {"nexthop": "1.2.3.4", "ifname": "Ethernet0"}},
     {"NEIGH_TABLE:Ethernet0:1.2.3.4": {"neigh": "x"}, "OP": "DEL"}, {"T:": {}, "OP": "SET"}
-  ])", "f").value();
+  ])",
+                               "f")
+                        .value();
   ASSERT_THAT(rows, SizeIs(3));
   EXPECT_EQ(rows[0].table, "ROUTE_TABLE");
   EXPECT_EQ(rows[0].key, "10.0.0.0/24");
@@ -174,7 +177,8 @@ class TableSink final : public BulkSink {
 
 TEST(Load, OrderIsKeptAndNeighboursShareATable) {
   TableSink sink;
-  const std::vector<LoadRow> rows{{"A", "1", BulkOp::Set, {}}, {"A", "2", BulkOp::Set, {}}, {"B", "3", BulkOp::Set, {}}, {"A", "4", BulkOp::Delete, {}}};
+  const std::vector<LoadRow> rows{
+      {"A", "1", BulkOp::Set, {}}, {"A", "2", BulkOp::Set, {}}, {"B", "3", BulkOp::Set, {}}, {"A", "4", BulkOp::Delete, {}}};
   ASSERT_TRUE(write_rows(rows, sink).ok());
   EXPECT_EQ(sink.log, "<A 1 2><B 3><A 4>");
 }
@@ -205,7 +209,8 @@ TEST(Render, WhyIsAChain) {
 
 TEST(Render, NestedFiguresAreDottedAndListsGetTheirTable) {
   const json::value stats = json::parse(R"({"scheduler":{"turns":5,"polls":2},"consumers":[{"table":"T","done":1}]})");
-  EXPECT_EQ(render_result("stats", stats.as_object(), false), "scheduler.turns  5\nscheduler.polls  2\n\nconsumers\ntable  done\nT         1\n");
+  EXPECT_EQ(render_result("stats", stats.as_object(), false),
+            "scheduler.turns  5\nscheduler.polls  2\n\nconsumers\ntable  done\nT         1\n");
 }
 
 TEST(Progress, TheLineSaysHowFarAndHowFast) {

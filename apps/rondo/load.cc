@@ -45,9 +45,7 @@ class LoadParser {
   }
   std::string here() const { return "entry " + std::to_string(rows_.size() + 1) + ": "; }
 
-  void skip_space() {
-    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
-  }
+  void skip_space() { at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size()); }
   bool take(char c) {
     if (at_ == text_.size() || text_[at_] != c) return false;
     ++at_;
@@ -79,9 +77,12 @@ class LoadParser {
         has_operation = true;
         continue;
       }
-      if (fields != nullptr) return Status{Code::InvalidArgument, "more than one \"TABLE:key\": '" + row.table + ":" + row.key + "' and '" + std::string{name} + "'"};
+      if (fields != nullptr)
+        return Status{Code::InvalidArgument,
+                      "more than one \"TABLE:key\": '" + row.table + ":" + row.key + "' and '" + std::string{name} + "'"};
       const std::size_t colon = name.find(':');
-      if (colon == std::string_view::npos || colon == 0) return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not TABLE:key"};
+      if (colon == std::string_view::npos || colon == 0)
+        return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not TABLE:key"};
       row.table = name.substr(0, colon);
       row.key = name.substr(colon + 1);
       fields = member.value().if_object();
@@ -162,7 +163,8 @@ Status write_rows(std::span<const LoadRow> rows, BulkSink& sink) {
     }
     fields.clear();
     for (const auto& [name, value] : row.fields) fields.push_back({name, value});
-    if (Status written = sink.row(row.op, row.key, fields); !written.ok()) return written.with_context("row '" + row.table + ":" + row.key + "'");
+    if (Status written = sink.row(row.op, row.key, fields); !written.ok())
+      return written.with_context("row '" + row.table + ":" + row.key + "'");
   }
   return open_table == nullptr ? Status{} : sink.end();
 }

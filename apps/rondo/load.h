@@ -1,5 +1,5 @@
-// The JSON that SONiC's swssconfig takes: an array of objects, each with one "TABLE:key" whose value is an object of text fields, and an "OP"
-// of "SET" or "DEL". The whole file is checked before a row is written; an error names file, line, column and the entry's number.
+// The JSON that SONiC's swssconfig takes: an array of objects, each with one "TABLE:key" whose value is an object of text fields, and an
+// "OP" of "SET" or "DEL". The whole file is checked before a row is written; an error names file, line, column and the entry's number.
 #pragma once
 
 #include <span>

@@ -7,8 +7,8 @@
 #include <memory>
 #include <span>
 
-#include "rondo/admin/suggest.h"
 #include "exit_code.h"
+#include "rondo/admin/suggest.h"
 
 namespace rondo::cli {
 namespace {
@@ -38,7 +38,9 @@ struct Parser {
     app.set_version_flag("--version", "rondo " RONDO_VERSION);
     app.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
     app.add_flag("--json", options.json, "Print the result as JSON");
-    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence")->type_name("SECONDS")->check(CLI::PositiveNumber);
+    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence")
+        ->type_name("SECONDS")
+        ->check(CLI::PositiveNumber);
     add_row_commands();
     add_report_commands();
     add_load();
@@ -90,7 +92,8 @@ struct Parser {
 
   void add_load() {
     CLI::App* const command = add("load", "Write the rows of a JSON file in the form of SONiC's swssconfig");
-    command->add_option("FILE", load.file, "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input")->required();
+    command->add_option("FILE", load.file, "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input")
+        ->required();
     command->add_flag("--dry-run", load.dry_run, "Print the rows instead of writing them");
     command->callback([this] { options.action = load; });
   }
@@ -99,11 +102,18 @@ struct Parser {
     CLI::App* const group = add("feed", "Write many rows: a whole routing table");
     group->require_subcommand(1);
     CLI::App* const routes = group->add_subcommand("routes", "Routes from files, or made up with the prefix lengths of the real Internet");
-    routes->add_option("FILE", feed.files, "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip");
+    routes->add_option("FILE", feed.files,
+                       "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip");
     routes->add_option("--synthetic", feed.synthetic, "Make this many IPv4 routes")->type_name("N")->check(CLI::NonNegativeNumber);
     routes->add_option("--synthetic6", feed.synthetic6, "Make this many IPv6 routes")->type_name("N")->check(CLI::NonNegativeNumber);
-    routes->add_option("--seed", feed.seed, "Of the made-up routes and of the order")->type_name("S")->capture_default_str()->check(CLI::NonNegativeNumber);
-    routes->add_option("--groups", feed.groups, "Next-hop groups of a family")->type_name("N")->capture_default_str()->check(CLI::Range(1, static_cast<int>(feed::kGroupsMax)));
+    routes->add_option("--seed", feed.seed, "Of the made-up routes and of the order")
+        ->type_name("S")
+        ->capture_default_str()
+        ->check(CLI::NonNegativeNumber);
+    routes->add_option("--groups", feed.groups, "Next-hop groups of a family")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, static_cast<int>(feed::kGroupsMax)));
     routes
         ->add_option_function<std::string>(
             "--order",
@@ -117,7 +127,9 @@ struct Parser {
         ->delimiter(',')
         ->check(CLI::IsMember({"nexthops", "neighbors", "interfaces", "ports", "all"}));
     routes->add_option("--port-prefix", feed.ports.prefix, "Port names begin with this")->capture_default_str();
-    routes->add_option("--port-first", feed.ports.first, "Number of the first of the 8 ports")->capture_default_str()->check(CLI::Range(0, 1000000));
+    routes->add_option("--port-first", feed.ports.first, "Number of the first of the 8 ports")
+        ->capture_default_str()
+        ->check(CLI::Range(0, 1000000));
     routes->add_option("--port-step", feed.ports.step, "Step between port numbers")->capture_default_str()->check(CLI::Range(1, 1000000));
     routes->add_option("--mtu", feed.mtu, "Of the ports")->capture_default_str()->check(CLI::Range(68, 65535));
     routes->add_flag("--withdraw", feed.withdraw, "Delete these routes instead");
@@ -139,7 +151,8 @@ struct Parser {
   void feed_routes() {
     const bool made_up = feed.synthetic != 0 || feed.synthetic6 != 0;
     if (made_up != feed.files.empty()) {
-      throw CLI::ValidationError("feed routes", made_up ? "takes either files or --synthetic, not both" : "needs a FILE, --synthetic or --synthetic6");
+      throw CLI::ValidationError("feed routes",
+                                 made_up ? "takes either files or --synthetic, not both" : "needs a FILE, --synthetic or --synthetic6");
     }
     if (!feed.order_given && made_up) feed.order = Order::Shuffled;
     options.action = feed;

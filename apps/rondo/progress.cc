@@ -47,8 +47,9 @@ std::string Progress::line(const std::string& what, std::uint64_t done, std::uin
   const std::uint64_t full = total == 0 ? kBarCells : shown * kBarCells / total;
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   char figures[96];
-  std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu rows  %.0f/s", static_cast<unsigned long long>(total == 0 ? 100 : shown * 100 / total),
-                static_cast<unsigned long long>(done), static_cast<unsigned long long>(total), static_cast<double>(done) / seconds);
+  std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu rows  %.0f/s",
+                static_cast<unsigned long long>(total == 0 ? 100 : shown * 100 / total), static_cast<unsigned long long>(done),
+                static_cast<unsigned long long>(total), static_cast<double>(done) / seconds);
   return what + " [" + std::string(full, '#') + std::string(kBarCells - full, '.') + figures;
 }
 

@@ -62,7 +62,8 @@ std::string text_member(const json::object& object, std::string_view name) {
 }
 
 /// Members that hold members are flattened to dotted names; lists of objects are kept for tables of their own.
-void flatten(const std::string& path, const json::object& object, json::object& scalars, std::vector<std::pair<std::string, const json::array*>>& tables) {
+void flatten(const std::string& path, const json::object& object, json::object& scalars,
+             std::vector<std::pair<std::string, const json::array*>>& tables) {
   for (const auto& member : object) {
     const std::string name = path.empty() ? std::string{member.key()} : path + "." + std::string{member.key()};
     const json::array* const list = member.value().if_array();
@@ -155,10 +156,14 @@ std::string render_commands(const json::array& rows, bool color) {
         const json::object* const one = argument.if_object();
         if (one == nullptr) continue;
         const bool required = text_member(*one, "required") == "yes";
-        arguments.append(arguments.empty() ? "" : " ").append(required ? "" : "[").append(text_member(*one, "name")).append(required ? "" : "]");
+        arguments.append(arguments.empty() ? "" : " ")
+            .append(required ? "" : "[")
+            .append(text_member(*one, "name"))
+            .append(required ? "" : "]");
       }
     }
-    lines.push_back(json::object{{"command", text_member(*object, "name")}, {"arguments", arguments}, {"help", text_member(*object, "help")}});
+    lines.push_back(
+        json::object{{"command", text_member(*object, "name")}, {"arguments", arguments}, {"help", text_member(*object, "help")}});
   }
   return render_rows(lines, color);
 }

@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-
 namespace rondo::cli {
 
 /// The places to look, in order: 'given' alone if it is not empty, else $RONDO_SOCKET alone if set, else /run/rondo/rondod.sock and

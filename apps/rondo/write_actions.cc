@@ -7,15 +7,15 @@
 #include <string>
 #include <string_view>
 
+#include "actions.h"
+#include "exit_code.h"
 #include "feed/feed.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
-#include "actions.h"
-#include "rondo/admin/text.h"
-#include "rondo/base/clock.h"
-#include "exit_code.h"
 #include "load.h"
 #include "progress.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
 
 namespace rondo::cli {
 namespace {
@@ -47,8 +47,8 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   const double rate = static_cast<double>(totals.sent) / seconds;
   if (options.json) {
-    const json::object result{{"rows", totals.sent},       {"accepted", totals.accepted},   {"refused", totals.refused},
-                              {"seconds", seconds},        {"rows_per_second", rate}};
+    const json::object result{
+        {"rows", totals.sent}, {"accepted", totals.accepted}, {"refused", totals.refused}, {"seconds", seconds}, {"rows_per_second", rate}};
     std::printf("%s\n", json::serialize(result).c_str());
   } else {
     std::printf("%llu rows in %.2f s (%.0f/s), %llu refused\n", static_cast<unsigned long long>(totals.sent), seconds, rate,

@@ -18,8 +18,8 @@ Status BulkReader::malformed(std::string_view what) const {
 
 Result<std::string_view> BulkReader::take(std::size_t bytes, std::string_view what) {
   if (rest_.size() < bytes) {
-    return failure(malformed(std::string{what} + " needs " + std::to_string(bytes) + " bytes, " + std::to_string(rest_.size()) +
-                             " are left"));
+    return failure(
+        malformed(std::string{what} + " needs " + std::to_string(bytes) + " bytes, " + std::to_string(rest_.size()) + " are left"));
   }
   const std::string_view taken = rest_.substr(0, bytes);
   rest_.remove_prefix(bytes);
@@ -44,8 +44,8 @@ Result<BulkReader> BulkReader::open(std::string_view payload) {
   reader.table_ = *table;
   reader.rows_ = read_u32(*count);
   if (reader.rows_ > reader.rest_.size() / kSmallestRowBytes) {
-    return failure(Code::InvalidArgument, "bulk write announces " + std::to_string(reader.rows_) + " rows in " +
-                                              std::to_string(reader.rest_.size()) + " bytes");
+    return failure(Code::InvalidArgument,
+                   "bulk write announces " + std::to_string(reader.rows_) + " rows in " + std::to_string(reader.rest_.size()) + " bytes");
   }
   return reader;
 }

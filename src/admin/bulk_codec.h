@@ -52,7 +52,8 @@ class BulkEncoder {
  public:
   /// 'table' fits 16 bits of length (InvalidArgument otherwise). Drops an unfinished frame.
   Status start(std::string_view table);
-  /// InvalidArgument when the row has too many fields, ResourceExhausted when it alone would not fit 'frame_bytes_max'. Nothing is added then.
+  /// InvalidArgument when the row has too many fields, ResourceExhausted when it alone would not fit 'frame_bytes_max'. Nothing is added
+  /// then.
   Status add(BulkOp op, std::string_view key, std::span<const BulkField> fields, std::size_t frame_bytes_max);
   /// True when a row of these sizes would make the frame larger than 'bytes'.
   bool would_exceed(std::string_view key, std::span<const BulkField> fields, std::size_t bytes) const;

@@ -33,7 +33,8 @@ Status error_of(const json::object& answer) {
   if (object == nullptr) return nonsense("neither ok nor an error");
   const json::value* const code = object->if_contains("code");
   const json::value* const message = object->if_contains("message");
-  if (code == nullptr || !code->is_string() || message == nullptr || !message->is_string()) return nonsense("an error without code or message");
+  if (code == nullptr || !code->is_string() || message == nullptr || !message->is_string())
+    return nonsense("an error without code or message");
   return Status{code_named(view(code->get_string())), std::string{view(message->get_string())}};
 }
 

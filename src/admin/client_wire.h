@@ -1,5 +1,5 @@
-// AdminClient::Wire: the client's connected socket: frames out (as much as the kernel takes), frames in, and waiting for either with a limit
-// on silence.
+// AdminClient::Wire: the client's connected socket: frames out (as much as the kernel takes), frames in, and waiting for either with a
+// limit on silence.
 #pragma once
 
 #include <cstdint>

@@ -175,25 +175,23 @@ std::vector<const CommandSpec*> CommandRegistry::commands() const {
 }
 
 void CommandRegistry::add_builtins(const std::string& program_name) {
-  const Status listed = add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}},
-                            [this](const Arguments&, Reply reply) {
-                              reply.expect_rows();
-                              for (const CommandSpec* const spec : commands()) {
-                                json::array arguments;
-                                for (const ArgumentSpec& argument : spec->arguments) {
-                                  arguments.push_back(json::object{{"name", argument.name},
-                                                                   {"kind", to_string(argument.kind)},
-                                                                   {"required", argument.required},
-                                                                   {"help", argument.help}});
-                                }
-                                reply.row(json::object{{"name", spec->name}, {"help", spec->help}, {"arguments", arguments}});
-                              }
-                              reply.finish();
-                            });
-  const Status versioned = add({.name = "version", .help = "Name and version of this daemon", .arguments = {}},
-                               [program_name](const Arguments&, Reply reply) {
-                                 reply.finish(json::object{{"name", program_name}, {"version", RONDO_VERSION}});
-                               });
+  const Status listed =
+      add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}}, [this](const Arguments&, Reply reply) {
+        reply.expect_rows();
+        for (const CommandSpec* const spec : commands()) {
+          json::array arguments;
+          for (const ArgumentSpec& argument : spec->arguments) {
+            arguments.push_back(json::object{
+                {"name", argument.name}, {"kind", to_string(argument.kind)}, {"required", argument.required}, {"help", argument.help}});
+          }
+          reply.row(json::object{{"name", spec->name}, {"help", spec->help}, {"arguments", arguments}});
+        }
+        reply.finish();
+      });
+  const Status versioned =
+      add({.name = "version", .help = "Name and version of this daemon", .arguments = {}}, [program_name](const Arguments&, Reply reply) {
+        reply.finish(json::object{{"name", program_name}, {"version", RONDO_VERSION}});
+      });
   RONDO_ASSERT(listed.ok() && versioned.ok());
 }
 

@@ -14,7 +14,7 @@ namespace rondo {
 namespace {
 
 /// One read. Large enough for bulk writes to fly, small enough to cost microseconds.
-constexpr std::size_t kReadBytes = 128 * 1024;
+constexpr std::size_t kReadBytes = 64 * 1024;
 
 }  // namespace
 

@@ -20,8 +20,7 @@ Result<std::optional<Frame>> next_frame(std::string_view bytes, std::size_t fram
   }
   const std::size_t whole = kFrameLengthBytes + length;
   if (bytes.size() < whole) return std::optional<Frame>{};
-  return std::optional<Frame>{
-      Frame{static_cast<FrameKind>(kind), bytes.substr(kFrameHeaderBytes, length - 1), whole}};
+  return std::optional<Frame>{Frame{static_cast<FrameKind>(kind), bytes.substr(kFrameHeaderBytes, length - 1), whole}};
 }
 
 std::optional<std::size_t> announced_frame_bytes(std::string_view bytes) {
@@ -47,8 +46,8 @@ void append_u16(std::string& out, std::uint16_t value) {
 }
 
 void append_u32(std::string& out, std::uint32_t value) {
-  const char bytes[4] = {static_cast<char>(value & 0xffU), static_cast<char>(value >> 8U & 0xffU),
-                         static_cast<char>(value >> 16U & 0xffU), static_cast<char>(value >> 24U)};
+  const char bytes[4] = {static_cast<char>(value & 0xffU), static_cast<char>(value >> 8U & 0xffU), static_cast<char>(value >> 16U & 0xffU),
+                         static_cast<char>(value >> 24U)};
   out.append(bytes, sizeof bytes);
 }
 

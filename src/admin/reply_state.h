@@ -1,5 +1,5 @@
-// Reply::State: one answer under way, and ReplyPort, where its frames go. The session implements the port; when it dies first it cuts the tie
-// (port = nullptr), so that a late answer finds nobody.
+// Reply::State: one answer under way, and ReplyPort, where its frames go. The session implements the port; when it dies first it cuts the
+// tie (port = nullptr), so that a late answer finds nobody.
 #pragma once
 
 #include <cstddef>

@@ -127,8 +127,8 @@ class AdminServer::Listener final : public Source {
 
   void admit(UniqueFd fd) {
     ++stats_.accepted;
-    auto connection = std::make_unique<AdminConnection>("admin:caller-" + std::to_string(stats_.accepted), scheduler_, std::move(fd), commands_,
-                                                        make_sink_ ? make_sink_() : nullptr, options_, stats_, [this] {
+    auto connection = std::make_unique<AdminConnection>("admin:caller-" + std::to_string(stats_.accepted), scheduler_, std::move(fd),
+                                                        commands_, make_sink_ ? make_sink_() : nullptr, options_, stats_, [this] {
                                                           ++closed_;
                                                           wake();
                                                         });
@@ -144,8 +144,8 @@ class AdminServer::Listener final : public Source {
   /// Best effort: a fresh socket's buffer takes the frame, or the caller sees only the end.
   void refuse(int fd) {
     ++stats_.refused_connections;
-    const std::string frame = error_frame(0, Status{Code::ResourceExhausted, "all " + std::to_string(options_.connections) +
-                                                                                 " connections of the admin socket are in use"});
+    const std::string frame = error_frame(
+        0, Status{Code::ResourceExhausted, "all " + std::to_string(options_.connections) + " connections of the admin socket are in use"});
     const ssize_t sent = ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent < 0) ++stats_.connection_errors;
   }

@@ -60,9 +60,10 @@ class AdminSocket : public testing::Test {
     options.path = directory + "/admin.sock";
     reactor = make_epoll_reactor().value();
     scheduler = std::make_unique<Scheduler>(clock, *reactor, make_policy(StrictPriority{}).value());
-    add("echo", {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = "any"}}, [](const Arguments& arguments, Reply reply) {
-      reply.finish(json::object{{"text", arguments.text("text")}});
-    });
+    add("echo", {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = "any"}},
+        [](const Arguments& arguments, Reply reply) {
+          reply.finish(json::object{{"text", arguments.text("text")}});
+        });
     add("count", {{.name = "rows", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
         [](const Arguments& arguments, Reply reply) {
           reply.stream([at = std::int64_t{0}, rows = arguments.integer("rows", 0)](Reply& page) mutable {
@@ -79,7 +80,8 @@ class AdminSocket : public testing::Test {
   }
 
   void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
-    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+    ASSERT_TRUE(
+        commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
   }
   void open() {
     Result<std::unique_ptr<AdminServer>> opened =

@@ -20,7 +20,8 @@ Result<json::value> parse_request(std::string_view payload) {
   json::parser parser;
   json::error_code error;
   const std::size_t read = parser.write_some(payload.data(), payload.size(), error);
-  if (!error && read < payload.size()) return failure(Code::InvalidArgument, "the request goes on after its JSON value, at byte " + std::to_string(read));
+  if (!error && read < payload.size())
+    return failure(Code::InvalidArgument, "the request goes on after its JSON value, at byte " + std::to_string(read));
   if (error) {
     return failure(Code::InvalidArgument, "the request is not JSON: " + error.message() + " at byte " + std::to_string(read));
   }
@@ -51,9 +52,7 @@ AdminSession::Next AdminSession::next() const {
 
 bool AdminSession::has_step() const { return next() != Next::Nothing; }
 
-bool AdminSession::wants_input() const noexcept {
-  return !closing_ && !input_ended_ && !bulk_ && !answering_ && output_has_room();
-}
+bool AdminSession::wants_input() const noexcept { return !closing_ && !input_ended_ && !bulk_ && !answering_ && output_has_room(); }
 
 bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !answering_ && !input_.empty(); }
 
@@ -66,8 +65,8 @@ void AdminSession::step() {
     case Next::Request: request(); break;
     case Next::Truncated: {
       const std::optional<std::size_t> announced = announced_frame_bytes(input_.view());
-      break_off(Status{Code::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) +
-                                                  " of " + (announced ? std::to_string(*announced) : "at least 5") + " bytes"});
+      break_off(Status{Code::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) + " of " +
+                                                  (announced ? std::to_string(*announced) : "at least 5") + " bytes"});
       break;
     }
   }

@@ -1,6 +1,6 @@
-// AdminSession: the protocol of one connection without its socket. Bytes go into input(), steps are taken while has_step(), bytes come out of
-// output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles one request, one
-// page, or limits::kAdminRowsPerTurn rows of a bulk write. Used by the connection (admin/connection.h), by tests and by the fuzzer.
+// AdminSession: the protocol of one connection without its socket. Bytes go into input(), steps are taken while has_step(), bytes come out
+// of output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles one request,
+// one page, or limits::kAdminRowsPerTurn rows of a bulk write. Used by the connection (admin/connection.h), by tests and by the fuzzer.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ namespace rondo {
 
 class AdminSession final : private ReplyPort {
  public:
-  /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that was
-  /// awaited has come, so that there is output or a step again.
-  AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
-               AdminServerStats& stats, std::function<void()> wake);
+  /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that
+  /// was awaited has come, so that there is output or a step again.
+  AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
+               std::function<void()> wake);
   ~AdminSession() override;
   AdminSession(const AdminSession&) = delete;
   AdminSession& operator=(const AdminSession&) = delete;

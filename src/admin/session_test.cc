@@ -1,5 +1,5 @@
-// The protocol of one connection, byte by byte, without a socket: good requests, every kind of bad one, pages, late answers and bulk writes.
-// Method: bytes go in, steps are taken until none is left, frames are read from the output.
+// The protocol of one connection, byte by byte, without a socket: good requests, every kind of bad one, pages, late answers and bulk
+// writes. Method: bytes go in, steps are taken until none is left, frames are read from the output.
 #include "admin/session.h"
 
 #include <gmock/gmock.h>
@@ -58,10 +58,11 @@ std::string frame_of(FrameKind kind, std::string_view payload) {
 class Session : public testing::Test {
  protected:
   Session() {
-    add("echo", {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = ""},
-                 {.name = "count", .kind = ArgumentKind::Integer, .required = false, .help = ""},
-                 {.name = "loud", .kind = ArgumentKind::Flag, .required = false, .help = ""},
-                 {.name = "fields", .kind = ArgumentKind::Fields, .required = false, .help = ""}},
+    add("echo",
+        {{.name = "text", .kind = ArgumentKind::Text, .required = true, .help = ""},
+         {.name = "count", .kind = ArgumentKind::Integer, .required = false, .help = ""},
+         {.name = "loud", .kind = ArgumentKind::Flag, .required = false, .help = ""},
+         {.name = "fields", .kind = ArgumentKind::Fields, .required = false, .help = ""}},
         [](const Arguments& arguments, Reply reply) {
           reply.finish(json::object{{"text", arguments.text("text")},
                                     {"count", arguments.integer("count", -1)},
@@ -83,7 +84,8 @@ class Session : public testing::Test {
   }
 
   void add(std::string name, std::vector<ArgumentSpec> arguments, CommandHandler handler) {
-    ASSERT_TRUE(commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
+    ASSERT_TRUE(
+        commands.add({.name = std::move(name), .help = "for the test", .arguments = std::move(arguments)}, std::move(handler)).ok());
   }
   void renew() {
     session = std::make_unique<AdminSession>(commands, std::make_unique<RecordingSink>(log), options, stats, [this] { ++wakes; });
@@ -319,8 +321,9 @@ class BulkSession : public Session {
     for (int i = 0; i < rows; ++i) {
       const std::string key = "k" + std::to_string(i);
       const std::vector<BulkField> fields{{"a", "1"}, {"", ""}};
-      EXPECT_TRUE(encoder.add(i % 2 == 0 ? BulkOp::Set : BulkOp::Delete, key,
-                              i % 2 == 0 ? std::span<const BulkField>{fields} : std::span<const BulkField>{}, limits::kAdminFrameBytes)
+      EXPECT_TRUE(encoder
+                      .add(i % 2 == 0 ? BulkOp::Set : BulkOp::Delete, key,
+                           i % 2 == 0 ? std::span<const BulkField>{fields} : std::span<const BulkField>{}, limits::kAdminFrameBytes)
                       .ok());
     }
     return std::string{encoder.finish()};

@@ -13,7 +13,8 @@ Result<sockaddr_un> unix_address(const std::string& path) {
   address.sun_family = AF_UNIX;
   if (path.empty()) return failure(Code::InvalidArgument, "the socket path is empty");
   if (path.size() >= sizeof address.sun_path) {
-    return failure(Code::InvalidArgument, "socket path '" + path + "' is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes");
+    return failure(Code::InvalidArgument,
+                   "socket path '" + path + "' is longer than " + std::to_string(sizeof address.sun_path - 1) + " bytes");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   return address;

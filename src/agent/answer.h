@@ -1,6 +1,7 @@
 // What the data plane's answer to an order means for the row that asked for it. One place, so that every Orch treats the kernel's errors alike.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "rondo/base/status.h"
@@ -23,6 +24,11 @@ inline bool is_passing(const Status& status) noexcept {
       return true;
     default: return false;
   }
+}
+
+/// For an order that was carried out on a device that has been made again since: what it set went with the old one.
+inline Status device_changed(std::string_view port) {
+  return Status{Code::FailedPrecondition, "the device '" + std::string{port} + "' went while the order was under way"};
 }
 
 inline Outcome outcome_of_set(const Status& status) {

@@ -11,10 +11,13 @@
 
 namespace rondo::agent {
 
-std::string addressed_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
+std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
 
 Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids)
-    : Orch(runtime, "interfaces", kInterfaces), programmer_(programmer), ids_(ids) {
+    : Orch(runtime, "interfaces", kInterfaces),
+      programmer_(programmer),
+      ids_(ids),
+      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port); }) {
   consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove);
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
@@ -26,9 +29,11 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     const auto it = interfaces_.find(port);
     return it == interfaces_.end() || it->second.addresses.empty();
   });
-  observe(kAdminUp, [this](std::string_view port, bool up) {
-    if (up) restore(port);
-  });
+  for (const ConstraintKind kind : {kDevice, kAdminUp}) {
+    observe(kind, [this](std::string_view port, bool begins) {
+      if (begins) restore(std::string{port});
+    });
+  }
   runtime.explain(kInterface, [](std::string_view port) { return FactOrigin{"INTF_TABLE", std::string{port}, ""}; });
   runtime.explain(kAddressed, [](std::string_view key) {
     const std::string port{key.substr(0, key.rfind(':'))};
@@ -47,7 +52,10 @@ bool Interfaces::addressed(std::string_view key) const {
   const auto it = interfaces_.find(key.substr(0, colon));
   const bool ipv6 = key.substr(colon + 1) == "ipv6";
   return it != interfaces_.end() &&
-         std::ranges::any_of(it->second.addresses, [&](const Prefix& prefix) { return prefix.address.is_v6() == ipv6; });
+         std::ranges::any_of(it->second.addresses, [&](const auto& entry) {
+           const auto& [prefix, address] = entry;
+           return address.applied && !address.leaving && prefix.address.is_v6() == ipv6;
+         });
 }
 
 Outcome Interfaces::set(std::string_view key, const Fields& fields) {
@@ -71,19 +79,27 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   }
   const Constraint configured{kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
-  const auto applied = [this, port] {
-    interfaces_[port].applied = true;
-    announce({kInterface, port});
-  };
+  interfaces_[port];  // From now on the port is used.
   if (!row->mtu) {
-    applied();
+    base_applied(port, std::nullopt);
     return Outcome::done();
   }
-  program(programmer_, LinkSet{ids_.find(port), std::nullopt, row->mtu}, [this, ticket = current_ticket(), applied](const Status& status) {
-    if (status.ok()) applied();
-    settle(ticket, outcome_of_set(status));
+  const IfIndex id = ids_.find(port);
+  program(programmer_, LinkSet{id, std::nullopt, row->mtu}, [this, ticket = current_ticket(), port, id, mtu = row->mtu](const Status& status) {
+    const bool same_device = ids_.find(port) == id;
+    if (status.ok() && same_device) base_applied(port, mtu);
+    Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
+    if (outcome.kind() == Outcome::Kind::Reject) drop_if_empty(port);
+    settle(ticket, outcome);
   });
   return Outcome::staged();
+}
+
+void Interfaces::base_applied(const std::string& port, std::optional<std::uint32_t> mtu) {
+  Interface& interface = interfaces_[port];
+  interface.applied = true;
+  if (mtu) interface.mtu = mtu;
+  announce({kInterface, port});
 }
 
 Outcome Interfaces::set_address(const std::string& port, const Prefix& address) {
@@ -91,32 +107,66 @@ Outcome Interfaces::set_address(const std::string& port, const Prefix& address) 
   if (!holds(base)) return Outcome::wait_for(base);
   const Constraint device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
-  program(programmer_, AddressSet{ids_.find(port), address}, [this, ticket = current_ticket(), port, address](const Status& status) {
-    if (status.ok()) {
-      interfaces_[port].addresses.insert(address);
-      announce({kAddressed, addressed_key(port, address.address.is_v6())});
-    }
-    settle(ticket, outcome_of_set(status));
+  interfaces_[port].addresses.try_emplace(address);  // Before the answer: whatever the kernel drops from now on is put back.
+  const IfIndex id = ids_.find(port);
+  program(programmer_, AddressSet{id, address}, [this, ticket = current_ticket(), port, address, id](const Status& status) {
+    settle(ticket, address_answered(port, address, id, status));
   });
   return Outcome::staged();
 }
 
+Outcome Interfaces::address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status) {
+  if (status.ok() && ids_.find(port) == id) {
+    interfaces_[port].addresses[address].applied = true;
+    announce({kAddressed, family_key(port, address.address.is_v6())});
+    return Outcome::done();
+  }
+  Outcome outcome = outcome_of_set(status.ok() ? device_changed(port) : status);
+  if (outcome.kind() == Outcome::Kind::Reject && !interfaces_[port].addresses[address].applied) address_gone(port, address);
+  return outcome;
+}
+
 Outcome Interfaces::remove_address(const std::string& port, const Prefix& address) {
   const auto it = interfaces_.find(port);
-  if (it == interfaces_.end() || !it->second.addresses.contains(address)) return Outcome::done();
-  const Constraint gone{kNeighborsGone, port};
-  if (!holds(gone)) return Outcome::wait_for(gone);
+  if (it == interfaces_.end()) return Outcome::done();
+  const auto entry = it->second.addresses.find(address);
+  if (entry == it->second.addresses.end()) return Outcome::done();
+  const bool ipv6 = address.address.is_v6();
+  const auto same_family = [&](const auto& other) {
+    return other.first != address && other.second.applied && !other.second.leaving && other.first.address.is_v6() == ipv6;
+  };
+  if (std::ranges::none_of(it->second.addresses, same_family)) {
+    const Constraint gone{kNeighborsGone, family_key(port, ipv6)};
+    if (!holds(gone)) return Outcome::wait_for(gone);
+  }
+  // From here on nobody new may count on it: the fact ends before the order is given.
+  entry->second.leaving = true;
+  if (!addressed(family_key(port, ipv6))) withdraw({kAddressed, family_key(port, ipv6)});
+  if (!ids_.find(port)) {
+    address_gone(port, address);  // With its device.
+    return Outcome::done();
+  }
   program(programmer_, AddressDelete{ids_.find(port), address}, [this, ticket = current_ticket(), port, address](const Status& status) {
     Outcome outcome = outcome_of_delete(status);
-    if (outcome.kind() == Outcome::Kind::Done) {
-      Interface& interface = interfaces_[port];
-      interface.addresses.erase(address);
-      if (!addressed(addressed_key(port, address.address.is_v6()))) withdraw({kAddressed, addressed_key(port, address.address.is_v6())});
-      if (interface.addresses.empty()) announce({kInterfaceUnused, port});
-    }
-    settle(ticket, std::move(outcome));
+    if (outcome.kind() == Outcome::Kind::Done) address_gone(port, address);
+    settle(ticket, outcome);
   });
   return Outcome::staged();
+}
+
+void Interfaces::address_gone(const std::string& port, const Prefix& address) {
+  Interface& interface = interfaces_[port];
+  interface.addresses.erase(address);
+  if (!interface.addresses.empty()) return;
+  announce({kInterfaceUnused, port});
+  drop_if_empty(port);
+}
+
+void Interfaces::drop_if_empty(const std::string& port) {
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end() || it->second.applied || !it->second.addresses.empty()) return;
+  interfaces_.erase(it);
+  announce({kPortUnused, port});
 }
 
 Outcome Interfaces::remove_base(const std::string& port) {
@@ -125,17 +175,22 @@ Outcome Interfaces::remove_base(const std::string& port) {
   const Constraint unused{kInterfaceUnused, port};
   const Constraint gone{kNeighborsGone, port};
   if (!holds(unused) || !holds(gone)) return Outcome::wait_for({unused, gone});
-  interfaces_.erase(it);
+  it->second.applied = false;
   withdraw({kInterface, port});
-  announce({kPortUnused, port});
+  drop_if_empty(port);
   return Outcome::done();
 }
 
-void Interfaces::restore(std::string_view port) {
+void Interfaces::restore(const std::string& port) {
   const auto it = interfaces_.find(port);
-  if (it == interfaces_.end()) return;
-  for (const Prefix& address : it->second.addresses) {
-    program(programmer_, AddressSet{ids_.find(port), address}, [](const Status&) {});
+  const IfIndex id = ids_.find(port);
+  if (it == interfaces_.end() || !id) return;
+  const auto look = [this, port](const Status& status) {
+    if (!status.ok() && is_passing(status)) later_.add(port);
+  };
+  if (it->second.mtu) program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, look);
+  for (const auto& [prefix, address] : it->second.addresses) {
+    if (!address.leaving) program(programmer_, AddressSet{id, prefix}, look);
   }
 }
 

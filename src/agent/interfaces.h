@@ -1,12 +1,15 @@
-// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. Addresses come back by
-// themselves after an administrative down (the kernel drops the IPv6 ones).
+// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. It keeps what was asked
+// for apart from what the kernel has: the kernel drops IPv6 addresses with an administrative down and everything with the device, and what is wanted
+// is put back when they return.
 #pragma once
 
+#include <cstdint>
 #include <map>
-#include <set>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
@@ -19,25 +22,35 @@ class Interfaces final : public Orch {
   Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids);
 
  private:
+  struct Address {
+    bool applied = false;  // Its row is.
+    bool leaving = false;  // Its Delete is under way: not to be put back.
+  };
   struct Interface {
-    bool applied = false;         // The base row.
-    std::set<Prefix> addresses;   // In the kernel, as far as we know.
+    bool applied = false;               // The base row.
+    std::optional<std::uint32_t> mtu;   // Of the base row.
+    std::map<Prefix, Address> addresses;
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
+  void base_applied(const std::string& port, std::optional<std::uint32_t> mtu);
   Outcome set_address(const std::string& port, const Prefix& address);
+  Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
   Outcome remove_address(const std::string& port, const Prefix& address);
-  void restore(std::string_view port);
+  void address_gone(const std::string& port, const Prefix& address);
+  void drop_if_empty(const std::string& port);
+  void restore(const std::string& port);
   bool addressed(std::string_view port_and_family) const;
 
   Programmer& programmer_;
   const PortIds& ids_;
   std::map<std::string, Interface, std::less<>> interfaces_;
+  Later later_;
 };
 
-/// The key of the fact kAddressed.
-std::string addressed_key(std::string_view port, bool ipv6);
+/// The key of the facts kAddressed and kNeighborsGone.
+std::string family_key(std::string_view port, bool ipv6);
 
 }  // namespace rondo::agent

@@ -20,19 +20,29 @@ bool is_link_local(const IpAddress& address) noexcept {
 
 }  // namespace
 
+std::string neighbor_key(std::string_view port, const IpAddress& address) { return std::string{port} + ":" + address.to_string(); }
+
 Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids)
-    : Orch(runtime, "neighbors", kNeighbors), programmer_(programmer), ids_(ids) {
+    : Orch(runtime, "neighbors", kNeighbors),
+      programmer_(programmer),
+      ids_(ids),
+      later_(runtime, "neighbors restore again", kNeighbors, [this](const std::string& port) { restore(port); }) {
   consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove);
-  provide(kNeighbor, [this](std::string_view key) { return neighbors_.contains(key); });
-  provide(kNeighborsGone, [this](std::string_view port) { return !by_port_.contains(port); });
+  provide(kNeighbor, [this](std::string_view key) {
+    const Result<NeighborKey> parsed = parse_neighbor_key(key);
+    if (!parsed) return false;
+    const auto it = neighbors_.find({parsed->port, parsed->address});
+    return it != neighbors_.end() && it->second.applied && !it->second.leaving;
+  });
+  provide(kNeighborsGone, [this](std::string_view key) { return !counts_.contains(key); });
   observe(kAdminUp, [this](std::string_view port, bool up) {
-    if (up) restore(port);
+    if (up) restore(std::string{port});
   });
   runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, ""}; });
-  runtime.explain(kNeighborsGone, [this](std::string_view port) {
-    const auto it = by_port_.find(port);
-    const std::size_t left = it == by_port_.end() ? 0 : it->second;
-    return FactOrigin{"", "", std::to_string(left) + " neighbours are left on " + std::string{port}};
+  runtime.explain(kNeighborsGone, [this](std::string_view key) {
+    const auto it = counts_.find(key);
+    const std::size_t left = it == counts_.end() ? 0 : it->second;
+    return FactOrigin{"", "", std::to_string(left) + " neighbours are left on " + std::string{key}};
   });
 }
 
@@ -43,48 +53,86 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   if (!mac) return Outcome::reject(mac.error());
   std::vector<Constraint> missing;
   for (Constraint& fact : std::vector<Constraint>{{kInterface, parsed->port},
-                                                  {kAddressed, addressed_key(parsed->port, parsed->address.is_v6())},
+                                                  {kAddressed, family_key(parsed->port, parsed->address.is_v6())},
                                                   {kAdminUp, parsed->port}}) {
     if (fact.kind == kAddressed && is_link_local(parsed->address)) continue;  // Every IPv6 device has its own link-local subnet.
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
-  program(programmer_, NeighborSet{ids_.find(parsed->port), parsed->address, *mac},
-          [this, ticket = current_ticket(), name = std::string{key}, neighbor = Neighbor{*parsed, *mac}](const Status& status) {
-            if (status.ok()) {
-              if (neighbors_.insert_or_assign(name, neighbor).second) ++by_port_[neighbor.key.port];
-              announce({kNeighbor, name});
-            }
-            settle(ticket, outcome_of_set(status));
-          });
+  const Place place{parsed->port, parsed->address};
+  const auto [it, first] = neighbors_.try_emplace(place);  // Before the answer: whatever the kernel drops from now on is put back.
+  if (first) count(place, true);
+  it->second.mac = *mac;
+  it->second.leaving = false;
+  const IfIndex id = ids_.find(place.first);
+  program(programmer_, NeighborSet{id, place.second, *mac}, [this, ticket = current_ticket(), place, id](const Status& status) {
+    settle(ticket, set_answered(place, id, status));
+  });
   return Outcome::staged();
+}
+
+Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& status) {
+  const auto it = neighbors_.find(place);
+  if (it == neighbors_.end()) return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
+  Neighbor& neighbor = it->second;
+  if (status.ok() && ids_.find(place.first) == id) {
+    neighbor.applied = true;
+    announce({kNeighbor, neighbor_key(place.first, place.second)});
+    return Outcome::done();
+  }
+  Outcome outcome = outcome_of_set(status.ok() ? device_changed(place.first) : status);
+  if (outcome.kind() == Outcome::Kind::Reject && !neighbor.applied) gone(place);
+  return outcome;
 }
 
 Outcome Neighbors::remove(std::string_view key) {
-  const auto it = neighbors_.find(key);
+  const Result<NeighborKey> parsed = parse_neighbor_key(key);
+  if (!parsed) return Outcome::reject(parsed.error());
+  const Place place{parsed->port, parsed->address};
+  const auto it = neighbors_.find(place);
   if (it == neighbors_.end()) return Outcome::done();
-  const Constraint unused{kNeighborUnused, std::string{key}};
+  const std::string name = neighbor_key(place.first, place.second);
+  const Constraint unused{kNeighborUnused, name};
   if (!holds(unused)) return Outcome::wait_for(unused);
   // From here on nobody new may count on it: the fact ends before the order is given.
-  const Neighbor neighbor = it->second;
-  neighbors_.erase(it);
-  withdraw({kNeighbor, std::string{key}});
-  program(programmer_, NeighborDelete{ids_.find(neighbor.key.port), neighbor.key.address},
-          [this, ticket = current_ticket(), neighbor](const Status& status) {
-            const auto count = by_port_.find(neighbor.key.port);
-            if (--count->second == 0) {
-              by_port_.erase(count);
-              announce({kNeighborsGone, neighbor.key.port});
-            }
-            settle(ticket, status.ok() || status.code() == Code::NotFound ? Outcome::done() : Outcome::reject(status));
-          });
+  it->second.leaving = true;
+  withdraw({kNeighbor, name});
+  if (!ids_.find(place.first)) {
+    gone(place);  // With its device.
+    return Outcome::done();
+  }
+  program(programmer_, NeighborDelete{ids_.find(place.first), place.second}, [this, ticket = current_ticket(), place](const Status& status) {
+    Outcome outcome = outcome_of_delete(status);
+    if (outcome.kind() == Outcome::Kind::Done) gone(place);
+    settle(ticket, outcome);
+  });
   return Outcome::staged();
 }
 
-void Neighbors::restore(std::string_view port) {
-  for (const auto& [name, neighbor] : neighbors_) {
-    if (neighbor.key.port != port) continue;
-    program(programmer_, NeighborSet{ids_.find(port), neighbor.key.address, neighbor.mac}, [](const Status&) {});
+void Neighbors::gone(const Place& place) {
+  if (neighbors_.erase(place) != 0) count(place, false);
+}
+
+void Neighbors::count(const Place& place, bool more) {
+  std::vector<std::string> keys{place.first};
+  if (!is_link_local(place.second)) keys.push_back(family_key(place.first, place.second.is_v6()));
+  for (const std::string& key : keys) {
+    std::size_t& number = counts_[key];
+    more ? ++number : --number;
+    if (number != 0) continue;
+    counts_.erase(key);
+    announce({kNeighborsGone, key});
+  }
+}
+
+void Neighbors::restore(const std::string& port) {
+  const IfIndex id = ids_.find(port);
+  if (!id || !holds({kAdminUp, port})) return;  // Its return will tell.
+  for (auto it = neighbors_.lower_bound({port, IpAddress{}}); it != neighbors_.end() && it->first.first == port; ++it) {
+    if (it->second.leaving) continue;
+    program(programmer_, NeighborSet{id, it->first.second, it->second.mac}, [this, port](const Status& status) {
+      if (!status.ok() && is_passing(status)) later_.add(port);
+    });
   }
 }
 

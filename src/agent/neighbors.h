@@ -1,12 +1,14 @@
 // Neighbors: owns NEIGH_TABLE. A row puts a permanent neighbour into the kernel; next-hop groups wait for it. The kernel drops the neighbours of a port
-// that goes administratively down; they come back with it.
+// that goes administratively down or away; what is wanted comes back with it. Known by port and address, however a key spells the address.
 #pragma once
 
 #include <cstddef>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
@@ -20,17 +22,26 @@ class Neighbors final : public Orch {
 
  private:
   struct Neighbor {
-    NeighborKey key;
     MacAddress mac;
+    bool applied = false;  // Its row is.
+    bool leaving = false;  // Its Delete is under way: not to be put back.
   };
+  using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
+  Outcome set_answered(const Place& place, IfIndex id, const Status& status);
   Outcome remove(std::string_view key);
-  void restore(std::string_view port);
+  void gone(const Place& place);
+  void count(const Place& place, bool more);
+  void restore(const std::string& port);
 
   Programmer& programmer_;
   const PortIds& ids_;
-  std::map<std::string, Neighbor, std::less<>> neighbors_;    // By NEIGH_TABLE key, in the kernel as far as we know.
-  std::map<std::string, std::size_t, std::less<>> by_port_;   // How many on each port.
+  std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
+  std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.
+  Later later_;
 };
+
+/// The key of the facts kNeighbor and kNeighborUnused.
+std::string neighbor_key(std::string_view port, const IpAddress& address);
 
 }  // namespace rondo::agent

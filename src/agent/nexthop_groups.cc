@@ -4,6 +4,7 @@
 
 #include "agent/answer.h"
 #include "agent/facts.h"
+#include "agent/neighbors.h"
 #include "agent/priorities.h"
 #include "agent/program.h"
 #include "rondo/base/assert.h"
@@ -13,8 +14,6 @@
 namespace rondo::agent {
 
 namespace {
-
-std::string neighbor_name(const std::string& port, const IpAddress& gateway) { return port + ":" + gateway.to_string(); }
 
 std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next) {
   if (free.empty()) return next++;
@@ -45,7 +44,8 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     });
   }
   provide(kNeighborUnused, [this](std::string_view name) {
-    return std::ranges::none_of(nexthops_, [&](const auto& n) { return neighbor_name(n.first.first, n.first.second) == name; });
+    const Result<NeighborKey> parsed = parse_neighbor_key(name);
+    return !parsed || !nexthops_.contains({parsed->port, parsed->address});
   });
   runtime.explain(kNeighborUnused, [](std::string_view name) {
     return FactOrigin{"", "", "a next-hop group still has " + std::string{name} + " as a member"};
@@ -60,7 +60,7 @@ NexthopGroups::Counts NexthopGroups::counts() const {
   counts.nexthops = nexthops_.size();
   counts.groups = groups_.size();
   counts.usable_groups = static_cast<std::size_t>(
-      std::ranges::count_if(groups_, [](const auto& g) { return !g.second.in_kernel.empty(); }));
+      std::ranges::count_if(groups_, [](const auto& g) { return !g.second.possible.front().empty(); }));
   counts.group_replaces = group_replaces_;
   return counts;
 }
@@ -75,7 +75,7 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   if (!hops) return Outcome::reject(hops.error());
   std::vector<Constraint> missing;
   for (const Hop& hop : *hops) {
-    Constraint neighbor{kNeighbor, neighbor_name(hop.port, hop.gateway)};
+    Constraint neighbor{kNeighbor, neighbor_key(hop.port, hop.gateway)};
     if (!holds(neighbor)) missing.push_back(std::move(neighbor));
   }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
@@ -87,8 +87,9 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
 }
 
 NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact) {
-  const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{fact, {}, {}, {}, {}, {}, false, false, false, {}});
+  const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{});
   if (first) {
+    it->second.fact = fact;
     it->second.id = NexthopId{take_id(free_group_ids_, next_group_id_)};
     ids_.at(fact).id = it->second.id;
   }
@@ -106,7 +107,7 @@ void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
   }
   for (const Member& member : before) {
     const bool stays = std::ranges::any_of(group.members, [&](const Member& m) { return m.nexthop == member.nexthop; });
-    if (!stays) group.leaving.push_back(member.nexthop);
+    if (!stays) group.leaving.insert(member.nexthop);
   }
 }
 
@@ -122,8 +123,8 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
   if (it == groups_.end()) return Outcome::done();
   const Constraint unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
-  if (!holds(unused)) return Outcome::wait_for(unused);
   Group& group = it->second;
+  if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
   if (group.asking) return Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "an order for this group is under way"});
   // No route may take it up again: it ends before the order is given.
   become_unusable(group);
@@ -144,10 +145,11 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
     free_group_ids_.push_back(it->second.id.value());
     groups_.erase(it);
-  } else {
+  } else if (outcome.kind() == Outcome::Kind::Reject) {
     it->second.deleting = false;
+    it->second.sure = false;
   }
-  settle(ticket, std::move(outcome));
+  settle(ticket, outcome);
 }
 
 // --- next hops
@@ -168,6 +170,7 @@ void NexthopGroups::ask(Nexthop& nexthop) {
   }
   if (!holds({kCarrier, nexthop.key.first})) return;
   nexthop.asking = true;
+  nexthop.ordered = true;
   program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)},
           [this, key = nexthop.key](const Status& status) { answered(key, status); });
 }
@@ -176,19 +179,22 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   Nexthop& nexthop = nexthops_.at(key);
   nexthop.asking = false;
   if (nexthop.users.empty()) {
-    nexthop.present = status.ok();
     drop(nexthop);
     return;
   }
-  if (std::exchange(nexthop.again, false)) {
-    ask(nexthop);
-    return;
-  }
-  nexthop.present = status.ok();
-  nexthop.failure = status.ok() || is_passing(status) ? Status{} : status;
-  if (!status.ok() && is_passing(status)) retry_later();
-  for (Group* group : nexthop.users) refresh(*group);
+  const bool believed = !std::exchange(nexthop.again, false);
+  if (!believed) ask(nexthop);
+  if (nexthop.asking) return;
+  nexthop.present = believed && status.ok();
+  nexthop.failure = status;
+  nexthop.refused = believed && !status.ok() && !is_passing(status);
+  if (may_come(nexthop) && !nexthop.present) retry_later();
+  const std::vector<Group*> users{nexthop.users.begin(), nexthop.users.end()};
+  for (Group* group : users) refresh(*group);  // Which may end the next hop.
 }
+
+/// Not in the kernel, but nothing that we would be told of is missing: asking again may help.
+bool NexthopGroups::may_come(const Nexthop& nexthop) const { return !nexthop.refused && holds({kCarrier, nexthop.key.first}); }
 
 void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
   nexthop.users.erase(&group);
@@ -198,24 +204,40 @@ void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
 void NexthopGroups::drop(Nexthop& nexthop) {
   const HopKey key = nexthop.key;
   const NexthopId id = nexthop.id;
-  const bool present = nexthop.present;
+  const bool ordered = nexthop.ordered;
   nexthops_.erase(key);
-  announce({kNeighborUnused, neighbor_name(key.first, key.second)});
-  if (!present) {
+  announce({kNeighborUnused, neighbor_key(key.first, key.second)});
+  if (ordered) {
+    delete_object(id);  // Whether or not we believe that it is there: asking costs little, a leak stays.
+  } else {
     free_nexthop_ids_.push_back(id.value());
-    return;
   }
-  // The number is free only when the kernel has let it go; what answer it gives is of no interest, gone is gone.
-  program(programmer_, NexthopDelete{id}, [this, id](const Status&) { free_nexthop_ids_.push_back(id.value()); });
+}
+
+void NexthopGroups::delete_object(NexthopId id) {
+  // The number is free only when the kernel has let it go.
+  program(programmer_, NexthopDelete{id}, [this, id](const Status& status) {
+    if (status.ok() || !is_passing(status) || status.code() == Code::NotFound) {
+      free_nexthop_ids_.push_back(id.value());
+    } else {
+      undeleted_.push_back(id);
+      retry_later();
+    }
+  });
 }
 
 void NexthopGroups::lost(Nexthop& nexthop) {
   if (nexthop.asking) nexthop.again = true;
   nexthop.present = false;
+  nexthop.refused = false;
   for (Group* group : nexthop.users) {
     if (group->asking) group->again = true;
-    std::erase_if(group->in_kernel, [&](const GroupMember& member) { return member.nexthop == nexthop.id; });
-    if (group->in_kernel.empty()) become_unusable(*group);
+    bool emptied = false;
+    for (std::vector<GroupMember>& members : group->possible) {
+      const auto erased = std::erase_if(members, [&](const GroupMember& member) { return member.nexthop == nexthop.id; });
+      emptied = emptied || (erased > 0 && members.empty());
+    }
+    if (emptied && !group->deleting) become_unusable(*group);
   }
 }
 
@@ -228,44 +250,64 @@ void NexthopGroups::refresh(Group& group) {
     return;
   }
   std::vector<GroupMember> wanted;
-  bool waiting = false;
+  const Nexthop* coming = nullptr;
   for (const Member& member : group.members) {
-    if (member.nexthop->present) wanted.push_back({member.nexthop->id, member.weight});
-    waiting = waiting || member.nexthop->asking;
+    if (member.nexthop->asking) return;  // One order with all of them instead of one for each: a replace is the slow call.
+    if (member.nexthop->present) {
+      wanted.push_back({member.nexthop->id, member.weight});
+    } else if (may_come(*member.nexthop)) {
+      coming = member.nexthop;
+    }
   }
-  if (waiting) return;  // One order with all of them instead of one for each: a replace is the slow call.
-  if (wanted == group.in_kernel) {
-    if (wanted.empty()) become_unusable(group);
+  const std::vector<GroupMember>& actual = group.possible.front();
+  if (group.sure && wanted == actual) {
     arrived(group);
-    return;
+  } else if (!wanted.empty()) {
+    // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost with them.
+    const auto stays = [&](const GroupMember& a) { return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; }); };
+    const bool all_change = !actual.empty() && std::ranges::none_of(actual, stays);
+    if (all_change && wanted.size() + actual.size() <= kGroupMembersMax) wanted.insert(wanted.end(), actual.begin(), actual.end());
+    order(group, std::move(wanted));
+  } else if (coming != nullptr && ids_.at(group.fact).usable) {
+    put_off(group, coming->failure);  // Make before break: the old members stay until the first new one is there.
+  } else {
+    order_delete(group);  // Old members are in the kernel, which are not wanted any more, and no new one can be used.
   }
-  if (wanted.empty()) {
-    delete_empty(group);
-    return;
-  }
+}
+
+void NexthopGroups::order(Group& group, std::vector<GroupMember> members) {
   group.asking = true;
-  group.asked = wanted;
+  group.possible.push_back(members);
   ++group_replaces_;
-  program(programmer_, GroupSet{group.id, std::move(wanted)}, [this, fact = group.fact](const Status& status) { answered(fact, status); });
+  program(programmer_, GroupSet{group.id, std::move(members)}, [this, fact = group.fact](const Status& status) { answered(fact, status); });
+}
+
+void NexthopGroups::order_delete(Group& group) {
+  become_unusable(group);
+  group.asking = true;
+  group.possible.emplace_back();
+  program(programmer_, NexthopDelete{group.id}, [this, fact = group.fact](const Status& status) {
+    answered(fact, status.code() == Code::NotFound ? Status{} : status);
+  });
 }
 
 void NexthopGroups::answered(const Constraint& fact, const Status& status) {
   Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
   group.asking = false;
-  if (std::exchange(group.again, false)) {
-    // A member came or went while the order was under way: what the kernel has now is not known. Order anew.
-    group.in_kernel.clear();
-    refresh(group);
-    return;
-  }
   if (status.ok()) {
-    group.in_kernel = std::move(group.asked);
-    become_usable(group);
-    arrived(group);
-    return;
+    group.possible.erase(group.possible.begin(), group.possible.end() - 1);
+    group.sure = !group.again;
+  } else {
+    group.possible.pop_back();
+    if (group.again) group.sure = false;
   }
-  if (is_passing(status)) {
-    retry_later();
+  if (std::exchange(group.again, false)) {
+    refresh(group);  // A member came or went while the order was under way: what the kernel has now is not known. Order anew.
+  } else if (status.ok()) {
+    become_usable(group);
+    refresh(group);
+  } else if (is_passing(status)) {
+    put_off(group, status);
   } else {
     settle_group(group, Outcome::reject(status));
   }
@@ -273,28 +315,19 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
 
 void NexthopGroups::arrived(Group& group) {
   release_leaving(group);
-  const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return !m.nexthop->failure.ok(); });
+  const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return m.nexthop->refused; });
   settle_group(group, refused == group.members.end() ? Outcome::done() : Outcome::reject(refused->nexthop->failure));
 }
 
-void NexthopGroups::delete_empty(Group& group) {
-  // None of the wanted members can be used now, but old ones are in the kernel: those are not wanted any more.
-  become_unusable(group);
-  group.in_kernel.clear();
-  group.asking = true;
-  group.asked.clear();
-  program(programmer_, NexthopDelete{group.id}, [this, fact = group.fact](const Status& status) {
-    Group& g = groups_.at({std::string{fact.kind.name()}, fact.key});
-    g.asking = false;
-    if (!status.ok() && status.code() != Code::NotFound) retry_later();
-    g.again = false;
-    refresh(g);
-  });
+/// The row is not kept in flight, so that a newer change of it can come in between.
+void NexthopGroups::put_off(Group& group, const Status& status) {
+  retry_later();
+  settle_group(group, Outcome::retry_after(kSoon, status));
 }
 
 void NexthopGroups::become_usable(Group& group) {
   GroupIds::Entry& entry = ids_.at(group.fact);
-  if (entry.usable || group.in_kernel.empty()) return;
+  if (entry.usable || group.possible.front().empty()) return;
   entry.id = group.id;
   entry.usable = true;
   announce(group.fact);
@@ -308,19 +341,20 @@ void NexthopGroups::become_unusable(Group& group) {
   withdraw(group.fact);
 }
 
-void NexthopGroups::settle_group(Group& group, Outcome outcome) {
+void NexthopGroups::settle_group(Group& group, const Outcome& outcome) {
   if (group.ticket.consumer == nullptr) return;
-  settle(std::exchange(group.ticket, Ticket{}), std::move(outcome));
+  settle(std::exchange(group.ticket, Ticket{}), outcome);
 }
 
 // --- ports and time
 
 void NexthopGroups::carrier(std::string_view port, bool up) {
   for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
-    if (up) {
-      ask(it->second);
-    } else {
-      lost(it->second);
+    Nexthop& nexthop = it->second;
+    if (!up) {
+      lost(nexthop);
+    } else if (!nexthop.present && !nexthop.asking) {
+      ask(nexthop);
     }
   }
 }
@@ -330,10 +364,13 @@ void NexthopGroups::retry_later() {
 }
 
 void NexthopGroups::retry() {
+  for (const NexthopId id : std::exchange(undeleted_, {})) delete_object(id);
   for (auto& [key, nexthop] : nexthops_) {
-    if (!nexthop.present && !nexthop.asking && nexthop.failure.ok()) ask(nexthop);
+    if (!nexthop.present && !nexthop.asking && may_come(nexthop)) ask(nexthop);
   }
-  for (auto& [key, group] : groups_) refresh(group);
+  for (auto& [key, group] : groups_) {
+    if (!group.asking) refresh(group);
+  }
 }
 
 std::string NexthopGroups::state_of(const Constraint& fact) const {
@@ -344,13 +381,14 @@ std::string NexthopGroups::state_of(const Constraint& fact) const {
     if (member.nexthop->present) continue;
     const auto& [port, gateway] = member.nexthop->key;
     note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
-    if (!member.nexthop->failure.ok()) {
-      note.append(member.nexthop->failure.message());
+    if (!holds({kCarrier, port})) {
+      note.append("the port has no carrier");
     } else {
-      note.append(holds({kCarrier, port}) ? "being programmed" : "the port has no carrier");
+      note.append(member.nexthop->failure.ok() ? "being programmed" : member.nexthop->failure.message());
     }
   }
-  return note;
+  const bool usable = !it->second.possible.front().empty();
+  return note.empty() || usable ? note : "no usable member: " + note;
 }
 
 }  // namespace rondo::agent

@@ -3,7 +3,8 @@
 // makes the kernel drop the objects on it, take them out of their groups and remove groups that become empty, all in silence; we take
 // note without asking, and put back what is wanted when the carrier returns. Routes are not touched: they hang on the group's number.
 //
-// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew.
+// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew. News of a loss may
+// come after the answer to an order that was carried out later, so a group that changes all its members passes through both sets: it never goes.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,10 @@ class NexthopGroups final : public Orch {
     bool present = false;  // In the kernel, as far as we know.
     bool asking = false;
     bool again = false;
+    bool ordered = false;  // At least once: the kernel may have it.
     std::set<Group*> users;
-    Status failure;        // Why the kernel refused it for good; ok otherwise.
+    Status failure;        // Why the kernel refused it; ok otherwise.
+    bool refused = false;  // For good.
   };
   struct Member {
     Nexthop* nexthop = nullptr;
@@ -60,9 +63,10 @@ class NexthopGroups final : public Orch {
     Constraint fact;
     NexthopId id;
     std::vector<Member> members;          // Wanted.
-    std::vector<Nexthop*> leaving;        // Not wanted any more, but perhaps still in the kernel's group.
-    std::vector<GroupMember> in_kernel;   // As far as we know.
-    std::vector<GroupMember> asked;
+    std::set<Nexthop*> leaving;           // Not wanted any more, but perhaps still in the kernel's group.
+    /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no group.
+    std::vector<std::vector<GroupMember>> possible{{}};
+    bool sure = true;
     bool asking = false;
     bool again = false;
     bool deleting = false;
@@ -79,16 +83,20 @@ class NexthopGroups final : public Orch {
   void answered(const HopKey& key, const Status& status);
   void leave(Nexthop& nexthop, Group& group);
   void drop(Nexthop& nexthop);
+  void delete_object(NexthopId id);
+  bool may_come(const Nexthop& nexthop) const;
   void lost(Nexthop& nexthop);
 
   void refresh(Group& group);
+  void order(Group& group, std::vector<GroupMember> members);
   void answered(const Constraint& fact, const Status& status);
   void arrived(Group& group);
   void release_leaving(Group& group);
-  void delete_empty(Group& group);
+  void order_delete(Group& group);
+  void put_off(Group& group, const Status& status);
   void become_usable(Group& group);
   void become_unusable(Group& group);
-  void settle_group(Group& group, Outcome outcome);
+  void settle_group(Group& group, const Outcome& outcome);
   void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
 
   void carrier(std::string_view port, bool up);
@@ -103,6 +111,7 @@ class NexthopGroups final : public Orch {
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<std::uint32_t> free_group_ids_;
+  std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = kNexthopIdBase;
   std::uint32_t next_group_id_ = kGroupIdBase;
   std::uint64_t group_replaces_ = 0;

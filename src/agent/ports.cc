@@ -12,10 +12,14 @@
 
 namespace rondo::agent {
 
-Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
+Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids)
+    : Orch(runtime, "ports", kPorts),
+      programmer_(programmer),
+      ids_(ids),
+      later_(runtime, "ports apply again", kPorts, [this](const std::string& name) { apply_again(name); }) {
   consume("PORT_TABLE", this, &Ports::set, &Ports::remove);
   provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
-  provide(kPort, [this](std::string_view name) { return is(name, &Port::configured); });
+  provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
   provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
   provide(kCarrier, [this](std::string_view name) { return is(name, &Port::carrier); });
   runtime.explain(kDevice, [](std::string_view name) {
@@ -31,21 +35,27 @@ bool Ports::is(std::string_view name, bool Port::* what) const {
 
 Outcome Ports::set(std::string_view key, const Fields& fields) {
   if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's marks; our facts need no such gate.
+  if (Status name = check_port_name(key); !name.ok()) return Outcome::reject(std::move(name));
   const Result<PortRow> row = parse_port(fields);
   if (!row) return Outcome::reject(row.error());
   const std::string name{key};
   if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
-  State& port = ports_[name];
-  if (row->admin_up) port.wanted.admin_up = row->admin_up;
-  if (row->mtu) port.wanted.mtu = row->mtu;
-  program(programmer_, LinkSet{port.id, row->admin_up, row->mtu}, [this, ticket = current_ticket(), name](const Status& status) {
-    if (status.ok()) {
-      ports_[name].configured = true;
-      announce({kPort, name});
-    }
-    settle(ticket, outcome_of_set(status));
+  const IfIndex id = ports_[name].id;
+  program(programmer_, LinkSet{id, row->admin_up, row->mtu}, [this, ticket = current_ticket(), name, id, row = *row](const Status& status) {
+    settle(ticket, set_answered(name, id, row, status));
   });
   return Outcome::staged();
+}
+
+Outcome Ports::set_answered(const std::string& name, IfIndex id, const PortRow& row, const Status& status) {
+  if (!status.ok()) return outcome_of_set(status);
+  if (ids_.find(name) != id) return outcome_of_set(device_changed(name));
+  State& port = ports_[name];
+  if (row.admin_up) port.wanted.admin_up = row.admin_up;
+  if (row.mtu) port.wanted.mtu = row.mtu;
+  port.configured = true;
+  announce({kPort, name});
+  return Outcome::done();
 }
 
 Outcome Ports::remove(std::string_view key) {
@@ -59,11 +69,20 @@ Outcome Ports::remove(std::string_view key) {
   return Outcome::done();
 }
 
+void Ports::apply_again(const std::string& name) {
+  const State& port = ports_[name];
+  if (!port.exists || !port.configured) return;
+  program(programmer_, LinkSet{port.id, port.wanted.admin_up, port.wanted.mtu}, [this, name](const Status& status) {
+    if (!status.ok() && is_passing(status)) later_.add(name);
+  });
+}
+
 void Ports::link_event(const LinkEvent& event) {
+  forget_old_name(event);
   State& port = ports_[event.name];
   port.name = event.name;
   if (event.removed) {
-    device_gone(port);
+    if (port.id == event.port) device_gone(port);  // Else: of a namesake that went before.
     return;
   }
   const bool is_new = !port.exists || port.id != event.port;
@@ -79,7 +98,8 @@ void Ports::link_event(const LinkEvent& event) {
   if (is_new) {
     announce({kDevice, event.name});
     if (port.configured) {
-      program(programmer_, LinkSet{port.id, port.wanted.admin_up, port.wanted.mtu}, [](const Status&) {});
+      announce({kPort, event.name});
+      apply_again(event.name);
     }
   }
   state_facts(port, was_admin_up, had_carrier);
@@ -98,6 +118,16 @@ void Ports::state_facts(State& port, bool was_admin_up, bool had_carrier) {
   if (!had_carrier && port.carrier) announce({kCarrier, port.name});
 }
 
+void Ports::forget_old_name(const LinkEvent& event) {
+  std::string& name = names_[event.port];
+  if (!name.empty() && name != event.name) {
+    const auto it = ports_.find(name);  // The device has another name now.
+    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
+  }
+  name = event.name;
+  if (event.removed) names_.erase(event.port);
+}
+
 void Ports::device_gone(State& port) {
   if (!port.exists) return;
   const bool was_admin_up = std::exchange(port.admin_up, false);
@@ -105,6 +135,7 @@ void Ports::device_gone(State& port) {
   port.exists = false;
   ids_.erase(port.name);
   state_facts(port, was_admin_up, had_carrier);
+  if (port.configured) withdraw({kPort, port.name});
   withdraw({kDevice, port.name});
 }
 

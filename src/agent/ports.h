@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "rondo/base/metrics.h"
@@ -51,10 +52,13 @@ class Ports final : public Orch {
 
  private:
   struct State : Port {
-    PortRow wanted;
+    PortRow wanted;  // What applied rows asked for; asked again when the device is made again.
   };
   Outcome set(std::string_view key, const Fields& fields);
+  Outcome set_answered(const std::string& name, IfIndex id, const PortRow& row, const Status& status);
   Outcome remove(std::string_view key);
+  void apply_again(const std::string& name);
+  void forget_old_name(const LinkEvent& event);
   void state_facts(State& port, bool was_admin_up, bool had_carrier);
   void device_gone(State& port);
   void note_handled(const State& port);
@@ -63,6 +67,8 @@ class Ports final : public Orch {
   Programmer& programmer_;
   PortIds& ids_;
   std::map<std::string, State, std::less<>> ports_;
+  std::map<IfIndex, std::string> names_;  // Of the devices there are.
+  Later later_;
   std::vector<Handled> handled_;
   std::uint64_t next_sequence_ = 1;
   Histogram event_wait_ns_;

@@ -167,7 +167,7 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
     return;
   }
   if (row->not_ours) {
-    batch.done(index);
+    order_delete(batch, index, key.prefix);  // It may have been ours before.
     return;
   }
   std::uint32_t group = RouteMap::kNone;

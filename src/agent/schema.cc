@@ -9,7 +9,7 @@ namespace {
 
 Status bad_field(std::string_view field, std::string_view value, std::string_view why) {
   std::string message{"field '"};
-  message.append(field).append("' = '").append(value).append("': ").append(why);
+  message.append(field).append("' = ").append(quoted(value)).append(": ").append(why);
   return Status{Code::InvalidArgument, std::move(message)};
 }
 
@@ -39,16 +39,16 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
 }
 
+}  // namespace
+
 Status check_port_name(std::string_view name) {
   // IFNAMSIZ with its NUL is 16; '/' and blanks are refused by the kernel.
   const bool fits = !name.empty() && name.size() < 16 && name != "." && name != "..";
   if (!fits || name.find_first_of("/ \t\n") != std::string_view::npos || name.find('\0') != std::string_view::npos) {
-    return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not a port name (1 to 15 characters, no '/' and no blanks)"};
+    return Status{Code::InvalidArgument, quoted(name) + " is not a port name (1 to 15 characters, no '/' and no blanks)"};
   }
   return {};
 }
-
-}  // namespace
 
 Result<PortRow> parse_port(const Fields& fields) {
   PortRow row;

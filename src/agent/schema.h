@@ -17,6 +17,9 @@
 
 namespace rondo::agent {
 
+/// What the kernel takes as the name of a device.
+Status check_port_name(std::string_view name);
+
 /// PORT_TABLE:<port>
 struct PortRow {
   std::optional<bool> admin_up;

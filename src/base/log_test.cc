@@ -41,8 +41,7 @@ TEST_F(LogLines, SaysTimeLevelMessageAndPairs) {
   Log log(clock, capture());
   const std::string key = "10.0.0.0/24";
   log.warn("route rejected", {{"key", key}, {"rows", 3}, {"ratio", 0.5}, {"last", true}, {"bytes", std::size_t{7}}});
-  EXPECT_THAT(lines,
-              ElementsAre("2023-11-14T22:13:20.123Z warn route rejected key=10.0.0.0/24 rows=3 ratio=0.5 last=true bytes=7\n"));
+  EXPECT_THAT(lines, ElementsAre("2023-11-14T22:13:20.123Z warn route rejected key=10.0.0.0/24 rows=3 ratio=0.5 last=true bytes=7\n"));
 }
 
 TEST_F(LogLines, QuotesAValueThatWouldBreakTheLine) {

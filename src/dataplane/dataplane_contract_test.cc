@@ -1,5 +1,5 @@
-// Goal: what dataplane.h and op.h promise, on every implementation. Method: each case runs on the simulated kernel and on the real one (in a
-// namespace of its own, with veth pairs for ports; skipped where the machine does not permit that) and looks at the state afterwards.
+// Goal: what dataplane.h and op.h promise, on every implementation. Method: each case runs on the simulated kernel and on the real one (in
+// a namespace of its own, with veth pairs for ports; skipped where the machine does not permit that) and looks at the state afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -179,8 +179,8 @@ TEST_P(DataPlaneContract, AFailureDoesNotStopTheOthersAndIsReportedOnItsOwnOrder
   std::vector<Operation> ops;
   for (std::uint32_t i = 0; i < kCount; ++i) {
     const bool bad = i % 7 == 3;
-    ops.push_back({.order = RouteSet{.prefix = {IpAddress::v4(0x14000000 + (i << 8)), 24}, .nexthop = bad ? NexthopId{777} : kOne},
-                   .status = {}});
+    ops.push_back(
+        {.order = RouteSet{.prefix = {IpAddress::v4(0x14000000 + (i << 8)), 24}, .nexthop = bad ? NexthopId{777} : kOne}, .status = {}});
   }
   plane().apply(ops);
   for (std::uint32_t i = 0; i < kCount; ++i) {
@@ -260,7 +260,8 @@ TEST_P(DataPlaneContract, DefaultAndHostRoutesAndTypesWithoutNexthopAreReadBack)
       {.prefix = prefix("2001:db8:b::/48"), .nexthop = {}, .type = RouteType::Prohibit},
       {.prefix = prefix("2001:db8:ffff::1/128"), .nexthop = kSix},
   };
-  for (const RouteEntry& entry : wanted) must(RouteSet{.prefix = entry.prefix, .nexthop = entry.nexthop, .table = entry.table, .type = entry.type});
+  for (const RouteEntry& entry : wanted)
+    must(RouteSet{.prefix = entry.prefix, .nexthop = entry.nexthop, .table = entry.table, .type = entry.type});
   EXPECT_EQ(routes(), wanted);
   // A type can change in place, both ways.
   must(RouteSet{.prefix = prefix("0.0.0.0/0"), .nexthop = {}, .type = RouteType::Blackhole});
@@ -434,7 +435,8 @@ TEST_P(DataPlaneContract, MoreNeighborsFitThanTheKernelsLimitOfDynamicOnes) {
   must(AddressSet{.port = swp1_, .address = interface("172.16.0.1/16")});
   std::vector<Operation> ops;
   for (std::uint32_t i = 0; i < 3000; ++i) {
-    ops.push_back({.order = NeighborSet{.port = swp1_, .address = IpAddress::v4(0xac100002 + i), .mac = mac("02:00:00:00:00:01")}, .status = {}});
+    ops.push_back(
+        {.order = NeighborSet{.port = swp1_, .address = IpAddress::v4(0xac100002 + i), .mac = mac("02:00:00:00:00:01")}, .status = {}});
   }
   plane().apply(ops);
   for (const Operation& op : ops) ASSERT_TRUE(op.status.ok()) << op.status.to_string();
@@ -657,7 +659,9 @@ TEST_P(MonitorContract, TwoMonitorsBothSeeAndOneMayLeave) {
   EXPECT_THAT(other, IsEmpty());
 }
 
-TEST_P(DataPlaneContract, DescribesItself) { EXPECT_THAT(plane().describe(), ::testing::AnyOf(HasSubstr("simulated"), HasSubstr("rtnetlink"))); }
+TEST_P(DataPlaneContract, DescribesItself) {
+  EXPECT_THAT(plane().describe(), ::testing::AnyOf(HasSubstr("simulated"), HasSubstr("rtnetlink")));
+}
 
 std::string name_of(const ::testing::TestParamInfo<Kind>& info) { return info.param == Kind::Sim ? "Sim" : "Kernel"; }
 INSTANTIATE_TEST_SUITE_P(All, DataPlaneContract, ::testing::Values(Kind::Sim, Kind::Kernel), name_of);

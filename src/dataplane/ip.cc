@@ -105,7 +105,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
 
 // 'extra' carries what is not address bytes: the family and a length.
 std::size_t hash_bytes(const IpAddress& address, std::uint64_t extra) noexcept {
-  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15;   // Odd constants with about half of their bits set.
+  constexpr std::uint64_t kFirst = 0x9e3779b97f4a7c15;  // Odd constants with about half of their bits set.
   constexpr std::uint64_t kSecond = 0xd6e8feb86659fd93;
   constexpr std::uint64_t kThird = 0xa0761d6478bd642f;
   const std::uint64_t low = load(address.bytes().data());

@@ -17,8 +17,9 @@ TEST(IpAddress, AcceptsExactlyWhatInetPtonAccepts) {
                            "1:2:3:4:5:6:7:8", "2001:DB8::A"}) {
     EXPECT_TRUE(IpAddress::parse(text).has_value()) << text;
   }
-  for (const char* text : {"", "1", "1.2.3", "1.2.3.4.5", "256.0.0.1", "01.2.3.4", "1.2.3.04", "1.2.3.4 ", " 1.2.3.4", "1..2.3", "a.b.c.d",
-                           "-1.2.3.4", "1.2.3.4/8", ":", ":::", "1:2", "fe80::1%eth0", "12345::", "::g", "1:2:3:4:5:6:7:8:9", "0x1.2.3.4",
+  for (const char* text : {"",           "1",        "1.2.3",        "1.2.3.4.5", "256.0.0.1", "01.2.3.4",          "1.2.3.04",
+                           "1.2.3.4 ",   " 1.2.3.4", "1..2.3",       "a.b.c.d",   "-1.2.3.4",  "1.2.3.4/8",         ":",
+                           ":::",        "1:2",      "fe80::1%eth0", "12345::",   "::g",       "1:2:3:4:5:6:7:8:9", "0x1.2.3.4",
                            "1.2.3.1000", "[::1]"}) {
     const auto parsed = IpAddress::parse(text);
     ASSERT_FALSE(parsed.has_value()) << text;
@@ -35,8 +36,10 @@ TEST(IpAddress, AgreesWithTheLibraryOnMutatedTexts) {
     const auto edits = random() % 3;
     for (unsigned i = 0; i < edits; ++i) {
       const std::size_t at = random() % text.size();
-      if (random() % 4 == 0) text.erase(at, 1);
-      else text[at] = kAlphabet[random() % kAlphabet.size()];
+      if (random() % 4 == 0)
+        text.erase(at, 1);
+      else
+        text[at] = kAlphabet[random() % kAlphabet.size()];
     }
     std::uint8_t bytes[16];
     const bool v6 = text.find(':') != std::string::npos;

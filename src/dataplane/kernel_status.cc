@@ -13,8 +13,8 @@ bool deletes(const Order& order) noexcept {
          std::holds_alternative<NeighborDelete>(order) || std::holds_alternative<AddressDelete>(order);
 }
 
-// Linux says EINVAL for a missing next hop as for nonsense; its words are the only difference. If a kernel gives no words, an order that names a
-// next hop has most likely lost it: our own checks refuse the nonsense beforehand.
+// Linux says EINVAL for a missing next hop as for nonsense; its words are the only difference. If a kernel gives no words, an order that
+// names a next hop has most likely lost it: our own checks refuse the nonsense beforehand.
 bool misses_nexthop(const Order& order, std::string_view words) noexcept {
   const auto* const route = std::get_if<RouteSet>(&order);
   if (route == nullptr && !std::holds_alternative<GroupSet>(order)) return false;
@@ -27,9 +27,15 @@ bool misses_port(std::string_view words) noexcept { return words.find("Invalid d
 
 Code classify(const Order& order, int error_number, std::string_view words) noexcept {
   switch (error_number) {
-    case ESRCH: case ENOENT: case EADDRNOTAVAIL: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
-    case ENODEV: case ENXIO: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
-    case ENETDOWN: case ENETUNREACH: case EHOSTUNREACH: case EBUSY: return Code::FailedPrecondition;
+    case ESRCH:
+    case ENOENT:
+    case EADDRNOTAVAIL: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENODEV:
+    case ENXIO: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EHOSTUNREACH:
+    case EBUSY: return Code::FailedPrecondition;
     case EINVAL: return misses_nexthop(order, words) || misses_port(words) ? Code::FailedPrecondition : Code::InvalidArgument;
     default: return status_from_errno(error_number, {}).code();
   }

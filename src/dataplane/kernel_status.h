@@ -1,5 +1,5 @@
-// kernel_status: an errno of the kernel's data plane, with its own words, as a Status in the codes that dataplane/op.h promises. Used by the
-// Linux and by the simulated data plane, so that both say the same. Costs an allocation or two; called for failures only. Any thread.
+// kernel_status: an errno of the kernel's data plane, with its own words, as a Status in the codes that dataplane/op.h promises. Used by
+// the Linux and by the simulated data plane, so that both say the same. Costs an allocation or two; called for failures only. Any thread.
 #pragma once
 
 #include <string_view>

@@ -49,9 +49,7 @@ std::string describe(const NeighborDelete& neighbor) {
   return "delete neighbor " + neighbor.address.to_string() + " on " + text(neighbor.port);
 }
 std::string describe(const AddressSet& address) { return "address " + address.address.to_string() + " on " + text(address.port); }
-std::string describe(const AddressDelete& address) {
-  return "delete address " + address.address.to_string() + " on " + text(address.port);
-}
+std::string describe(const AddressDelete& address) { return "delete address " + address.address.to_string() + " on " + text(address.port); }
 std::string describe(const LinkSet& link) {
   std::string result = text(link.port);
   if (link.up) result.append(*link.up ? " up" : " down");

@@ -46,21 +46,22 @@ TEST(KernelStatus, ClassifiesWhatTheKernelSays) {
     const char* words;
     Code code;
   };
-  for (const Case& c : {Case{remove, ESRCH, "", Code::NotFound}, Case{remove, ENOENT, "", Code::NotFound},
-                        Case{set, EINVAL, "Nexthop id does not exist.", Code::FailedPrecondition},
-                        Case{set, EINVAL, "", Code::FailedPrecondition}, Case{set, EINVAL, "Something else", Code::InvalidArgument},
-                        Case{nexthop, EINVAL, "Invalid device index", Code::FailedPrecondition},
-                        Case{nexthop, EINVAL, "", Code::InvalidArgument}, Case{nexthop, ENETDOWN, "", Code::FailedPrecondition},
-                        Case{nexthop, ENETUNREACH, "", Code::FailedPrecondition}, Case{nexthop, EHOSTUNREACH, "", Code::FailedPrecondition},
-                        Case{nexthop, ENODEV, "", Code::FailedPrecondition}, Case{set, ENOBUFS, "", Code::ResourceExhausted},
-                        Case{set, ENOSPC, "", Code::ResourceExhausted}, Case{set, EOPNOTSUPP, "", Code::Unimplemented},
-                        Case{set, EPERM, "", Code::PermissionDenied}, Case{set, EEXIST, "", Code::AlreadyExists}}) {
+  for (const Case& c :
+       {Case{remove, ESRCH, "", Code::NotFound}, Case{remove, ENOENT, "", Code::NotFound},
+        Case{set, EINVAL, "Nexthop id does not exist.", Code::FailedPrecondition}, Case{set, EINVAL, "", Code::FailedPrecondition},
+        Case{set, EINVAL, "Something else", Code::InvalidArgument}, Case{nexthop, EINVAL, "Invalid device index", Code::FailedPrecondition},
+        Case{nexthop, EINVAL, "", Code::InvalidArgument}, Case{nexthop, ENETDOWN, "", Code::FailedPrecondition},
+        Case{nexthop, ENETUNREACH, "", Code::FailedPrecondition}, Case{nexthop, EHOSTUNREACH, "", Code::FailedPrecondition},
+        Case{nexthop, ENODEV, "", Code::FailedPrecondition}, Case{set, ENOBUFS, "", Code::ResourceExhausted},
+        Case{set, ENOSPC, "", Code::ResourceExhausted}, Case{set, EOPNOTSUPP, "", Code::Unimplemented},
+        Case{set, EPERM, "", Code::PermissionDenied}, Case{set, EEXIST, "", Code::AlreadyExists}}) {
     const Status status = status_from_kernel(c.order, c.error_number, c.words);
     EXPECT_EQ(status.code(), c.code) << to_string(c.order) << " errno " << c.error_number << " '" << c.words << "'";
     EXPECT_EQ(status.origin_errno(), c.error_number);
     EXPECT_EQ(status.message().find(to_string(c.order) + ": "), 0U) << status.message();
   }
-  EXPECT_EQ(status_from_kernel(set, EINVAL, "Nexthop id does not exist.").message(), "route 10.0.0.0/8 via nexthop 7: Nexthop id does not exist");
+  EXPECT_EQ(status_from_kernel(set, EINVAL, "Nexthop id does not exist.").message(),
+            "route 10.0.0.0/8 via nexthop 7: Nexthop id does not exist");
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// check_order: what is wrong with an order whatever the state of the kernel. The kernel takes some of it (a blackhole with a next hop, next-hop
-// id 0 as "choose one"), and what it would do is never what was meant; so no data plane passes it on. Pure; any thread.
+// check_order: what is wrong with an order whatever the state of the kernel. The kernel takes some of it (a blackhole with a next hop,
+// next-hop id 0 as "choose one"), and what it would do is never what was meant; so no data plane passes it on. Pure; any thread.
 #pragma once
 
 #include "rondo/dataplane/op.h"

@@ -1,6 +1,6 @@
-// programmer.cc: two lanes of submissions, a worker that turns them into batches for DataPlane::apply (a thread, or turns), and a source that
-// hands the answers back. Small submissions of a lane share a batch; large ones are cut. Orders are moved at most twice and never one by one
-// through a queue. Hand-over costs one lock a batch on either side.
+// programmer.cc: two lanes of submissions, a worker that turns them into batches for DataPlane::apply (a thread, or turns), and a source
+// that hands the answers back. Small submissions of a lane share a batch; large ones are cut. Orders are moved at most twice and never one
+// by one through a queue. Hand-over costs one lock a batch on either side.
 #include "rondo/dataplane/programmer.h"
 
 #include <algorithm>
@@ -86,7 +86,8 @@ void apply(Batch& batch, DataPlane& plane, const Clock& clock) {
   const Instant start = clock.now();
   plane.apply(batch.ops);
   batch.busy = clock.now() - start;
-  batch.failed = static_cast<std::uint64_t>(std::count_if(batch.ops.begin(), batch.ops.end(), [](const Operation& op) { return !op.status.ok(); }));
+  batch.failed =
+      static_cast<std::uint64_t>(std::count_if(batch.ops.begin(), batch.ops.end(), [](const Operation& op) { return !op.status.ok(); }));
 }
 
 }  // namespace
@@ -176,7 +177,8 @@ struct Programmer::Impl final : public Source {
     delivered_ops += count;
     share.count -= count;
     if (share.count == 0) {
-      if (share.is_last) stats.latency_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (clock.now() - share.submitted).count())));
+      if (share.is_last)
+        stats.latency_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (clock.now() - share.submitted).count())));
       ++delivered_shares;
     }
     in_flight -= count;
@@ -243,8 +245,8 @@ struct Programmer::Impl final : public Source {
   ProgrammerStats stats;
 
   mutable std::mutex mutex;
-  LaneQueue lanes[2];             // By Lane; guarded by 'mutex'.
-  std::vector<Batch> finished;    // Guarded by 'mutex'.
+  LaneQueue lanes[2];           // By Lane; guarded by 'mutex'.
+  std::vector<Batch> finished;  // Guarded by 'mutex'.
   std::condition_variable_any work_came;
   std::jthread thread;
 };

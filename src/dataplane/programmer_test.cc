@@ -1,5 +1,5 @@
-// Goal: orders of a lane stay in order, Urgent overtakes Bulk between two batches, every order is answered once with its own status, and the end
-// loses nothing. Method: a data plane that records and can be held; both modes where the rule does not depend on one.
+// Goal: orders of a lane stay in order, Urgent overtakes Bulk between two batches, every order is answered once with its own status, and
+// the end loses nothing. Method: a data plane that records and can be held; both modes where the rule does not depend on one.
 #include "rondo/dataplane/programmer.h"
 
 #include <gmock/gmock.h>

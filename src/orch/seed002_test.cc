@@ -69,6 +69,12 @@ class Seed002 : public testing::Test, public RuntimeFixture {
   void add_routes(int count, std::string_view group = "102", const std::string& prefix = "r") {
     for (int i = 0; i < count; ++i) set("ROUTE", prefix + std::to_string(i), {{"nexthop_group", group}});
   }
+  /// A port event now, and another each millisecond, also in the midst of a turn of the routes.
+  void flap(Instant& asked, int& events) {
+    asked = world.now();
+    set("PORT", "Ethernet0", {{"oper_status", std::to_string(++events)}});
+    world.after(1ms, [&] { flap(asked, events); });
+  }
   std::uint64_t all_tries() const {
     std::uint64_t sum = 0;
     for (const auto& [key, count] : tries) sum += count;
@@ -120,7 +126,7 @@ TEST_F(Seed002, FortyThousandParkedRoutesAddNothingToTheTurnOfAnotherTable) {
 // "control the duration of OrchDaemon retry stage - should not affect the normal execution process"
 TEST_F(Seed002, RetryingDoesNotAffectTheNormalExecutionProcess) {
   Duration worst{0};
-  Instant asked;
+  Instant asked;  // When the newest event was written.
   OpenOrch& ports = runtime.add<OpenOrch>("ports", Priority{40});
   ports.consume(
       "PORT",
@@ -133,13 +139,10 @@ TEST_F(Seed002, RetryingDoesNotAffectTheNormalExecutionProcess) {
   run();
   set("NEXTHOP_GROUP", "102");
   int events = 0;
-  while (installed.size() < 20'000) {
-    asked = world.now();
-    set("PORT", "Ethernet0", {{"oper_status", std::to_string(++events)}});
-    ASSERT_TRUE(runtime.scheduler().turn());
-  }
+  world.after(0ms, [&] { flap(asked, events); });
+  while (installed.size() < 20'000) ASSERT_TRUE(runtime.scheduler().turn());
   EXPECT_GT(events, 100);
-  EXPECT_EQ(stats("PORT").done, static_cast<std::uint64_t>(events));
+  EXPECT_GE(stats("PORT").done, static_cast<std::uint64_t>(events) - 1);
   EXPECT_LE(worst, limits::kBatchItems * kRouteCost) << "a port waits for one turn of routes at most";
 }
 

@@ -22,7 +22,9 @@ bool is_link_local(const IpAddress& address) noexcept {
 }
 
 // IPv6 knows an address by itself, IPv4 by itself and its length.
-bool same_address(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
+bool same_address(const Prefix& a, const Prefix& b) noexcept {
+  return a.address == b.address && (a.address.is_v6() || a.length == b.length);
+}
 
 }  // namespace
 

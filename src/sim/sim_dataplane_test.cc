@@ -149,7 +149,10 @@ TEST(SimDataPlane, AMonitorMayOutliveItAndSeesEveryChangeInOrder) {
   auto plane = make();
   std::string seen;
   const auto monitor =
-      plane->monitor(scheduler, Priority{50}, [&seen](const LinkEvent& event) { seen += event.removed ? 'x' : event.carrier ? 'U' : 'd'; }).value();
+      plane->monitor(scheduler, Priority{50}, [&seen](const LinkEvent& event) { seen += event.removed   ? 'x'
+                                                                                        : event.carrier ? 'U'
+                                                                                                        : 'd'; })
+          .value();
   plane->set_carrier("swp1", false);
   plane->set_carrier("swp1", false);
   plane->set_carrier("swp1", true);

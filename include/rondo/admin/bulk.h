@@ -1,5 +1,6 @@
 // BulkSink: where rows go when there are many. The same interface stands at both ends of a bulk write: the client's writer is one (it sends
-// what it gets), the daemon implements one onto its store, and a generator that feeds a BulkSink works with either. Fields are borrowed views.
+// what it gets), the daemon implements one onto its store, and a generator that feeds a BulkSink works with either. Fields are borrowed
+// views.
 #pragma once
 
 #include <cstdint>

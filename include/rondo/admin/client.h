@@ -25,8 +25,8 @@ class AdminClient {
   AdminClient(const AdminClient&) = delete;
   AdminClient& operator=(const AdminClient&) = delete;
 
-  /// Calls 'command' and returns its result; the rows of all pages are in its "rows". The daemon's error comes back as its Status; Unavailable
-  /// when the daemon goes away, DataLoss when its answer makes no sense.
+  /// Calls 'command' and returns its result; the rows of all pages are in its "rows". The daemon's error comes back as its Status;
+  /// Unavailable when the daemon goes away, DataLoss when its answer makes no sense.
   Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments);
 
   /// The same, but each row goes to 'on_row' as its page arrives, so that an answer of any length takes little memory; the result has no
@@ -55,8 +55,9 @@ struct BulkWriterOptions {
   std::size_t frames_in_flight = 16;    // Sent and not answered; row() waits beyond it.
 };
 
-/// Many rows, several frames in flight. Rows that the daemon refuses are counted, the rest goes on; a broken connection or a refused table is
-/// an error of row(), end() or finish(), and of every call after it. The client must not be used otherwise until finish(), nor after an error.
+/// Many rows, several frames in flight. Rows that the daemon refuses are counted, the rest goes on; a broken connection or a refused table
+/// is an error of row(), end() or finish(), and of every call after it. The client must not be used otherwise until finish(), nor after an
+/// error.
 class BulkWriter final : public BulkSink {
  public:
   using Options = BulkWriterOptions;

@@ -1,6 +1,6 @@
-// Commands of the admin socket: what a module registers, what its handler gets, and how it answers. A handler runs in a turn of the caller's
-// connection, so it must be short; an answer that is long is made in pages over several turns (Reply::next_turn, Reply::stream), and one
-// that is not known yet is given later (keep the Reply). Everything on the scheduler's thread.
+// Commands of the admin socket: what a module registers, what its handler gets, and how it answers. A handler runs in a turn of the
+// caller's connection, so it must be short; an answer that is long is made in pages over several turns (Reply::next_turn, Reply::stream),
+// and one that is not known yet is given later (keep the Reply). Everything on the scheduler's thread.
 //
 //   commands.add({.name = "keys", .help = "List the keys of a table", .arguments = {{.name = "table"}}},
 //                [&store](const Arguments& arguments, Reply reply) { ... });

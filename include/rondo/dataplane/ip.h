@@ -50,9 +50,7 @@ struct Prefix {
   static Result<Prefix> parse(std::string_view text);
   static Result<Prefix> parse_interface(std::string_view text);
   /// The /32 or /128 of 'address'.
-  static constexpr Prefix host(const IpAddress& address) noexcept {
-    return {address, static_cast<std::uint8_t>(address.size() * 8)};
-  }
+  static constexpr Prefix host(const IpAddress& address) noexcept { return {address, static_cast<std::uint8_t>(address.size() * 8)}; }
   std::string to_string() const;
   /// Bits beyond the length are set: an interface address, not a route's destination.
   bool has_host_bits() const noexcept;

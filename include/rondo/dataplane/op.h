@@ -87,7 +87,8 @@ using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopD
 /// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words. The codes:
 ///   NotFound            what is to be deleted is absent (ESRCH, ENOENT, EADDRNOTAVAIL): the caller decides that this is as good as done
 ///   FailedPrecondition  what the order needs is absent; waiting for it may cure it: a next hop (EINVAL "Nexthop id does not exist",
-///                       "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway (ENETUNREACH, EHOSTUNREACH)
+///                       "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway (ENETUNREACH,
+///                       EHOSTUNREACH)
 ///   InvalidArgument     wrong whatever the state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of room (ENOBUFS, ENOSPC, ENOMEM)
 ///   Unimplemented       this kernel cannot do it (EOPNOTSUPP)

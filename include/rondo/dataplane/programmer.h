@@ -1,6 +1,6 @@
-// Programmer: makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel serialises them), so turns never wait for
-// the kernel. Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches. The order within a lane is kept.
-// Whoever submits to Bulk what depends on an Urgent order must have seen that order's answer first.
+// Programmer: makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel serialises them), so turns never
+// wait for the kernel. Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches. The order
+// within a lane is kept. Whoever submits to Bulk what depends on an Urgent order must have seen that order's answer first.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct ProgrammerStats {
   std::uint64_t applied = 0;
   std::uint64_t failed = 0;
   std::uint64_t batches = 0;
-  Duration busy{0};       // Time inside DataPlane::apply.
-  Histogram latency_ns;   // From submit to the answer's turn, one sample a submission.
+  Duration busy{0};      // Time inside DataPlane::apply.
+  Histogram latency_ns;  // From submit to the answer's turn, one sample a submission.
 };
 
 class Programmer {
@@ -46,8 +46,8 @@ class Programmer {
   /// Applies what was submitted, delivers no more answers.
   ~Programmer();
 
-  /// Called on the scheduler's thread with the orders in the order submitted, each with its status. May be called in one or more turns, each
-  /// order once.
+  /// Called on the scheduler's thread with the orders in the order submitted, each with its status. May be called in one or more turns,
+  /// each order once.
   using Done = std::function<void(std::span<Operation> ops)>;
 
   /// Hands orders over; never blocks and never refuses. Scheduler's thread only. Orchs that submit in bulk look at has_room() first.

@@ -1,6 +1,7 @@
-// SimDataPlane: a kernel in memory that obeys the rules of dataplane.h (the same contract test runs on it and on Linux): the same errors with
-// the same words, and the same silence when a port goes. Ports, failures, capacity and the time that orders take are for the test to set.
-// Everything is repeatable: equal calls and an equal seed give equal states, errors and events. Any thread may call anything; one mutex.
+// SimDataPlane: a kernel in memory that obeys the rules of dataplane.h (the same contract test runs on it and on Linux): the same errors
+// with the same words, and the same silence when a port goes. Ports, failures, capacity and the time that orders take are for the test to
+// set. Everything is repeatable: equal calls and an equal seed give equal states, errors and events. Any thread may call anything; one
+// mutex.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +29,8 @@ struct SimDataPlaneOptions {
   /// The time that orders take is summed up over one apply() and handed to 'spend' at its end, such as
   /// `[&clock](Duration d) { clock.advance(d); }`. Without 'spend' orders take no time.
   std::function<void(Duration)> spend;
-  Duration route_cost{1500};      // As measured on Linux; see bench/netlink_routes.cc.
-  Duration group_cost{100'000};   // Replacing waits for an RCU grace period.
+  Duration route_cost{1500};     // As measured on Linux; see bench/netlink_routes.cc.
+  Duration group_cost{100'000};  // Replacing waits for an RCU grace period.
   Duration other_cost{1000};
 
   /// Room for objects; the next one is refused as a switch refuses it: ENOSPC, neighbours ENOBUFS. Replacing needs no room.
@@ -51,8 +52,7 @@ class SimDataPlane final : public DataPlane {
   Result<std::vector<NexthopEntry>> nexthops() override;
   Status routes(const std::function<void(const RouteEntry&)>& visit) override;
   /// Needs no descriptor. May outlive the data plane.
-  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
-                                          std::function<void(const LinkEvent&)> handler) override;
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override;
   std::string describe() const override;
 
   // --- What happens to the box.

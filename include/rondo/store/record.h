@@ -128,8 +128,7 @@ class Record {
  private:
   friend class Fields;
   struct Block;
-  static Block* allocate(std::string_view key, std::string_view verb, std::size_t field_count, std::size_t field_bytes,
-                         std::uint64_t hash);
+  static Block* allocate(std::string_view key, std::string_view verb, std::size_t field_count, std::size_t field_bytes, std::uint64_t hash);
   static void release(Block* block) noexcept;
   explicit Record(Block* block) noexcept : block_(block) {}
   Block* block_ = nullptr;
@@ -143,8 +142,8 @@ Status check_record(std::string_view key, std::span<const Field> fields);
 /// The same for a record that was made already. A few nanoseconds for a small one.
 Status check_record(const Record& record);
 
-/// quoted(text): 'text' in single quotes for a message, unprintable bytes as \xNN, and only the first 64 bytes of a long one, followed by its
-/// length. An object and not a function, so that std::quoted is never found in its place.
+/// quoted(text): 'text' in single quotes for a message, unprintable bytes as \xNN, and only the first 64 bytes of a long one, followed by
+/// its length. An object and not a function, so that std::quoted is never found in its place.
 struct Quote {
   std::string operator()(std::string_view text) const;
 };

@@ -60,7 +60,8 @@ enum class Gap : std::uint8_t {
   Possible,  // Channel: events may have been missed (lost connection, overflow). Reported once for each gap, in order with the events.
 };
 
-/// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken. It does not outlive its store.
+/// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken. It does not outlive its
+/// store.
 class Subscription {
  public:
   virtual ~Subscription() = default;

@@ -1,5 +1,5 @@
-// decode.h: what the kernel sends, as the entries of dataplane.h. Every function takes bytes from outside and refuses what is short, malformed
-// or of another kind; none reads beyond its input (fuzz/netlink_reply.cc). Pure; any thread.
+// decode.h: what the kernel sends, as the entries of dataplane.h. Every function takes bytes from outside and refuses what is short,
+// malformed or of another kind; none reads beyond its input (fuzz/netlink_reply.cc). Pure; any thread.
 #pragma once
 
 #include <cstdint>

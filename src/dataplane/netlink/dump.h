@@ -1,6 +1,6 @@
 // DumpChannel: reads objects back from the kernel over a socket of its own. A dump that the kernel calls inconsistent (NLM_F_DUMP_INTR) is
-// repeated, a bounded number of times; an answer that does not come ends in DeadlineExceeded; after any failure the next dump starts on a new
-// socket, so that nothing of the old one can be taken for its answer. One thread at a time; blocks while the kernel answers.
+// repeated, a bounded number of times; an answer that does not come ends in DeadlineExceeded; after any failure the next dump starts on a
+// new socket, so that nothing of the old one can be taken for its answer. One thread at a time; blocks while the kernel answers.
 #pragma once
 
 #include <cstdint>

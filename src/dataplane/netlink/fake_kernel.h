@@ -1,5 +1,5 @@
-// FakeKernel: the other end of a netlink socket, for tests that need answers no real kernel gives: late, malformed, for somebody else, or none.
-// Answers are queued before the request is made, as the real kernel has them ready when send() returns.
+// FakeKernel: the other end of a netlink socket, for tests that need answers no real kernel gives: late, malformed, for somebody else, or
+// none. Answers are queued before the request is made, as the real kernel has them ready when send() returns.
 #pragma once
 
 #include <fcntl.h>
@@ -41,7 +41,9 @@ class FakeKernel {
   bool queue(std::span<const std::byte> datagram) const {
     return ::send(ours_, datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_NOSIGNAL) == static_cast<ssize_t>(datagram.size());
   }
-  bool queue_error(std::uint32_t sequence, int error_number, std::string_view words) const { return queue(error(sequence, error_number, words)); }
+  bool queue_error(std::uint32_t sequence, int error_number, std::string_view words) const {
+    return queue(error(sequence, error_number, words));
+  }
   /// What was sent to us, one datagram; empty when there is none.
   std::vector<std::byte> take() const {
     std::vector<std::byte> datagram(256 * 1024);

@@ -1,5 +1,5 @@
-// Lab: a throw-away network namespace with ports, for tests and benchmarks on the real kernel. Each port "swpN" is one end of a veth pair whose
-// other end "lineN" plays the cable: the line goes up and down with it. The name carries the pid; the namespace goes with the object.
+// Lab: a throw-away network namespace with ports, for tests and benchmarks on the real kernel. Each port "swpN" is one end of a veth pair
+// whose other end "lineN" plays the cable: the line goes up and down with it. The name carries the pid; the namespace goes with the object.
 // Uses ip(8); where that is not permitted, make() says why. Not for production code.
 #pragma once
 

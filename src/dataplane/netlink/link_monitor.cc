@@ -151,9 +151,10 @@ void LinkMonitor::learn(LinkState state, bool after_gap) {
 
 void LinkMonitor::forget_absent(const std::vector<LinkState>& present) {
   std::vector<LinkState> absent;
-  for (const auto& [port, state] : known_) {
-    const bool found = std::any_of(present.begin(), present.end(), [&port = port](const LinkState& link) { return link.event.port == port; });
-    if (!found) absent.push_back(state);
+  for (const auto& known : known_) {
+    const bool found =
+        std::any_of(present.begin(), present.end(), [&known](const LinkState& link) { return link.event.port == known.first; });
+    if (!found) absent.push_back(known.second);
   }
   std::sort(absent.begin(), absent.end(), [](const LinkState& a, const LinkState& b) { return a.event.port < b.event.port; });
   for (LinkState& link : absent) {

@@ -1,7 +1,7 @@
-// LinkMonitor: the source of LinkEvents on Linux. Descriptor readable -> collect() reads and compares with what is known -> run() delivers. The
-// kernel repeats itself (ten NEWLINK for one bridge port) and, when the socket overflows, forgets: equal states are dropped, and after a gap
-// all devices are read again and the differences are reported. A device that lost and regained its carrier inside the gap is reported as
-// both, because its next hops are gone all the same (data plane specification C). Scheduler's thread only; costs about 2 us a message.
+// LinkMonitor: the source of LinkEvents on Linux. Descriptor readable -> collect() reads and compares with what is known -> run() delivers.
+// The kernel repeats itself (ten NEWLINK for one bridge port) and, when the socket overflows, forgets: equal states are dropped, and after
+// a gap all devices are read again and the differences are reported. A device that lost and regained its carrier inside the gap is reported
+// as both, because its next hops are gone all the same (data plane specification C). Scheduler's thread only; costs about 2 us a message.
 #pragma once
 
 #include <deque>

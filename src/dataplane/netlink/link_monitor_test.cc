@@ -1,5 +1,6 @@
-// Goal: a gap in the kernel's events is repaired: the end state is reported, and a carrier lost and found inside the gap is reported as lost.
-// Method: the real kernel, with a receive buffer so small that two messages overrun it. (Events without a gap: dataplane_contract_test.cc.)
+// Goal: a gap in the kernel's events is repaired: the end state is reported, and a carrier lost and found inside the gap is reported as
+// lost. Method: the real kernel, with a receive buffer so small that two messages overrun it. (Events without a gap:
+// dataplane_contract_test.cc.)
 #include "dataplane/netlink/link_monitor.h"
 
 #include <gtest/gtest.h>
@@ -23,10 +24,12 @@ class Gap : public ::testing::Test {
     reactor_ = make_epoll_reactor().value();
     scheduler_ = std::make_unique<Scheduler>(clock_, *reactor_, make_policy(StrictPriority{}).value());
     constexpr int kLeast = 1;
-    monitor_ = LinkMonitor::open(NetworkNamespace::open(lab_->path()).value(), *scheduler_, Priority{50},
-                                 [this](const LinkEvent& event) { seen_.push_back(event); }, kLeast)
+    monitor_ = LinkMonitor::open(
+                   NetworkNamespace::open(lab_->path()).value(), *scheduler_, Priority{50},
+                   [this](const LinkEvent& event) { seen_.push_back(event); }, kLeast)
                    .value();
-    ASSERT_TRUE(wait_until([this] { return last("swp1") != nullptr && last("swp1")->carrier && last("swp2") != nullptr && last("swp2")->carrier; }));
+    ASSERT_TRUE(wait_until(
+        [this] { return last("swp1") != nullptr && last("swp1")->carrier && last("swp2") != nullptr && last("swp2")->carrier; }));
   }
   void TearDown() override { monitor_.reset(); }
 

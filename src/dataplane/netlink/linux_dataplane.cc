@@ -1,5 +1,5 @@
-// linux_dataplane.cc: the DataPlane over rtnetlink. Orders go through one socket (OrderSender), reading back through another (DumpChannel), each
-// monitor has its own pair. Everything read back is filtered by our protocol number, in the kernel where it can and always here.
+// linux_dataplane.cc: the DataPlane over rtnetlink. Orders go through one socket (OrderSender), reading back through another (DumpChannel),
+// each monitor has its own pair. Everything read back is filtered by our protocol number, in the kernel where it can and always here.
 #include <linux/if_addr.h>
 #include <linux/neighbour.h>
 #include <linux/nexthop.h>
@@ -50,7 +50,8 @@ class LinuxDataPlane final : public DataPlane {
   }
 
   Result<std::vector<AddressEntry>> addresses() override {
-    return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{}, [](const Message& m) { return netlink::decode_address(m); });
+    return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
+                                  [](const Message& m) { return netlink::decode_address(m); });
   }
 
   Result<std::vector<NeighborEntry>> neighbors() override {
@@ -77,8 +78,7 @@ class LinuxDataPlane final : public DataPlane {
     return {};
   }
 
-  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
-                                          std::function<void(const LinkEvent&)> handler) override {
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
     auto opened = netlink::LinkMonitor::open(where_, scheduler, priority, std::move(handler), kMonitorBufferBytes);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
@@ -92,12 +92,13 @@ class LinuxDataPlane final : public DataPlane {
   template <class Entry, class Header, class Decode>
   Result<std::vector<Entry>> read_all(std::string_view what, std::uint16_t type, const Header& header, Decode decode) {
     std::vector<Entry> entries;
-    const Status status = dumps_.run({.request = [&](MessageWriter& writer, std::uint32_t sequence) { writer.begin(type, kDumpFlags, sequence, header); },
-                                      .restart = [&] { entries.clear(); },
-                                      .visit =
-                                          [&](const Message& message) {
-                                            if (auto entry = decode(message)) entries.push_back(std::move(*entry));
-                                          }});
+    const Status status =
+        dumps_.run({.request = [&](MessageWriter& writer, std::uint32_t sequence) { writer.begin(type, kDumpFlags, sequence, header); },
+                    .restart = [&] { entries.clear(); },
+                    .visit =
+                        [&](const Message& message) {
+                          if (auto entry = decode(message)) entries.push_back(std::move(*entry));
+                        }});
     if (!status.ok()) return failure(status.with_context(what));
     return entries;
   }
@@ -129,7 +130,8 @@ Status probe(netlink::Socket& socket, Duration wait) {
   return {};
 }
 
-// Runs inside the namespace. Both are conveniences that a read-only /proc/sys denies; all else works without, so that a refusal is only said.
+// Runs inside the namespace. Both are conveniences that a read-only /proc/sys denies; all else works without, so that a refusal is only
+// said.
 Status prepare_namespace() {
   // Otherwise the kernel walks and announces all routes of a group when the group changes.
   const Status mode = netlink::write_sysctl("/proc/sys/net/ipv4/nexthop_compat_mode", "0");

@@ -1,6 +1,6 @@
 // MessageWriter and MessageReader: netlink messages as bytes, with every bound checked and no library. The writer appends messages to a
-// caller's buffer and takes a message back that does not fit; the readers never look outside what they were given, whatever the lengths in it
-// say. No allocation. A route costs about 5 ns. Neighbours: encode.h (orders to messages), decode.h (messages to entries), socket.h.
+// caller's buffer and takes a message back that does not fit; the readers never look outside what they were given, whatever the lengths in
+// it say. No allocation. A route costs about 5 ns. Neighbours: encode.h (orders to messages), decode.h (messages to entries), socket.h.
 #pragma once
 
 #include <linux/netlink.h>

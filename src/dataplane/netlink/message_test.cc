@@ -1,5 +1,6 @@
-// Goal: writers never write beyond their buffer, readers never read beyond theirs, whatever the lengths say. Method: exact-size heap buffers (the
-// address sanitizer watches their ends), every truncation of valid messages, and seeded mutations; and what a route looks like on the wire.
+// Goal: writers never write beyond their buffer, readers never read beyond theirs, whatever the lengths say. Method: exact-size heap
+// buffers (the address sanitizer watches their ends), every truncation of valid messages, and seeded mutations; and what a route looks like
+// on the wire.
 #include "dataplane/netlink/message.h"
 
 #include <arpa/inet.h>
@@ -145,7 +146,8 @@ TEST(Decode, WhatIsEncodedIsReadBack) {
   EXPECT_EQ(decode_route(first_message(bytes), kProtocol), expected);
   EXPECT_EQ(decode_route(first_message(bytes), std::uint8_t{kProtocol + 1}), std::nullopt);
   const auto group_bytes = encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{9}, .weight = 256}}});
-  EXPECT_THAT(decode_nexthop(first_message(group_bytes), kProtocol)->members, ElementsAre(GroupMember{.nexthop = NexthopId{9}, .weight = 256}));
+  EXPECT_THAT(decode_nexthop(first_message(group_bytes), kProtocol)->members,
+              ElementsAre(GroupMember{.nexthop = NexthopId{9}, .weight = 256}));
 }
 
 TEST(Decode, ErrorsGiveSequenceErrnoAndWords) {

@@ -1,5 +1,5 @@
-// NetworkNamespace: a network namespace by its file, and work done inside it. A socket belongs to the namespace it was made in, so only making
-// it needs to be inside: a short-lived thread enters, and the process's own threads stay where they are. Any thread.
+// NetworkNamespace: a network namespace by its file, and work done inside it. A socket belongs to the namespace it was made in, so only
+// making it needs to be inside: a short-lived thread enters, and the process's own threads stay where they are. Any thread.
 #pragma once
 
 #include <functional>

@@ -59,8 +59,8 @@ void OrderSender::flush() {
   sent_.clear();
 }
 
-// Which order failed is no longer known. Every order is idempotent or, if it deletes, says NotFound the second time, which callers take for done;
-// and the answer to a single order always fits. Needs a receive buffer hundreds of times smaller than ours to happen.
+// Which order failed is no longer known. Every order is idempotent or, if it deletes, says NotFound the second time, which callers take for
+// done; and the answer to a single order always fits. Needs a receive buffer hundreds of times smaller than ours to happen.
 void OrderSender::repeat_one_by_one() {
   ++overruns_;
   const std::vector<Operation*> again = std::exchange(sent_, {});

@@ -1,5 +1,5 @@
-// OrderSender: executes orders in the order given, up to 'batch' in one send, without acknowledgements: a request that succeeds leaves no answer,
-// one that fails leaves its sequence number, errno and words. The kernel goes on after a failure, so a send is no transaction.
+// OrderSender: executes orders in the order given, up to 'batch' in one send, without acknowledgements: a request that succeeds leaves no
+// answer, one that fails leaves its sequence number, errno and words. The kernel goes on after a failure, so a send is no transaction.
 // (Data plane specification A, "Which tricks matter" 1 to 5.) One thread at a time. Beyond the kernel's work about 20 ns a route and two
 // system calls a send; no allocation unless an order fails.
 #pragma once
@@ -42,7 +42,7 @@ class OrderSender {
   std::unique_ptr<std::byte[]> out_;
   std::unique_ptr<std::byte[]> in_;
   MessageWriter writer_;
-  std::vector<Operation*> sent_;             // sent_[i] has the sequence number first_sequence_ + i.
+  std::vector<Operation*> sent_;  // sent_[i] has the sequence number first_sequence_ + i.
   std::uint32_t first_sequence_ = 1;
   std::uint64_t strays_ = 0;
   std::uint64_t overruns_ = 0;

@@ -1,5 +1,5 @@
-// Goal: every order gets its own answer - by sequence number, through malformed answers, overruns and a dead socket - and dumps end whatever the
-// kernel does. Method: a fake kernel for what a real one never says, and the real one where it can be provoked.
+// Goal: every order gets its own answer - by sequence number, through malformed answers, overruns and a dead socket - and dumps end
+// whatever the kernel does. Method: a fake kernel for what a real one never says, and the real one where it can be provoked.
 #include "dataplane/netlink/order_sender.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,8 @@ TEST(OrderSender, LargeGroupsSplitASendWithoutLosingAnOrder) {
   OrderSender sender(kernel.socket(), kMarks, 256);
   std::vector<Operation> ops;
   for (std::uint32_t i = 1; i <= 20; ++i) {
-    ops.push_back({.order = GroupSet{.id = NexthopId{i}, .members = std::vector<GroupMember>(kGroupMembersMax, {.nexthop = NexthopId{99}})}, .status = {}});
+    ops.push_back({.order = GroupSet{.id = NexthopId{i}, .members = std::vector<GroupMember>(kGroupMembersMax, {.nexthop = NexthopId{99}})},
+                   .status = {}});
   }
   sender.apply(ops);
   std::uint32_t messages = 0;
@@ -99,9 +100,9 @@ TEST(OrderSender, LargeGroupsSplitASendWithoutLosingAnOrder) {
 TEST(OrderSender, AnswersForNobodyAreCountedAndFailNobody) {
   FakeKernel kernel;
   OrderSender sender(kernel.socket(), kMarks, 256);
-  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));      // Before the first.
-  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));      // Behind the last.
-  ASSERT_TRUE(kernel.queue_error(1, -5, ""));         // No errno of this world.
+  ASSERT_TRUE(kernel.queue_error(0, ESRCH, ""));  // Before the first.
+  ASSERT_TRUE(kernel.queue_error(4, ESRCH, ""));  // Behind the last.
+  ASSERT_TRUE(kernel.queue_error(1, -5, ""));     // No errno of this world.
   ASSERT_TRUE(kernel.queue_error(2, 5000, ""));
   ASSERT_TRUE(kernel.queue(std::vector<std::byte>(7, std::byte{0xff})));
   auto cut = FakeKernel::error(3, ESRCH, "some words");
@@ -262,7 +263,9 @@ TEST(NetlinkFloor, ProgramsAndRemovesRoutesInATableOfItsOwn) {
   std::vector<std::pair<Prefix, NexthopId>> routes;
   for (std::uint32_t i = 0; i < 1000; ++i) routes.emplace_back(Prefix{IpAddress::v4(0x0a000000 + (i << 8)), 24}, NexthopId{5});
   FloorOptions options{.network_namespace = (*lab)->path(), .table = 9999};
-  const auto count = [&] { return std::system(("ip -n " + (*lab)->name() + " route show table 9999 | grep -c . | grep -qx 1000").c_str()) == 0; };
+  const auto count = [&] {
+    return std::system(("ip -n " + (*lab)->name() + " route show table 9999 | grep -c . | grep -qx 1000").c_str()) == 0;
+  };
   const auto added = run_netlink_floor(routes, options);
   ASSERT_TRUE(added.has_value()) << added.error().to_string();
   EXPECT_EQ(added->routes, 1000U);

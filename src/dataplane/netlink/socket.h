@@ -1,6 +1,6 @@
-// Socket: one rtnetlink socket. The kernel executes a request inside send(), so its answers are already waiting when send() returns; reading
-// never waits longer than it was told. Answers carry the kernel's words (NETLINK_EXT_ACK) and not our request (NETLINK_CAP_ACK). One thread
-// at a time. Neighbours: order_sender.h (orders), dump.h (reading back), link_monitor.h (events).
+// Socket: one rtnetlink socket. The kernel executes a request inside send(), so its answers are already waiting when send() returns;
+// reading never waits longer than it was told. Answers carry the kernel's words (NETLINK_EXT_ACK) and not our request (NETLINK_CAP_ACK).
+// One thread at a time. Neighbours: order_sender.h (orders), dump.h (reading back), link_monitor.h (events).
 #pragma once
 
 #include <cstddef>

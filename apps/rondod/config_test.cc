@@ -1,0 +1,95 @@
+// Config: what a person may write, and what he is told when it is wrong. The commented example must be the defaults, option by option.
+#include "rondod/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string read(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::string message_of(std::string_view text) {
+  const auto config = parse_config(text, "rondod.toml");
+  EXPECT_FALSE(config.has_value()) << text;
+  return config ? std::string{} : std::string{config.error().message()};
+}
+
+TEST(Config, AnEmptyFileMeansTheDefaults) {
+  const auto config = parse_config("", "x");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(to_toml(*config), to_toml(Config{}));
+}
+
+TEST(Config, TheCommentedExampleListsEveryOptionWithItsDefault) {
+  std::string text = read("packaging/rondod.toml");
+  ASSERT_FALSE(text.empty());
+  std::string uncommented;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const bool option = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+    uncommented += (option ? line.substr(1) : line) + "\n";
+  }
+  const auto config = parse_config(uncommented, "packaging/rondod.toml");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(to_toml(*config), to_toml(Config{}));
+  // And nothing is left out: each key of the printed whole stands in the example.
+  std::istringstream whole(to_toml(Config{}));
+  for (std::string line; std::getline(whole, line);) {
+    const std::size_t equals = line.find(" = ");
+    if (equals != std::string::npos) {
+      EXPECT_THAT(text, HasSubstr("\n#" + line.substr(0, equals) + " = "));
+    }
+  }
+}
+
+TEST(Config, WhatIsPrintedReadsBackTheSame) {
+  Config config;
+  config.policy = {.tie = Tie::Arrival, .batch = 1};
+  config.socket = "/tmp/a \"quoted\" name.sock";
+  config.simulated = true;
+  config.simulated_ports = {"Ethernet0", "Ethernet4"};
+  config.table = 0xFFFFFFFF;
+  const auto again = parse_config(to_toml(config), "x");
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(to_toml(*again), to_toml(config));
+}
+
+TEST(Config, AnUnknownKeyIsNamedWithFileLineAndTheNearestOne) {
+  EXPECT_THAT(message_of("[admin]\nsockte = \"x\"\n"), AllOf(HasSubstr("rondod.toml:2"), HasSubstr("admin.sockte"), HasSubstr("did you mean 'socket'")));
+  EXPECT_THAT(message_of("\n[dataplan]\n"), AllOf(HasSubstr("rondod.toml:2"), HasSubstr("did you mean 'dataplane'")));
+}
+
+TEST(Config, AWrongValueSaysWhatIsAllowed) {
+  EXPECT_THAT(message_of("[scheduler]\nbatch = 0\n"), AllOf(HasSubstr(":2"), HasSubstr("scheduler.batch"), HasSubstr("from 1 to 128")));
+  EXPECT_THAT(message_of("[scheduler]\nbatch = \"many\"\n"), HasSubstr("must be an integer"));
+  EXPECT_THAT(message_of("[scheduler]\ntie = \"random\"\n"), AllOf(HasSubstr("'arrival'"), HasSubstr("'least-recently-served'")));
+  EXPECT_THAT(message_of("[dataplane]\nkind = 7\n"), HasSubstr("'simulated'"));
+  EXPECT_THAT(message_of("[dataplane]\nprotocol = 256\n"), HasSubstr("from 5 to 255"));
+  EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [1]\n"), HasSubstr("list of texts"));
+  EXPECT_THAT(message_of("[journal]\nchanges = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(message_of("log = 3\n"), HasSubstr("must be a section"));
+}
+
+TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }
+
+TEST(Config, AMissingFileIsNamed) {
+  const auto config = read_config("no/such/file.toml");
+  ASSERT_FALSE(config.has_value());
+  EXPECT_EQ(config.error().code(), Code::NotFound);
+  EXPECT_THAT(std::string{config.error().message()}, HasSubstr("no/such/file.toml"));
+}
+
+}  // namespace
+}  // namespace rondo::daemon
