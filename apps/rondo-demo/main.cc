@@ -27,6 +27,7 @@
 #include "rondo-demo/floor.h"
 #include "rondo-demo/report.h"
 #include "rondo-demo/verify.h"
+#include "rondo-demo/witness.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
@@ -45,11 +46,12 @@ struct Options {
   bool exit = false;
   bool simulated = false;
   bool floor = true;
+  unsigned flap_ms = 100;
   std::string json_path;
   std::string rondod;
 };
 
-constexpr Duration kFlapPeriod = 100ms;
+constexpr Duration kWitnessSlack = 20ms;
 
 class Demo {
  public:
@@ -93,6 +95,7 @@ class Demo {
   std::unique_ptr<AdminClient> flap_client_;  // Simulated only.
   std::unique_ptr<DataPlane> plane_;          // Real only: to move the cable and to read the kernel.
   IfIndex far_end_;
+  std::unique_ptr<Witness> witness_;          // Real only.
   std::unique_ptr<Flapper> flapper_;
   Report report_;
 };
@@ -167,8 +170,11 @@ Status Demo::start_flapping() {
     const auto link = std::ranges::find(*links, Box::far_end(plan_->port_name(feed::kPorts - 1)), &LinkEvent::name);
     if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};
     far_end_ = link->port;
+    auto witness = Witness::start(*plane_, plan_->port_name(feed::kPorts - 1));
+    if (!witness) return witness.error();
+    witness_ = std::move(*witness);
   }
-  flapper_ = std::make_unique<Flapper>(kFlapPeriod, [this](bool up) { return set_carrier(up); });
+  flapper_ = std::make_unique<Flapper>(std::chrono::milliseconds(options_.flap_ms), [this](bool up) { return set_carrier(up); });
   return {};
 }
 
@@ -253,8 +259,28 @@ Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>
   }
 }
 
+/// Times from each of 'causes' to its effect: the next one with the same carrier, before that carrier is caused again. A cause without an effect is
+/// unseen: the kernel joins moves of the cable that it comes to handle together.
+template <class Cause>
+std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::* at, const std::vector<std::pair<bool, Instant>>& effects, Histogram& times) {
+  std::uint64_t unseen = 0;
+  auto next = effects.begin();
+  for (std::size_t i = 0; i < causes.size(); ++i) {
+    const Instant from = causes[i].*at - kWitnessSlack;  // The witness may wake up a little after rondod: that counts as immediate.
+    const Instant until = i + 2 < causes.size() ? causes[i + 2].*at - kWitnessSlack : Instant::never();
+    while (next != effects.end() && next->second < from) ++next;
+    const auto effect = std::find_if(next, effects.end(), [&](const auto& e) { return e.first == causes[i].carrier; });
+    if (effect == effects.end() || effect->second >= until) {
+      ++unseen;
+      continue;
+    }
+    times.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (effect->second - causes[i].*at).count())));
+    next = std::next(effect);
+  }
+  return unseen;
+}
+
 Status Demo::collect_port_events() {
-  // The port's events in order, beside the flaps in order: each flap is a change of the carrier, so they pair one to one.
   std::vector<std::pair<bool, Instant>> handled;
   const std::string port = plan_->port_name(feed::kPorts - 1);
   const auto end = client_->call("port-events", {}, [&](const json::value& row) {
@@ -262,17 +288,14 @@ Status Demo::collect_port_events() {
     handled.emplace_back(row.at("carrier").as_bool(), Instant::from_nanoseconds(row.at("at_ns").as_int64()));
   });
   if (!end) return end.error();
-  auto next = handled.begin();
-  for (const Flapper::Flap& flap : flapper_->flaps()) {
-    while (next != handled.end() && (next->second < flap.asked || next->first != flap.carrier)) ++next;
-    if (next == handled.end()) {
-      ++report_.port_events_unseen;
-      continue;
-    }
-    report_.port_event_ns.add(static_cast<std::uint64_t>((next->second - flap.asked).count()));
-    ++report_.port_events;
-    ++next;
+  const std::vector<Flapper::Flap> flaps = flapper_->flaps();
+  pair_up(flaps, &Flapper::Flap::asked, handled, report_.cable_ns);
+  if (witness_ == nullptr) {  // Simulated: the cable's move is the announcement.
+    report_.port_events_unseen = pair_up(flaps, &Flapper::Flap::asked, handled, report_.port_event_ns);
+  } else {
+    report_.port_events_unseen = pair_up(witness_->stop(), &Witness::Announced::at, handled, report_.port_event_ns);
   }
+  report_.port_events = report_.port_event_ns.count();
   return {};
 }
 
@@ -396,6 +419,7 @@ int main(int argc, char** argv) {
   app.add_flag("--sorted", options.sorted, "Feed the synthetic table sorted instead of shuffled");
   app.add_flag("--exit", options.exit, "End when done, with 0 only if the data plane equals what was asked");
   app.add_flag("--simulated", options.simulated, "Use the simulated data plane");
+  app.add_option("--flap", options.flap_ms, "Milliseconds between two moves of the cable")->capture_default_str()->check(CLI::Range(1, 3'600'000));
   app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();

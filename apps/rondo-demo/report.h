@@ -18,7 +18,8 @@ struct Report {
   double feed_rows_per_second = 0;
   double routes_per_second = 0;          // From the first order to the data plane to its last answer.
   std::optional<double> floor_per_second;
-  Histogram port_event_ns;               // From the cable's move to the handler's end of it.
+  Histogram port_event_ns;               // From the kernel's announcement to rondod's handler.
+  Histogram cable_ns;                    // From the cable's move: with the kernel's own work before it announces.
   std::uint64_t port_events = 0;
   std::uint64_t port_events_unseen = 0;
   double longest_turn_us = 0;

@@ -123,24 +123,40 @@ void command_tables(const CommandContext& context, Reply reply) {
 
 // --- why things wait
 
+/// What is known about the last link of a chain beyond the ledger: whether its table has the row, and how many rows nobody has taken yet.
+std::string note_on_end(const WhyLink& link, bool has_row, std::size_t staged) {
+  if (link.state != WhyLink::State::Absent) return link.note;
+  std::string note = has_row ? "the row is there and done, but what it brings about is not" : "no such row was written";
+  if (!has_row && staged > 0) note += " (or it is among the " + std::to_string(staged) + " rows of this table not taken yet)";
+  return note;
+}
+
+json::object link_json(const WhyLink& link, std::string_view state, std::string_view note) {
+  return json::object{{"table", text(link.table)},       {"key", text(link.key)},           {"state", json::string{state}},
+                      {"facts", facts_json(link.facts)}, {"provider", text(link.provider)}, {"note", text(note)}};
+}
+
 void command_why(const CommandContext& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
-  if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
-  const std::string key = arguments.text("key");
-  context.runtime.store().get(table, key, [&context, reply, table, key](const Result<Record>& record) mutable {
-    const Why why = context.runtime.why(table, key);
-    // A row that nobody owes anything and that its table has is done.
-    const bool done = why.chain.front().state == WhyLink::State::Absent && record && *record;
+  Store& store = context.runtime.store();
+  if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
+  auto why = std::make_shared<Why>(context.runtime.why(table, arguments.text("key")));
+  const WhyLink& last = why->chain.back();
+  store.get(last.table, last.key, [&store, why, reply](const Result<Record>& record) mutable {
+    const WhyLink& end = why->chain.back();
+    const bool has_row = record && *record;
+    const auto size = store.size(end.table);
     json::array chain;
-    for (const WhyLink& link : why.chain) {
-      chain.push_back(json::object{{"table", text(link.table)},
-                                   {"key", text(link.key)},
-                                   {"state", json::string{done && chain.empty() ? "done" : state_name(link.state)}},
-                                   {"facts", facts_json(link.facts)},
-                                   {"provider", text(link.provider)},
-                                   {"note", text(link.note)}});
+    for (const WhyLink& link : why->chain) {
+      if (&link != &end) {
+        chain.push_back(link_json(link, state_name(link.state), link.note));
+      } else if (why->chain.size() == 1 && has_row && link.state == WhyLink::State::Absent) {
+        chain.push_back(link_json(link, "done", "nobody owes this row anything"));
+      } else {
+        chain.push_back(link_json(link, state_name(link.state), note_on_end(link, has_row, size ? size->staged : 0)));
+      }
     }
-    reply.finish(json::object{{"chain", std::move(chain)}, {"cycle", why.cycle}});
+    reply.finish(json::object{{"chain", std::move(chain)}, {"cycle", why->cycle}});
   });
 }
 

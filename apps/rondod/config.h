@@ -27,7 +27,7 @@ struct Config {
   bool simulated = false;
   std::string network_namespace;
   std::uint8_t protocol = 201;
-  std::uint32_t metric = 20;
+  std::uint32_t metric = 201;
   std::size_t batch = 256;
   std::uint32_t table = 254;
   std::vector<std::string> simulated_ports;

@@ -15,6 +15,7 @@ inline constexpr ConstraintKind kPortUnused{"port-unused"};    // port          
 inline constexpr ConstraintKind kInterface{"interface"};       // port            interfaces      its INTF_TABLE row is applied
 inline constexpr ConstraintKind kAddressed{"addressed"};       // port:ipv4|ipv6  interfaces      it has an address of that family
 inline constexpr ConstraintKind kInterfaceUnused{"interface-unused"};   // port   interfaces      no address is left on it
+inline constexpr ConstraintKind kAddressFree{"address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address is there
 inline constexpr ConstraintKind kNeighborsGone{"neighbors-gone"};       // port   neighbors       no neighbour is left on it
 inline constexpr ConstraintKind kNeighbor{"neighbor"};         // port:address    neighbors       it is in the kernel
 inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};     // port:address  nexthop-groups  no group has it as a member

@@ -34,6 +34,17 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
       if (begins) restore(std::string{port});
     });
   }
+  provide(kAddressFree, [this](std::string_view key) {
+    const Result<InterfaceKey> parsed = parse_interface_key(key);
+    return !parsed || !parsed->address || is_free(parsed->port, *parsed->address);
+  });
+  observe(kNeighborsGone, [this](std::string_view key, bool gone) {
+    const std::size_t colon = key.rfind(':');
+    if (gone && colon != std::string_view::npos) announce_free(std::string{key.substr(0, colon)}, key.substr(colon + 1) == "ipv6");
+  });
+  runtime.explain(kAddressFree, [](std::string_view key) {
+    return FactOrigin{"", "", std::string{key} + " is the last address of its family, and the port still has neighbours of it"};
+  });
   runtime.explain(kInterface, [](std::string_view port) { return FactOrigin{"INTF_TABLE", std::string{port}, ""}; });
   runtime.explain(kAddressed, [](std::string_view key) {
     const std::string port{key.substr(0, key.rfind(':'))};
@@ -117,8 +128,10 @@ Outcome Interfaces::set_address(const std::string& port, const Prefix& address) 
 
 Outcome Interfaces::address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status) {
   if (status.ok() && ids_.find(port) == id) {
-    interfaces_[port].addresses[address].applied = true;
+    Address& entry = interfaces_[port].addresses[address];
+    entry.applied = entry.present = true;
     announce({kAddressed, family_key(port, address.address.is_v6())});
+    announce_free(port, address.address.is_v6());
     return Outcome::done();
   }
   Outcome outcome = outcome_of_set(status.ok() ? device_changed(port) : status);
@@ -132,13 +145,8 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
   const auto entry = it->second.addresses.find(address);
   if (entry == it->second.addresses.end()) return Outcome::done();
   const bool ipv6 = address.address.is_v6();
-  const auto same_family = [&](const auto& other) {
-    return other.first != address && other.second.applied && !other.second.leaving && other.first.address.is_v6() == ipv6;
-  };
-  if (std::ranges::none_of(it->second.addresses, same_family)) {
-    const Constraint gone{kNeighborsGone, family_key(port, ipv6)};
-    if (!holds(gone)) return Outcome::wait_for(gone);
-  }
+  const Constraint free{kAddressFree, port + ":" + address.to_string()};
+  if (!holds(free)) return Outcome::wait_for(free);
   // From here on nobody new may count on it: the fact ends before the order is given.
   entry->second.leaving = true;
   if (!addressed(family_key(port, ipv6))) withdraw({kAddressed, family_key(port, ipv6)});
@@ -152,6 +160,24 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
     settle(ticket, outcome);
   });
   return Outcome::staged();
+}
+
+/// No neighbour of its family is left, or another address of the family stays.
+bool Interfaces::is_free(const std::string& port, const Prefix& address) const {
+  const bool ipv6 = address.address.is_v6();
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end() || holds({kNeighborsGone, family_key(port, ipv6)})) return true;
+  return std::ranges::any_of(it->second.addresses, [&](const auto& other) {
+    return other.first != address && other.second.applied && other.second.present && !other.second.leaving && other.first.address.is_v6() == ipv6;
+  });
+}
+
+void Interfaces::announce_free(const std::string& port, bool ipv6) {
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end()) return;
+  for (const auto& [prefix, address] : it->second.addresses) {
+    if (prefix.address.is_v6() == ipv6 && is_free(port, prefix)) announce({kAddressFree, port + ":" + prefix.to_string()});
+  }
 }
 
 void Interfaces::address_gone(const std::string& port, const Prefix& address) {
@@ -181,6 +207,15 @@ Outcome Interfaces::remove_base(const std::string& port) {
   return Outcome::done();
 }
 
+void Interfaces::restored(const std::string& port, const Prefix& prefix, bool ok) {
+  const auto it = interfaces_.find(port);
+  if (!ok || it == interfaces_.end()) return;
+  const auto address = it->second.addresses.find(prefix);
+  if (address == it->second.addresses.end()) return;
+  address->second.present = true;
+  announce_free(port, prefix.address.is_v6());
+}
+
 void Interfaces::restore(const std::string& port) {
   const auto it = interfaces_.find(port);
   const IfIndex id = ids_.find(port);
@@ -189,8 +224,13 @@ void Interfaces::restore(const std::string& port) {
     if (!status.ok() && is_passing(status)) later_.add(port);
   };
   if (it->second.mtu) program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, look);
-  for (const auto& [prefix, address] : it->second.addresses) {
-    if (!address.leaving) program(programmer_, AddressSet{id, prefix}, look);
+  for (auto& [prefix, address] : it->second.addresses) {
+    if (address.leaving) continue;
+    address.present = false;
+    program(programmer_, AddressSet{id, prefix}, [this, look, port, prefix = prefix](const Status& status) {
+      restored(port, prefix, status.ok());
+      look(status);
+    });
   }
 }
 

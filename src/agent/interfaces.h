@@ -24,6 +24,7 @@ class Interfaces final : public Orch {
  private:
   struct Address {
     bool applied = false;  // Its row is.
+    bool present = false;  // In the kernel, as far as we know.
     bool leaving = false;  // Its Delete is under way: not to be put back.
   };
   struct Interface {
@@ -39,8 +40,11 @@ class Interfaces final : public Orch {
   Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
   Outcome remove_address(const std::string& port, const Prefix& address);
+  bool is_free(const std::string& port, const Prefix& address) const;
+  void announce_free(const std::string& port, bool ipv6);
   void address_gone(const std::string& port, const Prefix& address);
   void drop_if_empty(const std::string& port);
+  void restored(const std::string& port, const Prefix& prefix, bool ok);
   void restore(const std::string& port);
   bool addressed(std::string_view port_and_family) const;
 

@@ -326,8 +326,8 @@ void Routes::release_group(std::uint32_t slot) {
   put_back_->forget(slot);
   routes_.erase_group(slot);
   if (fact.kind == kNexthopSet) {
-    const Status removed = runtime().table("NEXTHOP_SET").remove(fact.key);
-    if (!removed.ok()) requested_sets_.insert(fact.key);  // The sweep removes it later.
+    // Others may wait for the set to become usable: then it stays, and the sweep looks after it.
+    if (is_awaited(fact) || !runtime().table("NEXTHOP_SET").remove(fact.key).ok()) requested_sets_.insert(fact.key);
     announce({kSetUnused, fact.key});
   } else {
     announce({kGroupUnused, fact.key});

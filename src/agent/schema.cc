@@ -112,7 +112,7 @@ Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::stri
   const Result<IpAddress> address = IpAddress::parse(gateway);
   if (!address) return failure(bad_field("nexthop", gateway, "is not an address"));
   hop.gateway = *address;
-  if (Status name = check_port_name(port); !name.ok()) return failure(name.with_context("field 'ifname'"));
+  if (Status name = check_port_name(port); !name.ok()) return failure(bad_field("ifname", port, "is not a port name"));
   hop.port = std::string{port};
   if (weight.empty()) return hop;
   unsigned value = 0;
@@ -135,6 +135,10 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const auto ports = split(ports_text, ',');
   const auto weights = split(weights_text, ',');
   if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
+  if (gateways.size() > kGroupMembersMax) {
+    return failure(bad_field("nexthop", gateways_text, "names " + std::to_string(gateways.size()) + " next hops; at most " +
+                                                           std::to_string(kGroupMembersMax) + " can be in a group"));
+  }
   if (gateways.size() != ports.size()) {
     return failure(bad_field("ifname", ports_text, "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
   }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/assert.h"
@@ -19,18 +20,17 @@ class Slab {
 
   std::uint32_t take() {
     ++live_;
-    if (!free_.empty()) {
-      const std::uint32_t slot = free_.back();
-      free_.pop_back();
-      return slot;
+    if (first_free_ != kEnd) return std::exchange(first_free_, next_free(first_free_));
+    if (used_ % kChunk == 0) {
+      chunks_.push_back(std::make_unique<T[]>(kChunk));
+      next_free_.push_back(std::make_unique<std::uint32_t[]>(kChunk));
     }
-    if (used_ % kChunk == 0) chunks_.push_back(std::make_unique<T[]>(kChunk));
     return used_++;
   }
   void give_back(std::uint32_t slot) {
     RONDO_ASSERT(slot < used_ && live_ > 0);
     --live_;
-    free_.push_back(slot);
+    next_free(slot) = std::exchange(first_free_, slot);
   }
   T& operator[](std::uint32_t slot) noexcept { return chunks_[slot / kChunk][slot % kChunk]; }
   const T& operator[](std::uint32_t slot) const noexcept { return chunks_[slot / kChunk][slot % kChunk]; }
@@ -38,11 +38,15 @@ class Slab {
   /// Slots are below this number, live or free.
   std::uint32_t limit() const noexcept { return used_; }
   std::size_t live() const noexcept { return live_; }
-  std::size_t bytes() const noexcept { return chunks_.size() * kChunk * sizeof(T) + free_.capacity() * sizeof(std::uint32_t); }
+  std::size_t bytes() const noexcept { return chunks_.size() * kChunk * (sizeof(T) + sizeof(std::uint32_t)); }
 
  private:
+  static constexpr std::uint32_t kEnd = 0xFFFFFFFFU;
+  std::uint32_t& next_free(std::uint32_t slot) noexcept { return next_free_[slot / kChunk][slot % kChunk]; }
+
   std::vector<std::unique_ptr<T[]>> chunks_;
-  std::vector<std::uint32_t> free_;
+  std::vector<std::unique_ptr<std::uint32_t[]>> next_free_;  // A list through the freed places: a vector of them would grow in leaps.
+  std::uint32_t first_free_ = kEnd;
   std::uint32_t used_ = 0;
   std::size_t live_ = 0;
 };

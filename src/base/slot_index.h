@@ -31,6 +31,13 @@ class SlotIndex {
     }
   }
 
+  /// Fetches the place of 'hash' into the cache. Worth it when several keys are about to be looked up: the misses of a large index, some 100 ns
+  /// each, then overlap.
+  void prefetch(std::uint64_t hash) const noexcept {
+    const Shard& shard = shards_[shard_of(hash)];
+    if (shard.entries) __builtin_prefetch(&shard.entries[tag_of(hash) & shard.mask]);
+  }
+
   /// Adds a key that is not present.
   void insert(std::uint64_t hash, std::uint32_t slot) {
     RONDO_ASSERT(slot != kNone);

@@ -196,18 +196,19 @@ struct Programmer::Impl final : public Source {
 
   // --- Either thread.
 
-  // Urgent before Bulk; a batch is of one lane. False when there is nothing to do.
+  // Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps without
+  // end must not stop the routes. A batch is of one lane. False when there is nothing to do.
   bool take_work(Batch& batch, std::size_t max = kBatch) {
     const std::lock_guard lock(mutex);
     return take_work_locked(batch, max);
   }
   bool take_work_locked(Batch& batch, std::size_t max) {
-    for (LaneQueue& lane : lanes) {
-      if (lane.empty()) continue;
-      lane.take(batch, max);
-      return true;
-    }
-    return false;
+    LaneQueue& urgent = lanes[static_cast<std::size_t>(Lane::Urgent)];
+    LaneQueue& bulk = lanes[static_cast<std::size_t>(Lane::Bulk)];
+    if (urgent.empty() && bulk.empty()) return false;
+    bulk_next = !urgent.empty() && (bulk.empty() || !bulk_next);
+    (bulk_next ? urgent : bulk).take(batch, max);
+    return true;
   }
 
   // --- Programming thread. Ends when asked and the lanes are empty.
@@ -246,6 +247,7 @@ struct Programmer::Impl final : public Source {
 
   mutable std::mutex mutex;
   LaneQueue lanes[2];           // By Lane; guarded by 'mutex'.
+  bool bulk_next = false;         // The last batch was of Urgent; guarded by 'mutex'.
   std::vector<Batch> finished;  // Guarded by 'mutex'.
   std::condition_variable_any work_came;
   std::jthread thread;

@@ -66,6 +66,7 @@ void Consumer::take(std::size_t max) {
   arrived_.clear();
   subscription_->take(std::min(max, room), arrived_);
   stats_.taken += arrived_.size();
+  for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
   for (Change& change : arrived_) {
     services_.journal.consumed(table_, change);

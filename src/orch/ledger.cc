@@ -200,6 +200,7 @@ Ledger::Task Ledger::start(std::uint32_t row) {
     r.flight = std::exchange(r.record, Record{});
     r.has_set = false;
   }
+  by_key_.prefetch(r.flight.key_hash());  // For settle().
   return Task{row, r.generation, Change{r.flight_is_delete ? Op::Delete : Op::Set, r.flight}};
 }
 

@@ -56,6 +56,8 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
+  /// Says that a change of this key will be merged soon.
+  void expect(std::uint64_t key_hash) const noexcept { by_key_.prefetch(key_hash); }
   /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
   Merged merge(Change change, Instant now, ConstraintIndex& index);
 

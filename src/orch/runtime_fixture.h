@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +44,8 @@ inline std::string call(Op op, std::string_view key) { return (op == Op::Delete 
 
 class RuntimeFixture {
  public:
-  explicit RuntimeFixture(StrictPriority policy = {}) : runtime(options(policy)) {
+  using MakeStore = std::function<std::unique_ptr<Store>(Scheduler&)>;
+  explicit RuntimeFixture(StrictPriority policy = {}, MakeStore store = {}) : runtime(options(policy, std::move(store))) {
     runtime.on_reject([this](std::string_view table, const Change& change, const Status& why) {
       EXPECT_FALSE(table.empty());
       rejects.push_back(call(change.op(), change.key()) + ": " + why.to_string());
@@ -85,11 +88,12 @@ class RuntimeFixture {
   Runtime runtime;
 
  private:
-  RuntimeOptions options(StrictPriority policy) {
+  RuntimeOptions options(StrictPriority policy, MakeStore store) {
     RuntimeOptions options;
     options.policy = policy;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
+    options.store = std::move(store);
     return options;
   }
 };

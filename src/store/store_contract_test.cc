@@ -420,6 +420,15 @@ TEST_P(WatchedContract, WatcherThatGoesOwesNothing) {
   EXPECT_EQ(store().size("W")->rows, 1U);
 }
 
+TEST_P(WatchedContract, DeletedRowThatWasOwedToAGoneWatcherTakesNoRoom) {
+  declare("small", TableKind::Watched, 1);
+  auto watcher = subscribe("small");
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::remove("a")).ok());
+  watcher.reset();
+  EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());
+}
+
 TEST_P(WatchedContract, OnReadyFollowsTheLevel) {
   set("W", "a", {});
   settle();

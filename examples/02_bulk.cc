@@ -1,0 +1,135 @@
+// A bulk handler over a slow device: changes are handed on in batches, the device answers each one later and in its own way, and while it is full the
+// table waits instead of the process growing.
+#include <cstdio>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+
+using namespace rondo;
+
+inline constexpr ConstraintKind kPort{"port"};
+
+/// A device that does 50 operations a millisecond, knows two ports from the start, and has room for 1,000 rules.
+class Device {
+ public:
+  struct Operation {
+    Change change;
+    Ticket ticket;
+  };
+  enum class Answer { Done, NoSuchPort, Full, Nonsense };
+
+  bool has_room() const { return queue_.size() < 256; }
+  void submit(Operation operation) { queue_.push_back(std::move(operation)); }
+  bool knows_port(std::string_view port) const { return ports_.contains(port); }
+  void plug_in(std::string_view port) { ports_.emplace(port); }
+  std::size_t rules() const { return rules_.size(); }
+
+  /// A millisecond of work; 'answer' is called for each operation that it ends.
+  template <class Callback>
+  void work(const Callback& answer) {
+    for (int i = 0; i < 50 && !queue_.empty(); ++i) {
+      const Operation operation = std::move(queue_.front());
+      queue_.pop_front();
+      answer(operation, apply(operation.change));
+    }
+  }
+
+ private:
+  Answer apply(const Change& change) {
+    if (change.op() == Op::Delete) {
+      rules_.erase(std::string{change.key()});
+      return Answer::Done;
+    }
+    const std::optional<std::string_view> port = change.fields().find("port");
+    if (!port) return Answer::Nonsense;
+    if (!ports_.contains(*port)) return Answer::NoSuchPort;
+    if (rules_.size() >= 1000) return Answer::Full;
+    rules_[std::string{change.key()}] = *port;
+    return Answer::Done;
+  }
+
+  std::deque<Operation> queue_;
+  std::set<std::string, std::less<>> ports_{"Ethernet0", "Ethernet4"};
+  std::map<std::string, std::string> rules_;
+};
+
+class Rules final : public Orch {
+ public:
+  Rules(Runtime& runtime, Device& device)
+      : Orch(runtime, "rules", Priority::p1), device_(device), clock_("device", Priority::p5, [this] { collect_answers(); }) {
+    rules_ = &consume_batches("RULE", [this](Batch& batch) { apply(batch); });
+    provide(kPort, [this](std::string_view port) { return device_.knows_port(port); });
+    runtime.scheduler().add(clock_);
+    clock_.arm_every(1ms, runtime.clock().now() + 1ms);
+  }
+  void plug_in(std::string_view port) {
+    device_.plug_in(port);
+    announce({kPort, std::string{port}});  // Rules that waited for it get their turns.
+  }
+
+ private:
+  void apply(Batch& batch) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Change change = batch[i];
+      device_.submit({change, batch.stage(i)});  // Staged: the answer comes later. No other change of this key runs meanwhile.
+    }
+    if (!device_.has_room()) hold(*rules_);  // Back-pressure: what is not taken merges in the table, for free.
+  }
+
+  void collect_answers() {
+    device_.work([this](const Device::Operation& operation, Device::Answer answer) { settle(operation.ticket, outcome(operation, answer)); });
+    if (device_.has_room()) release(*rules_);
+  }
+
+  static Outcome outcome(const Device::Operation& operation, Device::Answer answer) {
+    switch (answer) {
+      case Device::Answer::Done: return Outcome::done();
+      case Device::Answer::NoSuchPort: return Outcome::wait_for({kPort, operation.change.fields().text("port").value_or("")});
+      case Device::Answer::Full: return Outcome::retry_after(5ms, Status{Code::ResourceExhausted, "the device has no room for more rules"});
+      case Device::Answer::Nonsense: break;
+    }
+    return Outcome::reject(Status{Code::InvalidArgument, "field 'port' is missing"});
+  }
+
+  Device& device_;
+  Consumer* rules_ = nullptr;
+  TimerSource clock_;
+};
+
+/// Runs until nothing is owed but what waits, and returns the figures.
+ConsumerStats run_until_settled(Runtime& runtime) {
+  TimerSource look("look", Priority::p0, [&runtime] {
+    const ConsumerStats now = runtime.consumers().front();
+    if (now.queued == 0 && now.in_flight == 0) runtime.stop();
+  });
+  runtime.scheduler().add(look);
+  look.arm_every(1ms, runtime.clock().now() + 1ms);
+  runtime.run();
+  return runtime.consumers().front();
+}
+
+int main() {
+  Device device;
+  Runtime runtime;
+  Rules& rules = runtime.add<Rules>(device);
+  runtime.on_reject([](std::string_view, const Change&, const Status& why) { std::printf("rejected: %s\n", why.to_string().c_str()); });
+
+  Table table = runtime.table("RULE");
+  bool accepted = table.set("nonsense", {{"colour", "blue"}}).ok();
+  for (int i = 0; i < 1000; ++i) {
+    const char* const port = i % 10 == 0 ? "Ethernet8" : "Ethernet0";  // Nobody has plugged in Ethernet8 yet.
+    accepted = accepted && table.set("rule" + std::to_string(i), {{"port", port}}).ok();
+  }
+  const ConsumerStats first = run_until_settled(runtime);
+  std::printf("%zu rules done, %zu wait for a port, %zu rejected\n", device.rules(), first.parked, static_cast<std::size_t>(first.rejected));
+  if (!accepted || device.rules() != 900 || first.parked != 100 || first.rejected != 1) return 1;
+
+  rules.plug_in("Ethernet8");
+  const ConsumerStats second = run_until_settled(runtime);
+  std::printf("%zu rules done, %zu wait\n", device.rules(), second.parked);
+  return device.rules() == 1000 && second.parked == 0 ? 0 : 1;
+}

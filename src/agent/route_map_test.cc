@@ -1,0 +1,101 @@
+// RouteMap against a plain model: which prefixes there are, which group each is on, and that lost ones come first in their group's list.
+#include "agent/route_map.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "rondo/base/random.h"
+
+namespace rondo::agent {
+namespace {
+
+constexpr ConstraintKind kKind{"nexthop-group"};
+
+Prefix prefix_of(std::uint64_t number) { return Prefix::host(IpAddress::v4(static_cast<std::uint32_t>(0x0A000000U + number))); }
+
+/// The group's list from its head, and that its back references agree.
+std::vector<std::uint32_t> list_of(RouteMap& map, std::uint32_t group) {
+  std::vector<std::uint32_t> slots;
+  std::uint32_t before = RouteMap::kNone;
+  for (std::uint32_t slot = map.group(group).head; slot != RouteMap::kNone; slot = map[slot].next) {
+    EXPECT_EQ(map[slot].previous, before);
+    EXPECT_EQ(map[slot].group, group);
+    slots.push_back(slot);
+    before = slot;
+  }
+  EXPECT_EQ(map.group(group).tail, before);
+  return slots;
+}
+
+TEST(RouteMap, AGroupIsMadeOnceAndItsEntryIsLookedUpAgainWhenForgotten) {
+  GroupIds ids;
+  RouteMap map;
+  ids.at({kKind, "7"}).id = NexthopId{1};
+  const std::uint32_t slot = map.group_at(kKind, "7", ids);
+  EXPECT_EQ(map.group_at(kKind, "7", ids), slot);
+  EXPECT_EQ(map.group(slot).entry->id, NexthopId{1});
+  ids.forget({kKind, "7"});
+  ids.at({kKind, "7"}).id = NexthopId{2};
+  EXPECT_EQ(map.group_at(kKind, "7", ids), slot);
+  EXPECT_EQ(map.group(slot).entry->id, NexthopId{2});
+  map.erase_group(slot);
+  EXPECT_EQ(map.find_group(kKind, "7"), RouteMap::kNone);
+}
+
+TEST(RouteMap, EqualNamesOfOtherKindsAreOtherGroups) {
+  GroupIds ids;
+  RouteMap map;
+  const ConstraintKind other{"nexthop-set"};
+  ids.at({kKind, "7"});
+  ids.at({other, "7"});
+  EXPECT_NE(map.group_at(kKind, "7", ids), map.group_at(other, "7", ids));
+}
+
+TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random{seed};
+    GroupIds ids;
+    RouteMap map;
+    std::uint32_t groups[3];
+    std::vector<std::uint64_t> model[3];  // Prefix numbers, from the head.
+    std::set<std::uint64_t> present;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      ids.at({kKind, std::to_string(i)});
+      groups[i] = map.group_at(kKind, std::to_string(i), ids);
+    }
+    for (int step = 0; step < 400; ++step) {
+      const std::uint64_t number = random.below(60);
+      std::uint32_t slot = map.find(prefix_of(number));
+      ASSERT_EQ(slot != RouteMap::kNone, present.contains(number));
+      if (slot != RouteMap::kNone && random.chance(0.3)) {
+        map.erase(slot);
+        present.erase(number);
+        for (auto& list : model) std::erase(list, number);
+        continue;
+      }
+      if (slot == RouteMap::kNone) slot = map.add(prefix_of(number));
+      present.insert(number);
+      map.unlink(slot);
+      for (auto& list : model) std::erase(list, number);
+      const std::uint64_t group = random.below(4);
+      const bool lost = random.chance(0.3);
+      map.link(slot, group == 3 ? RouteMap::kNone : groups[group], lost);
+      if (group < 3) model[group].insert(lost ? model[group].begin() : model[group].end(), number);
+    }
+    EXPECT_EQ(map.size(), present.size());
+    for (std::size_t i = 0; i < 3; ++i) {
+      std::vector<Prefix> expected;
+      for (const std::uint64_t number : model[i]) expected.push_back(prefix_of(number));
+      std::vector<Prefix> actual;
+      for (const std::uint32_t slot : list_of(map, groups[i])) actual.push_back(map[slot].prefix);
+      ASSERT_EQ(actual, expected);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo::agent
