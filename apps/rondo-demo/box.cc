@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <fstream>
 
+#include "rondo/dataplane/dataplane.h"
+
 extern char** environ;
 
 namespace rondo::demo {
@@ -54,30 +56,54 @@ Status run_program(const std::vector<std::string>& words) {
   return Status{Code::Unavailable, line + "failed: " + said};
 }
 
-Status Box::enter_namespace() {
+Result<Box> Box::enter() {
   const auto uid = ::geteuid();
   const auto gid = ::getegid();
   const int flags = uid == 0 ? CLONE_NEWNET : CLONE_NEWNET | CLONE_NEWUSER;
-  if (::unshare(flags) != 0) return status_from_errno(errno, "making a network namespace");
+  if (::unshare(flags) != 0) return failure(status_from_errno(errno, "making a network namespace"));
   if (uid != 0) {
     // Root within a user namespace of our own, which is what CAP_NET_ADMIN over the new network namespace takes.
-    if (Status s = write_file("/proc/self/setgroups", "deny"); !s.ok()) return s;
-    if (Status s = write_file("/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"); !s.ok()) return s;
-    if (Status s = write_file("/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"); !s.ok()) return s;
+    for (const auto& [path, text] : {std::pair{"/proc/self/setgroups", std::string{"deny"}},
+                                     std::pair{"/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"},
+                                     std::pair{"/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"}}) {
+      if (Status written = write_file(path, text); !written.ok()) return failure(std::move(written));
+    }
   }
-  return {};
+  const int far_side = ::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+  if (far_side < 0) return failure(status_from_errno(errno, "opening the network namespace"));
+  Box box{far_side};
+  if (::unshare(CLONE_NEWNET) != 0) return failure(status_from_errno(errno, "making a second network namespace"));
+  return box;
 }
 
-Status Box::make_ports(const std::vector<std::string>& ports) {
+Box::~Box() {
+  if (far_side_ >= 0) ::close(far_side_);
+}
+
+Status Box::make_ports(const std::vector<std::string>& ports) const {
+  // The program that makes the links names the far side through us.
+  const std::string far_side = "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(far_side_);
   if (Status s = run_program({"ip", "link", "set", "lo", "up"}); !s.ok()) return s;
+  // Numbers that the far side does not use: the kernel announces a carrier at once only for a device whose number differs from its peer's
+  // (linkwatch), else once a second.
+  int index = 1000;
   for (const std::string& port : ports) {
-    if (Status s = run_program({"ip", "link", "add", port, "type", "veth", "peer", "name", far_end(port)}); !s.ok()) return s;
-    for (const std::string& end : {port, far_end(port)}) {
-      // Not being able to quieten a device is no reason not to use it.
-      const Status quiet = write_file("/proc/sys/net/ipv6/conf/" + end + "/accept_dad", "0");
-      static_cast<void>(quiet);
-      if (Status s = run_program({"ip", "link", "set", end, "up"}); !s.ok()) return s;
+    if (Status s = run_program({"ip", "link", "add", port, "index", std::to_string(++index), "type", "veth", "peer", "name", far_end(port), "netns", far_side});
+        !s.ok()) {
+      return s;
     }
+    if (Status s = run_program({"ip", "link", "set", port, "up"}); !s.ok()) return s;
+  }
+  // By a data plane of our own, which knows how to work in another namespace.
+  auto plane = make_linux_dataplane({.network_namespace = this->far_side()});
+  if (!plane) return plane.error();
+  const auto links = (*plane)->links();
+  if (!links) return links.error();
+  std::vector<Operation> up;
+  for (const LinkEvent& link : *links) up.push_back({LinkSet{link.port, true, std::nullopt}, {}});
+  (*plane)->apply(up);
+  for (const Operation& operation : up) {
+    if (!operation.status.ok()) return operation.status;
   }
   return {};
 }

@@ -58,10 +58,11 @@ Result<GroupNumbers> build_groups(DataPlane& plane, const feed::NextHopPlan& pla
 }
 
 Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed::NextHopPlan& plan) {
-  if (Status entered = Box::enter_namespace(); !entered.ok()) return failure(std::move(entered));
+  const auto box = Box::enter();
+  if (!box) return failure(box.error());
   std::vector<std::string> names;
   for (unsigned p = 0; p < feed::kPorts; ++p) names.push_back(plan.port_name(p));
-  if (Status made = Box::make_ports(names); !made.ok()) return failure(std::move(made));
+  if (Status made = box->make_ports(names); !made.ok()) return failure(std::move(made));
   auto plane = make_linux_dataplane({});
   if (!plane) return failure(plane.error());
   const auto numbers = build_groups(**plane, plan);

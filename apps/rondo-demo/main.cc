@@ -93,7 +93,9 @@ class Demo {
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<AdminClient> flap_client_;  // Simulated only.
-  std::unique_ptr<DataPlane> plane_;          // Real only: to move the cable and to read the kernel.
+  std::unique_ptr<Box> box_;                  // Real only.
+  std::unique_ptr<DataPlane> plane_;          // Real only: to read the kernel.
+  std::unique_ptr<DataPlane> far_plane_;      // Real only: to move the cable, from its other end.
   IfIndex far_end_;
   std::unique_ptr<Witness> witness_;          // Real only.
   std::unique_ptr<Flapper> flapper_;
@@ -126,8 +128,13 @@ Status Demo::prepare_box() {
   std::vector<std::string> ports;
   for (unsigned p = 0; p < feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
   if (!options_.simulated) {
-    Status made = Box::enter_namespace();
-    if (made.ok()) made = Box::make_ports(ports);
+    Status made;
+    if (auto box = Box::enter()) {
+      box_ = std::make_unique<Box>(std::move(*box));
+      made = box_->make_ports(ports);
+    } else {
+      made = box.error();
+    }
     if (!made.ok()) {
       std::printf("no network namespace of our own here (%s)\nusing the simulated data plane instead of the kernel\n",
                   std::string{made.message()}.c_str());
@@ -155,7 +162,7 @@ Status Demo::set_carrier(bool up) {
   }
   std::vector<Operation> operation;
   operation.push_back({LinkSet{far_end_, up, std::nullopt}, {}});
-  plane_->apply(operation);
+  far_plane_->apply(operation);
   return operation.front().status;
 }
 
@@ -165,7 +172,10 @@ Status Demo::start_flapping() {
     if (!client) return client.error();
     flap_client_ = std::move(*client);
   } else {
-    const auto links = plane_->links();
+    auto far_plane = make_linux_dataplane({.network_namespace = box_->far_side()});
+    if (!far_plane) return far_plane.error();
+    far_plane_ = std::move(*far_plane);
+    const auto links = far_plane_->links();
     if (!links) return links.error();
     const auto link = std::ranges::find(*links, Box::far_end(plan_->port_name(feed::kPorts - 1)), &LinkEvent::name);
     if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};

@@ -18,12 +18,11 @@ void SimWire::set_latency(Duration low, Duration high) {
   high_ = high;
 }
 
-/// Behind everything that travels the same way.
+/// Behind everything that travels the same way: only the front of a way moves, so what is due before it arrives with it.
 void SimWire::put(Way& way, Request request) {
   const auto low = static_cast<std::uint64_t>(low_.count());
   const auto high = static_cast<std::uint64_t>(high_.count());
-  Instant due = scheduler_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(low, high))};
-  if (!way.empty()) due = std::max(due, way.back().due);
+  const Instant due = scheduler_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(low, high))};
   way.push_back({std::move(request), due});
 }
 

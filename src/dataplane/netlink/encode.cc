@@ -66,10 +66,9 @@ struct Encoder {
   void operator()(const GroupSet& group) const noexcept {
     nexthop_grp members[kGroupMembersMax];
     for (std::size_t i = 0; i < group.members.size(); ++i) {
-      members[i] = {.id = group.members[i].nexthop.value(),
-                    .weight = static_cast<std::uint8_t>(group.members[i].weight - 1),
-                    .resvd1 = 0,
-                    .resvd2 = 0};
+      members[i] = {};  // The reserved bytes have other names in newer headers.
+      members[i].id = group.members[i].nexthop.value();
+      members[i].weight = static_cast<std::uint8_t>(group.members[i].weight - 1);
     }
     begin_nexthop(AF_UNSPEC);
     writer.attribute(NHA_ID, group.id.value());
