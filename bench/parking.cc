@@ -1,6 +1,7 @@
 // What waiting costs: rows parked on a fact, their way back, and the path of a change that need not wait. Prints one table; each line
 // has the bound it is held to, where there is one (seed 002, "Test": 484 ms of retry stage for 40,000 parked routes before, 6 ms after).
-//   bench_parking [rows [parts]]     default: 800,000 parked rows (and a quarter more changes) and all parts, "abc"; best of three runs each
+//   bench_parking [rows [parts]]     default: 800,000 parked rows (and a quarter more changes) and all parts, "abc"; best of three runs
+//   each
 // The machine's noise only ever adds: so minima are printed. The longest turn is one of processor time, because a turn that another process
 // interrupts for 4 ms is not ours to shorten.
 #include <malloc.h>
@@ -337,9 +338,9 @@ void measure_parking(const std::vector<std::string>& keys, std::size_t rows) {
   line("Ledger::take_new alone", take_ns, "ns");
   line("Ledger::park alone", park_ns, "ns", 150);
   line("popped, merged, handler's look, parked: the whole path", parking.park_path_ns, "ns");
+  line("  its allocations", parking.allocations, "");
   line("the whole path of the same rows when nothing is missing", done_ns, "ns");
   line("what parking adds to it", parking.park_path_ns - done_ns, "ns", 150);
-  line("  its allocations", parking.allocations, "");
   line("bytes a parked row beyond its change (the ledger's account)", bytes, "B", 200);
   line("bytes a parked row beyond its change (malloc's account)", parking.bytes_malloc, "B", 200);
   line("longest turn while parking", parking.longest_parking_turn_us, "us", 5000);

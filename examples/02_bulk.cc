@@ -1,5 +1,5 @@
-// A bulk handler over a slow device: changes are handed on in batches, the device answers each one later and in its own way, and while it is full the
-// table waits instead of the process growing.
+// A bulk handler over a slow device: changes are handed on in batches, the device answers each one later and in its own way, and while it
+// is full the table waits instead of the process growing.
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -81,7 +81,8 @@ class Rules final : public Orch {
   }
 
   void collect_answers() {
-    device_.work([this](const Device::Operation& operation, Device::Answer answer) { settle(operation.ticket, outcome(operation, answer)); });
+    device_.work(
+        [this](const Device::Operation& operation, Device::Answer answer) { settle(operation.ticket, outcome(operation, answer)); });
     if (device_.has_room()) release(*rules_);
   }
 
@@ -100,17 +101,37 @@ class Rules final : public Orch {
   TimerSource clock_;
 };
 
-/// Runs until nothing is owed but what waits, and returns the figures.
-ConsumerStats run_until_settled(Runtime& runtime) {
-  TimerSource look("look", Priority::p0, [&runtime] {
-    const ConsumerStats now = runtime.consumers().front();
-    if (now.queued == 0 && now.in_flight == 0) runtime.stop();
-  });
-  runtime.scheduler().add(look);
-  look.arm_every(1ms, runtime.clock().now() + 1ms);
-  runtime.run();
-  return runtime.consumers().front();
-}
+/// What an operator sees; looks every millisecond, and when nothing moves any more takes the next step.
+class Operator {
+ public:
+  Operator(Runtime& runtime, Device& device, Rules& rules)
+      : runtime_(runtime), device_(device), rules_(rules), clock_("operator", Priority::p0, [this] { look(); }) {
+    runtime.scheduler().add(clock_);
+    clock_.arm_every(1ms, runtime.clock().now() + 1ms);
+  }
+  bool satisfied() const { return satisfied_; }
+
+ private:
+  void look() {
+    const ConsumerStats now = runtime_.consumers().front();
+    if (now.queued > 0 || now.in_flight > 0) return;
+    std::printf("%zu rules done, %zu wait, %d rejected\n", device_.rules(), now.parked, static_cast<int>(now.rejected));
+    if (now.parked == 0) {
+      satisfied_ = first_look_was_right_ && device_.rules() == 1000;
+      runtime_.stop();
+      return;
+    }
+    first_look_was_right_ = device_.rules() == 900 && now.parked == 100 && now.rejected == 1;
+    rules_.plug_in("Ethernet8");
+  }
+
+  Runtime& runtime_;
+  Device& device_;
+  Rules& rules_;
+  TimerSource clock_;
+  bool first_look_was_right_ = false;
+  bool satisfied_ = false;
+};
 
 int main() {
   Device device;
@@ -124,12 +145,7 @@ int main() {
     const char* const port = i % 10 == 0 ? "Ethernet8" : "Ethernet0";  // Nobody has plugged in Ethernet8 yet.
     accepted = accepted && table.set("rule" + std::to_string(i), {{"port", port}}).ok();
   }
-  const ConsumerStats first = run_until_settled(runtime);
-  std::printf("%zu rules done, %zu wait for a port, %zu rejected\n", device.rules(), first.parked, static_cast<std::size_t>(first.rejected));
-  if (!accepted || device.rules() != 900 || first.parked != 100 || first.rejected != 1) return 1;
-
-  rules.plug_in("Ethernet8");
-  const ConsumerStats second = run_until_settled(runtime);
-  std::printf("%zu rules done, %zu wait\n", device.rules(), second.parked);
-  return device.rules() == 1000 && second.parked == 0 ? 0 : 1;
+  const Operator person(runtime, device, rules);
+  runtime.run();
+  return accepted && person.satisfied() ? 0 : 1;
 }

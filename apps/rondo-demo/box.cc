@@ -76,6 +76,8 @@ Result<Box> Box::enter() {
   return box;
 }
 
+Status Box::without_ipv6(const std::string& port) { return write_file("/proc/sys/net/ipv6/conf/" + port + "/disable_ipv6", "1"); }
+
 Box::~Box() {
   if (far_side_ >= 0) ::close(far_side_);
 }

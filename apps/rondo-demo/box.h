@@ -22,6 +22,8 @@ class Box {
 
   /// Makes veth pairs <port> - <port>x, here and on the far side, all up.
   Status make_ports(const std::vector<std::string>& ports) const;
+  /// Switches IPv6 off on a port of the box: the kernel then does not look through its IPv6 routes when that port's carrier changes.
+  static Status without_ipv6(const std::string& port);
   /// A path by which this process can name the far side's namespace.
   std::string far_side() const { return "/proc/self/fd/" + std::to_string(far_side_); }
   /// The other end of a port's cable.

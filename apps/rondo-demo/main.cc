@@ -2,6 +2,7 @@
 // is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
 // Exit codes: 0 the data plane equals what was asked, 1 it does not or something failed, 2 wrong usage.
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ struct Options {
   bool simulated = false;
   bool floor = true;
   unsigned flap_ms = 100;
+  unsigned flap_port = feed::kPorts;  // The spare one.
   std::string json_path;
   std::string rondod;
 };
@@ -64,6 +66,7 @@ class Demo {
   Status prepare_routes();
   Status prepare_box();
   Status start_flapping();
+  std::string flapping_port() const { return plan_->port_name(options_.flap_port); }
   Status set_carrier(bool up);
   Status feed(const feed::Parts& parts);
   Status feed_routes();
@@ -126,12 +129,13 @@ Status Demo::prepare_routes() {
 
 Status Demo::prepare_box() {
   std::vector<std::string> ports;
-  for (unsigned p = 0; p < feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
+  for (unsigned p = 0; p <= feed::kPorts; ++p) ports.push_back(plan_->port_name(p));
   if (!options_.simulated) {
     Status made;
     if (auto box = Box::enter()) {
       box_ = std::make_unique<Box>(std::move(*box));
       made = box_->make_ports(ports);
+      if (made.ok()) made = Box::without_ipv6(plan_->port_name(feed::kPorts));
     } else {
       made = box.error();
     }
@@ -147,6 +151,8 @@ Status Demo::prepare_box() {
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
+  // The producer stands for another machine: it must not take the processor from the daemon. (Linux: of this thread only.)
+  if (::setpriority(PRIO_PROCESS, 0, 10) != 0) std::printf("the producer runs at the daemon's own priority\n");
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
   if (options_.simulated) return {};
   auto plane = make_linux_dataplane({});
@@ -157,7 +163,7 @@ Status Demo::prepare_box() {
 
 Status Demo::set_carrier(bool up) {
   if (options_.simulated) {
-    const auto done = flap_client_->call("sim-carrier", {{"port", plan_->port_name(feed::kPorts - 1)}, {"up", up}});
+    const auto done = flap_client_->call("sim-carrier", {{"port", flapping_port()}, {"up", up}});
     return done ? Status{} : done.error();
   }
   std::vector<Operation> operation;
@@ -177,10 +183,10 @@ Status Demo::start_flapping() {
     far_plane_ = std::move(*far_plane);
     const auto links = far_plane_->links();
     if (!links) return links.error();
-    const auto link = std::ranges::find(*links, Box::far_end(plan_->port_name(feed::kPorts - 1)), &LinkEvent::name);
+    const auto link = std::ranges::find(*links, Box::far_end(flapping_port()), &LinkEvent::name);
     if (link == links->end()) return Status{Code::NotFound, "the flapping port has no far end"};
     far_end_ = link->port;
-    auto witness = Witness::start(*plane_, plan_->port_name(feed::kPorts - 1));
+    auto witness = Witness::start(*plane_, flapping_port());
     if (!witness) return witness.error();
     witness_ = std::move(*witness);
   }
@@ -292,7 +298,7 @@ std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::* at, con
 
 Status Demo::collect_port_events() {
   std::vector<std::pair<bool, Instant>> handled;
-  const std::string port = plan_->port_name(feed::kPorts - 1);
+  const std::string port = flapping_port();
   const auto end = client_->call("port-events", {}, [&](const json::value& row) {
     if (row.at("port").as_string() != port) return;
     handled.emplace_back(row.at("carrier").as_bool(), Instant::from_nanoseconds(row.at("at_ns").as_int64()));
@@ -421,6 +427,7 @@ std::string beside(const char* program, const std::string& name) {
 int main(int argc, char** argv) {
   rondo::demo::Options options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
+  constexpr unsigned feed_ports = rondo::feed::kPorts;
   CLI::App app{"Programs a full routing table through rondod and checks the kernel"};
   app.add_option("--routes", options.files, "Route file (plain or gzip); several are fed one after the other")->check(CLI::ExistingFile);
   app.add_option("--ipv4", options.ipv4, "Synthetic IPv4 prefixes")->capture_default_str();
@@ -430,6 +437,11 @@ int main(int argc, char** argv) {
   app.add_flag("--exit", options.exit, "End when done, with 0 only if the data plane equals what was asked");
   app.add_flag("--simulated", options.simulated, "Use the simulated data plane");
   app.add_option("--flap", options.flap_ms, "Milliseconds between two moves of the cable")->capture_default_str()->check(CLI::Range(1, 3'600'000));
+  app.add_option("--flap-port", options.flap_port,
+                 "Which port's cable moves: 0 to 7 carry routes, 8 is a spare one. With IPv6 routes in it the kernel walks its whole IPv6 table "
+                 "at each move of a cable of the first eight, and that is then most of what is measured")
+      ->capture_default_str()
+      ->check(CLI::Range(0U, feed_ports));
   app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();

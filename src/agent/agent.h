@@ -10,6 +10,7 @@
 #include "agent/port_ids.h"
 #include "agent/ports.h"
 #include "agent/routes.h"
+#include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/runtime.h"
@@ -20,6 +21,8 @@ struct AgentOptions {
   Programmer::Mode mode = Programmer::Mode::Thread;
   /// The kernel's table for routes of the default VRF.
   std::uint32_t table = kMainTable;
+  /// Orders under way, at most. A microsecond each: what the data plane has to do while our thread is not given the processor.
+  std::size_t orders_max = limits::kProgrammerOps;
 };
 
 class Agent {

@@ -55,10 +55,12 @@ class Routes final : public Orch {
   };
 
   void apply(Batch& batch);
+  void apply(Batch& batch, std::size_t index, const Result<RouteKey>& key);
   void order_set(Batch& batch, std::size_t index, const RouteKey& key);
   void order_delete(Batch& batch, std::size_t index, const Prefix& prefix);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row);
+  void reserve(std::size_t changes);
   void submit();
   void answered(Bulk& bulk, std::span<Operation> operations);
   void set_answered(const Ordered& ordered, const Operation& operation);
@@ -72,6 +74,7 @@ class Routes final : public Orch {
   const std::uint32_t table_;
   Consumer* consumer_ = nullptr;
   RouteMap routes_;
+  std::vector<Result<RouteKey>> keys_;  // Of the batch being handled, like the next two.
   std::vector<Operation> operations_;   // Of the batch being handled.
   std::vector<Ordered> ordered_;
   std::set<std::string, std::less<>> requested_sets_;  // NEXTHOP_SET rows written for routes that still wait.

@@ -1,5 +1,5 @@
-// ConstraintIndex: which facts are waited for, by whom, and who provides them. One for a runtime; every Orch's announce() comes here and every
-// ledger parks here. Scheduler's thread. Lookups O(1) expected; announcing moves one list for each consumer that waits, never a row.
+// ConstraintIndex: which facts are waited for, by whom, and who provides them. One for a runtime; every Orch's announce() comes here and
+// every ledger parks here. Scheduler's thread. Lookups O(1) expected; announcing moves one list for each consumer that waits, never a row.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row_index.h"
 #include "base/slab.h"
-#include "base/slot_index.h"
 #include "rondo/orch/constraint.h"
 
 namespace rondo {
@@ -19,7 +19,7 @@ class Ledger;
 
 class ConstraintIndex {
  public:
-  static constexpr std::uint32_t kNone = SlotIndex::kNone;
+  static constexpr std::uint32_t kNone = RowIndex::kNone;
 
   /// The rows of one ledger that wait for one fact.
   struct Waiter {
@@ -70,7 +70,7 @@ class ConstraintIndex {
   void drop(std::uint32_t slot);
   const Provider* provider_of(ConstraintKind kind) const noexcept;
 
-  SlotIndex by_fact_;
+  RowIndex by_fact_;
   Slab<Entry> entries_;
   std::vector<Provider> providers_;  // A handful: a search of it beats a hash.
 };

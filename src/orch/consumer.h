@@ -1,6 +1,6 @@
-// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription, merges them into its ledger, gives
-// ready rows to the handler and turns each Outcome into the row's next state. Everything that can become of a change is decided here.
-// Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) one line of text.
+// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription, merges them into its
+// ledger, gives ready rows to the handler and turns each Outcome into the row's next state. Everything that can become of a change is
+// decided here. Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) one line of text.
 #pragma once
 
 #include <cstdint>
@@ -89,7 +89,7 @@ class Consumer final : public Source {
   HandleBatch handle_batch_;
   Ledger ledger_;
   bool held_ = false;
-  Instant resolved_since_;  // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
+  Instant resolved_since_;   // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
   bool retry_next_ = false;  // Whose turn it is when a turn has one item.
   std::vector<Change> arrived_;
   std::vector<Ledger::Task> tasks_;

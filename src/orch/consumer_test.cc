@@ -307,7 +307,7 @@ TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
   consume([this](Op, std::string_view, const Fields&) {
     if (calls.size() > 1) return Outcome::done();
     const Outcome answer = Outcome::wait_for({kGroup, "1"});  // It looked, and the group was not there...
-    announce("1");                                             // ...then the group came, and nobody waited yet.
+    announce("1");                                            // ...then the group came, and nobody waited yet.
     return answer;
   });
   set("T", "a");

@@ -1,5 +1,5 @@
-// Ledger: the changes one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in flight, or parked
-// on a constraint or a time. New changes meet the waiting ones of their key here and nowhere else:
+// Ledger: the changes one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in flight, or
+// parked on a constraint or a time. New changes meet the waiting ones of their key here and nowhere else:
 //
 //   waiting      + Delete        + Set
 //   nothing      Delete          Set
@@ -7,10 +7,10 @@
 //   Delete       Delete          Delete, Set
 //   Delete, Set  Delete          Delete, merged Set
 //
-// (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that meets a new
-// change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a Set. A resolved row
-// keeps its turn, and a Set among them that meets a new change is tried whatever else it had waited for.
-// Owned by its consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+// (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
+// meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
+// Set. A resolved row keeps its turn, and a Set among them that meets a new change is tried whatever else it had waited for. Owned by its
+// consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/row_index.h"
 #include "base/slab.h"
-#include "base/slot_index.h"
 #include "rondo/base/time.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/sched/timer.h"
@@ -36,7 +36,7 @@ class ConstraintIndex;
 
 class Ledger {
  public:
-  static constexpr std::uint32_t kNone = SlotIndex::kNone;
+  static constexpr std::uint32_t kNone = RowIndex::kNone;
 
   enum class State : std::uint8_t { Free, Queued, InFlight, Parked };
 
@@ -66,8 +66,8 @@ class Ledger {
   /// The oldest resolved row, still parked: ask first_missing(), then park_again() or take_resolved() it. kNone if there is none.
   std::uint32_t peek_resolved() const;
   Task take_resolved(std::uint32_t row);
-  /// Which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is not asked about:
-  /// its handler will look.
+  /// Which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is not asked
+  /// about: its handler will look.
   std::uint32_t first_missing(std::uint32_t row, const ConstraintIndex& index) const;
 
   bool has_new() const noexcept { return new_.count > 0; }
@@ -78,8 +78,8 @@ class Ledger {
   void settle(std::uint32_t row);
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
-  /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a Set
-  /// in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
+  /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
+  /// Set in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
   bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
   /// The same, but for a time; 'facts' (may be empty) must hold, too, and are looked at when the time has passed. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::span<const Constraint> facts, std::string why, Instant now);
@@ -181,7 +181,7 @@ class Ledger {
 
   TimerWheel& wheel_;
   std::function<void()> wake_;
-  SlotIndex by_key_;
+  RowIndex by_key_;
   Slab<Row> rows_;
   Slab<WaitList> lists_;
   List new_;

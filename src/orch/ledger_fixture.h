@@ -1,5 +1,5 @@
-// What the ledger's tests share: a ledger with its wheel and an index whose facts hold when the test says so, and changes as short text such
-// as "S k{a=1,b=2}" and "D k". Tests only.
+// What the ledger's tests share: a ledger with its wheel and an index whose facts hold when the test says so, and changes as short text
+// such as "S k{a=1,b=2}" and "D k". Tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,8 @@ class LedgerFixture {
   }
   void pass(Duration time) {
     now = now + time;
-    while (wheel.expire(now, limits::kTimersPerTurn) == limits::kTimersPerTurn) {}
+    while (wheel.expire(now, limits::kTimersPerTurn) == limits::kTimersPerTurn) {
+    }
   }
   /// The oldest resolved row that may run, parking again those that may not; nothing if there is none.
   std::optional<Ledger::Task> take_resolved() {

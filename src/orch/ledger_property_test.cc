@@ -1,5 +1,6 @@
-// The ledger against a plain model, over many seeds: random merges, turns with random outcomes, announcements and passing time. After every step
-// both agree on every row and on the order in which rows become ready; at the end everything written has been applied, in order for each key.
+// The ledger against a plain model, over many seeds: random merges, turns with random outcomes, announcements and passing time. After every
+// step both agree on every row and on the order in which rows become ready; at the end everything written has been applied, in order for
+// each key.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -193,7 +194,8 @@ class Simulation : public LedgerFixture {
     for (const auto& [key, task] : std::map{in_flight_}) settle_done(key);
     for (char fact = 'p'; fact < 'p' + kFacts; ++fact) tell(std::string(1, fact));
     time_passes(1s);
-    while (turn(/*always_done=*/true)) {}
+    while (turn(/*always_done=*/true)) {
+    }
     agree();
     EXPECT_EQ(ledger.size(), 0U);
     EXPECT_EQ(index.size(), 0U);

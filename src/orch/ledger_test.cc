@@ -29,14 +29,10 @@ struct Cell {
 };
 
 const Cell kTable[] = {
-    {Waiting::Nothing, true, {"D k"}},
-    {Waiting::Nothing, false, {"S k{a=2,c=3}"}},
-    {Waiting::Set, true, {"D k"}},
-    {Waiting::Set, false, {"S k{b=1,a=2,c=3}"}},
-    {Waiting::Delete, true, {"D k"}},
-    {Waiting::Delete, false, {"D k", "S k{a=2,c=3}"}},
-    {Waiting::DeleteSet, true, {"D k"}},
-    {Waiting::DeleteSet, false, {"D k", "S k{b=1,a=2,c=3}"}},
+    {Waiting::Nothing, true, {"D k"}},   {Waiting::Nothing, false, {"S k{a=2,c=3}"}},
+    {Waiting::Set, true, {"D k"}},       {Waiting::Set, false, {"S k{b=1,a=2,c=3}"}},
+    {Waiting::Delete, true, {"D k"}},    {Waiting::Delete, false, {"D k", "S k{a=2,c=3}"}},
+    {Waiting::DeleteSet, true, {"D k"}}, {Waiting::DeleteSet, false, {"D k", "S k{b=1,a=2,c=3}"}},
 };
 
 class MergeTable : public LedgerTest, public testing::WithParamInterface<Where> {
@@ -396,6 +392,17 @@ TEST_F(LedgerTest, EachFlightOfARowHasItsOwnGeneration) {
   EXPECT_EQ(third.row, second.row) << "the place is used again";
   EXPECT_FALSE(ledger.is_current(second.row, second.generation));
   EXPECT_FALSE(ledger.is_current(12345, 0));
+}
+
+TEST_F(LedgerTest, TheTicketOfASettledChangeIsStaleForTheOneBehindIt) {
+  set("k", {});
+  const auto first = take();
+  remove("k");
+  ledger.settle(first.row);
+  const auto second = take();
+  EXPECT_EQ(second.row, first.row);
+  EXPECT_FALSE(ledger.is_current(first.row, first.generation));
+  EXPECT_TRUE(ledger.is_current(second.row, second.generation));
 }
 
 TEST_F(LedgerTest, ARealWaitForgetsEarlierSpuriousOnes) {

@@ -1,5 +1,5 @@
-// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. A handler
-// that throws loses that one event, which is reported; the next is handled.
+// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. A
+// handler that throws loses that one event, which is reported; the next is handled.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Observer: tells an Orch, in a turn of its own, that facts of a kind began or ended. Events of one fact merge while they wait, but an end is never
-// lost: "ended, then holds again" is delivered as both, because the world below may have dropped things in between. So at most two
+// Observer: tells an Orch, in a turn of its own, that facts of a kind began or ended. Events of one fact merge while they wait, but an end
+// is never lost: "ended, then holds again" is delivered as both, because the world below may have dropped things in between. So at most two
 // events wait for a fact, whatever its owner does. A handler that throws loses that one event, which is reported; the next is handled.
 #pragma once
 

@@ -120,11 +120,12 @@ bool Orch::is_awaited(const Constraint& fact) const { return runtime_.parts_->co
 void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler) {
   Runtime::Parts& shared = *runtime_.parts_;
   const std::string name = name_ + " observes " + std::string{kind.name()};
-  auto observer = std::make_unique<Observer>(
-      name, priority_, std::move(handler), [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
-        if (!shared.on_reject) return;
-        shared.on_reject(name, Change::event(holds ? "begins" : "ends", key, {}), status_of_exception(thrown).with_context(name + " " + quoted(key)));
-      });
+  auto observer = std::make_unique<Observer>(name, priority_, std::move(handler),
+                                             [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
+                                               if (!shared.on_reject) return;
+                                               shared.on_reject(name, Change::event(holds ? "begins" : "ends", key, {}),
+                                                                status_of_exception(thrown).with_context(name + " " + quoted(key)));
+                                             });
   shared.scheduler->add(*observer);
   shared.observers.emplace(std::string{kind.name()}, observer.get());
   parts_->observers.push_back(std::move(observer));

@@ -1,4 +1,5 @@
-// What the tests of consumers and runtimes share: a runtime in a simulated world, and an Orch whose handlers are lambdas of the test. Tests only.
+// What the tests of consumers and runtimes share: a runtime in a simulated world, and an Orch whose handlers are lambdas of the test. Tests
+// only.
 #pragma once
 
 #include <gtest/gtest.h>

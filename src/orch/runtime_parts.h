@@ -25,10 +25,10 @@ struct Runtime::Parts {
   std::unique_ptr<Journal> journal;
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
-  std::set<std::string, std::less<>> written_tables;                     // Known to the store.
-  Ticket current;                                                        // Of the change that a handler is being asked about.
-  std::map<std::string, Consumer*, std::less<>> consumers;               // By table.
-  std::multimap<std::string, Observer*, std::less<>> observers;          // By kind of fact.
+  std::set<std::string, std::less<>> written_tables;             // Known to the store.
+  Ticket current;                                                // Of the change that a handler is being asked about.
+  std::map<std::string, Consumer*, std::less<>> consumers;       // By table.
+  std::multimap<std::string, Observer*, std::less<>> observers;  // By kind of fact.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
   std::vector<std::unique_ptr<Orch>> orchs;
 };

@@ -1,5 +1,5 @@
-// What must hold according to seed 002 (OrchDaemon retry optimization), one test a statement: routes that refer to a next-hop group that is not there
-// yet, beside other tables and a timer of one second. The numbers are the seed's, smaller where only the proportion matters.
+// What must hold according to seed 002 (OrchDaemon retry optimization), one test a statement: routes that refer to a next-hop group that is
+// not there yet, beside other tables and a timer of one second. The numbers are the seed's, smaller where only the proportion matters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
 
 /// NEXTHOP_GROUP (p5) provides groups; ROUTE (p1) waits for them; each route costs 10 us of simulated time, whatever its answer.
 class Seed002 : public testing::Test, public RuntimeFixture {
@@ -182,7 +181,8 @@ TEST_F(Seed002, TheShareOfRetriedTasksIsConfigurable) {
   run();
   ASSERT_EQ(calls.size(), 1101U);
   const auto first_turn = calls.begin() + 1;
-  EXPECT_EQ(std::count_if(first_turn, first_turn + limits::kBatchItems, [](const std::string& c) { return c.starts_with("route old"); }), 3);
+  EXPECT_EQ(std::count_if(first_turn, first_turn + limits::kBatchItems, [](const std::string& c) { return c.starts_with("route old"); }),
+            3);
 }
 
 // "[Deadlock] ... Only ExecutableTimer instances gets selected in the following iterations, and the system gets starved and stuck"
@@ -195,7 +195,8 @@ TEST_F(Seed002, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
   add_routes(150'000);
   set("NEXTHOP_GROUP", "102");
   const Instant start = world.now();
-  EXPECT_TRUE(world.run_until(runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
+  EXPECT_TRUE(world.run_until(
+      runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
   EXPECT_LT(world.now() - start, 4s) << "the work itself and nothing else";
   EXPECT_GE(fired, 1);
   EXPECT_EQ(calls.front(), "group 102") << "the group goes first: it has the higher priority";
@@ -209,7 +210,8 @@ TEST_F(Seed002, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
   add_routes(150'000);
   run_for(700ms);  // In the midst of the first pass.
   set("NEXTHOP_GROUP", "102");
-  EXPECT_TRUE(world.run_until(runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
+  EXPECT_TRUE(world.run_until(
+      runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
   EXPECT_LE(all_tries(), 2U * 150'000U);
   EXPECT_GE(fired, 1);
 }
@@ -252,7 +254,8 @@ TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
   EXPECT_LE(world.now() - before, 10 * kRouteCost) << "there: about once a second, when a timer fires";
 }
 
-// "The route table executor only marks the constraint as resolved but doesn't retry tasks right now, since it's still in nhg executor's execution"
+// "The route table executor only marks the constraint as resolved but doesn't retry tasks right now, since it's still in nhg executor's
+// execution"
 TEST_F(Seed002, AResolutionRetriesNothingInsideTheTurnThatBroughtIt) {
   add_routes(1);
   run();
@@ -303,7 +306,9 @@ TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
     orch.provide(kGroup, [&](std::string_view) { return exists; });
     orch.consume(
         "ROUTE_TABLE",
-        [&](std::string_view, const Fields&) { return exists ? Outcome::done() : Outcome::wait_for({kGroup, "1"}); },
+        [&](std::string_view, const Fields&) {
+          return exists ? Outcome::done() : Outcome::wait_for({kGroup, "1"});
+        },
         [](std::string_view) { return Outcome::done(); });
     ASSERT_TRUE(runtime.table("ROUTE_TABLE").set("5.5.78.31/32", {{"nexthop_group", "1"}}).ok());
     runtime.run_until_idle();

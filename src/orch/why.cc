@@ -1,5 +1,5 @@
-// why: walks from a row that waits, by its first missing fact, to the row that would state that fact, and so on, until it comes to what nobody has
-// written, what is under way, or a row it has seen before (a cycle).
+// why: walks from a row that waits, by its first missing fact, to the row that would state that fact, and so on, until it comes to what
+// nobody has written, what is under way, or a row it has seen before (a cycle).
 #include <algorithm>
 #include <chrono>
 #include <set>

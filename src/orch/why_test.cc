@@ -39,9 +39,8 @@ class WhyTest : public testing::Test, public RuntimeFixture {
           return Outcome::done();
         },
         [](std::string_view) { return Outcome::done(); });
-    orch.provide(provides, [this, provides](std::string_view key) {
-      return done.contains(std::string{provides.name()} + ":" + std::string{key});
-    });
+    orch.provide(provides,
+                 [this, provides](std::string_view key) { return done.contains(std::string{provides.name()} + ":" + std::string{key}); });
   }
   static std::vector<std::string> rows(const Why& why) {
     std::vector<std::string> all;
@@ -127,7 +126,10 @@ TEST_F(WhyTest, ARowThatIsQueuedOrInFlightSaysSo) {
 
 TEST_F(WhyTest, ARowThatWaitsForATimeSaysHowLongAndWhy) {
   runtime.add<OpenOrch>().consume(
-      "T", [](std::string_view, const Fields&) { return Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"}); },
+      "T",
+      [](std::string_view, const Fields&) {
+        return Outcome::retry_after(5s, Status{Code::ResourceExhausted, "the table is full"});
+      },
       [](std::string_view) { return Outcome::done(); });
   set("T", "a");
   run_for(2s);
@@ -144,7 +146,10 @@ TEST_F(WhyTest, WhatIsNotOwedAndWhatNobodyConsumesIsSaid) {
 TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
   auto& orch = runtime.add<OpenOrch>();
   orch.consume(
-      "T", [](std::string_view, const Fields&) { return Outcome::wait_for({{kNeighbor, "n"}, {kGroup, "g"}}); },
+      "T",
+      [](std::string_view, const Fields&) {
+        return Outcome::wait_for({{kNeighbor, "n"}, {kGroup, "g"}});
+      },
       [](std::string_view) { return Outcome::done(); });
   set("T", "a");
   run();

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "store/row_index.h"
+#include "base/row_index.h"
 
 namespace rondo::store {
 

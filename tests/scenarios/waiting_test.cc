@@ -1,5 +1,6 @@
-// Scenarios of waiting, in simulated time: facts that come late, go and come again, wait for each other, or are overtaken by a delete; work that a
-// slow device holds in flight; a store that is slow, refuses and loses its connection. The end is always the same: what was written is done.
+// Scenarios of waiting, in simulated time: facts that come late, go and come again, wait for each other, or are overtaken by a delete; work
+// that a slow device holds in flight; a store that is slow, refuses and loses its connection. The end is always the same: what was written
+// is done.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -107,7 +108,8 @@ TEST_F(PortFlapping, ALateGroupLetsEightHundredThousandRoutesThroughAndDelaysNoP
 
   const Instant late = world.now();
   set("GROUP", "102");
-  ASSERT_TRUE(world.run_until(runtime.scheduler(), [this] { return installed.size() == kManyRoutes; }, 60s));
+  ASSERT_TRUE(world.run_until(
+      runtime.scheduler(), [this] { return installed.size() == kManyRoutes; }, 60s));
   EXPECT_EQ(tries, 2U * kManyRoutes) << "each was tried twice: without the group, and with it";
   EXPECT_LT(world.now() - late, 2 * kManyRoutes * route_cost) << "the work itself and little else";
   EXPECT_GT(handled, 1000 * static_cast<int>(kManyRoutes) / 800'000);
@@ -121,7 +123,8 @@ TEST_F(WaitingScenario, RoutesThatHadNoTurnBeforeTheGroupWentWaitForItToComeBack
   for (int i = 0; i < 1000; ++i) set_route(std::to_string(i), "102");
   run();
   set("GROUP", "102");
-  ASSERT_TRUE(world.run_until(runtime.scheduler(), [this] { return installed.size() >= 500; }, 1s));
+  ASSERT_TRUE(world.run_until(
+      runtime.scheduler(), [this] { return installed.size() >= 500; }, 1s));
   remove("GROUP", "102");  // The more urgent: it goes before the next turn of the routes.
   run();
   const std::size_t before = installed.size();
@@ -237,7 +240,8 @@ class SlowDevice : public RuntimeFixture, public testing::Test {
     if (change.op() == Op::Delete) {
       device.erase(std::string{change.key()});
     } else {
-      for (const Field field : change.fields()) device[std::string{change.key()}] += std::string{field.name} + "=" + std::string{field.value} + ";";
+      for (const Field field : change.fields())
+        device[std::string{change.key()}] += std::string{field.name} + "=" + std::string{field.value} + ";";
     }
     orch.settle(ticket, Outcome::done());
   }
@@ -283,15 +287,16 @@ TEST_F(SlowDevice, ASetThatIsPutBackMeetsTheDeleteThatOvertookIt) {
 
 // --- a store that is slow, refuses, and loses its connection
 
-/// Writes and deletes whole rows through a bad connection, again and again until each is confirmed; the handler applies them, some after a wait.
+/// Writes and deletes whole rows through a bad connection, again and again until each is confirmed; the handler applies them, some after a
+/// wait.
 class BadStore : public RuntimeFixture {
  public:
   explicit BadStore(std::uint64_t seed)
-      : RuntimeFixture({}, [this, seed](Scheduler& scheduler) {
-          auto made = std::make_unique<sim::SimStore>(scheduler, sim::SimStoreOptions{.seed = seed, .failure_chance = 0.1});
-          store = made.get();
-          return made;
-        }),
+      : RuntimeFixture({},
+                       [seed](Scheduler& scheduler) {
+                         return std::make_unique<sim::SimStore>(scheduler, sim::SimStoreOptions{.seed = seed, .failure_chance = 0.1});
+                       }),
+        store(dynamic_cast<sim::SimStore&>(runtime.store())),
         random_(seed) {
     OpenOrch& provider = add_groups();
     orch_.consume(
@@ -312,8 +317,8 @@ class BadStore : public RuntimeFixture {
   void run_some() {
     for (int i = 0; i < 300; ++i) {
       write(std::to_string(random_.below(20)), random_.chance(0.3) ? std::string{} : std::to_string(i));
-      if (random_.chance(0.02)) store->disconnect();
-      if (random_.chance(0.05)) store->reconnect();
+      if (random_.chance(0.02)) store.disconnect();
+      if (random_.chance(0.05)) store.reconnect();
       if (random_.chance(0.05)) toggle_group();
       run_for(Duration{static_cast<std::int64_t>(random_.below(2'000'000))});
       write_unconfirmed();
@@ -321,8 +326,8 @@ class BadStore : public RuntimeFixture {
   }
 
   void finish() {
-    store->reconnect();
-    store->set_failure_chance(0);
+    store.reconnect();
+    store.set_failure_chance(0);
     if (!groups.contains("open")) toggle_group();
     for (int i = 0; i < 20; ++i) {
       run_for(100ms);
@@ -330,9 +335,10 @@ class BadStore : public RuntimeFixture {
     }
   }
 
-  sim::SimStore* store = nullptr;
+  sim::SimStore& store;
   Rows applied;
   Rows truth;
+  int failed_writes = 0;
 
  private:
   void toggle_group() {
@@ -357,9 +363,11 @@ class BadStore : public RuntimeFixture {
       const auto row = truth.find(key);
       const std::vector<Field> fields{{"value", row == truth.end() ? std::string_view{} : std::string_view{row->second}}};
       Change change = row == truth.end() ? Change::remove(key) : Change::set(key, fields);
-      const Status accepted = store->write("T", std::move(change), [this, key](const Status& done) {
+      const Status accepted = store.write("T", std::move(change), [this, key](const Status& done) {
         under_way_.erase(key);
-        if (!done.ok()) unconfirmed_.insert(key);
+        if (done.ok()) return;
+        ++failed_writes;
+        unconfirmed_.insert(key);
       });
       if (!accepted.ok()) continue;
       under_way_.insert(key);
@@ -381,6 +389,7 @@ TEST(BadStoreScenario, WhatWasWrittenIsDoneHoweverBadTheConnection) {
     scenario.run_some();
     scenario.finish();
     EXPECT_EQ(scenario.applied, scenario.truth);
+    EXPECT_GT(scenario.failed_writes, 0) << "the connection was not bad enough";
     const ConsumerStats stats = scenario.stats("T");
     EXPECT_EQ(stats.queued + stats.parked + stats.in_flight, 0U);
     EXPECT_THAT(scenario.rejects, IsEmpty());

@@ -1,6 +1,6 @@
 // Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own answer before the handler returns; one that has
-// none is rejected as the handler's fault. If the handler throws, the changes without an answer are given to it again, one by one, so that only
-// the one it cannot bear is rejected: what it did for them before must bear repetition.
+// none is rejected as the handler's fault. If the handler throws, the changes without an answer are given to it again, one by one, so that
+// only the one it cannot bear is rejected: what it did for them before must bear repetition.
 #pragma once
 
 #include <cstddef>

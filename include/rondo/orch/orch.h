@@ -1,5 +1,5 @@
-// Orch: user code that owns one concern and handles changes. It subscribes to tables, answers each change with an Outcome, states facts, and
-// may wait for facts of others. It never sees queues, threads or other Orchs. See examples/01_two_orchs.cc.
+// Orch: user code that owns one concern and handles changes. It subscribes to tables, answers each change with an Outcome, states facts,
+// and may wait for facts of others. It never sees queues, threads or other Orchs. See examples/01_two_orchs.cc.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,9 @@ struct ConsumeOptions {
   TableKind kind = TableKind::Staged;
   /// Unset: the Orch's own.
   std::optional<Priority> priority = {};
-  /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half. New rows always keep at least
-  /// one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid starvation").
+  /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half. New rows always keep at
+  /// least one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid
+  /// starvation").
   std::uint32_t retry_quota = 0;
   /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
   std::size_t rows_max = limits::kLedgerRows;
@@ -42,7 +43,8 @@ struct ConsumeOptions {
 struct ListenOptions {
   /// Unset: the Orch's own.
   std::optional<Priority> priority = {};
-  /// Channel: each event once while this process is up. Queue: each operation once, in order, kept until it is taken. Nothing else (assert).
+  /// Channel: each event once while this process is up. Queue: each operation once, in order, kept until it is taken. Nothing else
+  /// (assert).
   TableKind kind = TableKind::Channel;
   /// Called, in order with the events, when some may have been missed (overflow, lost connection).
   std::function<void()> on_gap = {};
@@ -88,8 +90,8 @@ class Orch {
 
   /// This Orch owns the facts of 'kind': 'holds' answers whether one holds now, O(1), and does not throw. One provider a kind (assert).
   void provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds);
-  /// The fact begins to hold: every change that waits for it is queued again, in O(1) whatever their number; observers are told in a turn of
-  /// their own. Announcing what nobody waits for is cheap.
+  /// The fact begins to hold: every change that waits for it is queued again, in O(1) whatever their number; observers are told in a turn
+  /// of their own. Announcing what nobody waits for is cheap.
   void announce(const Constraint& fact);
   /// The fact ends. Parked changes are not touched; observers are told.
   void withdraw(const Constraint& fact);
@@ -97,11 +99,12 @@ class Orch {
   bool holds(const Constraint& fact) const;
   /// Does any change wait for it (listed under it, if it waits for several)?
   bool is_awaited(const Constraint& fact) const;
-  /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but an end
-  /// is never lost: withdrawn and announced again is told as both. What the handler throws is reported to Runtime::on_reject.
+  /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but
+  /// an end is never lost: withdrawn and announced again is told as both. What the handler throws is reported to Runtime::on_reject.
   void observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler);
 
-  /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (a batch has its own).
+  /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (a batch has its
+  /// own).
   Ticket current_ticket() const;
   /// The outcome of a staged change. Anything but Outcome::staged(). A ticket that was settled already is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);

@@ -54,8 +54,8 @@ struct ParkedRow {
   Op op = Op::Set;
   std::vector<Constraint> facts;  // All it waits for; the first is the one it is indexed under.
   Duration waited{0};
-  Duration retry_in{0};           // For rows parked on time.
-  std::string why;                // For rows parked on time: the handler's words.
+  Duration retry_in{0};  // For rows parked on time.
+  std::string why;       // For rows parked on time: the handler's words.
 };
 
 /// A constraint and how many rows wait for it.
@@ -77,7 +77,7 @@ struct FactOrigin {
 struct WhyLink {
   /// Absent: no consumer owes anything for this key; it was never written, or it is done.
   enum class State : std::uint8_t { Absent, Queued, InFlight, Parked };
-  std::string table;   // Empty when no row is known that would make the fact true.
+  std::string table;  // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
   std::vector<Constraint> facts;  // What this row waits for.
@@ -93,8 +93,8 @@ struct Why {
 struct ConsumerStats {
   std::string table;
   std::string orch;
-  std::uint64_t taken = 0;      // Changes from the store.
-  std::uint64_t handled = 0;    // Handler answers.
+  std::uint64_t taken = 0;    // Changes from the store.
+  std::uint64_t handled = 0;  // Handler answers.
   std::uint64_t done = 0;
   std::uint64_t rejected = 0;
   std::uint64_t parked_ever = 0;

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-namespace rondo::store {
+namespace rondo {
 
 /// Knows hashes and row numbers only; the caller compares keys. One thread.
 class RowIndex {
@@ -47,6 +47,11 @@ class RowIndex {
       }
       if (slot.tag == tag && is_it(slot.row)) return slot.row;
     }
+  }
+
+  /// Adds a row whose key is not there.
+  void insert(std::uint64_t hash, std::uint32_t row) {
+    find_or_add(hash, [](std::uint32_t) { return false; }, [row] { return row; });
   }
 
   /// Forgets a row that is there under that hash. An index that becomes empty gives its memory back.
@@ -89,4 +94,4 @@ class RowIndex {
   std::size_t size_ = 0;
 };
 
-}  // namespace rondo::store
+}  // namespace rondo

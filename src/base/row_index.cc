@@ -1,8 +1,8 @@
-#include "store/row_index.h"
+#include "base/row_index.h"
 
 #include "rondo/base/assert.h"
 
-namespace rondo::store {
+namespace rondo {
 
 namespace {
 constexpr std::uint32_t kFirstCapacity = 16;
@@ -102,4 +102,4 @@ std::size_t RowIndex::bytes() const noexcept {
   return total;
 }
 
-}  // namespace rondo::store
+}  // namespace rondo

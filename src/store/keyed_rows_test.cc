@@ -1,6 +1,6 @@
 // RowIndex and KeyedRows: finds what was added, also with crafted hashes, while it grows and shrinks. Method: random operations against
 // std::unordered_map over many seeds, and the pause of growing counted in rows moved, not in time.
-#include "store/row_index.h"
+#include "store/keyed_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,6 @@
 
 #include "rondo/base/random.h"
 #include "rondo/store/record.h"
-#include "store/keyed_rows.h"
 
 namespace rondo::store {
 namespace {

@@ -1,0 +1,134 @@
+// AgentLines: what a data plane holds as sorted lines of text, and DesiredState, the plain model that says what it must hold. For tests of the agent on
+// the simulated kernel and on the real one: a difference reads well.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo::agent {
+
+using Lines = std::vector<std::string>;
+
+/// What is there and should not be (+), and what is missing (-). Both sorted.
+inline Lines difference(const Lines& actual, const Lines& expected) {
+  Lines extra, missing, all;
+  std::ranges::set_difference(actual, expected, std::back_inserter(extra));
+  std::ranges::set_difference(expected, actual, std::back_inserter(missing));
+  for (const std::string& line : extra) all.push_back("+ " + line);
+  for (const std::string& line : missing) all.push_back("- " + line);
+  return all;
+}
+
+inline std::string group_text(Lines members) {
+  std::ranges::sort(members);
+  std::string text;
+  for (const std::string& member : members) text.append(text.empty() ? "{" : ", ").append(member);
+  return text + "}";
+}
+
+/// What 'plane' holds, with next hops by what they are and not by number.
+inline Lines lines_of(DataPlane& plane) {
+  std::map<IfIndex, std::string> ports;
+  const std::vector<LinkEvent> links = plane.links().value();
+  for (const LinkEvent& link : links) ports[link.port] = link.name;
+  Lines lines;
+  const std::vector<AddressEntry> addresses = plane.addresses().value();
+  for (const AddressEntry& entry : addresses) lines.push_back("address " + ports[entry.port] + " " + entry.address.to_string());
+  const std::vector<NeighborEntry> neighbors = plane.neighbors().value();
+  for (const NeighborEntry& entry : neighbors) {
+    lines.push_back("neighbor " + ports[entry.port] + " " + entry.address.to_string() + " " + entry.mac.to_string());
+  }
+  std::map<NexthopId, std::string> texts;
+  const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
+  for (const NexthopEntry& entry : nexthops) {
+    if (!entry.members.empty()) continue;
+    texts[entry.id] = ports[entry.port] + " " + entry.gateway.to_string();
+    lines.push_back("nexthop " + texts[entry.id]);
+  }
+  for (const NexthopEntry& entry : nexthops) {
+    if (entry.members.empty()) continue;
+    Lines members;
+    for (const GroupMember& member : entry.members) members.push_back(texts[member.nexthop] + "*" + std::to_string(member.weight));
+    texts[entry.id] = group_text(std::move(members));
+    lines.push_back("group " + texts[entry.id]);
+  }
+  const Status read = plane.routes([&](const RouteEntry& route) {
+    const std::string name = "route " + route.prefix.to_string();
+    lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] : name + " blackhole");
+  });
+  EXPECT_TRUE(read.ok()) << read.to_string();
+  std::ranges::sort(lines);
+  return lines;
+}
+
+/// Rows that all refer to rows that are there (see close()), and what the kernel must hold for them.
+struct DesiredState {
+  struct Hop {
+    std::string port;
+    std::string gateway;
+    int weight = 1;
+    friend auto operator<=>(const Hop&, const Hop&) = default;
+  };
+  using Hops = std::set<Hop>;
+  struct Route {
+    std::string group;  // Empty: 'hops', or a blackhole when these are empty, too.
+    Hops hops;
+  };
+  std::set<std::pair<std::string, std::string>> addresses;            // Port, prefix.
+  std::map<std::pair<std::string, std::string>, std::string> neighbors;  // Port, address -> MAC.
+  std::map<std::string, Hops> groups;
+  std::map<std::string, Route> routes;
+
+  /// What the kernel must hold when the devices are as 'links' say.
+  Lines expected(const std::vector<LinkEvent>& links) const {
+    std::map<std::string, LinkEvent> ports;
+    for (const LinkEvent& link : links) ports[link.name] = link;
+    Lines lines;
+    for (const auto& [port, prefix] : addresses) {
+      if (ports.contains(port)) lines.push_back("address " + port + " " + prefix);
+    }
+    for (const auto& [place, mac] : neighbors) {
+      if (ports[place.first].admin_up) lines.push_back("neighbor " + place.first + " " + place.second + " " + mac);
+    }
+    std::set<Hops> sets;
+    std::set<std::string> nexthops;
+    const auto members = [&](const Hops& hops) {
+      Lines texts;
+      for (const Hop& hop : hops) {
+        if (!ports[hop.port].carrier) continue;
+        nexthops.insert("nexthop " + hop.port + " " + hop.gateway);
+        texts.push_back(hop.port + " " + hop.gateway + "*" + std::to_string(hop.weight));
+      }
+      return texts;
+    };
+    for (const auto& [name, hops] : groups) add_group(lines, members(hops));
+    for (const auto& [prefix, route] : routes) {
+      const Hops& hops = route.group.empty() ? route.hops : groups.at(route.group);
+      if (route.group.empty() && !hops.empty() && sets.insert(hops).second) add_group(lines, members(hops));
+      if (hops.empty()) {
+        lines.push_back("route " + prefix + " blackhole");
+      } else if (Lines texts = members(hops); !texts.empty()) {
+        lines.push_back("route " + prefix + " via " + group_text(std::move(texts)));
+      }
+    }
+    lines.insert(lines.end(), nexthops.begin(), nexthops.end());
+    std::ranges::sort(lines);
+    return lines;
+  }
+
+ private:
+  static void add_group(Lines& lines, Lines members) {
+    if (!members.empty()) lines.push_back("group " + group_text(std::move(members)));
+  }
+};
+
+}  // namespace rondo::agent

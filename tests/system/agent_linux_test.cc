@@ -1,0 +1,166 @@
+// The agent on the real kernel, in a namespace of its own with veth ports: 2,000 routes of both families, cables that are pulled, ports that are taken down,
+// a restart over what an earlier run left. What the kernel holds is read back and compared. Skipped, loudly, where that is not permitted.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <memory>
+
+#include "../agent_lines.h"
+#include "agent/agent.h"
+#include "dataplane/netlink/lab.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::agent {
+namespace {
+
+constexpr int kPorts = 3;
+constexpr int kRoutes = 2000;
+
+std::string port_name(int port) { return "swp" + std::to_string(port); }
+
+/// The agent upon a data plane, with its runtime on the real clock.
+struct Running {
+  explicit Running(DataPlane& plane) : agent(runtime, plane, {}) {
+    runtime.on_reject([](std::string_view, const Change&, const Status& why) { ADD_FAILURE() << why.to_string(); });
+    EXPECT_TRUE(agent.start().ok());
+  }
+  Runtime runtime;
+  Agent agent;
+};
+
+class AgentOnLinux : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto made = netlink::Lab::make();
+    if (!made) skip(made.error());
+    if (IsSkipped()) return;
+    lab = std::move(*made);
+    for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->add_port(port));
+    auto opened = make_linux_dataplane({.network_namespace = lab->path()});
+    if (!opened) skip(opened.error());
+    if (IsSkipped()) return;
+    plane = std::move(*opened);
+  }
+  static void skip(const Status& why) {
+    std::cerr << "SKIPPED: " << why.to_string() << '\n';
+    GTEST_SKIP() << why.to_string();
+  }
+
+  void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
+    ASSERT_TRUE(running->runtime.table(table).set(key, fields).ok());
+  }
+  /// Rows in the worst order, and the model of them.
+  void write_rows() {
+    for (int i = 0; i < kRoutes; ++i) {
+      const std::string number = std::to_string(i / 250);
+      const std::string group = std::to_string(i % 4);
+      const std::string v4 = "172." + std::to_string(16 + i / 250) + "." + std::to_string(i % 250) + ".0/24";
+      const std::string v6 = "fd00:" + std::to_string(i + 1) + "::/32";
+      if (i % 2 == 0) set("ROUTE_TABLE", v4, {{"nexthop_group", "4-" + group}});
+      else set("ROUTE_TABLE", v6, {{"nexthop_group", "6-" + group}});
+      desired.routes[i % 2 == 0 ? v4 : v6] = {(i % 2 == 0 ? "4-" : "6-") + group, {}};
+    }
+    for (int group = 0; group < 4; ++group) {
+      for (const bool ipv6 : {false, true}) set_group(group, ipv6);
+    }
+    for (int port = 1; port <= kPorts; ++port) {
+      for (const bool ipv6 : {false, true}) {
+        set("NEIGH_TABLE", port_name(port) + ":" + gateway(port, ipv6), {{"neigh", "02:00:00:00:00:01"}});
+        set("INTF_TABLE", port_name(port) + ":" + address(port, ipv6), {});
+        desired.neighbors[{port_name(port), gateway(port, ipv6)}] = "02:00:00:00:00:01";
+        desired.addresses.insert({port_name(port), address(port, ipv6)});
+      }
+      set("INTF_TABLE", port_name(port), {});
+      set("PORT_TABLE", port_name(port), {{"admin_status", "up"}});
+    }
+  }
+  void set_group(int group, bool ipv6) {
+    // Group 0 is over port 1 only, the others over port 1 and more.
+    std::string gateways, ports;
+    DesiredState::Hops hops;
+    for (int port = 1; port <= (group == 0 ? 1 : kPorts); ++port) {
+      gateways.append(port == 1 ? "" : ",").append(gateway(port, ipv6));
+      ports.append(port == 1 ? "" : ",").append(port_name(port));
+      hops.insert({port_name(port), gateway(port, ipv6), 1});
+    }
+    const std::string name = (ipv6 ? "6-" : "4-") + std::to_string(group);
+    set("NEXTHOP_GROUP_TABLE", name, {{"nexthop", gateways}, {"ifname", ports}});
+    desired.groups[name] = hops;
+  }
+  static std::string address(int port, bool ipv6) {
+    return ipv6 ? "2001:db8:" + std::to_string(port) + "::1/64" : "10." + std::to_string(port) + ".0.1/24";
+  }
+  static std::string gateway(int port, bool ipv6) {
+    return ipv6 ? "2001:db8:" + std::to_string(port) + "::2" : "10." + std::to_string(port) + ".0.2";
+  }
+
+  /// Runs until the kernel holds what the model says, or a while is over; what is still wrong then.
+  Lines settle() {
+    const SystemClock clock;
+    const Instant end = clock.now() + 20s;
+    Lines wrong;
+    do {
+      const Instant look = clock.now() + 100ms;
+      while (clock.now() < look) {
+        running->runtime.run_until_idle(10'000);
+        running->runtime.scheduler().wait(look);
+      }
+      Lines actual = lines_of(*plane);
+      std::erase_if(actual, [](const std::string& line) {
+        return line.starts_with("address lo ") || line.starts_with("address line") || line.find(" fe80:") != std::string::npos;
+      });
+      wrong = difference(actual, desired.expected(plane->links().value()));
+    } while (!wrong.empty() && clock.now() < end);
+    return wrong;
+  }
+
+  std::unique_ptr<netlink::Lab> lab;
+  std::unique_ptr<DataPlane> plane;
+  std::unique_ptr<Running> running;
+  DesiredState desired;
+};
+
+TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
+  running = std::make_unique<Running>(*plane);
+  write_rows();
+  ASSERT_EQ(settle(), Lines{});
+  {
+    SCOPED_TRACE("cables");
+    for (int i = 0; i < 6; ++i) {
+      ASSERT_TRUE(lab->set_carrier(1 + i % kPorts, false));
+      ASSERT_EQ(settle(), Lines{});
+      ASSERT_TRUE(lab->set_carrier(1 + i % kPorts, true));
+    }
+    ASSERT_EQ(settle(), Lines{});
+    for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->set_carrier(port, false));
+    ASSERT_EQ(settle(), Lines{});
+    for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->set_carrier(port, true));
+    ASSERT_EQ(settle(), Lines{});
+  }
+  {
+    SCOPED_TRACE("ports");
+    set("PORT_TABLE", "swp1", {{"admin_status", "down"}});
+    running->runtime.run_until_idle();
+    set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
+    ASSERT_EQ(settle(), Lines{});
+    ASSERT_TRUE(lab->remove_port(2));
+    ASSERT_TRUE(lab->add_port(2));
+    ASSERT_EQ(settle(), Lines{});
+  }
+  EXPECT_EQ(running->runtime.scheduler().stats().sweep_rescues, 0U);
+  {
+    SCOPED_TRACE("restart");
+    running.reset();
+    running = std::make_unique<Running>(*plane);
+    std::size_t routes = 0;
+    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
+    EXPECT_EQ(routes, 0U);
+    EXPECT_TRUE(plane->nexthops().value().empty());
+    desired = {};
+    write_rows();
+    ASSERT_EQ(settle(), Lines{});
+  }
+}
+
+}  // namespace
+}  // namespace rondo::agent
