@@ -1,8 +1,10 @@
-// agent_routes: routes through the whole path but the feeder's socket: written into the embedded store in this process, merged, taken by the routes
-// Orch, ordered, answered. The groups are there beforehand. Two parts:
+// agent_routes: routes through the whole path but the feeder's socket: written into the embedded store in this process, merged, taken by
+// the routes Orch, ordered, answered. The groups are there beforehand. Two parts:
 //   own   on a data plane that answers at once: what our own code costs a route, in CPU time and allocations, and the longest turn
-//   real  on the kernel, in namespaces of its own (needs root): routes a second against the bare rtnetlink loop (the floor) and `ip -batch`. Each
-//         way has a table of its own and takes turns, 100,000 routes each, so that a busy machine and the size of the table disturb all alike
+//   real  on the kernel, in namespaces of its own (needs root): routes a second against the bare rtnetlink loop (the floor) and `ip
+//   -batch`. Each
+//         way has a table of its own and takes turns, 100,000 routes each, so that a busy machine and the size of the table disturb all
+//         alike
 // IPv4 in random order, IPv6 sorted, as each is fastest. Usage: bench_agent_routes [own|real|all] [rounds] [IPv4 routes] [IPv6 routes]
 #include <sys/resource.h>
 #include <time.h>
@@ -233,8 +235,11 @@ void own_part(const char* family, const std::vector<Route>& routes, int rounds) 
     rest_allocations = static_cast<double>(handled) / count;
     longest = std::max(longest, box.longest_turn());
   }
-  std::printf("%s, %zu routes, best of %d: write %.0f ns (%.2f allocations), handle %.0f ns (%.2f allocations) a route; longest turn %.0f us of CPU\n", family,
-              routes.size(), rounds, best_write, write_allocations, best_rest, rest_allocations, static_cast<double>(longest.count()) * 1e-3);
+  std::printf(
+      "%s, %zu routes, best of %d: write %.0f ns (%.2f allocations), handle %.0f ns (%.2f allocations) a route; longest turn %.0f us of "
+      "CPU\n",
+      family, routes.size(), rounds, best_write, write_allocations, best_rest, rest_allocations,
+      static_cast<double>(longest.count()) * 1e-3);
 }
 
 // --- real
@@ -299,10 +304,12 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
     longest = std::max(longest, box.longest_turn());
     busy += static_cast<double>(box.busy().count()) * 1e-9;
   }
-  std::printf("%s, %zu routes, %d rounds; longest turn %.0f us of CPU; agent in the kernel %.0f %% of its time\n  %-12s %12s %10s %12s\n", family, routes.size(), rounds,
-              static_cast<double>(longest.count()) * 1e-3, 100 * busy / sums.at("2 agent").seconds, "way", "routes/s", "cpu us", "rate:floor");
+  std::printf("%s, %zu routes, %d rounds; longest turn %.0f us of CPU; agent in the kernel %.0f %% of its time\n  %-12s %12s %10s %12s\n",
+              family, routes.size(), rounds, static_cast<double>(longest.count()) * 1e-3, 100 * busy / sums.at("2 agent").seconds, "way",
+              "routes/s", "cpu us", "rate:floor");
   for (const auto& [name, sample] : sums) {
-    std::printf("  %-12s %12.0f %10.2f %11.1f%%\n", name.c_str(), sample.rate(), sample.cpu_us(), 100 * sample.rate() / sums.at("1 floor").rate());
+    std::printf("  %-12s %12.0f %10.2f %11.1f%%\n", name.c_str(), sample.rate(), sample.cpu_us(),
+                100 * sample.rate() / sums.at("1 floor").rate());
   }
 }
 

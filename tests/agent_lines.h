@@ -1,5 +1,5 @@
-// AgentLines: what a data plane holds as sorted lines of text, and DesiredState, the plain model that says what it must hold. For tests of the agent on
-// the simulated kernel and on the real one: a difference reads well.
+// AgentLines: what a data plane holds as sorted lines of text, and DesiredState, the plain model that says what it must hold. For tests of
+// the agent on the simulated kernel and on the real one: a difference reads well.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ struct DesiredState {
     std::string group;  // Empty: 'hops', or a blackhole when these are empty, too.
     Hops hops;
   };
-  std::set<std::pair<std::string, std::string>> addresses;            // Port, prefix.
+  std::set<std::pair<std::string, std::string>> addresses;               // Port, prefix.
   std::map<std::pair<std::string, std::string>, std::string> neighbors;  // Port, address -> MAC.
   std::map<std::string, Hops> groups;
   std::map<std::string, Route> routes;

@@ -11,8 +11,6 @@
 
 #include "rondo/dataplane/dataplane.h"
 
-extern char** environ;
-
 namespace rondo::demo {
 
 namespace {
@@ -42,7 +40,7 @@ Status run_program(const std::vector<std::string>& words) {
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   pid_t pid = 0;
-  const int error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int error = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), ::environ);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
   const std::string said = error == 0 ? read_all(ends[0]) : std::string{};

@@ -12,8 +12,6 @@
 #include <fstream>
 #include <thread>
 
-extern char** environ;
-
 namespace rondo::demo {
 
 namespace {
@@ -47,7 +45,7 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
 
   std::vector<std::string> words{program, "--config", path};
   std::vector<char*> arguments{words[0].data(), words[1].data(), words[2].data(), nullptr};
-  if (const int error = ::posix_spawn(&daemon->pid_, program.c_str(), nullptr, nullptr, arguments.data(), environ); error != 0) {
+  if (const int error = ::posix_spawn(&daemon->pid_, program.c_str(), nullptr, nullptr, arguments.data(), ::environ); error != 0) {
     daemon->pid_ = -1;
     return failure(status_from_errno(error, "starting " + program));
   }

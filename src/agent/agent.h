@@ -1,5 +1,5 @@
-// Agent: the switch agent as one thing: its Orchs on a runtime, the programmer before a data plane, and the monitor of link events. Make it after the
-// runtime and destroy it before.
+// Agent: the switch agent as one thing: its Orchs on a runtime, the programmer before a data plane, and the monitor of link events. Make it
+// after the runtime and destroy it before.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// What the data plane's answer to an order means for the row that asked for it. One place, so that every Orch treats the kernel's errors alike.
+// What the data plane's answer to an order means for the row that asked for it. One place, so that every Orch treats the kernel's errors
+// alike.
 #pragma once
 
 #include <string>
@@ -16,11 +17,11 @@ inline constexpr Duration kSoon = 100ms;
 /// True when asking again later may help: the state below changes without us.
 inline bool is_passing(const Status& status) noexcept {
   switch (status.code()) {
-    case Code::FailedPrecondition:   // ENETDOWN, ENETUNREACH: port or address not there yet.
-    case Code::ResourceExhausted:    // ENOBUFS, ENOMEM, ENOSPC.
+    case Code::FailedPrecondition:  // ENETDOWN, ENETUNREACH: port or address not there yet.
+    case Code::ResourceExhausted:   // ENOBUFS, ENOMEM, ENOSPC.
     case Code::Unavailable:
     case Code::DeadlineExceeded:
-    case Code::NotFound:             // ENODEV, ENOENT of something referred to.
+    case Code::NotFound:  // ENODEV, ENOENT of something referred to.
       return true;
     default: return false;
   }

@@ -1,6 +1,6 @@
-// GroupIds: the kernel's numbers of next-hop groups, by fact. Written by the nexthop-groups Orch, read by routes. A group that is known here may be
-// absent from the kernel for a while (all its ports lost their carrier, and the kernel took the group and its routes with it without a word);
-// 'losses' counts how often, so that whoever put routes behind it knows which of them are gone.
+// GroupIds: the kernel's numbers of next-hop groups, by fact. Written by the nexthop-groups Orch, read by routes. A group that is known
+// here may be absent from the kernel for a while (all its ports lost their carrier, and the kernel took the group and its routes with it
+// without a word); 'losses' counts how often, so that whoever put routes behind it knows which of them are gone.
 #pragma once
 
 #include <cstdint>

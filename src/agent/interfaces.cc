@@ -48,22 +48,20 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
   runtime.explain(kInterface, [](std::string_view port) { return FactOrigin{"INTF_TABLE", std::string{port}, ""}; });
   runtime.explain(kAddressed, [](std::string_view key) {
     const std::string port{key.substr(0, key.rfind(':'))};
-    return FactOrigin{"", "", "no address of that family on " + port + ": a row INTF_TABLE:" + port + ":<address>/<length> is missing or waits"};
+    return FactOrigin{"", "",
+                      "no address of that family on " + port + ": a row INTF_TABLE:" + port + ":<address>/<length> is missing or waits"};
   });
   runtime.explain(kPortUnused, [](std::string_view port) {
     return FactOrigin{"", "", "INTF_TABLE still has rows for " + std::string{port}};
   });
-  runtime.explain(kInterfaceUnused, [](std::string_view port) {
-    return FactOrigin{"", "", std::string{port} + " still has addresses"};
-  });
+  runtime.explain(kInterfaceUnused, [](std::string_view port) { return FactOrigin{"", "", std::string{port} + " still has addresses"}; });
 }
 
 bool Interfaces::addressed(std::string_view key) const {
   const std::size_t colon = key.rfind(':');
   const auto it = interfaces_.find(key.substr(0, colon));
   const bool ipv6 = key.substr(colon + 1) == "ipv6";
-  return it != interfaces_.end() &&
-         std::ranges::any_of(it->second.addresses, [&](const auto& entry) {
+  return it != interfaces_.end() && std::ranges::any_of(it->second.addresses, [&](const auto& entry) {
            const auto& [prefix, address] = entry;
            return address.applied && !address.leaving && prefix.address.is_v6() == ipv6;
          });
@@ -96,13 +94,14 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
     return Outcome::done();
   }
   const IfIndex id = ids_.find(port);
-  program(programmer_, LinkSet{id, std::nullopt, row->mtu}, [this, ticket = current_ticket(), port, id, mtu = row->mtu](const Status& status) {
-    const bool same_device = ids_.find(port) == id;
-    if (status.ok() && same_device) base_applied(port, mtu);
-    Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
-    if (outcome.kind() == Outcome::Kind::Reject) drop_if_empty(port);
-    settle(ticket, outcome);
-  });
+  program(programmer_, LinkSet{id, std::nullopt, row->mtu},
+          [this, ticket = current_ticket(), port, id, mtu = row->mtu](const Status& status) {
+            const bool same_device = ids_.find(port) == id;
+            if (status.ok() && same_device) base_applied(port, mtu);
+            Outcome outcome = outcome_of_set(same_device ? status : device_changed(port));
+            if (outcome.kind() == Outcome::Kind::Reject) drop_if_empty(port);
+            settle(ticket, outcome);
+          });
   return Outcome::staged();
 }
 
@@ -168,7 +167,8 @@ bool Interfaces::is_free(const std::string& port, const Prefix& address) const {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end() || holds({kNeighborsGone, family_key(port, ipv6)})) return true;
   return std::ranges::any_of(it->second.addresses, [&](const auto& other) {
-    return other.first != address && other.second.applied && other.second.present && !other.second.leaving && other.first.address.is_v6() == ipv6;
+    return other.first != address && other.second.applied && other.second.present && !other.second.leaving &&
+           other.first.address.is_v6() == ipv6;
   });
 }
 

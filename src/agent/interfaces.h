@@ -1,6 +1,6 @@
-// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. It keeps what was asked
-// for apart from what the kernel has: the kernel drops IPv6 addresses with an administrative down and everything with the device, and what is wanted
-// is put back when they return.
+// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. It keeps what
+// was asked for apart from what the kernel has: the kernel drops IPv6 addresses with an administrative down and everything with the device,
+// and what is wanted is put back when they return.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class Interfaces final : public Orch {
     bool leaving = false;  // Its Delete is under way: not to be put back.
   };
   struct Interface {
-    bool applied = false;               // The base row.
-    std::optional<std::uint32_t> mtu;   // Of the base row.
+    bool applied = false;              // The base row.
+    std::optional<std::uint32_t> mtu;  // Of the base row.
     std::map<Prefix, Address> addresses;
   };
   Outcome set(std::string_view key, const Fields& fields);

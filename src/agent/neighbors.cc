@@ -52,9 +52,8 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   const Result<MacAddress> mac = parse_neighbor(*parsed, fields);
   if (!mac) return Outcome::reject(mac.error());
   std::vector<Constraint> missing;
-  for (Constraint& fact : std::vector<Constraint>{{kInterface, parsed->port},
-                                                  {kAddressed, family_key(parsed->port, parsed->address.is_v6())},
-                                                  {kAdminUp, parsed->port}}) {
+  for (Constraint& fact : std::vector<Constraint>{
+           {kInterface, parsed->port}, {kAddressed, family_key(parsed->port, parsed->address.is_v6())}, {kAdminUp, parsed->port}}) {
     if (fact.kind == kAddressed && is_link_local(parsed->address)) continue;  // Every IPv6 device has its own link-local subnet.
     if (!holds(fact)) missing.push_back(std::move(fact));
   }
@@ -65,15 +64,15 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   it->second.mac = *mac;
   it->second.leaving = false;
   const IfIndex id = ids_.find(place.first);
-  program(programmer_, NeighborSet{id, place.second, *mac}, [this, ticket = current_ticket(), place, id](const Status& status) {
-    settle(ticket, set_answered(place, id, status));
-  });
+  program(programmer_, NeighborSet{id, place.second, *mac},
+          [this, ticket = current_ticket(), place, id](const Status& status) { settle(ticket, set_answered(place, id, status)); });
   return Outcome::staged();
 }
 
 Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& status) {
   const auto it = neighbors_.find(place);
-  if (it == neighbors_.end()) return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
+  if (it == neighbors_.end())
+    return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
   Neighbor& neighbor = it->second;
   if (status.ok() && ids_.find(place.first) == id) {
     neighbor.applied = true;
@@ -101,11 +100,12 @@ Outcome Neighbors::remove(std::string_view key) {
     gone(place);  // With its device.
     return Outcome::done();
   }
-  program(programmer_, NeighborDelete{ids_.find(place.first), place.second}, [this, ticket = current_ticket(), place](const Status& status) {
-    Outcome outcome = outcome_of_delete(status);
-    if (outcome.kind() == Outcome::Kind::Done) gone(place);
-    settle(ticket, outcome);
-  });
+  program(programmer_, NeighborDelete{ids_.find(place.first), place.second},
+          [this, ticket = current_ticket(), place](const Status& status) {
+            Outcome outcome = outcome_of_delete(status);
+            if (outcome.kind() == Outcome::Kind::Done) gone(place);
+            settle(ticket, outcome);
+          });
   return Outcome::staged();
 }
 

@@ -1,5 +1,6 @@
-// Neighbors: owns NEIGH_TABLE. A row puts a permanent neighbour into the kernel; next-hop groups wait for it. The kernel drops the neighbours of a port
-// that goes administratively down or away; what is wanted comes back with it. Known by port and address, however a key spells the address.
+// Neighbors: owns NEIGH_TABLE. A row puts a permanent neighbour into the kernel; next-hop groups wait for it. The kernel drops the
+// neighbours of a port that goes administratively down or away; what is wanted comes back with it. Known by port and address, however a key
+// spells the address.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,7 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
-  std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
+  std::map<Place, Neighbor> neighbors_;                     // Wanted, or their Delete is under way.
   std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.
   Later later_;
 };

@@ -59,8 +59,8 @@ NexthopGroups::Counts NexthopGroups::counts() const {
   Counts counts;
   counts.nexthops = nexthops_.size();
   counts.groups = groups_.size();
-  counts.usable_groups = static_cast<std::size_t>(
-      std::ranges::count_if(groups_, [](const auto& g) { return !g.second.possible.front().empty(); }));
+  counts.usable_groups =
+      static_cast<std::size_t>(std::ranges::count_if(groups_, [](const auto& g) { return !g.second.possible.front().empty(); }));
   counts.group_replaces = group_replaces_;
   return counts;
 }
@@ -130,9 +130,8 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   become_unusable(group);
   ids_.forget(group.fact);
   group.deleting = true;
-  program(programmer_, NexthopDelete{group.id}, [this, fact = group.fact, ticket = current_ticket()](const Status& status) {
-    finish_remove(fact, ticket, status);
-  });
+  program(programmer_, NexthopDelete{group.id},
+          [this, fact = group.fact, ticket = current_ticket()](const Status& status) { finish_remove(fact, ticket, status); });
   return Outcome::staged();
 }
 
@@ -144,6 +143,7 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
     release_leaving(it->second);
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
     free_group_ids_.push_back(it->second.id.value());
+    ids_.forget(fact);
     groups_.erase(it);
   } else if (outcome.kind() == Outcome::Kind::Reject) {
     it->second.deleting = false;
@@ -263,8 +263,11 @@ void NexthopGroups::refresh(Group& group) {
   if (group.sure && wanted == actual) {
     arrived(group);
   } else if (!wanted.empty()) {
-    // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost with them.
-    const auto stays = [&](const GroupMember& a) { return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; }); };
+    // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost
+    // with them.
+    const auto stays = [&](const GroupMember& a) {
+      return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; });
+    };
     const bool all_change = !actual.empty() && std::ranges::none_of(actual, stays);
     if (all_change && wanted.size() + actual.size() <= kGroupMembersMax) wanted.insert(wanted.end(), actual.begin(), actual.end());
     order(group, std::move(wanted));
@@ -286,9 +289,8 @@ void NexthopGroups::order_delete(Group& group) {
   become_unusable(group);
   group.asking = true;
   group.possible.emplace_back();
-  program(programmer_, NexthopDelete{group.id}, [this, fact = group.fact](const Status& status) {
-    answered(fact, status.code() == Code::NotFound ? Status{} : status);
-  });
+  program(programmer_, NexthopDelete{group.id},
+          [this, fact = group.fact](const Status& status) { answered(fact, status.code() == Code::NotFound ? Status{} : status); });
 }
 
 void NexthopGroups::answered(const Constraint& fact, const Status& status) {

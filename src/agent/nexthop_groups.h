@@ -1,10 +1,12 @@
-// NexthopGroups: owns NEXTHOP_GROUP_TABLE and NEXTHOP_SET (the sets that routes with next hops of their own share), and the kernel's next-hop objects
-// behind them. One object a (port, gateway), shared; one group a row. It keeps desired and actual state apart: a port that loses its carrier
-// makes the kernel drop the objects on it, take them out of their groups and remove groups that become empty, all in silence; we take
-// note without asking, and put back what is wanted when the carrier returns. Routes are not touched: they hang on the group's number.
+// NexthopGroups: owns NEXTHOP_GROUP_TABLE and NEXTHOP_SET (the sets that routes with next hops of their own share), and the kernel's
+// next-hop objects behind them. One object a (port, gateway), shared; one group a row. It keeps desired and actual state apart: a port that
+// loses its carrier makes the kernel drop the objects on it, take them out of their groups and remove groups that become empty, all in
+// silence; we take note without asking, and put back what is wanted when the carrier returns. Routes are not touched: they hang on the
+// group's number.
 //
-// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew. News of a loss may
-// come after the answer to an order that was carried out later, so a group that changes all its members passes through both sets: it never goes.
+// Every object has at most one order under way. What happens meanwhile sets 'again': the answer is then not believed but asked anew. News
+// of a loss may come after the answer to an order that was carried out later, so a group that changes all its members passes through both
+// sets: it never goes.
 #pragma once
 
 #include <cstdint>
@@ -62,15 +64,16 @@ class NexthopGroups final : public Orch {
   struct Group {
     Constraint fact;
     NexthopId id;
-    std::vector<Member> members;          // Wanted.
-    std::set<Nexthop*> leaving;           // Not wanted any more, but perhaps still in the kernel's group.
-    /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no group.
+    std::vector<Member> members;  // Wanted.
+    std::set<Nexthop*> leaving;   // Not wanted any more, but perhaps still in the kernel's group.
+    /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no
+    /// group.
     std::vector<std::vector<GroupMember>> possible{{}};
     bool sure = true;
     bool asking = false;
     bool again = false;
     bool deleting = false;
-    Ticket ticket;                        // Of the row that waits for this group's first answer; consumer is null when none does.
+    Ticket ticket;  // Of the row that waits for this group's first answer; consumer is null when none does.
   };
 
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);

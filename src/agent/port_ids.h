@@ -1,5 +1,5 @@
-// PortIds: the kernel's numbers of ports, by name. Written by the ports Orch from link events, read by those who give orders to the data plane.
-// That a name is known says nothing about its state; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports, by name. Written by the ports Orch from link events, read by those who give orders to the data
+// plane. That a name is known says nothing about its state; the facts in facts.h do.
 #pragma once
 
 #include <functional>

@@ -28,7 +28,7 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids)
   runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
 }
 
-bool Ports::is(std::string_view name, bool Port::* what) const {
+bool Ports::is(std::string_view name, bool Port::*what) const {
   const auto it = ports_.find(name);
   return it != ports_.end() && it->second.*what;
 }

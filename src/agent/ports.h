@@ -1,5 +1,6 @@
-// Ports: owns PORT_TABLE and the link events of the kernel. It sets what a row asks for (admin status, MTU) and states the facts about devices:
-// that they exist, are up, have carrier. Everyone below a port (addresses, neighbours, next hops) follows those facts; nothing is done per route.
+// Ports: owns PORT_TABLE and the link events of the kernel. It sets what a row asks for (admin status, MTU) and states the facts about
+// devices: that they exist, are up, have carrier. Everyone below a port (addresses, neighbours, next hops) follows those facts; nothing is
+// done per route.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +63,7 @@ class Ports final : public Orch {
   void state_facts(State& port, bool was_admin_up, bool had_carrier);
   void device_gone(State& port);
   void note_handled(const State& port);
-  bool is(std::string_view name, bool Port::* what) const;
+  bool is(std::string_view name, bool Port::*what) const;
 
   Programmer& programmer_;
   PortIds& ids_;

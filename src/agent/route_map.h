@@ -1,5 +1,6 @@
-// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route carries the count of its group's losses at the time of its
-// order: if the group has been lost since, the kernel has dropped the route. Lost ones come first in their list. One thread. O(1) expected.
+// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route carries the count of its group's losses at
+// the time of its order: if the group has been lost since, the kernel has dropped the route. Lost ones come first in their list. One
+// thread. O(1) expected.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 #include <vector>
 
 #include "agent/group_ids.h"
-#include "base/slab.h"
 #include "base/row_index.h"
+#include "base/slab.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/constraint.h"
 
@@ -26,8 +27,8 @@ class RouteMap {
   struct Route {
     Prefix prefix;
     RouteType type = RouteType::Unicast;
-    bool busy = false;              // A change of it is under way; leave it alone.
-    std::uint32_t group = kNone;    // kNone for the types without next hops.
+    bool busy = false;            // A change of it is under way; leave it alone.
+    std::uint32_t group = kNone;  // kNone for the types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
@@ -35,7 +36,7 @@ class RouteMap {
   struct Group {
     Constraint fact;
     std::shared_ptr<const GroupIds::Entry> entry;
-    std::uint32_t uses = 0;         // Routes on it and orders under way.
+    std::uint32_t uses = 0;  // Routes on it and orders under way.
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     bool queued_for_put_back = false;

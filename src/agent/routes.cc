@@ -21,7 +21,9 @@ constexpr Duration kSetSweep = 10s;
 class Routes::PutBack final : public Source {
  public:
   explicit PutBack(Routes& routes)
-      : Source("ROUTE_TABLE put back", kRoutes), routes_(routes), later_timer_("ROUTE_TABLE put back later", kRoutes, [this] { add_later_ones(); }) {
+      : Source("ROUTE_TABLE put back", kRoutes),
+        routes_(routes),
+        later_timer_("ROUTE_TABLE put back later", kRoutes, [this] { add_later_ones(); }) {
     routes_.runtime().scheduler().add(later_timer_);
   }
 

@@ -1,7 +1,7 @@
-// Routes: owns ROUTE_TABLE. A route waits for its group (a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its own next hops), is ordered in bulk
-// and settled by the data plane's answer. It keeps which group each programmed route hangs on: per group a list, so that routes which the kernel
-// dropped with their group are found without a search and put back in slices when the group returns.
-// About 36 bytes a route and 12 of index.
+// Routes: owns ROUTE_TABLE. A route waits for its group (a NEXTHOP_GROUP_TABLE row, or the shared NEXTHOP_SET row of its own next hops), is
+// ordered in bulk and settled by the data plane's answer. It keeps which group each programmed route hangs on: per group a list, so that
+// routes which the kernel dropped with their group are found without a search and put back in slices when the group returns. About 36 bytes
+// a route and 12 of index.
 #pragma once
 
 #include <cstdint>
@@ -30,13 +30,13 @@ class Routes final : public Orch {
   ~Routes() override;
 
   struct Counts {
-    std::size_t routes = 0;            // Programmed, as far as we know.
-    std::uint64_t programmed = 0;      // Orders answered with ok, ever.
+    std::size_t routes = 0;        // Programmed, as far as we know.
+    std::uint64_t programmed = 0;  // Orders answered with ok, ever.
     std::uint64_t refused = 0;
-    std::uint64_t unchanged = 0;       // Changes that asked for what is there already.
-    std::uint64_t put_back = 0;        // After the kernel dropped them with their group.
-    Instant first_order;               // The first ever given.
-    Instant last_answer;               // The latest.
+    std::uint64_t unchanged = 0;  // Changes that asked for what is there already.
+    std::uint64_t put_back = 0;   // After the kernel dropped them with their group.
+    Instant first_order;          // The first ever given.
+    Instant last_answer;          // The latest.
   };
   Counts counts() const;
 

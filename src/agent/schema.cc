@@ -136,11 +136,13 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const auto weights = split(weights_text, ',');
   if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
   if (gateways.size() > kGroupMembersMax) {
-    return failure(bad_field("nexthop", gateways_text, "names " + std::to_string(gateways.size()) + " next hops; at most " +
-                                                           std::to_string(kGroupMembersMax) + " can be in a group"));
+    return failure(bad_field(
+        "nexthop", gateways_text,
+        "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(kGroupMembersMax) + " can be in a group"));
   }
   if (gateways.size() != ports.size()) {
-    return failure(bad_field("ifname", ports_text, "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
+    return failure(
+        bad_field("ifname", ports_text, "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
   }
   if (!weights.empty() && weights.size() != gateways.size()) {
     return failure(bad_field("weight", weights_text, "must have as many numbers as 'nexthop' has addresses"));

@@ -1,6 +1,6 @@
-// Schema: the rows of SONiC's APPL_DB tables as values, parsed once at the edge. A key or field that is wrong gives a Status that names the field and its
-// value; the consumer adds table and key. Fields we have no use for (lanes, speed, ...) are accepted and ignored, as every SONiC daemon does.
-// Source: the field lists of sonic-swss doc/swss-schema.md and the orchs' own readers.
+// Schema: the rows of SONiC's APPL_DB tables as values, parsed once at the edge. A key or field that is wrong gives a Status that names the
+// field and its value; the consumer adds table and key. Fields we have no use for (lanes, speed, ...) are accepted and ignored, as every
+// SONiC daemon does. Source: the field lists of sonic-swss doc/swss-schema.md and the orchs' own readers.
 #pragma once
 
 #include <cstdint>
@@ -68,9 +68,9 @@ Result<RouteKey> parse_route_key(std::string_view key);
 /// What a route's fields ask for; exactly one of the three.
 struct RouteRow {
   RouteType type = RouteType::Unicast;
-  std::string_view group;         // nexthop_group; a view into the fields.
-  std::vector<Hop> hops;          // nexthop, ifname, weight.
-  bool not_ours = false;          // Out of a management or loopback device: other software's route.
+  std::string_view group;  // nexthop_group; a view into the fields.
+  std::vector<Hop> hops;   // nexthop, ifname, weight.
+  bool not_ours = false;   // Out of a management or loopback device: other software's route.
 };
 Result<RouteRow> parse_route(const Fields& fields);
 

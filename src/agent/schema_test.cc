@@ -52,7 +52,8 @@ TEST(PortSchema, BadValuesAreNamed) {
 TEST(PortSchema, NamesAreThoseTheKernelTakes) {
   for (const char* good : {"Ethernet0", "a", "swp1s0", "PortChannel1234"}) EXPECT_TRUE(check_port_name(good).ok()) << good;
   const std::string with_nul("a\0b", 3);
-  for (const std::string& bad : {std::string{}, std::string{"."}, std::string{".."}, std::string{"a/b"}, std::string{"a b"}, with_nul, std::string(16, 'x'), std::string(70'000, 'x')}) {
+  for (const std::string& bad : {std::string{}, std::string{"."}, std::string{".."}, std::string{"a/b"}, std::string{"a b"}, with_nul,
+                                 std::string(16, 'x'), std::string(70'000, 'x')}) {
     const Status status = check_port_name(bad);
     EXPECT_FALSE(status.ok());
     EXPECT_LT(status.message().size(), 400U);
@@ -74,8 +75,9 @@ TEST(InterfaceSchema, AKeyIsAPortOrAPortAndAnAddress) {
 }
 
 TEST(InterfaceSchema, BadKeysAreRefused) {
-  for (const char* bad : {"", ":", ":10.0.0.1/24", "Ethernet0:", "Ethernet0:10.0.0.1", "Ethernet0:10.0.0.1/33", "Ethernet0:10.0.0/24", "Ethernet0:::1/129",
-                          "Ethernet0:10.0.0.1/24/24", "Ethernet0:10.0.0.1/-1", "a b:10.0.0.1/24", "Ethernet0:10.0.0.1/", "Ethernet0:10.0.0.1/ 24"}) {
+  for (const char* bad :
+       {"", ":", ":10.0.0.1/24", "Ethernet0:", "Ethernet0:10.0.0.1", "Ethernet0:10.0.0.1/33", "Ethernet0:10.0.0/24", "Ethernet0:::1/129",
+        "Ethernet0:10.0.0.1/24/24", "Ethernet0:10.0.0.1/-1", "a b:10.0.0.1/24", "Ethernet0:10.0.0.1/", "Ethernet0:10.0.0.1/ 24"}) {
     EXPECT_FALSE(parse_interface_key(bad).has_value()) << bad;
   }
 }
@@ -100,15 +102,18 @@ TEST(NeighborSchema, ReadsBothFamilies) {
 }
 
 TEST(NeighborSchema, BadKeysAndFieldsAreNamed) {
-  for (const char* bad : {"", "Ethernet0", "Ethernet0:", ":10.0.0.1", "Ethernet0:10.0.0", "Ethernet0:10.0.0.1/32", "a/b:10.0.0.1", "Ethernet0:g::1"}) {
+  for (const char* bad :
+       {"", "Ethernet0", "Ethernet0:", ":10.0.0.1", "Ethernet0:10.0.0", "Ethernet0:10.0.0.1/32", "a/b:10.0.0.1", "Ethernet0:g::1"}) {
     EXPECT_FALSE(parse_neighbor_key(bad).has_value()) << bad;
   }
   const NeighborKey key{"Ethernet0", *IpAddress::parse("10.0.0.2")};
   EXPECT_THAT(error_of(parse_neighbor(key, Row{{"family", "IPv4"}}.fields())), HasSubstr("neigh"));
-  for (const char* bad : {"", "none", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00", "02:00:00:00:00:01:02"}) {
+  for (const char* bad :
+       {"", "none", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00", "02:00:00:00:00:01:02"}) {
     EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", bad}}.fields())), AllOf(HasSubstr("neigh"), HasSubstr(bad)));
   }
-  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", "02:00:00:00:00:01"}, {"family", "IPv6"}}.fields())), AllOf(HasSubstr("family"), HasSubstr("IPv6")));
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", "02:00:00:00:00:01"}, {"family", "IPv6"}}.fields())),
+              AllOf(HasSubstr("family"), HasSubstr("IPv6")));
 }
 
 TEST(HopsSchema, ListsAreZippedSortedAndEqualHopsAddTheirWeights) {
@@ -177,9 +182,14 @@ TEST(RouteSchema, AKeyIsAPrefixPerhapsAfterAVrf) {
     const char* key;
     const char* vrf;
     const char* prefix;
-  } cases[] = {{"10.0.0.0/8", "", "10.0.0.0/8"},         {"10.0.0.1", "", "10.0.0.1/32"},      {"0.0.0.0/0", "", "0.0.0.0/0"},
-               {"2001:db8::/32", "", "2001:db8::/32"},   {"::/0", "", "::/0"},                 {"2001:db8::1", "", "2001:db8::1/128"},
-               {"VrfRed:10.0.0.0/8", "VrfRed", "10.0.0.0/8"}, {"VrfRed:2001:db8::/32", "VrfRed", "2001:db8::/32"}};
+  } cases[] = {{"10.0.0.0/8", "", "10.0.0.0/8"},
+               {"10.0.0.1", "", "10.0.0.1/32"},
+               {"0.0.0.0/0", "", "0.0.0.0/0"},
+               {"2001:db8::/32", "", "2001:db8::/32"},
+               {"::/0", "", "::/0"},
+               {"2001:db8::1", "", "2001:db8::1/128"},
+               {"VrfRed:10.0.0.0/8", "VrfRed", "10.0.0.0/8"},
+               {"VrfRed:2001:db8::/32", "VrfRed", "2001:db8::/32"}};
   for (const auto& c : cases) {
     const Result<RouteKey> key = parse_route_key(c.key);
     ASSERT_TRUE(key.has_value()) << c.key;
@@ -189,7 +199,8 @@ TEST(RouteSchema, AKeyIsAPrefixPerhapsAfterAVrf) {
 }
 
 TEST(RouteSchema, BadKeysAreRefusedWithTheirText) {
-  for (const char* bad : {"", "Vrf", "VrfRed:", "VrfRed", "10.0.0.1/8", "10.0.0.0/33", "2001:db8::1/32", "10.0.0.0/", "red:10.0.0.0/8", "10.0.0.0/8 ", "::/129"}) {
+  for (const char* bad : {"", "Vrf", "VrfRed:", "VrfRed", "10.0.0.1/8", "10.0.0.0/33", "2001:db8::1/32", "10.0.0.0/", "red:10.0.0.0/8",
+                          "10.0.0.0/8 ", "::/129"}) {
     EXPECT_FALSE(parse_route_key(bad).has_value()) << bad;
   }
   EXPECT_THAT(error_of(parse_route_key("10.0.0.1/8")), HasSubstr("10.0.0.1/8"));
@@ -215,7 +226,8 @@ TEST(RouteSchema, BadFieldsAreNamed) {
   EXPECT_THAT(error_of(parse_route(Row{}.fields())), HasSubstr("needs one of"));
   EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "false"}}.fields())), HasSubstr("needs one of"));
   EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "yes"}}.fields())), AllOf(HasSubstr("blackhole"), HasSubstr("yes")));
-  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"ifname", "A"}}.fields())), AllOf(HasSubstr("nexthop_group"), HasSubstr("'7'")));
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"ifname", "A"}}.fields())),
+              AllOf(HasSubstr("nexthop_group"), HasSubstr("'7'")));
   EXPECT_THAT(error_of(parse_route(Row{{"nexthop", "10.0.0.1"}}.fields())), HasSubstr("ifname"));
   EXPECT_THAT(error_of(parse_route(Row{{"ifname", "A"}}.fields())), HasSubstr("nexthop"));
 }

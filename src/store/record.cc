@@ -291,7 +291,7 @@ Status check_parts(std::string_view key, std::string_view verb, const FieldRange
     }
     total += field.name.size() + field.value.size();
   }
-  if (total > kRecordBytes) return over_limit("bytes of key " + quoted(key) + " with its fields", total, kRecordBytes);
+  if (total > limits::kRecordBytes) return over_limit("bytes of key " + quoted(key) + " with its fields", total, limits::kRecordBytes);
   return {};
 }
 

@@ -54,7 +54,7 @@ Status check_change(const TableSpec& spec, const Change& change) {
 
 Status check_merge(std::string_view table, const Record& older, const Record& newer) {
   if (!older) return {};
-  if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= kRecordBytes) return {};
+  if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= limits::kRecordBytes) return {};
   const Record row = Record::merged(older, newer);
   if (row.fields().size() <= limits::kFields && check_record(row).ok()) return {};
   return {Code::ResourceExhausted, table_named(table) + ": row " + quoted(newer.key()) + " would have " +

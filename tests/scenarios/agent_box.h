@@ -19,7 +19,10 @@ namespace rondo::agent {
 class AgentBox {
  public:
   explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {})
-      : world(seed), plane(with_cost(std::move(options))), runtime(runtime_options()), agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {
+      : world(seed),
+        plane(with_cost(std::move(options))),
+        runtime(runtime_options()),
+        agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 

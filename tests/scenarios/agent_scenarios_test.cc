@@ -1,5 +1,5 @@
-// What the agent must do, one rule a test, on the simulated kernel: order of rows, references, ports that flap, groups that are lost, limits of the
-// data plane, and what `why` says.
+// What the agent must do, one rule a test, on the simulated kernel: order of rows, references, ports that flap, groups that are lost,
+// limits of the data plane, and what `why` says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,9 @@ class SwitchAgent : public ::testing::Test {
   void add_routes(int count, std::string_view group) {
     for (int i = 0; i < count; ++i) box.set("ROUTE_TABLE", prefix(i), {{"nexthop_group", group}});
   }
-  static std::string prefix(int number) { return "172." + std::to_string(16 + number / 256) + "." + std::to_string(number % 256) + ".0/24"; }
+  static std::string prefix(int number) {
+    return "172." + std::to_string(16 + number / 256) + "." + std::to_string(number % 256) + ".0/24";
+  }
   /// Ports, neighbours, group "1" over A and B, and routes on it.
   void set_up(int routes) {
     add_port_rows();
@@ -126,7 +128,8 @@ TEST_F(SwitchAgent, AChangeOfAllMembersMakesBeforeItBreaks) {
   box.run_for(1s);
   const std::uint64_t programmed = box.agent.routes().counts().programmed;
   set_group("1", "10.1.0.2", "B");
-  const bool dropped = box.world.run_until(box.runtime.scheduler(), [&] { return box.plane.route_count() != 200; }, 1s);
+  const bool dropped = box.world.run_until(
+      box.runtime.scheduler(), [&] { return box.plane.route_count() != 200; }, 1s);
   EXPECT_FALSE(dropped);
   EXPECT_EQ(routes().front(), "route 172.16.0.0/24 via {B 10.1.0.2*1}");
   EXPECT_EQ(box.agent.routes().counts().programmed, programmed);
@@ -234,9 +237,13 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
     bool signal = true;
     for (int i = 0; i < 1500; ++i) {
       const std::string prefix = "172.16." + std::to_string(i % 250) + ".0/" + std::to_string(24 + i % 2);
-      if (random.chance(0.2)) box.remove("ROUTE_TABLE", prefix);
-      else box.set("ROUTE_TABLE", prefix, {{"nexthop_group", random.chance(0.9) ? "1" : ""}, {"blackhole", random.chance(0.9) ? "false" : "true"}});
-      if (random.chance(0.1)) box.world.after(std::chrono::microseconds{random.below(200)}, [&box, &signal] { box.plane.set_carrier("A", signal = !signal); });
+      if (random.chance(0.2))
+        box.remove("ROUTE_TABLE", prefix);
+      else
+        box.set("ROUTE_TABLE", prefix,
+                {{"nexthop_group", random.chance(0.9) ? "1" : ""}, {"blackhole", random.chance(0.9) ? "false" : "true"}});
+      if (random.chance(0.1))
+        box.world.after(std::chrono::microseconds{random.below(200)}, [&box, &signal] { box.plane.set_carrier("A", signal = !signal); });
       if (random.chance(0.3)) box.run_for(std::chrono::microseconds{random.below(300)});
     }
     box.run_for(5ms);
@@ -387,7 +394,8 @@ TEST_F(SwitchAgent, RoutesWithTheSameNextHopsShareOneGroup) {
   add_neighbors();
   for (int i = 0; i < 100; ++i) {
     const bool turned = i % 2 != 0;
-    box.set("ROUTE_TABLE", prefix(i), {{"nexthop", turned ? "10.1.0.2,10.0.0.2" : "10.0.0.2,10.1.0.2"}, {"ifname", turned ? "B,A" : "A,B"}});
+    box.set("ROUTE_TABLE", prefix(i),
+            {{"nexthop", turned ? "10.1.0.2,10.0.0.2" : "10.0.0.2,10.1.0.2"}, {"ifname", turned ? "B,A" : "A,B"}});
   }
   box.run_for(1s);
   EXPECT_EQ(box.plane.route_count(), 100U);
@@ -528,8 +536,9 @@ TEST(AgentWhy, FollowsTheChainDownToTheDevice) {
   for (const SampleRow& row : sample()) ASSERT_TRUE(box.runtime.table(row.table).set(row.key, row.fields).ok());
   box.run_for(100ms);
   const std::string why = box.why("ROUTE_TABLE", "192.168.0.0/16");
-  EXPECT_THAT(why, HasSubstr("ROUTE_TABLE:192.168.0.0/16 waits for nexthop-group:1 -> NEXTHOP_GROUP_TABLE:1 waits for neighbor:A:10.0.0.2 -> "
-                             "NEIGH_TABLE:A:10.0.0.2 waits for interface:A -> INTF_TABLE:A waits for port:A -> PORT_TABLE:A waits for device:A"));
+  EXPECT_THAT(
+      why, HasSubstr("ROUTE_TABLE:192.168.0.0/16 waits for nexthop-group:1 -> NEXTHOP_GROUP_TABLE:1 waits for neighbor:A:10.0.0.2 -> "
+                     "NEIGH_TABLE:A:10.0.0.2 waits for interface:A -> INTF_TABLE:A waits for port:A -> PORT_TABLE:A waits for device:A"));
   EXPECT_THAT(why, HasSubstr("the kernel has no device named 'A'"));
 }
 

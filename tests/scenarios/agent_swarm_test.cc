@@ -1,6 +1,6 @@
-// The whole agent against a plain model over many seeds: rows in any order, ports that flap, go and come, orders that fail. When the world has calmed
-// down the kernel holds what the model says, nothing is owed, and no wake-up was lost. A failure prints its seed; RONDO_SEED=n runs that one alone,
-// RONDO_SEEDS=n that many.
+// The whole agent against a plain model over many seeds: rows in any order, ports that flap, go and come, orders that fail. When the world
+// has calmed down the kernel holds what the model says, nothing is owed, and no wake-up was lost. A failure prints its seed; RONDO_SEED=n
+// runs that one alone, RONDO_SEEDS=n that many.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -17,7 +17,8 @@ constexpr std::uint64_t kHosts = 3;  // Neighbours of a family on a port.
 std::string port_name(std::uint64_t port) { return "Eth" + std::to_string(port); }
 std::string address_of(std::uint64_t port, std::uint64_t which, bool ipv6) {
   const std::string number = std::to_string(port + 1);
-  return ipv6 ? "2001:db8:" + number + "::" + std::to_string(which + 1) + "/64" : "10." + number + ".0." + std::to_string(which + 1) + "/24";
+  return ipv6 ? "2001:db8:" + number + "::" + std::to_string(which + 1) + "/64"
+              : "10." + number + ".0." + std::to_string(which + 1) + "/24";
 }
 std::string gateway_of(std::uint64_t port, std::uint64_t host, bool ipv6) {
   const std::string number = std::to_string(port + 1);
@@ -46,8 +47,8 @@ class Swarm {
     box_.run_for(30s);
   }
 
-  /// With some ports without carrier: a route that wants only those may keep what it was before, everything else is as it should be, and whatever is
-  /// owed waits for a fact.
+  /// With some ports without carrier: a route that wants only those may keep what it was before, everything else is as it should be, and
+  /// whatever is owed waits for a fact.
   void check_some_down() {
     Lines wrong = difference(box_.actual(), desired_.expected(box_.links()));
     std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
@@ -168,12 +169,18 @@ class Swarm {
       case 1: {
         route.hops = random_hops(ipv6);
         const HopFields fields = fields_of(route.hops);
-        box_.set("ROUTE_TABLE", prefix, {{"nexthop", fields.gateways}, {"ifname", fields.ports}, {"weight", fields.weights}, {"nexthop_group", ""}, {"blackhole", "false"}});
+        box_.set("ROUTE_TABLE", prefix,
+                 {{"nexthop", fields.gateways},
+                  {"ifname", fields.ports},
+                  {"weight", fields.weights},
+                  {"nexthop_group", ""},
+                  {"blackhole", "false"}});
         break;
       }
       default:
         route.group = std::to_string(random_.below(3) * 2 + (ipv6 ? 1 : 0));
-        box_.set("ROUTE_TABLE", prefix, {{"nexthop_group", route.group}, {"nexthop", ""}, {"ifname", ""}, {"weight", ""}, {"blackhole", "false"}});
+        box_.set("ROUTE_TABLE", prefix,
+                 {{"nexthop_group", route.group}, {"nexthop", ""}, {"ifname", ""}, {"weight", ""}, {"blackhole", "false"}});
     }
     desired_.routes[prefix] = route;
   }
@@ -197,13 +204,26 @@ class Swarm {
       case 2: replace_device(port); break;
       case 3: set_base(port); break;
       case 4: set_address(port, random_.below(2), ipv6); break;
-      case 5: if (!desired_.addresses.empty() && random_.chance(0.3)) erase_address(*any_of(desired_.addresses)); break;
-      case 6: case 7: case 8: set_neighbor(port, random_.below(kHosts), ipv6); break;
-      case 9: if (!desired_.neighbors.empty() && random_.chance(0.5)) erase_neighbor(any_of(desired_.neighbors)->first); break;
-      case 10: case 11: set_group(random_.below(6)); break;
-      case 12: if (!desired_.groups.empty() && random_.chance(0.5)) erase_group(any_of(desired_.groups)->first); break;
-      case 13: for (int i = 0; i < 8; ++i) set_route(random_.below(40)); break;
-      case 14: if (!desired_.routes.empty()) erase_route(any_of(desired_.routes)->first); break;
+      case 5:
+        if (!desired_.addresses.empty() && random_.chance(0.3)) erase_address(*any_of(desired_.addresses));
+        break;
+      case 6:
+      case 7:
+      case 8: set_neighbor(port, random_.below(kHosts), ipv6); break;
+      case 9:
+        if (!desired_.neighbors.empty() && random_.chance(0.5)) erase_neighbor(any_of(desired_.neighbors)->first);
+        break;
+      case 10:
+      case 11: set_group(random_.below(6)); break;
+      case 12:
+        if (!desired_.groups.empty() && random_.chance(0.5)) erase_group(any_of(desired_.groups)->first);
+        break;
+      case 13:
+        for (int i = 0; i < 8; ++i) set_route(random_.below(40));
+        break;
+      case 14:
+        if (!desired_.routes.empty()) erase_route(any_of(desired_.routes)->first);
+        break;
       default: trouble();
     }
   }
@@ -248,7 +268,9 @@ class Swarm {
   /// Deletes what refers to rows that are not there, from the top down.
   void close() {
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
-      return std::ranges::all_of(hops, [&](const auto& hop) { return has_address(hop.port, hop.gateway) && desired_.neighbors.contains({hop.port, hop.gateway}); });
+      return std::ranges::all_of(hops, [&](const auto& hop) {
+        return has_address(hop.port, hop.gateway) && desired_.neighbors.contains({hop.port, hop.gateway});
+      });
     };
     const auto is_whole = [&](const DesiredState::Route& route) {
       if (route.group.empty()) return has_neighbors(route.hops);

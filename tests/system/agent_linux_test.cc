@@ -1,5 +1,6 @@
-// The agent on the real kernel, in a namespace of its own with veth ports: 2,000 routes of both families, cables that are pulled, ports that are taken down,
-// a restart over what an earlier run left. What the kernel holds is read back and compared. Skipped, loudly, where that is not permitted.
+// The agent on the real kernel, in a namespace of its own with veth ports: 2,000 routes of both families, cables that are pulled, ports
+// that are taken down, a restart over what an earlier run left. What the kernel holds is read back and compared. Skipped, loudly, where
+// that is not permitted.
 #include <gtest/gtest.h>
 
 #include <iostream>
@@ -56,8 +57,10 @@ class AgentOnLinux : public ::testing::Test {
       const std::string group = std::to_string(i % 4);
       const std::string v4 = "172." + std::to_string(16 + i / 250) + "." + std::to_string(i % 250) + ".0/24";
       const std::string v6 = "fd00:" + std::to_string(i + 1) + "::/32";
-      if (i % 2 == 0) set("ROUTE_TABLE", v4, {{"nexthop_group", "4-" + group}});
-      else set("ROUTE_TABLE", v6, {{"nexthop_group", "6-" + group}});
+      if (i % 2 == 0)
+        set("ROUTE_TABLE", v4, {{"nexthop_group", "4-" + group}});
+      else
+        set("ROUTE_TABLE", v6, {{"nexthop_group", "6-" + group}});
       desired.routes[i % 2 == 0 ? v4 : v6] = {(i % 2 == 0 ? "4-" : "6-") + group, {}};
     }
     for (int group = 0; group < 4; ++group) {

@@ -1,5 +1,6 @@
-// The real program: rondod is started with a configuration, spoken to over its admin socket, killed, started again, asked to rotate its journal and to end. On the
-// real kernel where a namespace may be made, otherwise (said loudly) on the simulated data plane. RONDOD names the program.
+// The real program: rondod is started with a configuration, spoken to over its admin socket, killed, started again, asked to rotate its
+// journal and to end. On the real kernel where a namespace may be made, otherwise (said loudly) on the simulated data plane. RONDOD names
+// the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,8 +78,10 @@ class RondodOnLinux : public ::testing::Test {
     }
     std::ofstream config(directory / "rondod.toml");
     config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\ndirectory = \"" << directory.string() << "\"\n[dataplane]\n";
-    if (lab) config << "network_namespace = \"" << lab->path() << "\"\n";
-    else config << "kind = \"simulated\"\nsimulated_ports = [\"swp1\"]\n";
+    if (lab)
+      config << "network_namespace = \"" << lab->path() << "\"\n";
+    else
+      config << "kind = \"simulated\"\nsimulated_ports = [\"swp1\"]\n";
   }
   void TearDown() override {
     if (pid > 0) {

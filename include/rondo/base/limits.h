@@ -30,6 +30,8 @@ inline constexpr std::uint32_t kTimersPerTurn = 256;
 inline constexpr std::size_t kNameBytes = 64 * 1024;
 /// Largest single value in bytes; SONiC's peers carry values of several MiB.
 inline constexpr std::size_t kValueBytes = 64 * 1024 * 1024;
+/// One whole record: room for a few of the largest values. Larger ones are refused with InvalidArgument.
+inline constexpr std::size_t kRecordBytes = 4 * kValueBytes;
 /// Fields of one change.
 inline constexpr std::size_t kFields = 65536;
 /// Rows of one embedded table; a Set of a new key beyond it is refused with ResourceExhausted.

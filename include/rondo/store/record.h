@@ -18,9 +18,6 @@
 
 namespace rondo {
 
-/// Bytes of one record, all together. A Set that would make a record or a merged row larger is refused.
-inline constexpr std::size_t kRecordBytes = 4 * limits::kValueBytes;
-
 struct Field {
   std::string_view name;
   std::string_view value;
