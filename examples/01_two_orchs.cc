@@ -31,9 +31,7 @@ class NexthopGroups final : public Orch {
 
 class Routes final : public Orch {
  public:
-  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) {
-    consume("ROUTE", this, &Routes::set, &Routes::remove);
-  }
+  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) { consume("ROUTE", this, &Routes::set, &Routes::remove); }
   std::size_t installed() const { return fib_.size(); }
 
  private:

@@ -61,9 +61,9 @@ Result<Box> Box::enter() {
   if (::unshare(flags) != 0) return failure(status_from_errno(errno, "making a network namespace"));
   if (uid != 0) {
     // Root within a user namespace of our own, which is what CAP_NET_ADMIN over the new network namespace takes.
-    for (const auto& [path, text] : {std::pair{"/proc/self/setgroups", std::string{"deny"}},
-                                     std::pair{"/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"},
-                                     std::pair{"/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"}}) {
+    for (const auto& [path, text] :
+         {std::pair{"/proc/self/setgroups", std::string{"deny"}}, std::pair{"/proc/self/uid_map", "0 " + std::to_string(uid) + " 1"},
+          std::pair{"/proc/self/gid_map", "0 " + std::to_string(gid) + " 1"}}) {
       if (Status written = write_file(path, text); !written.ok()) return failure(std::move(written));
     }
   }
@@ -88,7 +88,8 @@ Status Box::make_ports(const std::vector<std::string>& ports) const {
   // (linkwatch), else once a second.
   int index = 1000;
   for (const std::string& port : ports) {
-    if (Status s = run_program({"ip", "link", "add", port, "index", std::to_string(++index), "type", "veth", "peer", "name", far_end(port), "netns", far_side});
+    if (Status s = run_program({"ip", "link", "add", port, "index", std::to_string(++index), "type", "veth", "peer", "name", far_end(port),
+                                "netns", far_side});
         !s.ok()) {
       return s;
     }

@@ -1,6 +1,6 @@
-// Box: the switch that the demo programs: a network namespace of this process's own with eight ports, whose cables end in a second one, the far side; or,
-// where that is not permitted, none (rondod then uses its simulated data plane). The namespaces end with the processes in them: nothing is
-// left behind, whatever happens.
+// Box: the switch that the demo programs: a network namespace of this process's own with eight ports, whose cables end in a second one, the
+// far side; or, where that is not permitted, none (rondod then uses its simulated data plane). The namespaces end with the processes in
+// them: nothing is left behind, whatever happens.
 #pragma once
 
 #include <string>
@@ -13,8 +13,8 @@ namespace rondo::demo {
 
 class Box {
  public:
-  /// Moves this process into a namespace of its own and makes the far side; call before any thread is made. PermissionDenied where the system
-  /// does not allow it.
+  /// Moves this process into a namespace of its own and makes the far side; call before any thread is made. PermissionDenied where the
+  /// system does not allow it.
   static Result<Box> enter();
   ~Box();
   Box(Box&& other) noexcept : far_side_(std::exchange(other.far_side_, -1)) {}

@@ -1,5 +1,5 @@
-// Flapper: pulls and plugs the cable of one port every 100 ms, on a thread of its own, and notes when, so that what rondod handled can be compared
-// with what happened. The last thing it does is to plug the cable in.
+// Flapper: pulls and plugs the cable of one port every 100 ms, on a thread of its own, and notes when, so that what rondod handled can be
+// compared with what happened. The last thing it does is to plug the cable in.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// floor: what this machine can do at most, measured in the same run: the same routes in the same order, in the same batches, by a bare rtnetlink loop in a
-// namespace of its own.
+// floor: what this machine can do at most, measured in the same run: the same routes in the same order, in the same batches, by a bare
+// rtnetlink loop in a namespace of its own.
 #pragma once
 
 #include <span>

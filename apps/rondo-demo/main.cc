@@ -1,5 +1,5 @@
-// rondo-demo: the main job. A box with eight ports, a rondod, a full routing table fed in the hardest order (routes first, then what they need), a cable that
-// is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
+// rondo-demo: the main job. A box with eight ports, a rondod, a full routing table fed in the hardest order (routes first, then what they
+// need), a cable that is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
 // Exit codes: 0 the data plane equals what was asked, 1 it does not or something failed, 2 wrong usage.
 #include <poll.h>
 #include <sys/resource.h>
@@ -100,7 +100,7 @@ class Demo {
   std::unique_ptr<DataPlane> plane_;          // Real only: to read the kernel.
   std::unique_ptr<DataPlane> far_plane_;      // Real only: to move the cable, from its other end.
   IfIndex far_end_;
-  std::unique_ptr<Witness> witness_;          // Real only.
+  std::unique_ptr<Witness> witness_;  // Real only.
   std::unique_ptr<Flapper> flapper_;
   Report report_;
 };
@@ -217,7 +217,8 @@ Status Demo::feed_routes() {
 
 Status Demo::feed_the_rest() {
   std::printf("now groups, neighbours, interfaces, ports: the last row releases the chain\n");
-  if (Status fed = feed({.routes = false, .groups = true, .neighbors = true, .interfaces = true, .ports = true, .mtu = 1500}); !fed.ok()) return fed;
+  if (Status fed = feed({.routes = false, .groups = true, .neighbors = true, .interfaces = true, .ports = true, .mtu = 1500}); !fed.ok())
+    return fed;
   return watch("programming", [this](const Progress& p) {
     return p.programmed == asked_ && p.queued == 0 && p.in_flight == 0 && p.parked == 0 && p.orders == 0;
   });
@@ -275,10 +276,11 @@ Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>
   }
 }
 
-/// Times from each of 'causes' to its effect: the next one with the same carrier, before that carrier is caused again. A cause without an effect is
-/// unseen: the kernel joins moves of the cable that it comes to handle together.
+/// Times from each of 'causes' to its effect: the next one with the same carrier, before that carrier is caused again. A cause without an
+/// effect is unseen: the kernel joins moves of the cable that it comes to handle together.
 template <class Cause>
-std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::* at, const std::vector<std::pair<bool, Instant>>& effects, Histogram& times) {
+std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::*at, const std::vector<std::pair<bool, Instant>>& effects,
+                      Histogram& times) {
   std::uint64_t unseen = 0;
   auto next = effects.begin();
   for (std::size_t i = 0; i < causes.size(); ++i) {
@@ -376,8 +378,7 @@ Status Demo::verify() {
 
 Status Demo::run() {
   const Instant start = clock_.now();
-  for (const auto step : {&Demo::prepare_routes, &Demo::prepare_box, &Demo::start_flapping, &Demo::feed_routes,
-                          &Demo::feed_the_rest}) {
+  for (const auto step : {&Demo::prepare_routes, &Demo::prepare_box, &Demo::start_flapping, &Demo::feed_routes, &Demo::feed_the_rest}) {
     if (Status status = (this->*step)(); !status.ok()) return status;
   }
   flapper_->stop();
@@ -403,9 +404,10 @@ void Demo::serve() {
   sigaddset(&set, SIGTERM);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   const std::string socket = daemon_->socket();
-  std::printf("\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE 192.0.2.0/24\n  rondo sources\n"
-              "  rondo parked\n  rondo stats\n",
-              socket.c_str());
+  std::printf(
+      "\nserving until Ctrl-C; in another terminal:\n  export RONDO_SOCKET=%s\n  rondo why ROUTE_TABLE 192.0.2.0/24\n  rondo sources\n"
+      "  rondo parked\n  rondo stats\n",
+      socket.c_str());
   std::fflush(stdout);
   const int fd = ::signalfd(-1, &set, SFD_CLOEXEC);
   while (daemon_->running()) {
@@ -436,10 +438,13 @@ int main(int argc, char** argv) {
   app.add_flag("--sorted", options.sorted, "Feed the synthetic table sorted instead of shuffled");
   app.add_flag("--exit", options.exit, "End when done, with 0 only if the data plane equals what was asked");
   app.add_flag("--simulated", options.simulated, "Use the simulated data plane");
-  app.add_option("--flap", options.flap_ms, "Milliseconds between two moves of the cable")->capture_default_str()->check(CLI::Range(1, 3'600'000));
-  app.add_option("--flap-port", options.flap_port,
-                 "Which port's cable moves: 0 to 7 carry routes, 8 is a spare one. With IPv6 routes in it the kernel walks its whole IPv6 table "
-                 "at each move of a cable of the first eight, and that is then most of what is measured")
+  app.add_option("--flap", options.flap_ms, "Milliseconds between two moves of the cable")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 3'600'000));
+  app.add_option(
+         "--flap-port", options.flap_port,
+         "Which port's cable moves: 0 to 7 carry routes, 8 is a spare one. With IPv6 routes in it the kernel walks its whole IPv6 table "
+         "at each move of a cable of the first eight, and that is then most of what is measured")
       ->capture_default_str()
       ->check(CLI::Range(0U, feed_ports));
   app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");

@@ -42,7 +42,8 @@ std::string to_text(const Report& r) {
   line(text, "port events         %llu, from the kernel's word to the handler p50 %.0f us, p99 %.0f us, max %.0f us (%llu unseen)",
        static_cast<unsigned long long>(r.port_events), us(r.port_event_ns.quantile(0.5)), us(r.port_event_ns.quantile(0.99)),
        us(r.port_event_ns.max()), static_cast<unsigned long long>(r.port_events_unseen));
-  line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(r.cable_ns.quantile(0.5)), us(r.cable_ns.quantile(0.99)));
+  line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(r.cable_ns.quantile(0.5)),
+       us(r.cable_ns.quantile(0.99)));
   line(text, "longest turn        %.0f us", r.longest_turn_us);
   line(text, "parked              %llu at the peak; %llu retried, first one %.0f us after its fact at the latest",
        static_cast<unsigned long long>(r.parked_peak), static_cast<unsigned long long>(r.retried), r.resolve_us);
@@ -55,29 +56,29 @@ std::string to_text(const Report& r) {
 }
 
 std::string to_json(const Report& r) {
-  boost::json::object object{{"dataplane", r.dataplane},
-                             {"routes", r.routes},
-                             {"verified_equal", r.comparison.equal},
-                             {"all_equal", r.comparison.all_equal()},
-                             {"routes_per_second", r.routes_per_second},
-                             {"netlink_floor_per_second", nullptr},
-                             {"port_event_us", boost::json::object{{"p50", us(r.port_event_ns.quantile(0.5))},
-                                                                   {"p99", us(r.port_event_ns.quantile(0.99))},
-                                                                   {"max", us(r.port_event_ns.max())}}},
-                             {"cable_to_handler_us", boost::json::object{{"p50", us(r.cable_ns.quantile(0.5))},
-                                                                         {"p99", us(r.cable_ns.quantile(0.99))},
-                                                                         {"max", us(r.cable_ns.max())}}},
-                             {"port_events", r.port_events},
-                             {"port_events_unseen", r.port_events_unseen},
-                             {"longest_turn_us", r.longest_turn_us},
-                             {"peak_rss_bytes", r.peak_rss_bytes},
-                             {"parked_peak", r.parked_peak},
-                             {"resolve_us", r.resolve_us},
-                             {"retried", r.retried},
-                             {"put_back", r.put_back},
-                             {"sweep_rescues", r.sweep_rescues},
-                             {"feed_rows_per_second", r.feed_rows_per_second},
-                             {"seconds", r.seconds}};
+  boost::json::object object{
+      {"dataplane", r.dataplane},
+      {"routes", r.routes},
+      {"verified_equal", r.comparison.equal},
+      {"all_equal", r.comparison.all_equal()},
+      {"routes_per_second", r.routes_per_second},
+      {"netlink_floor_per_second", nullptr},
+      {"port_event_us",
+       boost::json::object{
+           {"p50", us(r.port_event_ns.quantile(0.5))}, {"p99", us(r.port_event_ns.quantile(0.99))}, {"max", us(r.port_event_ns.max())}}},
+      {"cable_to_handler_us",
+       boost::json::object{{"p50", us(r.cable_ns.quantile(0.5))}, {"p99", us(r.cable_ns.quantile(0.99))}, {"max", us(r.cable_ns.max())}}},
+      {"port_events", r.port_events},
+      {"port_events_unseen", r.port_events_unseen},
+      {"longest_turn_us", r.longest_turn_us},
+      {"peak_rss_bytes", r.peak_rss_bytes},
+      {"parked_peak", r.parked_peak},
+      {"resolve_us", r.resolve_us},
+      {"retried", r.retried},
+      {"put_back", r.put_back},
+      {"sweep_rescues", r.sweep_rescues},
+      {"feed_rows_per_second", r.feed_rows_per_second},
+      {"seconds", r.seconds}};
   if (r.floor_per_second) object["netlink_floor_per_second"] = *r.floor_per_second;
   return boost::json::serialize(object);
 }

@@ -5,9 +5,9 @@
 #include <optional>
 #include <string>
 
+#include "rondo-demo/verify.h"
 #include "rondo/base/metrics.h"
 #include "rondo/base/status.h"
-#include "rondo-demo/verify.h"
 
 namespace rondo::demo {
 
@@ -16,16 +16,16 @@ struct Report {
   std::uint64_t routes = 0;
   Comparison comparison;
   double feed_rows_per_second = 0;
-  double routes_per_second = 0;          // From the first order to the data plane to its last answer.
+  double routes_per_second = 0;  // From the first order to the data plane to its last answer.
   std::optional<double> floor_per_second;
-  Histogram port_event_ns;               // From the kernel's announcement to rondod's handler.
-  Histogram cable_ns;                    // From the cable's move: with the kernel's own work before it announces.
+  Histogram port_event_ns;  // From the kernel's announcement to rondod's handler.
+  Histogram cable_ns;       // From the cable's move: with the kernel's own work before it announces.
   std::uint64_t port_events = 0;
   std::uint64_t port_events_unseen = 0;
   double longest_turn_us = 0;
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t parked_peak = 0;
-  double resolve_us = 0;                 // Longest time from an announced fact to the first turn of a row that waited for it.
+  double resolve_us = 0;  // Longest time from an announced fact to the first turn of a row that waited for it.
   std::uint64_t retried = 0;
   std::uint64_t put_back = 0;
   std::uint64_t sweep_rescues = 0;

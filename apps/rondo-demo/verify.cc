@@ -129,7 +129,8 @@ Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan&
 
 Result<KernelState> read_kernel(DataPlane& plane) {
   KernelState state;
-  if (Status read = plane.routes([&](const RouteEntry& route) { state.routes.push_back(route); }); !read.ok()) return failure(std::move(read));
+  if (Status read = plane.routes([&](const RouteEntry& route) { state.routes.push_back(route); }); !read.ok())
+    return failure(std::move(read));
   auto nexthops = plane.nexthops();
   if (!nexthops) return failure(nexthops.error());
   state.nexthops = std::move(*nexthops);

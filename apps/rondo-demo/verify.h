@@ -1,5 +1,5 @@
-// verify: compares what the kernel has with what was asked, row by row: every prefix, its group, and every member of every group by gateway, port and
-// weight. Numbers of next-hop objects are followed, not trusted.
+// verify: compares what the kernel has with what was asked, row by row: every prefix, its group, and every member of every group by
+// gateway, port and weight. Numbers of next-hop objects are followed, not trusted.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ struct Comparison {
   std::size_t asked = 0;
   std::size_t equal = 0;
   std::size_t missing = 0;
-  std::size_t unasked = 0;      // In the kernel, but not asked for.
+  std::size_t unasked = 0;  // In the kernel, but not asked for.
   std::size_t wrong_group = 0;
-  std::size_t wrong_members = 0;  // Groups whose members differ.
+  std::size_t wrong_members = 0;      // Groups whose members differ.
   std::vector<std::string> examples;  // The first few differences, for people.
   bool all_equal() const noexcept { return equal == asked && unasked == 0 && wrong_members == 0; }
 };

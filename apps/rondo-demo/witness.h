@@ -1,5 +1,6 @@
-// Witness: a second listener on the kernel's link events, beside rondod's, that does nothing but note when the kernel announced what. The time from
-// its note to rondod's handler is rondod's own; what comes before (the cable, the kernel's lock and its clean-up) is the kernel's.
+// Witness: a second listener on the kernel's link events, beside rondod's, that does nothing but note when the kernel announced what. The
+// time from its note to rondod's handler is rondod's own; what comes before (the cable, the kernel's lock and its clean-up) is the
+// kernel's.
 #pragma once
 
 #include <memory>

@@ -41,6 +41,7 @@ std::string_view state_name(WhyLink::State state) {
     case WhyLink::State::Queued: return "queued";
     case WhyLink::State::InFlight: return "in-flight";
     case WhyLink::State::Parked: return "parked";
+    case WhyLink::State::Rejected: return "rejected";
   }
   return "absent";
 }
@@ -285,25 +286,28 @@ json::object journal_json(const JournalStats& stats) {
 json::object admin_json(const AdminServer* server) {
   if (server == nullptr) return {};
   const AdminServerStats& stats = server->stats();
-  return json::object{{"connections", stats.connections},         {"accepted", stats.accepted},
-                      {"requests", stats.requests},               {"failed_requests", stats.failed_requests},
-                      {"bulk_rows", stats.bulk_rows},             {"bulk_rows_refused", stats.bulk_rows_refused},
-                      {"malformed_frames", stats.malformed_frames}, {"slow_readers_cut", stats.slow_readers_cut}};
+  return json::object{{"connections", stats.connections},
+                      {"accepted", stats.accepted},
+                      {"requests", stats.requests},
+                      {"failed_requests", stats.failed_requests},
+                      {"bulk_rows", stats.bulk_rows},
+                      {"bulk_rows_refused", stats.bulk_rows_refused},
+                      {"malformed_frames", stats.malformed_frames},
+                      {"slow_readers_cut", stats.slow_readers_cut}};
 }
 
 void command_stats(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
   const Status health = runtime.store().health();
-  reply.finish(json::object{
-      {"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
-      {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
-      {"scheduler", scheduler_json(runtime.scheduler())},
-      {"store", json::object{{"health", text(health.ok() ? "ok" : health.message())}}},
-      {"consumers", consumers_json(runtime)},
-      {"dataplane", dataplane_json(context)},
-      {"agent", agent_json(context.agent)},
-      {"journal", journal_json(runtime.journal().stats())},
-      {"admin", admin_json(context.server.get())}});
+  reply.finish(json::object{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
+                            {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
+                            {"scheduler", scheduler_json(runtime.scheduler())},
+                            {"store", json::object{{"health", text(health.ok() ? "ok" : health.message())}}},
+                            {"consumers", consumers_json(runtime)},
+                            {"dataplane", dataplane_json(context)},
+                            {"agent", agent_json(context.agent)},
+                            {"journal", journal_json(runtime.journal().stats())},
+                            {"admin", admin_json(context.server.get())}});
 }
 
 // --- ports
@@ -327,10 +331,8 @@ void command_port_events(const CommandContext& context, const Arguments& argumen
   json::array rows;
   const auto since = static_cast<std::uint64_t>(std::max<std::int64_t>(0, arguments.integer("since", 0)));
   for (const agent::Ports::Handled& handled : context.agent.ports().handled_since(since)) {
-    rows.push_back(json::object{{"sequence", handled.sequence},
-                                {"port", text(handled.port)},
-                                {"carrier", handled.carrier},
-                                {"at_ns", handled.at.nanoseconds()}});
+    rows.push_back(json::object{
+        {"sequence", handled.sequence}, {"port", text(handled.port)}, {"carrier", handled.carrier}, {"at_ns", handled.at.nanoseconds()}});
   }
   answer_rows(reply, std::move(rows));
 }
@@ -360,7 +362,8 @@ void command_sim_nexthops(const CommandContext& context, Reply reply) {
   json::array rows;
   for (const NexthopEntry& entry : *nexthops) {
     json::array members;
-    for (const GroupMember& member : entry.members) members.push_back(json::object{{"id", member.nexthop.value()}, {"weight", member.weight}});
+    for (const GroupMember& member : entry.members)
+      members.push_back(json::object{{"id", member.nexthop.value()}, {"weight", member.weight}});
     rows.push_back(json::object{{"id", entry.id.value()},
                                 {"gateway", text(entry.gateway.to_string())},
                                 {"port", entry.port.value()},

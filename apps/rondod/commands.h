@@ -1,5 +1,5 @@
-// Commands: what the admin socket of rondod answers. Each command reads what a module already keeps; none has logic of its own. The shapes of the
-// answers are documented in docs/guide/admin-protocol.md.
+// Commands: what the admin socket of rondod answers. Each command reads what a module already keeps; none has logic of its own. The shapes
+// of the answers are documented in docs/guide/admin-protocol.md.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace rondo::daemon {
 
-/// What the commands look at. Everything outlives the registry's use; 'server' and 'simulated' may be null (simulated: there is a real kernel).
+/// What the commands look at. Everything outlives the registry's use; 'server' and 'simulated' may be null (simulated: there is a real
+/// kernel).
 struct CommandContext {
   Runtime& runtime;
   const agent::Agent& agent;

@@ -25,14 +25,18 @@ class Section {
 
   void text(std::string_view key, std::string& value) {
     if (const toml::node* node = take(key)) {
-      if (const auto* given = node->as_string()) value = given->get();
-      else complain(key, node->source(), "must be a text");
+      if (const auto* given = node->as_string())
+        value = given->get();
+      else
+        complain(key, node->source(), "must be a text");
     }
   }
   void flag(std::string_view key, bool& value) {
     if (const toml::node* node = take(key)) {
-      if (const auto* given = node->as_boolean()) value = given->get();
-      else complain(key, node->source(), "must be true or false");
+      if (const auto* given = node->as_boolean())
+        value = given->get();
+      else
+        complain(key, node->source(), "must be true or false");
     }
   }
   template <class Integer>
@@ -79,7 +83,8 @@ class Section {
   }
   void complain(std::string_view key, const toml::source_region& where, const std::string& what) {
     if (!error_.ok()) return;
-    error_ = Status{Code::InvalidArgument, file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
+    error_ = Status{Code::InvalidArgument,
+                    file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
   }
   void refuse_unknown() {
     if (table_ == nullptr) return;
@@ -98,11 +103,8 @@ class Section {
 
 constexpr std::array<std::pair<std::string_view, Tie>, 2> kTies{
     {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}}};
-constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{{{"debug", LogLevel::Debug},
-                                                                       {"info", LogLevel::Info},
-                                                                       {"warn", LogLevel::Warn},
-                                                                       {"error", LogLevel::Error},
-                                                                       {"off", LogLevel::Off}}};
+constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
+    {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 template <std::size_t N, class Value>
@@ -155,8 +157,7 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
   try {
     return from_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {
-    return failure(Code::InvalidArgument,
-                   name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
+    return failure(Code::InvalidArgument, name + ":" + std::to_string(error.source().begin.line) + ": " + std::string{error.description()});
   }
 }
 
@@ -175,15 +176,15 @@ std::string to_toml(const Config& config) {
       {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)}, {"batch", static_cast<std::int64_t>(config.policy.batch)}}},
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
-      {"journal", toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
-      {"dataplane",
-       toml::table{{"kind", name_of(kKinds, config.simulated)},
-                   {"network_namespace", config.network_namespace},
-                   {"protocol", static_cast<std::int64_t>(config.protocol)},
-                   {"metric", static_cast<std::int64_t>(config.metric)},
-                   {"batch", static_cast<std::int64_t>(config.batch)},
-                   {"table", static_cast<std::int64_t>(config.table)},
-                   {"simulated_ports", ports}}}};
+      {"journal",
+       toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
+      {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
+                                {"network_namespace", config.network_namespace},
+                                {"protocol", static_cast<std::int64_t>(config.protocol)},
+                                {"metric", static_cast<std::int64_t>(config.metric)},
+                                {"batch", static_cast<std::int64_t>(config.batch)},
+                                {"table", static_cast<std::int64_t>(config.table)},
+                                {"simulated_ports", ports}}}};
   std::ostringstream out;
   out << root << '\n';
   return out.str();

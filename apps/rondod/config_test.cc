@@ -67,7 +67,8 @@ TEST(Config, WhatIsPrintedReadsBackTheSame) {
 }
 
 TEST(Config, AnUnknownKeyIsNamedWithFileLineAndTheNearestOne) {
-  EXPECT_THAT(message_of("[admin]\nsockte = \"x\"\n"), AllOf(HasSubstr("rondod.toml:2"), HasSubstr("admin.sockte"), HasSubstr("did you mean 'socket'")));
+  EXPECT_THAT(message_of("[admin]\nsockte = \"x\"\n"),
+              AllOf(HasSubstr("rondod.toml:2"), HasSubstr("admin.sockte"), HasSubstr("did you mean 'socket'")));
   EXPECT_THAT(message_of("\n[dataplan]\n"), AllOf(HasSubstr("rondod.toml:2"), HasSubstr("did you mean 'dataplane'")));
 }
 

@@ -24,7 +24,7 @@ Daemon::~Daemon() {
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log)};
-  for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin}) {
+  for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }
   return daemon;
@@ -38,10 +38,8 @@ Status Daemon::open_plane() {
     plane_ = std::move(plane);
     return {};
   }
-  auto plane = make_linux_dataplane({.network_namespace = config_.network_namespace,
-                                     .protocol = config_.protocol,
-                                     .metric = config_.metric,
-                                     .batch = config_.batch});
+  auto plane = make_linux_dataplane(
+      {.network_namespace = config_.network_namespace, .protocol = config_.protocol, .metric = config_.metric, .batch = config_.batch});
   if (!plane) return plane.error().with_context("opening the data plane");
   plane_ = std::move(*plane);
   return {};
@@ -68,8 +66,10 @@ Status Daemon::open_runtime() {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
   agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_, agent::AgentOptions{.table = config_.table});
-  return agent_->start();
+  return {};
 }
+
+Status Daemon::start_agent() { return agent_->start(); }
 
 Status Daemon::open_admin() {
   auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });
@@ -87,7 +87,8 @@ Status Daemon::open_admin() {
 }
 
 void Daemon::run() {
-  log_.info("serving", {{"socket", config_.socket}, {"dataplane", plane_->describe()}, {"policy", runtime_->scheduler().policy().describe()}});
+  log_.info("serving",
+            {{"socket", config_.socket}, {"dataplane", plane_->describe()}, {"policy", runtime_->scheduler().policy().describe()}});
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
   if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});

@@ -33,6 +33,8 @@ class Daemon {
   Status open_plane();
   Status open_runtime();
   Status open_admin();
+  /// Last: it deletes what an earlier run left, so the socket must have shown that no other rondod serves.
+  Status start_agent();
   void on_signal(int signal);
   void drain();
   bool is_drained() const;

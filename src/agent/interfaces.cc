@@ -18,7 +18,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
       programmer_(programmer),
       ids_(ids),
       later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port); }) {
-  consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove);
+  consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_cancels_parked_delete = true});
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
     return it != interfaces_.end() && it->second.applied;

@@ -27,7 +27,7 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
       programmer_(programmer),
       ids_(ids),
       later_(runtime, "neighbors restore again", kNeighbors, [this](const std::string& port) { restore(port); }) {
-  consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove);
+  consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove, {.set_cancels_parked_delete = true});
   provide(kNeighbor, [this](std::string_view key) {
     const Result<NeighborKey> parsed = parse_neighbor_key(key);
     if (!parsed) return false;

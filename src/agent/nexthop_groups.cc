@@ -34,7 +34,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
     consume(
         table, [this, kind = kind](std::string_view name, const Fields& fields) { return set(kind, name, fields); },
-        [this, kind = kind](std::string_view name) { return remove(kind, name); });
+        [this, kind = kind](std::string_view name) { return remove(kind, name); }, {.set_cancels_parked_delete = true});
     provide(kind, [this, kind = kind](std::string_view name) {
       const auto entry = ids_.find(kind, name);
       return entry && entry->usable;

@@ -17,7 +17,7 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids)
       programmer_(programmer),
       ids_(ids),
       later_(runtime, "ports apply again", kPorts, [this](const std::string& name) { apply_again(name); }) {
-  consume("PORT_TABLE", this, &Ports::set, &Ports::remove);
+  consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_cancels_parked_delete = true});
   provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
   provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
   provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });

@@ -51,7 +51,8 @@ class RowIndex {
 
   /// Adds a row whose key is not there.
   void insert(std::uint64_t hash, std::uint32_t row) {
-    find_or_add(hash, [](std::uint32_t) { return false; }, [row] { return row; });
+    find_or_add(
+        hash, [](std::uint32_t) { return false; }, [row] { return row; });
   }
 
   /// Forgets a row that is there under that hash. An index that becomes empty gives its memory back.

@@ -52,15 +52,41 @@ namespace {
 Code code_from_errno(int error_number) noexcept {
   switch (error_number) {
     case 0: return Code::Ok;
-    case EINVAL: case EMSGSIZE: case ENAMETOOLONG: case EDOM: case ERANGE: return Code::InvalidArgument;
-    case ENOENT: case ESRCH: case ENODEV: case ENXIO: return Code::NotFound;
-    case EEXIST: case EADDRINUSE: return Code::AlreadyExists;
-    case ENETDOWN: case ENETUNREACH: case EBUSY: case ENOTEMPTY: return Code::FailedPrecondition;
-    case ENOBUFS: case ENOMEM: case ENOSPC: case EMFILE: case ENFILE: case EDQUOT: return Code::ResourceExhausted;
-    case EAGAIN: case ECONNREFUSED: case ECONNRESET: case EPIPE: case EINTR: case ENOTCONN: return Code::Unavailable;
+    case EINVAL:
+    case EMSGSIZE:
+    case ENAMETOOLONG:
+    case EDOM:
+    case ERANGE: return Code::InvalidArgument;
+    case ENOENT:
+    case ESRCH:
+    case ENODEV:
+    case ENXIO: return Code::NotFound;
+    case EEXIST:
+    case EADDRINUSE: return Code::AlreadyExists;
+    case ENETDOWN:
+    case ENETUNREACH:
+    case EBUSY:
+    case ENOTEMPTY: return Code::FailedPrecondition;
+    case ENOBUFS:
+    case ENOMEM:
+    case ENOSPC:
+    case EMFILE:
+    case ENFILE:
+    case EDQUOT: return Code::ResourceExhausted;
+    case EAGAIN:
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case EPIPE:
+    case EINTR:
+    case ENOTCONN: return Code::Unavailable;
     case ETIMEDOUT: return Code::DeadlineExceeded;
-    case EPERM: case EACCES: case EROFS: return Code::PermissionDenied;
-    case EOPNOTSUPP: case ENOSYS: case EAFNOSUPPORT: case EPROTONOSUPPORT: return Code::Unimplemented;
+    case EPERM:
+    case EACCES:
+    case EROFS: return Code::PermissionDenied;
+    case EOPNOTSUPP:
+    case ENOSYS:
+    case EAFNOSUPPORT:
+    case EPROTONOSUPPORT: return Code::Unimplemented;
     case EIO: return Code::DataLoss;
     case ECANCELED: return Code::Cancelled;
     default: return Code::Internal;

@@ -196,8 +196,8 @@ struct Programmer::Impl final : public Source {
 
   // --- Either thread.
 
-  // Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps without
-  // end must not stop the routes. A batch is of one lane. False when there is nothing to do.
+  // Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps
+  // without end must not stop the routes. A batch is of one lane. False when there is nothing to do.
   bool take_work(Batch& batch, std::size_t max = kBatch) {
     const std::lock_guard lock(mutex);
     return take_work_locked(batch, max);
@@ -247,7 +247,7 @@ struct Programmer::Impl final : public Source {
 
   mutable std::mutex mutex;
   LaneQueue lanes[2];           // By Lane; guarded by 'mutex'.
-  bool bulk_next = false;         // The last batch was of Urgent; guarded by 'mutex'.
+  bool bulk_next = false;       // The last batch was of Urgent; guarded by 'mutex'.
   std::vector<Batch> finished;  // Guarded by 'mutex'.
   std::condition_variable_any work_came;
   std::jthread thread;

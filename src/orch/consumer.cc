@@ -21,7 +21,8 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       subscription_(std::move(subscription)),
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
-      ledger_(services.scheduler.timers(), [this] { on_resolved(); }) {
+      ledger_(
+          services.scheduler.timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
@@ -191,6 +192,7 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
+  if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
   ledger_.settle(row);
 }
 
@@ -248,7 +250,20 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   const Status named = reason.with_context(table_ + " " + quoted(change.key()));
   stats_.last_reject = named.to_string();
   if (services_.on_reject) services_.on_reject(table_, change, named);
+  keep_rejection(change, reason);
   ledger_.settle(row);
+}
+
+void Consumer::keep_rejection(const Change& change, const Status& why) {
+  if (rejections_.size() >= limits::kRejectionsKept && !rejections_.contains(std::string{change.key()})) {
+    rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
+  }
+  rejections_.insert_or_assign(std::string{change.key()}, std::string{to_string(change.op())} + " rejected: " + why.to_string());
+}
+
+const std::string* Consumer::rejection(std::string_view key) const {
+  const auto it = rejections_.find(std::string{key});
+  return it == rejections_.end() ? nullptr : &it->second;
 }
 
 ConsumerStats Consumer::stats() const {

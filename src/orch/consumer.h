@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,6 +64,8 @@ class Consumer final : public Source {
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
+  /// Why the newest change of 'key' was rejected; null if it was not, or if too many others were since.
+  const std::string* rejection(std::string_view key) const;
 
  private:
   bool ready() const;
@@ -78,6 +81,7 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);
+  void keep_rejection(const Change& change, const Status& why);
   void note_parked(const Change& change);
 
   const std::string table_;
@@ -95,6 +99,7 @@ class Consumer final : public Source {
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};
   ConsumerStats stats_;
+  std::map<std::string, std::string> rejections_;  // By key, until a later change of the key is done.
 };
 
 }  // namespace rondo

@@ -22,7 +22,8 @@ struct Ledger::Extra final : TimerNode {
   std::string why;
 };
 
-Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake) : wheel_(wheel), wake_(std::move(wake)) {}
+Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete)
+    : wheel_(wheel), wake_(std::move(wake)), set_cancels_parked_delete_(set_cancels_parked_delete) {}
 
 Ledger::~Ledger() = default;
 
@@ -174,6 +175,15 @@ Ledger::Merged Ledger::merge(Change change, Instant now, ConstraintIndex& index)
   }
   Row& r = rows_[row];
   const bool was_only_set = r.has_set && !r.has_delete;
+  const bool waits_for_time = r.extra && r.extra->armed();  // Then it was tried, and part of it may be done.
+  if (set_cancels_parked_delete_ && change.op() == Op::Set && r.state == State::Parked && r.has_delete && !r.has_set && !waits_for_time &&
+      !is_resolved(row)) {
+    r.has_delete = false;
+    overlay(r, std::move(change));
+    leave_wait(row, index);
+    enqueue(row);
+    return Merged::Unparked;
+  }
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, std::move(change));
   if (r.state != State::Parked || !was_only_set) return Merged::Joined;

@@ -9,8 +9,9 @@
 //
 // (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
 // meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
-// Set. A resolved row keeps its turn, and a Set among them that meets a new change is tried whatever else it had waited for. Owned by its
-// consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+// Set (or gives way to it, if the consumer wants that). A resolved row keeps its turn, and a Set among them that meets a new change is
+// tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a
+// constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -51,7 +52,8 @@ class Ledger {
   enum class Merged : std::uint8_t { NewRow, Joined, Unparked };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
-  Ledger(TimerWheel& wheel, std::function<void()> wake);
+  /// 'set_cancels_parked_delete': see ConsumeOptions.
+  Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete = false);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -181,6 +183,7 @@ class Ledger {
 
   TimerWheel& wheel_;
   std::function<void()> wake_;
+  const bool set_cancels_parked_delete_;
   RowIndex by_key_;
   Slab<Row> rows_;
   Slab<WaitList> lists_;

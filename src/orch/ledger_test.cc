@@ -108,6 +108,27 @@ TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
 }
 
+TEST_F(LedgerTest, ASetMayTakeThePlaceOfADeleteThatStillWaitsForFacts) {
+  Ledger cancelling(
+      wheel, [] {}, true);
+  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
+  ASSERT_TRUE(cancelling.park(cancelling.take_new()->row, facts({"unused"}), 0, now, index));
+  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "1"}}), now, index), Ledger::Merged::Unparked);
+  const auto task = cancelling.take_new();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(text_of(task->change), "S k{a=1}");
+  cancelling.settle(task->row);
+  EXPECT_EQ(cancelling.size(), 0U);
+  EXPECT_EQ(index.size(), 0U);  // Nobody waits for the fact any more.
+
+  // One that was tried and waits for its time keeps its place: part of it may be done.
+  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
+  ASSERT_TRUE(cancelling.park_until(cancelling.take_new()->row, now + 100ms, {}, "later", now));
+  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "2"}}), now, index), Ledger::Merged::Joined);
+  EXPECT_EQ(cancelling.op(cancelling.find("k")), Op::Delete);
+  index.forget_ledger(cancelling);
+}
+
 TEST_F(LedgerTest, RowsAreTakenInOrderOfArrivalNotOfKey) {
   for (const char* key : {"c", "a", "b"}) remove(key);
   remove("c");

@@ -38,6 +38,11 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(link.key);
   if (row == Ledger::kNone) {
+    if (const std::string* rejection = consumer->rejection(link.key)) {
+      link.state = WhyLink::State::Rejected;
+      add_note(link, *rejection);
+      return;
+    }
     add_note(link, "nothing is owed for this key: it was never written, or it is done");
     return;
   }

@@ -157,5 +157,31 @@ TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
   EXPECT_THAT(rows(runtime.why("T", "a")), ElementsAre("T a", "GROUP g"));
 }
 
+TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {
+  Runtime runtime;
+  class Picky final : public Orch {
+   public:
+    explicit Picky(Runtime& r) : Orch(r, "picky", Priority::p1) {
+      consume(
+          "T",
+          [](std::string_view, const Fields& fields) {
+            return fields.contains("good") ? Outcome::done() : Outcome::reject(Status{Code::InvalidArgument, "field 'good' is missing"});
+          },
+          [](std::string_view) { return Outcome::done(); });
+    }
+  };
+  runtime.add<Picky>();
+  ASSERT_TRUE(runtime.table("T").set("k", {{"bad", "1"}}).ok());
+  runtime.run_until_idle();
+  Why why = runtime.why("T", "k");
+  ASSERT_EQ(why.chain.size(), 1U);
+  EXPECT_EQ(why.chain[0].state, WhyLink::State::Rejected);
+  EXPECT_NE(why.chain[0].note.find("field 'good' is missing"), std::string::npos) << why.chain[0].note;
+
+  ASSERT_TRUE(runtime.table("T").set("k", {{"good", "1"}}).ok());
+  runtime.run_until_idle();
+  EXPECT_EQ(runtime.why("T", "k").chain[0].state, WhyLink::State::Absent);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -6,6 +6,5 @@ namespace rondo {
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;
 }  // namespace rondo
 
-#define RONDO_ASSERT(expression)                                              \
-  (static_cast<bool>(expression) ? static_cast<void>(0)                       \
-                                 : ::rondo::assertion_failed(#expression, __FILE__, __LINE__))
+#define RONDO_ASSERT(expression) \
+  (static_cast<bool>(expression) ? static_cast<void>(0) : ::rondo::assertion_failed(#expression, __FILE__, __LINE__))

@@ -36,7 +36,8 @@ inline constexpr std::size_t kRecordBytes = 4 * kValueBytes;
 inline constexpr std::size_t kFields = 65536;
 /// Rows of one embedded table; a Set of a new key beyond it is refused with ResourceExhausted.
 inline constexpr std::size_t kTableRows = 16'000'000;
-/// Entries waiting in one Channel or Queue subscription; a Channel then drops the newest, counts it and reports a gap, a Queue refuses the write.
+/// Entries waiting in one Channel or Queue subscription; a Channel then drops the newest, counts it and reports a gap, a Queue refuses the
+/// write.
 inline constexpr std::size_t kQueuedEvents = 1'000'000;
 /// Tables of one store; the next declare() is refused with ResourceExhausted.
 inline constexpr std::size_t kTables = 4096;
@@ -48,6 +49,8 @@ inline constexpr std::size_t kLedgerRows = 16'000'000;
 inline constexpr std::size_t kWaitsPerChange = 1024;
 /// Links `why` follows before it says that the chain is too long.
 inline constexpr std::size_t kWhyDepth = 64;
+/// Rejected keys whose reason `why` remembers, for each consumer; of more, some are forgotten.
+inline constexpr std::size_t kRejectionsKept = 1000;
 /// A handler that says "wait for X" while X holds is asked again at once, and from the second time after this delay.
 inline constexpr Duration kSpuriousWaitDelay = 100ms;
 /// Bytes of journal text waiting for the writer; beyond it lines are dropped, counted, and the file says how many.

@@ -14,8 +14,6 @@ using Result = tl::expected<T, Status>;
 
 /// What a function that returns Result<T> returns on failure: `return failure(Code::NotFound, "no port named 'x'");`
 inline tl::unexpected<Status> failure(Status status) { return tl::unexpected<Status>(std::move(status)); }
-inline tl::unexpected<Status> failure(Code code, std::string message) {
-  return tl::unexpected<Status>(Status{code, std::move(message)});
-}
+inline tl::unexpected<Status> failure(Code code, std::string message) { return tl::unexpected<Status>(Status{code, std::move(message)}); }
 
 }  // namespace rondo

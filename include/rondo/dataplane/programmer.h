@@ -1,6 +1,7 @@
 // Programmer: makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel serialises them), so turns never
-// wait for the kernel. Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches, one batch of each in turn while both wait. The order
-// within a lane is kept. Whoever submits to Bulk what depends on an Urgent order must have seen that order's answer first.
+// wait for the kernel. Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches, one batch of
+// each in turn while both wait. The order within a lane is kept. Whoever submits to Bulk what depends on an Urgent order must have seen
+// that order's answer first.
 #pragma once
 
 #include <cstddef>

@@ -37,6 +37,9 @@ struct ConsumeOptions {
   std::uint32_t retry_quota = 0;
   /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
   std::size_t rows_max = limits::kLedgerRows;
+  /// A Set that meets a Delete which still waits for facts takes its place instead of queueing behind it: what was to go is wanted again.
+  /// For rows whose handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck older DEL").
+  bool set_cancels_parked_delete = false;
 };
 
 /// How an Orch listens to events.

@@ -75,8 +75,9 @@ struct FactOrigin {
 
 /// The answer to "why is this not done?": one link a fact, from the asked row down to what nobody has stated yet.
 struct WhyLink {
-  /// Absent: no consumer owes anything for this key; it was never written, or it is done.
-  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked };
+  /// Absent: no consumer owes anything for this key; it was never written, or it is done. Rejected: the same, but the newest change of the
+  /// key was refused; the note says why.
+  enum class State : std::uint8_t { Absent, Queued, InFlight, Parked, Rejected };
   std::string table;  // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
