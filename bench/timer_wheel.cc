@@ -211,6 +211,6 @@ int main(int argc, char** argv) {
   std::printf("%-22s %8.1f %8.1f %8.1f\n", "TimerWheel", wheel.insert, wheel.cancel, wheel.fire);
   std::printf("%-22s %8.1f %8.1f %8.1f\n", "4-ary heap", heap.insert, heap.cancel, heap.fire);
   std::printf("%-22s %8.1f %8.1f %8.1f\n", "std::priority_queue", queue.insert, queue.cancel, queue.fire);
-  std::printf("targets (issue 2)          15.0     30.0    120.0\n");
+  std::printf("targets (the wheel)          15.0     30.0    120.0\n");
   return 0;
 }

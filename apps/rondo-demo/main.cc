@@ -26,6 +26,7 @@
 #include "rondo-demo/daemon_process.h"
 #include "rondo-demo/flapper.h"
 #include "rondo-demo/floor.h"
+#include "rondo-demo/pairing.h"
 #include "rondo-demo/report.h"
 #include "rondo-demo/verify.h"
 #include "rondo-demo/witness.h"
@@ -52,8 +53,6 @@ struct Options {
   std::string json_path;
   std::string rondod;
 };
-
-constexpr Duration kWitnessSlack = 20ms;
 
 class Demo {
  public:
@@ -274,28 +273,6 @@ Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>
     if (clock_.now() >= deadline) return Status{Code::DeadlineExceeded, "not done in time; the line above says what is left"};
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-}
-
-/// Times from each of 'causes' to its effect: the next one with the same carrier, before that carrier is caused again. A cause without an
-/// effect is unseen: the kernel joins moves of the cable that it comes to handle together.
-template <class Cause>
-std::uint64_t pair_up(const std::vector<Cause>& causes, Instant Cause::*at, const std::vector<std::pair<bool, Instant>>& effects,
-                      Histogram& times) {
-  std::uint64_t unseen = 0;
-  auto next = effects.begin();
-  for (std::size_t i = 0; i < causes.size(); ++i) {
-    const Instant from = causes[i].*at - kWitnessSlack;  // The witness may wake up a little after rondod: that counts as immediate.
-    const Instant until = i + 2 < causes.size() ? causes[i + 2].*at - kWitnessSlack : Instant::never();
-    while (next != effects.end() && next->second < from) ++next;
-    const auto effect = std::find_if(next, effects.end(), [&](const auto& e) { return e.first == causes[i].carrier; });
-    if (effect == effects.end() || effect->second >= until) {
-      ++unseen;
-      continue;
-    }
-    times.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (effect->second - causes[i].*at).count())));
-    next = std::next(effect);
-  }
-  return unseen;
 }
 
 Status Demo::collect_port_events() {

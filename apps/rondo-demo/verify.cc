@@ -100,7 +100,12 @@ Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan&
       continue;
     }
     used[{route->prefix.family, route->group}].insert(entry->nexthop);
-    ++result.equal;
+    if (entry->type == RouteType::Unicast && entry->table == kMainTable) {
+      ++result.equal;
+    } else {
+      ++result.missing;
+      example(prefix.to_string() + " is in the kernel, but of another type or in another table");
+    }
     ++entry;
   }
   for (; entry != kernel.routes.end(); ++entry) {
@@ -123,7 +128,7 @@ Comparison compare(std::span<const feed::Route> routes, const feed::NextHopPlan&
               join(has == groups.end() ? Members{} : has->second) + " and should have " + join(members));
     }
   }
-  if (result.wrong_group > 0) result.equal = 0;  // Prefixes alone do not make a table equal.
+  if (result.wrong_group > 0 || result.wrong_members > 0) result.equal = 0;  // Prefixes alone do not make a table equal.
   return result;
 }
 

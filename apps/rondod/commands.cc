@@ -279,6 +279,14 @@ json::object scheduler_json(const Scheduler& scheduler) {
                       {"longest_turn_us", microseconds(stats.longest_turn)}};
 }
 
+json::object port_events_json(const agent::Ports& ports) {
+  const Histogram& wait = ports.event_wait_ns();
+  return json::object{{"count", wait.count()},
+                      {"p50_us", microseconds(wait.quantile(0.5))},
+                      {"p99_us", microseconds(wait.quantile(0.99))},
+                      {"max_us", microseconds(wait.max())}};
+}
+
 json::object journal_json(const JournalStats& stats) {
   return json::object{{"lines", stats.lines}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
 }
@@ -306,6 +314,7 @@ void command_stats(const CommandContext& context, Reply reply) {
                             {"consumers", consumers_json(runtime)},
                             {"dataplane", dataplane_json(context)},
                             {"agent", agent_json(context.agent)},
+                            {"port_events", port_events_json(context.agent.ports())},
                             {"journal", journal_json(runtime.journal().stats())},
                             {"admin", admin_json(context.server.get())}});
 }

@@ -75,7 +75,7 @@ Status Daemon::open_admin() {
   auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });
   if (!signals) return signals.error();
   signals_ = std::move(*signals);
-  drain_timer_ = std::make_unique<TimerSource>("drain", Priority{0}, [this] { drain(); });
+  drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
@@ -98,7 +98,7 @@ void Daemon::run() {
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP) {
     runtime_->journal().rotate();
-    log_.info("journal files reopened");
+    log_.info("asked the journal to reopen its files", {{"directory", config_.journal_directory}});
     return;
   }
   if (server_ == nullptr) {  // The second one: no more patience.

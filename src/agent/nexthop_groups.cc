@@ -300,8 +300,11 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
     group.possible.erase(group.possible.begin(), group.possible.end() - 1);
     group.sure = !group.again;
   } else {
-    group.possible.pop_back();
-    if (group.again) group.sure = false;
+    // A refusal changes nothing; a broken socket or a lost answer leaves open whether it was carried out.
+    const Code code = status.code();
+    const bool open = code == Code::Unavailable || code == Code::DeadlineExceeded || code == Code::DataLoss;
+    if (!open) group.possible.pop_back();
+    if (open || group.again) group.sure = false;
   }
   if (std::exchange(group.again, false)) {
     refresh(group);  // A member came or went while the order was under way: what the kernel has now is not known. Order anew.

@@ -300,11 +300,12 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   }
   ++counts_.refused;
   if (slot != RouteMap::kNone) mark_lost(slot);  // What was there before may have been passed over meanwhile.
-  // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it, and look again after a while.
+  // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
+  // is given up, so that a set which only this route uses is seen to be awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
-  Outcome outcome = group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact) : outcome_of_set(operation.status);
+  const Outcome outcome = group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact) : outcome_of_set(operation.status);
+  settle(ordered.ticket, outcome);
   if (ordered.group != RouteMap::kNone) release_group(ordered.group);
-  settle(ordered.ticket, std::move(outcome));
 }
 
 void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {

@@ -174,6 +174,28 @@ TEST_F(RondodOnLinux, ServesAndEndsWithZeroWhenAsked) {
   EXPECT_EQ(kernel_routes(), lab ? 1U : 0U) << "forwarding goes on while the daemon is away";
 }
 
+TEST_F(RondodOnLinux, FinishesWhatItAcceptedBeforeItEnds) {
+  start();
+  write_rows();
+  ASSERT_TRUE(becomes([&] { return route_is_done(); })) << log_text();
+  constexpr unsigned kBacklog = 20'000;
+  BulkWriter writer(*client);
+  ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+  const BulkField group{"nexthop_group", "1"};
+  for (unsigned i = 0; i < kBacklog; ++i) {
+    const std::string key = "20." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24";
+    ASSERT_TRUE(writer.row(BulkOp::Set, key, {&group, 1}).ok());
+  }
+  ASSERT_TRUE(writer.end().ok());
+  const auto totals = writer.finish();
+  ASSERT_TRUE(totals.has_value() && totals->accepted == kBacklog);
+  ASSERT_EQ(::kill(pid, SIGTERM), 0);
+  const int status = wait();
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << log_text();
+  EXPECT_THAT(log_text(), ::testing::HasSubstr("drained=true"));
+  EXPECT_EQ(kernel_routes(), lab ? kBacklog + 1 : 0U);
+}
+
 TEST_F(RondodOnLinux, AfterAKillItStartsAnewOverWhatWasLeft) {
   start();
   write_rows();
@@ -193,19 +215,22 @@ TEST_F(RondodOnLinux, ReopensItsJournalOnHangup) {
   ASSERT_TRUE(becomes([&] { return fs::exists(record) && fs::file_size(record) > 0; }));
   fs::rename(record, directory / "swss.rec.1");
   ASSERT_EQ(::kill(pid, SIGHUP), 0);
-  ASSERT_TRUE(becomes([&] { return log_text().find("journal files reopened") != std::string::npos; }));
+  ASSERT_TRUE(becomes([&] { return log_text().find("asked the journal to reopen") != std::string::npos; }));
   set("INTF_TABLE", "swp1", {{"mtu", "1500"}});
   EXPECT_TRUE(becomes([&] { return fs::exists(record) && fs::file_size(record) > 0; }));
 }
 
-TEST_F(RondodOnLinux, RefusesToStartTwiceOnOneSocket) {
+TEST_F(RondodOnLinux, RefusesToStartTwiceOnOneSocketAndTouchesNothing) {
   start();
+  write_rows();
+  ASSERT_TRUE(becomes([&] { return route_is_done(); })) << log_text();
   const pid_t first = pid;
   const std::string command = program_ + " --config " + (directory / "rondod.toml").string() + " 2>/dev/null";
   const int status = std::system(command.c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 69);
   EXPECT_EQ(::kill(first, 0), 0);
   EXPECT_TRUE(client->call("tables", {}).has_value());
+  EXPECT_EQ(kernel_routes(), lab ? 1U : 0U) << "the second one took the first one's routes for leftovers";
 }
 
 }  // namespace

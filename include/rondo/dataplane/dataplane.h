@@ -1,7 +1,7 @@
 // DataPlane: the slow and stateful thing below. A seam: Linux over rtnetlink (make_linux_dataplane) and a simulated kernel that obeys the
 // same rules (sim/sim_dataplane.h); one contract test holds both. It executes and reports; it remembers nothing for its callers.
 //
-// Rules a caller must know (measured on Linux, ../specs say where; the contract test checks each):
+// Rules a caller must know (measured on Linux; the contract test checks each):
 //   - Orders are executed in the order given; one that fails does not stop the others.
 //   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own.
 //   - Carrier loss or admin down of a port silently removes the next hops on it, takes them out of their groups, removes groups that

@@ -2,7 +2,7 @@
 // later, and a simulated one that is slow, fails and loses its connection (sim/sim_store.h). So nothing here waits: a write is accepted or
 // refused at once and completes later; a subscription hands out what has already arrived and wakes its consumer when more has.
 //
-// Four kinds of table (seed 001; the promises are design section 4):
+// Four kinds of table (seed 001; see docs/sources.md):
 //   Staged   desired state, high volume. Writes of one key merge until popped; each field's last value wins; a Delete before a Set is
 //            kept as both and is popped as one Delete and one Set; pops are in order of first arrival, at most N keys, and move the
 //            popped fields from staging to the table. One consumer. What was not popped stays when the consumer goes.
