@@ -1,6 +1,7 @@
 #include "rondo-demo/daemon_process.h"
 
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,6 +50,8 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
     daemon->pid_ = -1;
     return failure(status_from_errno(error, "starting " + program));
   }
+  // As its unit does (packaging/rondod.service); where that is not permitted it runs as everybody.
+  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(daemon->pid_), -10));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
     if (daemon->connect()) return daemon;

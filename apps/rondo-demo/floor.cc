@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
 #include <string>
@@ -69,8 +70,14 @@ Result<double> run_in_namespace(std::span<const feed::Route> routes, const feed:
   if (!numbers) return failure(numbers.error());
   std::vector<std::pair<rondo::Prefix, NexthopId>> list;
   list.reserve(routes.size());
+  // In the order in which rondod programs them: a group's routes become possible together, when it does, and keep the order they came in.
+  std::vector<const feed::Route*> order;
   for (const feed::Route& route : routes) {
-    if (!route.withdrawn) list.emplace_back(to_dataplane(route.prefix), numbers->at({route.prefix.family, route.group}));
+    if (!route.withdrawn) order.push_back(&route);
+  }
+  std::ranges::stable_sort(order, {}, [](const feed::Route* route) { return std::pair{route->prefix.family, route->group}; });
+  for (const feed::Route* route : order) {
+    list.emplace_back(to_dataplane(route->prefix), numbers->at({route->prefix.family, route->group}));
   }
   const auto result = netlink::run_netlink_floor(list, {});
   if (!result) return failure(result.error());

@@ -302,6 +302,13 @@ Status Demo::collect_figures() {
   report_.routes_per_second = static_cast<double>(number(agent.at("programmed"))) / std::chrono::duration<double>(span).count();
   report_.dataplane = std::string{all->at("dataplane").at("kind").as_string()};
   report_.longest_turn_us = all->at("scheduler").at("longest_turn_us").to_number<double>();
+  double longest = 0;
+  const auto sources = client_->call("sources", {}, [&](const json::value& row) {
+    const auto turn = row.at("longest_us").to_number<double>();
+    if (turn > longest) report_.longest_turn_of = std::string{row.at("name").as_string()};
+    longest = std::max(longest, turn);
+  });
+  if (!sources) return sources.error();
   report_.sweep_rescues = number(all->at("scheduler").at("sweep_rescues"));
   report_.peak_rss_bytes = number(all->at("memory").at("peak_rss_bytes"));
   report_.put_back = number(agent.at("put_back"));
