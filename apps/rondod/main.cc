@@ -1,5 +1,7 @@
 // rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
 // usage, 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
+#include <malloc.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
@@ -57,6 +59,9 @@ int main(int argc, char** argv) {
   }
 
   const rondo::SystemClock clock;
+  // glibc keeps small freed blocks apart and joins all of them at once when a large one is freed: after a million rows that takes
+  // milliseconds, in the middle of somebody's turn. Joined one by one they cost each free a little.
+  mallopt(M_MXFAST, 0);
   rondo::LogOptions log_options;
   log_options.level = config.log_level;
   rondo::Log log(clock, std::move(log_options));
