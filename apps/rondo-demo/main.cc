@@ -78,7 +78,11 @@ class Demo {
     std::uint64_t in_flight = 0;
     std::uint64_t orders = 0;
     std::uint64_t usable_groups = 0;
+    std::uint64_t port_events = 0;
+    double port_p99_us = 0;
   };
+  std::uint64_t shown_ = 0;
+  Instant shown_at_;
   Result<Progress> progress();
   void show(const char* phase, const Progress& progress, const char* end);
   Status watch(const char* phase, const std::function<bool(const Progress&)>& is_done);
@@ -241,6 +245,8 @@ Result<Demo::Progress> Demo::progress() {
   p.programmed = number(all->at("agent").at("routes"));
   p.usable_groups = number(all->at("agent").at("usable_groups"));
   p.orders = number(all->at("dataplane").at("in_flight"));
+  p.port_events = number(all->at("port_events").at("count"));
+  p.port_p99_us = all->at("port_events").at("p99_us").to_number<double>();
   if (const json::object* routes = consumer(*all, "ROUTE_TABLE")) {
     p.parked = number(routes->at("parked"));
     p.queued = number(routes->at("queued"));
@@ -250,9 +256,15 @@ Result<Demo::Progress> Demo::progress() {
 }
 
 void Demo::show(const char* phase, const Progress& p, const char* end) {
-  std::printf("%-12s programmed %8llu  parked %8llu  queued %8llu  groups usable %3llu  cable moves %4zu%s", phase,
-              static_cast<unsigned long long>(p.programmed), static_cast<unsigned long long>(p.parked),
-              static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups), flapper_->flaps().size(), end);
+  const Instant now = clock_.now();
+  const double seconds = std::chrono::duration<double>(now - shown_at_).count();
+  const double rate = seconds > 0 && p.programmed > shown_ ? static_cast<double>(p.programmed - shown_) / seconds : 0;
+  shown_ = p.programmed;
+  shown_at_ = now;
+  std::printf("%-11s programmed %8llu (%7.0f/s)  parked %8llu  queued %8llu  groups %3llu  port events %4llu, p99 %.0f us in rondod%s",
+              phase, static_cast<unsigned long long>(p.programmed), rate, static_cast<unsigned long long>(p.parked),
+              static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups),
+              static_cast<unsigned long long>(p.port_events), p.port_p99_us, end);
   std::fflush(stdout);
 }
 

@@ -128,6 +128,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     Section s = section("scheduler");
     s.choice("tie", kTies, config.policy.tie);
     s.integer("batch", 1, limits::kBatchItems, config.policy.batch);
+    s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
   }
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
@@ -173,7 +174,9 @@ std::string to_toml(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
   const toml::table root{
-      {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)}, {"batch", static_cast<std::int64_t>(config.policy.batch)}}},
+      {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
+                                {"batch", static_cast<std::int64_t>(config.policy.batch)},
+                                {"retry_quota", static_cast<std::int64_t>(config.retry_quota)}}},
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",

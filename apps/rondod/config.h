@@ -15,6 +15,7 @@ namespace rondo::daemon {
 struct Config {
   // [scheduler]
   StrictPriority policy;
+  std::uint32_t retry_quota = 0;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
   // [log]

@@ -65,7 +65,8 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
-  agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_, agent::AgentOptions{.table = config_.table});
+  agent_ =
+      std::make_unique<agent::Agent>(*runtime_, *plane_, agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota});
   return {};
 }
 

@@ -26,7 +26,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
       programmer_(runtime.scheduler(), plane, {.mode = options.mode, .priority = kAnswers, .ops_max = options.orders_max}),
       ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_)),
-      routes_(runtime.add<Routes>(programmer_, group_ids_, options.table)) {}
+      routes_(runtime.add<Routes>(programmer_, group_ids_, options.table, options.retry_quota)) {}
 
 Agent::~Agent() = default;
 

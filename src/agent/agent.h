@@ -23,6 +23,8 @@ struct AgentOptions {
   std::uint32_t table = kMainTable;
   /// Orders under way, at most. A microsecond each: what the data plane has to do while our thread is not given the processor.
   std::size_t orders_max = limits::kProgrammerOps;
+  /// Routes that a turn may retry while new ones wait, too; 0 means half of the batch.
+  std::uint32_t retry_quota = 0;
 };
 
 class Agent {

@@ -95,14 +95,14 @@ class Routes::PutBack final : public Source {
   TimerSource later_timer_;
 };
 
-Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table)
+Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
     : Orch(runtime, "routes", kRoutes),
       programmer_(programmer),
       ids_(groups),
       table_(table),
       put_back_(std::make_unique<PutBack>(*this)),
       sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }) {
-  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); });
+  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
   sweep_timer_.arm_every(kSetSweep, runtime.clock().now() + kSetSweep);

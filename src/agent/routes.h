@@ -26,7 +26,8 @@ namespace rondo::agent {
 class Routes final : public Orch {
  public:
   /// 'table' is the kernel's table for the default VRF.
-  Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table);
+  /// 'retry_quota' as in ConsumeOptions.
+  Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota);
   ~Routes() override;
 
   struct Counts {
