@@ -174,14 +174,15 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
     order_delete(batch, index, key.prefix);  // It may have been ours before.
     return;
   }
+  const std::uint32_t slot = routes_.find(key.prefix);
+  if (wait_if_busy(batch, index, slot)) return;
   std::uint32_t group = RouteMap::kNone;
   if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
   const GroupIds::Entry* entry = group == RouteMap::kNone ? nullptr : routes_.group(group).entry.get();
   const std::uint32_t losses = entry != nullptr ? entry->losses : 0;
-  const std::uint32_t slot = routes_.find(key.prefix);
   if (slot != RouteMap::kNone) {
     RouteMap::Route& route = routes_[slot];
-    if (!route.busy && route.group == group && route.type == row->type && route.losses == losses) {
+    if (route.group == group && route.type == row->type && route.losses == losses) {
       ++counts_.unchanged;
       batch.done(index);
       return;
@@ -192,6 +193,14 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   if (operations_.empty()) reserve(batch.size());
   operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type}, {}});
   ordered_.push_back({batch.stage(index), group, losses, false});
+}
+
+/// The ledger lets one change of a key run at a time; two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later one waits.
+bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
+  if (slot == RouteMap::kNone || !routes_[slot].busy) return false;
+  batch.answer(index,
+               Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "a change of the same prefix, spelt otherwise, is under way"}));
+  return true;
 }
 
 bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
@@ -240,6 +249,7 @@ void Routes::order_delete(Batch& batch, std::size_t index, const Prefix& prefix)
     batch.done(index);
     return;
   }
+  if (wait_if_busy(batch, index, slot)) return;
   routes_[slot].busy = true;
   operations_.push_back({RouteDelete{prefix, table_}, {}});
   ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true});

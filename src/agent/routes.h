@@ -59,6 +59,7 @@ class Routes final : public Orch {
   void apply(Batch& batch, std::size_t index, const Result<RouteKey>& key);
   void order_set(Batch& batch, std::size_t index, const RouteKey& key);
   void order_delete(Batch& batch, std::size_t index, const Prefix& prefix);
+  bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row);
   void reserve(std::size_t changes);

@@ -318,6 +318,22 @@ TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
   EXPECT_EQ(box.plane.route_count(), 1U);
 }
 
+TEST_F(SwitchAgent, AChangeWaitsForOneOfTheSamePrefixSpeltOtherwise) {
+  add_port_rows();
+  box.set("ROUTE_TABLE", "2001:DB8:5::/48", {{"blackhole", "true"}});
+  box.run_for(1s);
+  ASSERT_EQ(box.plane.route_count(), 1U);
+  // In one batch: the old spelling goes, the new one comes.
+  box.remove("ROUTE_TABLE", "2001:DB8:5::/48");
+  box.set("ROUTE_TABLE", "2001:db8:5::/48", {{"blackhole", "true"}});
+  box.run_for(10ms);
+  EXPECT_THAT(box.why("ROUTE_TABLE", "2001:db8:5::/48"), HasSubstr("spelt otherwise"));
+  EXPECT_EQ(box.plane.route_count(), 0U);
+  box.run_for(1s);
+  EXPECT_EQ(box.plane.route_count(), 1U);
+  EXPECT_EQ(box.owed(), 0U);
+}
+
 TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
   add_port_rows();
   box.set("NEIGH_TABLE", "A:2001:DB8:A:0::2", {{"neigh", "02:00:00:00:00:02"}, {"family", "IPv6"}});
