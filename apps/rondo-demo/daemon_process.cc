@@ -1,7 +1,6 @@
 #include "rondo-demo/daemon_process.h"
 
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,14 +10,23 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <thread>
 
 namespace rondo::demo {
 
 namespace {
 
-std::string configuration(const std::string& socket, bool simulated, const std::vector<std::string>& ports) {
-  std::string text = "[admin]\nsocket = \"" + socket + "\"\n[dataplane]\nkind = \"" + (simulated ? "simulated" : "linux") + "\"\n";
+std::string list_of(std::span<const unsigned> numbers) {
+  std::string text;
+  for (const unsigned number : numbers) text += (text.empty() ? "" : ", ") + std::to_string(number);
+  return "[" + text + "]";
+}
+
+std::string configuration(const std::string& socket, bool simulated, const std::vector<std::string>& ports, const CpuShares& cpus) {
+  std::string text = "[scheduler]\ncpus = " + list_of(cpus.scheduler) + "\n[admin]\nsocket = \"" + socket + "\"\n[dataplane]\nkind = \"" +
+                     (simulated ? "simulated" : "linux") + "\"\n";
+  text += "cpus = " + list_of(cpus.others) + "\n";
   if (simulated) {
     text += "simulated_ports = [";
     for (const std::string& port : ports) text += "\"" + port + "\", ";
@@ -32,7 +40,7 @@ int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 
 }  // namespace
 
 Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& program, bool simulated,
-                                                            const std::vector<std::string>& ports) {
+                                                            const std::vector<std::string>& ports, const CpuShares& cpus) {
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
@@ -41,7 +49,7 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
   daemon->socket_ = pattern + "/rondod.sock";
   const std::string path = pattern + "/rondod.toml";
   std::ofstream file(path);
-  file << configuration(daemon->socket_, simulated, ports) << std::flush;
+  file << configuration(daemon->socket_, simulated, ports, cpus) << std::flush;
   if (!file) return failure(status_from_errno(errno, "writing " + path));
 
   std::vector<std::string> words{program, "--config", path};
@@ -50,8 +58,6 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
     daemon->pid_ = -1;
     return failure(status_from_errno(error, "starting " + program));
   }
-  // As its unit does (packaging/rondod.service); where that is not permitted it runs as everybody.
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(daemon->pid_), -10));
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
     if (daemon->connect()) return daemon;

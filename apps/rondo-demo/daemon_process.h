@@ -12,11 +12,19 @@
 
 namespace rondo::demo {
 
+/// Who runs where: the scheduler's thread on a CPU of its own if there are two, everything else (programming, feeding) on the others.
+/// Empty: anywhere.
+struct CpuShares {
+  std::vector<unsigned> scheduler;
+  std::vector<unsigned> others;
+};
+
 class DaemonProcess {
  public:
   /// Starts 'program' with a configuration and socket in a directory of its own under $TMPDIR. Waits until it answers; Unavailable if it
   /// ends before, DeadlineExceeded after 20 s.
-  static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program, bool simulated, const std::vector<std::string>& ports);
+  static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program, bool simulated, const std::vector<std::string>& ports,
+                                                      const CpuShares& cpus);
   /// Ends it (SIGTERM) if it still runs and removes the directory.
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;

@@ -2,7 +2,6 @@
 // need), a cable that is pulled and plugged all the while; then the kernel's table is compared row by row, and the figures are printed.
 // Exit codes: 0 the data plane equals what was asked, 1 it does not or something failed, 2 wrong usage.
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -32,6 +31,7 @@
 #include "rondo-demo/witness.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/thread_settings.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo::demo {
@@ -148,14 +148,19 @@ Status Demo::prepare_box() {
       options_.simulated = true;
     }
   }
-  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports);
+  CpuShares cpus;
+  if (std::vector<unsigned> all = allowed_cpus(); all.size() > 1) {
+    cpus = {.scheduler = {all.back()}, .others = {all.begin(), all.end() - 1}};
+  }
+  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports, cpus);
   if (!daemon) return daemon.error();
+  if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
   auto client = daemon_->connect();
   if (!client) return client.error();
   client_ = std::move(*client);
-  // The producer stands for another machine: it must not take the processor from the daemon. (Linux: of this thread only.)
-  if (::setpriority(PRIO_PROCESS, 0, 10) != 0) std::printf("the producer runs at the daemon's own priority\n");
+  // The producer stands for another machine: it must not take the processor from the daemon.
+  if (Status ranked = set_thread_nice(10); !ranked.ok()) return ranked;
   std::printf("rondod runs (pid %d), socket %s\n", static_cast<int>(daemon_->pid()), daemon_->socket().c_str());
   if (options_.simulated) return {};
   auto plane = make_linux_dataplane({});

@@ -64,6 +64,18 @@ class Section {
     }
     complain(key, node->source(), "must be one of " + allowed);
   }
+  void cpus(std::string_view key, std::vector<unsigned>& values) {
+    const toml::node* node = take(key);
+    if (node == nullptr) return;
+    const toml::array* given = node->as_array();
+    const auto is_cpu = [](const toml::node& n) { return n.is_integer() && n.as_integer()->get() >= 0 && n.as_integer()->get() < 65536; };
+    if (given == nullptr || !std::all_of(given->begin(), given->end(), is_cpu)) {
+      complain(key, node->source(), "must be a list of CPU numbers");
+      return;
+    }
+    values.clear();
+    for (const toml::node& element : *given) values.push_back(static_cast<unsigned>(element.as_integer()->get()));
+  }
   void texts(std::string_view key, std::vector<std::string>& values) {
     const toml::node* node = take(key);
     if (node == nullptr) return;
@@ -129,6 +141,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.choice("tie", kTies, config.policy.tie);
     s.integer("batch", 1, limits::kBatchItems, config.policy.batch);
     s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
+    s.integer("nice", -20, 19, config.nice);
+    s.cpus("cpus", config.scheduler_cpus);
   }
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
@@ -147,6 +161,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
     s.integer("table", 1, 0xFFFFFFFF, config.table);
     s.texts("simulated_ports", config.simulated_ports);
+    s.cpus("cpus", config.dataplane_cpus);
   }
   if (!error.ok()) return failure(std::move(error));
   return config;
@@ -173,10 +188,17 @@ Result<Config> read_config(const std::string& path) {
 std::string to_toml(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
+  const auto cpus = [](const std::vector<unsigned>& numbers) {
+    toml::array list;
+    for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
+    return list;
+  };
   const toml::table root{
       {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
                                 {"batch", static_cast<std::int64_t>(config.policy.batch)},
-                                {"retry_quota", static_cast<std::int64_t>(config.retry_quota)}}},
+                                {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
+                                {"nice", static_cast<std::int64_t>(config.nice)},
+                                {"cpus", cpus(config.scheduler_cpus)}}},
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",
@@ -187,7 +209,8 @@ std::string to_toml(const Config& config) {
                                 {"metric", static_cast<std::int64_t>(config.metric)},
                                 {"batch", static_cast<std::int64_t>(config.batch)},
                                 {"table", static_cast<std::int64_t>(config.table)},
-                                {"simulated_ports", ports}}}};
+                                {"simulated_ports", ports},
+                                {"cpus", cpus(config.dataplane_cpus)}}}};
   std::ostringstream out;
   out << root << '\n';
   return out.str();

@@ -16,6 +16,8 @@ struct Config {
   // [scheduler]
   StrictPriority policy;
   std::uint32_t retry_quota = 0;
+  int nice = -20;
+  std::vector<unsigned> scheduler_cpus;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
   // [log]
@@ -32,6 +34,7 @@ struct Config {
   std::size_t batch = 256;
   std::uint32_t table = 254;
   std::vector<std::string> simulated_ports;
+  std::vector<unsigned> dataplane_cpus;
 };
 
 /// Reads 'path'. InvalidArgument names file, line, key and what is allowed; NotFound or the error of reading.

@@ -61,6 +61,9 @@ TEST(Config, WhatIsPrintedReadsBackTheSame) {
   config.simulated = true;
   config.simulated_ports = {"Ethernet0", "Ethernet4"};
   config.table = 0xFFFFFFFF;
+  config.nice = 19;
+  config.scheduler_cpus = {3};
+  config.dataplane_cpus = {0, 1, 2};
   const auto again = parse_config(to_toml(config), "x");
   ASSERT_TRUE(again.has_value()) << again.error().to_string();
   EXPECT_EQ(to_toml(*again), to_toml(config));
@@ -79,6 +82,9 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[dataplane]\nkind = 7\n"), HasSubstr("'simulated'"));
   EXPECT_THAT(message_of("[dataplane]\nprotocol = 256\n"), HasSubstr("from 5 to 255"));
   EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [1]\n"), HasSubstr("list of texts"));
+  EXPECT_THAT(message_of("[scheduler]\nnice = -21\n"), AllOf(HasSubstr("scheduler.nice"), HasSubstr("from -20 to 19")));
+  EXPECT_THAT(message_of("[scheduler]\ncpus = 1\n"), AllOf(HasSubstr("scheduler.cpus"), HasSubstr("list of CPU numbers")));
+  EXPECT_THAT(message_of("[dataplane]\ncpus = [0, -1]\n"), HasSubstr("list of CPU numbers"));
   EXPECT_THAT(message_of("[journal]\nchanges = 1\n"), HasSubstr("true or false"));
   EXPECT_THAT(message_of("log = 3\n"), HasSubstr("must be a section"));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/base/thread_settings.h"
 #include "rondod/commands.h"
 #include "rondod/notify.h"
 #include "rondod/store_sink.h"
@@ -65,12 +66,23 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
-  agent_ =
-      std::make_unique<agent::Agent>(*runtime_, *plane_, agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota});
+  agent_ = std::make_unique<agent::Agent>(
+      *runtime_, *plane_,
+      agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota, .programmer_cpus = config_.dataplane_cpus});
   return {};
 }
 
-Status Daemon::start_agent() { return agent_->start(); }
+Status Daemon::start_agent() {
+  if (Status started = agent_->start(); !started.ok()) return started;
+  // Last: threads made after it would take both over.
+  if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
+    log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});
+  }
+  if (Status pinned = pin_thread(::pthread_self(), config_.scheduler_cpus); !pinned.ok()) {
+    return pinned.with_context("the scheduler's thread");
+  }
+  return {};
+}
 
 Status Daemon::open_admin() {
   auto signals = Signals::open(runtime_->scheduler(), [this](int signal) { on_signal(signal); });

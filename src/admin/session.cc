@@ -13,7 +13,7 @@ namespace rondo {
 namespace {
 
 /// Bytes of rows that end a slice of a bulk write early: large rows cost by the byte.
-constexpr std::size_t kSliceBytes = 256 * 1024;
+constexpr std::size_t kSliceBytes = 64 * 1024;
 
 /// Parses the whole of 'payload', or says what is wrong at which byte.
 Result<json::value> parse_request(std::string_view payload) {

@@ -23,6 +23,7 @@ Ports& add_upper_orchs(Runtime& runtime, Programmer& programmer, PortIds& ids) {
 Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
     : runtime_(runtime),
       plane_(plane),
+      programmer_cpus_(std::move(options.programmer_cpus)),
       programmer_(runtime.scheduler(), plane, {.mode = options.mode, .priority = kAnswers, .ops_max = options.orders_max}),
       ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_)),
@@ -31,6 +32,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
 Agent::~Agent() = default;
 
 Status Agent::start() {
+  if (Status pinned = programmer_.pin(programmer_cpus_); !pinned.ok()) return pinned.with_context("the programming thread");
   if (Status cleared = clear_leftovers(); !cleared.ok()) return cleared.with_context("clearing what an earlier run left");
   Result<std::unique_ptr<Source>> monitor =
       plane_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) { ports_.link_event(event); });

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "agent/group_ids.h"
 #include "agent/nexthop_groups.h"
@@ -25,6 +26,8 @@ struct AgentOptions {
   std::size_t orders_max = limits::kProgrammerOps;
   /// Routes that a turn may retry while new ones wait, too; 0 means half of the batch.
   std::uint32_t retry_quota = 0;
+  /// CPUs of the programming thread; empty: any.
+  std::vector<unsigned> programmer_cpus = {};
 };
 
 class Agent {
@@ -49,6 +52,7 @@ class Agent {
 
   Runtime& runtime_;
   DataPlane& plane_;
+  const std::vector<unsigned> programmer_cpus_;
   Programmer programmer_;
   PortIds port_ids_;
   GroupIds group_ids_;

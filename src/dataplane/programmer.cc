@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {
@@ -100,6 +101,7 @@ struct Programmer::Impl final : public Source {
     if (options.mode == Mode::Thread) thread = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
   ~Impl() override {
+    hand_over();
     if (thread.joinable()) {
       thread.request_stop();
       thread.join();
@@ -110,21 +112,25 @@ struct Programmer::Impl final : public Source {
 
   // --- Scheduler's thread.
 
+  // What a turn submits is handed over together, in the turn after it: one lock and one wake for all, and small submissions share a batch.
   void submit(Lane lane, Submission submission) {
     in_flight += submission.ops.size();
     full = full || in_flight >= options.ops_max;
     stats.submitted += submission.ops.size();
+    outgoing.emplace_back(lane, std::move(submission));
+    wake();
+  }
+
+  void hand_over() {
+    if (outgoing.empty()) return;
     bool was_empty = false;
     {
       const std::lock_guard lock(mutex);
       was_empty = lanes[0].empty() && lanes[1].empty();
-      lanes[static_cast<std::size_t>(lane)].push(std::move(submission));
+      for (auto& [lane, submission] : outgoing) lanes[static_cast<std::size_t>(lane)].push(std::move(submission));
     }
-    if (options.mode == Mode::Inline) {
-      wake();
-    } else if (was_empty) {
-      work_came.notify_one();
-    }
+    outgoing.clear();
+    if (was_empty && options.mode == Mode::Thread) work_came.notify_one();
   }
 
   Result<Backlog> collect() override {
@@ -136,12 +142,14 @@ struct Programmer::Impl final : public Source {
 
   Turn run(Budget budget) override {
     Turn turn;
+    hand_over();
     if (options.mode == Mode::Inline && answers.empty()) program_inline(budget);
     while (turn.items < budget.items && !answers.empty()) turn.items += deliver(budget.items - turn.items);
     if (full && in_flight < options.ops_max) {
       full = false;
       for (const auto& listener : listeners) listener();
     }
+    hand_over();  // What the answers led to.
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     return turn;
   }
@@ -152,7 +160,8 @@ struct Programmer::Impl final : public Source {
   }
 
   bool has_backlog_locked() const {
-    return !answers.empty() || !finished.empty() || (options.mode == Mode::Inline && !(lanes[0].empty() && lanes[1].empty()));
+    return !outgoing.empty() || !answers.empty() || !finished.empty() ||
+           (options.mode == Mode::Inline && !(lanes[0].empty() && lanes[1].empty()));
   }
 
   void program_inline(Budget budget) {
@@ -238,6 +247,7 @@ struct Programmer::Impl final : public Source {
 
   // Scheduler's thread.
   std::deque<Batch> answers;
+  std::vector<std::pair<Lane, Submission>> outgoing;
   std::size_t delivered_shares = 0;  // Of answers.front().
   std::size_t delivered_ops = 0;
   std::size_t in_flight = 0;
@@ -256,6 +266,10 @@ struct Programmer::Impl final : public Source {
 Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
     : impl_(std::make_unique<Impl>(scheduler, plane, options)) {}
 Programmer::~Programmer() = default;
+
+Status Programmer::pin(std::span<const unsigned> cpus) {
+  return impl_->thread.joinable() ? pin_thread(impl_->thread.native_handle(), cpus) : Status{};
+}
 
 void Programmer::submit(Lane lane, std::vector<Operation> ops, Done done) {
   if (ops.empty()) return;

@@ -4,12 +4,14 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <condition_variable>
 #include <mutex>
 #include <random>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {
@@ -29,6 +31,7 @@ class RecordingPlane final : public DataPlane {
     changed_.notify_all();
     changed_.wait(lock, [this] { return !held_; });
     batches_.emplace_back();
+    cpus_.push_back(static_cast<unsigned>(::sched_getcpu()));
     for (Operation& op : ops) {
       const std::uint32_t id = std::get<NexthopDelete>(op.order).id.value();
       batches_.back().push_back(id);
@@ -52,6 +55,11 @@ class RecordingPlane final : public DataPlane {
     const std::lock_guard lock(mutex_);
     return batches_;
   }
+  // On which CPU each batch was applied.
+  std::vector<unsigned> cpus() const {
+    const std::lock_guard lock(mutex_);
+    return cpus_;
+  }
   Result<std::vector<LinkEvent>> links() override { return failure(Code::Unimplemented, "links"); }
   Result<std::vector<AddressEntry>> addresses() override { return failure(Code::Unimplemented, "addresses"); }
   Result<std::vector<NeighborEntry>> neighbors() override { return failure(Code::Unimplemented, "neighbors"); }
@@ -68,6 +76,7 @@ class RecordingPlane final : public DataPlane {
   bool held_ = false;
   int entered_ = 0;
   std::vector<std::vector<std::uint32_t>> batches_;
+  std::vector<unsigned> cpus_;
 };
 
 std::vector<Operation> orders(std::uint32_t first, std::uint32_t count) {
@@ -208,8 +217,10 @@ TEST_P(ThreadProgrammer, UrgentOvertakesBulkBetweenTwoBatchesAndSmallSubmissions
   make();
   plane_.hold();
   programmer_->submit(Lane::Bulk, orders(1000, 600), collect());
+  scheduler_.run_until_idle();
   plane_.wait_until_entered(1);  // The first batch of 256 is in the kernel.
   for (std::uint32_t i = 0; i < 10; ++i) programmer_->submit(Lane::Urgent, orders(2 * i, 2), collect());
+  scheduler_.run_until_idle();
   plane_.release();
   run_until_answered(620);
   const auto batches = plane_.batches();
@@ -222,11 +233,28 @@ TEST_P(ThreadProgrammer, UrgentOvertakesBulkBetweenTwoBatchesAndSmallSubmissions
   EXPECT_EQ(batches[3].back(), 1599U);
 }
 
+TEST_P(ThreadProgrammer, WhatOneTurnSubmitsSharesABatch) {
+  make();
+  for (std::uint32_t i = 0; i < 64; ++i) programmer_->submit(Lane::Urgent, orders(2 * i, 1), collect());
+  run_until_answered(64);
+  EXPECT_EQ(plane_.batches().size(), 1U);
+}
+
+TEST_P(ThreadProgrammer, TheThreadStaysOnTheCpusItWasGiven) {
+  make();
+  EXPECT_EQ(programmer_->pin(std::vector<unsigned>{100000}).code(), Code::InvalidArgument);
+  ASSERT_TRUE(programmer_->pin(std::vector<unsigned>{allowed_cpus().back()}).ok());
+  programmer_->submit(Lane::Bulk, orders(2, 1), collect());
+  run_until_answered(1);
+  EXPECT_THAT(plane_.cpus(), Each(allowed_cpus().back()));
+}
+
 TEST_P(ThreadProgrammer, SubmittingNeverWaitsForTheKernel) {
   make();
   plane_.hold();
   for (std::uint32_t i = 0; i < 100; ++i) programmer_->submit(Lane::Bulk, orders(2, 300), collect());
   EXPECT_FALSE(programmer_->has_room());
+  scheduler_.run_until_idle();
   EXPECT_THAT(answered_, IsEmpty());
   plane_.release();
   run_until_answered(30'000);

@@ -207,6 +207,27 @@ TEST_F(RuntimeTest, AnOrchThatGoesTakesItsParkedRowsWithIt) {
   EXPECT_EQ(stats("T").taken, 1U) << "what was popped is not popped again";
 }
 
+// Seed 000, "Consumer Ordering Within Orch": there they go by the names of their tables. The order must be the same in every run; ours is
+// the Orch's own: the one in which it subscribed, whatever the names.
+TEST_F(RuntimeTest, ConsumersOfAnOrchThatAreReadyTogetherGoInTheOrderOfTheirSubscription) {
+  const std::vector<std::string> tables{"C_TABLE", "A_TABLE", "D_TABLE", "B_TABLE"};
+  for (const auto& table : {"A_TABLE", "B_TABLE", "C_TABLE", "D_TABLE"}) {
+    for (const char* key : {"1", "2"}) set(table, key);
+  }
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  for (const std::string& table : tables) {
+    orch.consume(
+        table,
+        [this, table](std::string_view key, const Fields&) {
+          calls.push_back(table + ":" + std::string{key});
+          return Outcome::done();
+        },
+        [](std::string_view) { return Outcome::done(); });
+  }
+  run();
+  EXPECT_THAT(calls, ElementsAre("C_TABLE:1", "C_TABLE:2", "A_TABLE:1", "A_TABLE:2", "D_TABLE:1", "D_TABLE:2", "B_TABLE:1", "B_TABLE:2"));
+}
+
 TEST_F(RuntimeTest, AProviderThatGoesLeavesItsKindToAnother) {
   {
     OpenOrch first(runtime, "first");

@@ -70,7 +70,7 @@ inline constexpr std::size_t kAdminConnections = 64;
 /// Rows in one page of an answer.
 inline constexpr std::size_t kAdminPageRows = 1000;
 /// Rows of one bulk write handled in one turn.
-inline constexpr std::size_t kAdminRowsPerTurn = 512;
+inline constexpr std::size_t kAdminRowsPerTurn = 128;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");

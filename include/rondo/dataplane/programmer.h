@@ -47,11 +47,15 @@ class Programmer {
   /// Applies what was submitted, delivers no more answers.
   ~Programmer();
 
+  /// Keeps the programming thread on 'cpus' (see base/thread_settings.h for why and for the errors). Nothing happens inline.
+  Status pin(std::span<const unsigned> cpus);
+
   /// Called on the scheduler's thread with the orders in the order submitted, each with its status. May be called in one or more turns,
   /// each order once.
   using Done = std::function<void(std::span<Operation> ops)>;
 
-  /// Hands orders over; never blocks and never refuses. Scheduler's thread only. Orchs that submit in bulk look at has_room() first.
+  /// Hands orders over, in a turn of its own after the current one; never blocks and never refuses. Scheduler's thread only. Orchs that
+  /// submit in bulk look at has_room() first.
   void submit(Lane lane, std::vector<Operation> ops, Done done);
 
   /// Fewer than 'ops_max' orders are under way.
