@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "admin/frame.h"
-#include "admin/json.h"
 #include "admin/session.h"
+#include "base/json.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
 

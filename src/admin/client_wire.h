@@ -9,8 +9,8 @@
 
 #include "admin/byte_buffer.h"
 #include "admin/frame.h"
-#include "admin/json.h"
 #include "admin/unix_socket.h"
+#include "base/json.h"
 #include "rondo/admin/client.h"
 
 namespace rondo {

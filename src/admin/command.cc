@@ -3,7 +3,7 @@
 
 #include <exception>
 
-#include "admin/json.h"
+#include "base/json.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "admin/frame.h"
-#include "admin/json.h"
 #include "admin/reply_state.h"
+#include "base/json.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"

@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "admin/frame.h"
-#include "admin/json.h"
 #include "admin/unix_socket.h"
+#include "base/json.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "admin/frame.h"
-#include "admin/json.h"
+#include "base/json.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "admin/frame.h"
-#include "admin/json.h"
+#include "base/json.h"
 
 namespace rondo {
 namespace {

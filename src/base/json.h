@@ -1,4 +1,4 @@
-// Boost.JSON for the .cc files of this layer. Public headers only forward its names; json.cc holds the library itself (header mode).
+// Boost.JSON for private code of every layer. Public headers only forward its names; json.cc holds the library itself (header mode).
 #pragma once
 
 #include <boost/json.hpp>

@@ -1,5 +1,5 @@
 // The one translation unit that compiles Boost.JSON.
-#include "admin/json.h"
+#include "base/json.h"
 
 #include <boost/json/src.hpp>
 
