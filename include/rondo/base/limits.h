@@ -41,6 +41,14 @@ inline constexpr std::size_t kTableRows = 16'000'000;
 inline constexpr std::size_t kQueuedEvents = 1'000'000;
 /// Tables of one store; the next declare() is refused with ResourceExhausted.
 inline constexpr std::size_t kTables = 4096;
+/// One database_config.json, and all that one includes; SONiC's have some KiB, and one file for each of up to a hundred namespaces.
+inline constexpr std::size_t kRedisConfigBytes = 1024 * 1024;
+inline constexpr std::size_t kRedisConfigFiles = 1024;
+/// A file with the password of a Redis; a longer one is refused.
+inline constexpr std::size_t kRedisPasswordBytes = 4096;
+/// The number of a Redis database, and the Sentinels that one address may list.
+inline constexpr unsigned kRedisDatabase = 2'147'483'647;
+inline constexpr std::size_t kRedisSentinels = 64;
 
 // --- orch
 /// Rows one consumer may owe; beyond it the consumer stops taking from its subscription until rows are settled. 32-bit indexes allow more.

@@ -1,0 +1,337 @@
+// See redis_address.h. One pass, part by part; each part is cut off first and decoded after, so that an encoded separator stays in its
+// part.
+#include "rondo/store/redis_address.h"
+
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "rondo/base/limits.h"
+#include "store/redis/text_file.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr std::uint16_t kSentinelPort = 26379;
+
+enum class Scheme : std::uint8_t { Tcp, Tls, Unix, Sentinel };
+
+/// InvalidArgument that begins with the scheme; never with more of the address, which may hold a password.
+Status bad(std::string_view scheme, std::string what) {
+  return {Code::InvalidArgument, "Redis address " + std::string{scheme} + "://...: " + std::move(what)};
+}
+
+int hex_digit(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// 'text' with each %XX as its byte; nothing when a % does not begin one, or the byte is a NUL.
+std::optional<std::string> decoded(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size()) return std::nullopt;
+    const int high = hex_digit(text[i + 1]);
+    const int low = hex_digit(text[i + 2]);
+    if (high < 0 || low < 0 || (high | low) == 0) return std::nullopt;
+    out.push_back(static_cast<char>(high << 4 | low));
+    i += 2;
+  }
+  return out;
+}
+
+/// 'text' with what has a meaning in an address as %XX.
+std::string encoded(std::string_view text) {
+  constexpr std::string_view kPlain = "/.-_~";
+  constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter || kPlain.find(c) != std::string_view::npos) {
+      out.push_back(c);
+    } else {
+      out += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]};
+    }
+  }
+  return out;
+}
+
+/// The number that all of 'text' is, if it is one from 'low' to 'high'.
+std::optional<unsigned> number(std::string_view text, unsigned low, unsigned high) {
+  unsigned value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || stop != text.data() + text.size() || value < low || value > high) return std::nullopt;
+  return value;
+}
+
+/// What is before the first 'mark', which it removes together with that; all when there is none.
+std::string_view cut(std::string_view& text, char mark) {
+  const std::size_t at = text.find(mark);
+  const std::string_view head = text.substr(0, at);
+  text = at == std::string_view::npos ? std::string_view{} : text.substr(at + 1);
+  return head;
+}
+
+class AddressParser {
+ public:
+  AddressParser(std::string_view scheme_name, Scheme scheme) : name_(scheme_name), scheme_(scheme) { address_.tls = scheme == Scheme::Tls; }
+
+  Result<RedisAddress> parse(std::string_view rest) {
+    if (rest.find('#') != std::string_view::npos) return failure(bad(name_, "'#' means nothing here; write %23 for the character"));
+    std::string_view query = rest;
+    const std::string_view before = cut(query, '?');
+    const Status done = scheme_ == Scheme::Unix ? unix_path(before) : network(before);
+    if (!done.ok()) return failure(done);
+    if (Status wrong = parameters(query); !wrong.ok()) return failure(std::move(wrong));
+    if (Status wrong = check(); !wrong.ok()) return failure(std::move(wrong));
+    return std::move(address_);
+  }
+
+ private:
+  Status unix_path(std::string_view path) {
+    if (path.empty() || path.front() != '/') return bad(name_, "the path of the socket must begin with '/', as in unix:///run/redis.sock");
+    return decode(path, address_.unix_path, "the path of the socket");
+  }
+
+  Status network(std::string_view text) {
+    std::string_view path = text;
+    std::string_view authority = cut(path, '/');
+    // The last '@': a password with an unencoded one is understood, as other clients do.
+    if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
+      if (Status wrong = credentials(authority.substr(0, at)); !wrong.ok()) return wrong;
+      authority = authority.substr(at + 1);
+    }
+    if (scheme_ != Scheme::Sentinel) {
+      if (Status wrong = host_and_port(authority, address_.host, address_.port); !wrong.ok()) return wrong;
+      return database(path, "after the host");
+    }
+    if (Status wrong = sentinels(authority); !wrong.ok()) return wrong;
+    const std::string_view master = cut(path, '/');
+    if (master.empty())
+      return bad(name_, "the master's name is missing; it stands after the Sentinels, as in redis+sentinel://host/mymaster");
+    if (Status wrong = decode(master, address_.sentinel_master, "the master's name"); !wrong.ok()) return wrong;
+    return database(path, "after the master's name");
+  }
+
+  Status credentials(std::string_view text) {
+    std::string_view password = text;
+    const std::string_view user = cut(password, ':');
+    if (text.find(':') == std::string_view::npos) {
+      user_without_password_ = true;
+    } else if (password.empty()) {
+      return bad(name_, "the password before '@' is empty; leave it out with its ':' to give ?password_file=FILE");
+    }
+    if (Status wrong = decode(user, address_.user, "the user before '@'"); !wrong.ok()) return wrong;
+    return decode(password, address_.password, "the password before '@'");
+  }
+
+  Status host_and_port(std::string_view text, std::string& host, std::uint16_t& port) const {
+    std::string_view port_text;
+    bool has_port = false;
+    if (!text.empty() && text.front() == '[') {
+      const std::size_t end = text.find(']');
+      if (end == std::string_view::npos) return bad(name_, "'[' before an IPv6 address has no ']'");
+      host = std::string{text.substr(1, end - 1)};
+      if (host.find(':') == std::string::npos) return bad(name_, "'[...]' is for an IPv6 address");
+      text = text.substr(end + 1);
+      if (!text.empty() && text.front() != ':') return bad(name_, "after ']' only ':' and a port may follow");
+      has_port = !text.empty();
+      if (has_port) port_text = text.substr(1);
+    } else {
+      has_port = text.find(':') != std::string_view::npos;
+      port_text = text;
+      const std::string_view host_text = cut(port_text, ':');
+      if (port_text.find(':') != std::string_view::npos) {
+        return bad(name_, "more than one ':' after the host; an IPv6 address stands in brackets, as in [::1]:6379");
+      }
+      if (!host_text.empty()) {
+        if (Status wrong = decode(host_text, host, "the host"); !wrong.ok()) return wrong;
+      }
+    }
+    if (!has_port) return {};
+    const std::optional<unsigned> value = number(port_text, 1, 65535);
+    // Not repeated: in "redis://user:secret" it is a password whose host was forgotten.
+    if (!value) return bad(name_, "the port is not a number from 1 to 65535 (a password is followed by '@' and the host)");
+    port = static_cast<std::uint16_t>(*value);
+    return {};
+  }
+
+  Status sentinels(std::string_view text) {
+    while (!text.empty()) {
+      const bool more = text.find(',') != std::string_view::npos;
+      const std::string_view one = cut(text, ',');
+      if (one.empty() || one.front() == ':' || (more && text.empty())) return bad(name_, "a Sentinel's host is missing in the list");
+      if (address_.sentinels.size() == limits::kRedisSentinels) {
+        return bad(name_, "more than " + std::to_string(limits::kRedisSentinels) + " Sentinels");
+      }
+      auto& [host, port] = address_.sentinels.emplace_back(std::string{}, kSentinelPort);
+      if (Status wrong = host_and_port(one, host, port); !wrong.ok()) return wrong;
+    }
+    if (address_.sentinels.empty()) return bad(name_, "no Sentinel is named");
+    return {};
+  }
+
+  Status database(std::string_view text, std::string_view where) {
+    if (text.empty()) return {};
+    const std::optional<unsigned> value = number(text, 0, limits::kRedisDatabase);
+    if (!value) {
+      return bad(name_, "the database " + std::string{where} + " is not a number from 0 to " + std::to_string(limits::kRedisDatabase));
+    }
+    address_.database = *value;
+    return {};
+  }
+
+  Status parameters(std::string_view query) {
+    while (!query.empty()) {
+      std::string_view value = cut(query, '&');
+      const bool has_value = value.find('=') != std::string_view::npos;
+      const std::string_view key = cut(value, '=');
+      if (key.empty() && !has_value) continue;
+      if (Status wrong = parameter(key, value); !wrong.ok()) return wrong;
+    }
+    return {};
+  }
+
+  Status parameter(std::string_view key, std::string_view value) {
+    std::string* text = nullptr;
+    bool db = false;
+    if (key == "password_file") text = &password_file_;
+    if (scheme_ == Scheme::Tls) {
+      if (key == "ca") text = &address_.ca_file;
+      if (key == "cert") text = &address_.cert_file;
+      if (key == "key") text = &address_.key_file;
+      if (key == "name") text = &address_.server_name;
+    }
+    if (scheme_ == Scheme::Unix) {
+      if (key == "user") text = &address_.user;
+      if (key == "password") text = &address_.password;
+      db = key == "db";
+    }
+    if (text == nullptr && !db) return unknown_parameter(key);
+    if (value.empty()) return bad(name_, "the parameter '" + std::string{key} + "' has no value");
+    if (db ? saw_db_ : !text->empty()) return bad(name_, "the parameter '" + std::string{key} + "' is given twice");
+    if (!db) return decode(value, *text, "the parameter '" + std::string{key} + "'");
+    saw_db_ = true;
+    return database(value, "in 'db='");
+  }
+
+  Status unknown_parameter(std::string_view key) const {
+    std::string message = "no parameter ";
+    // After a password with an unencoded '&' the key is a piece of it.
+    message += address_.password.empty() ? "'" + std::string{key.substr(0, 64)} + "'" : "of that name";
+    switch (scheme_) {
+      case Scheme::Tls: message += "; there are ca, cert, key, name and password_file"; break;
+      case Scheme::Unix: message += "; there are db, user, password and password_file"; break;
+      case Scheme::Tcp: message += "; there is password_file (the database stands after the host, TLS is rediss://)"; break;
+      case Scheme::Sentinel: message += "; there is password_file (the database stands after the master's name)"; break;
+    }
+    return bad(name_, std::move(message));
+  }
+
+  /// What only the whole can tell, and the password file.
+  Status check() {
+    if (address_.cert_file.empty() != address_.key_file.empty()) return bad(name_, "'cert' and 'key' belong together; one is missing");
+    if (!password_file_.empty()) {
+      if (!address_.password.empty()) return bad(name_, "both a password and a password_file");
+      const Result<std::string> text = redis::read_text_file(password_file_, limits::kRedisPasswordBytes);
+      if (!text) return text.error().with_context("Redis address " + std::string{name_} + "://...: password_file");
+      address_.password = text->substr(0, text->find_first_of("\r\n"));
+      if (address_.password.empty()) return bad(name_, "the first line of password_file '" + password_file_ + "' is empty");
+    }
+    if ((user_without_password_ || !address_.user.empty()) && address_.password.empty()) {
+      return bad(name_, "a user without a password; write ':PASSWORD@' for a password alone, or give ?password_file=FILE");
+    }
+    return {};
+  }
+
+  Status decode(std::string_view text, std::string& out, std::string what) const {
+    std::optional<std::string> plain = decoded(text);
+    if (!plain) return bad(name_, what + " has a '%' that is not followed by two hexadecimal digits (00 is not allowed)");
+    out = std::move(*plain);
+    return {};
+  }
+
+  std::string_view name_;
+  Scheme scheme_;
+  RedisAddress address_;
+  std::string password_file_;
+  bool user_without_password_ = false;
+  bool saw_db_ = false;
+};
+
+std::string host_text(const std::string& host, std::uint16_t port) {
+  const std::string name = host.find(':') == std::string::npos ? encoded(host) : "[" + host + "]";
+  return name + ":" + std::to_string(port);
+}
+
+}  // namespace
+
+std::string RedisAddress::to_string() const {
+  const std::string who = user.empty() ? "" : encoded(user) + "@";
+  if (!unix_path.empty()) {
+    std::string text = "unix://" + encoded(unix_path) + "?db=" + std::to_string(database);
+    if (!user.empty()) text += "&user=" + encoded(user);
+    return text;
+  }
+  if (!sentinels.empty()) {
+    std::string text = "redis+sentinel://" + who;
+    for (const auto& [sentinel_host, sentinel_port] : sentinels) {
+      if (&sentinel_host != &sentinels.front().first) text += ",";
+      text += host_text(sentinel_host, sentinel_port);
+    }
+    return text + "/" + encoded(sentinel_master) + "/" + std::to_string(database);
+  }
+  std::string text = (tls ? "rediss://" : "redis://") + who + host_text(host, port) + "/" + std::to_string(database);
+  char mark = '?';
+  const auto add = [&text, &mark](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    text += mark;
+    text.append(name).append("=").append(encoded(value));
+    mark = '&';
+  };
+  add("ca", ca_file);
+  add("cert", cert_file);
+  add("key", key_file);
+  add("name", server_name);
+  return text;
+}
+
+Result<RedisAddress> parse_redis_address(std::string_view url) {
+  struct Form {
+    std::string_view name;
+    Scheme scheme;
+  };
+  constexpr std::array<Form, 5> kForms{{{"redis", Scheme::Tcp},
+                                        {"rediss", Scheme::Tls},
+                                        {"unix", Scheme::Unix},
+                                        {"redis+unix", Scheme::Unix},
+                                        {"redis+sentinel", Scheme::Sentinel}}};
+  const std::size_t end = url.find("://");
+  const std::string_view name = url.substr(0, end);
+  if (end != std::string_view::npos) {
+    for (const Form& form : kForms) {
+      if (form.name == name) return AddressParser(form.name, form.scheme).parse(url.substr(end + 3));
+    }
+    if (name == "redis+cluster" || name == "rediss+cluster") {
+      return failure(
+          Code::Unimplemented,
+          "Redis Cluster is not supported: it refuses SELECT, the keys of one table's script lie in several slots, and keyspace "
+          "events are told by each node only for its own keys. Spread tables over several Redis instances by configuration instead");
+    }
+  }
+  return failure(
+      Code::InvalidArgument,
+      "a Redis address begins with redis://, rediss://, unix:///, redis+unix:/// or redis+sentinel://, as in redis://127.0.0.1:6379/0 "
+      "or unix:///run/redis/redis.sock?db=0");
+}
+
+}  // namespace rondo

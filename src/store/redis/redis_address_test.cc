@@ -1,0 +1,173 @@
+// What a Redis address may look like, and that a wrong one is refused with the part and the reason, never with the password.
+// Method: tables of texts and what they must become.
+#include "rondo/store/redis_address.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace rondo {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+RedisAddress parsed(std::string_view url) {
+  const Result<RedisAddress> address = parse_redis_address(url);
+  EXPECT_TRUE(address) << url << ": " << address.error().to_string();
+  return address.value_or(RedisAddress{});
+}
+
+std::string refused(std::string_view url, Code code = Code::InvalidArgument) {
+  const Result<RedisAddress> address = parse_redis_address(url);
+  EXPECT_FALSE(address) << url;
+  if (address) return "";
+  EXPECT_EQ(address.error().code(), code) << url;
+  return std::string{address.error().message()};
+}
+
+/// A file that goes with the test.
+class PasswordFile {
+ public:
+  explicit PasswordFile(std::string_view text) {
+    static int count = 0;
+    path = std::filesystem::temp_directory_path() / ("rondo-password-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
+    std::ofstream(path, std::ios::binary) << text;
+  }
+  ~PasswordFile() { std::filesystem::remove(path); }
+  std::filesystem::path path;
+};
+
+TEST(RedisAddress, EveryFormIsRead) {
+  const RedisAddress plain;
+  EXPECT_EQ(parsed("redis://"), plain);
+  EXPECT_EQ(parsed("redis://127.0.0.1:6379/0"), plain);
+  EXPECT_EQ(parsed("redis:///3"), (RedisAddress{.database = 3}));
+  EXPECT_EQ(parsed("redis://db1:7000/15"), (RedisAddress{.host = "db1", .port = 7000, .database = 15}));
+  EXPECT_EQ(parsed("redis://[::1]:7000"), (RedisAddress{.host = "::1", .port = 7000}));
+  EXPECT_EQ(parsed("redis://[fe80::1%eth0]/1"), (RedisAddress{.host = "fe80::1%eth0", .database = 1}));
+  EXPECT_EQ(parsed("redis://:secret@db1"), (RedisAddress{.host = "db1", .password = "secret"}));
+  EXPECT_EQ(parsed("redis://admin:secret@db1/"), (RedisAddress{.host = "db1", .user = "admin", .password = "secret"}));
+  EXPECT_EQ(parsed("unix:///run/redis.sock"), (RedisAddress{.unix_path = "/run/redis.sock"}));
+  EXPECT_EQ(parsed("redis+unix:///run/redis.sock?db=4&user=a&password=b%26c"),
+            (RedisAddress{.unix_path = "/run/redis.sock", .database = 4, .user = "a", .password = "b&c"}));
+}
+
+TEST(RedisAddress, TlsNamesItsFilesAndTheServersName) {
+  EXPECT_EQ(parsed("rediss://db1"), (RedisAddress{.host = "db1", .tls = true}));
+  EXPECT_EQ(parsed("rediss://db1:7443/2?ca=/c/ca.pem&cert=/c/me.pem&key=/c/me.key&name=redis.example"),
+            (RedisAddress{.host = "db1",
+                          .port = 7443,
+                          .database = 2,
+                          .tls = true,
+                          .ca_file = "/c/ca.pem",
+                          .cert_file = "/c/me.pem",
+                          .key_file = "/c/me.key",
+                          .server_name = "redis.example"}));
+  EXPECT_THAT(refused("rediss://db1?cert=/c/me.pem"), HasSubstr("'cert' and 'key' belong together"));
+}
+
+TEST(RedisAddress, SentinelsAndTheirMaster) {
+  RedisAddress wanted{.database = 2, .user = "u", .password = "p"};
+  wanted.sentinels = {{"s1", 26379}, {"::1", 26380}, {"10.0.0.3", 5000}};
+  wanted.sentinel_master = "my master";
+  EXPECT_EQ(parsed("redis+sentinel://u:p@s1,[::1]:26380,10.0.0.3:5000/my%20master/2"), wanted);
+  EXPECT_THAT(refused("redis+sentinel://s1"), HasSubstr("the master's name is missing"));
+  EXPECT_THAT(refused("redis+sentinel:///m"), HasSubstr("no Sentinel is named"));
+  for (const char* list : {"a,,b", "a,", ",a", ":26379", "a,:26379"}) {
+    EXPECT_THAT(refused("redis+sentinel://" + std::string{list} + "/m"), HasSubstr("host is missing")) << list;
+  }
+  std::string many = "s";
+  for (int i = 0; i < 64; ++i) many += ",s";
+  EXPECT_THAT(refused("redis+sentinel://" + many + "/m"), HasSubstr("more than 64"));
+}
+
+TEST(RedisAddress, PercentIsDecodedInEachPartAfterItWasCutOff) {
+  EXPECT_EQ(parsed("redis://a%3ab:c%40d%2Fe@h%6Fst"), (RedisAddress{.host = "host", .user = "a:b", .password = "c@d/e"}));
+  EXPECT_EQ(parsed("redis://:p@ss@host").password, "p@ss");
+  EXPECT_EQ(parsed("unix:///a%3Fb").unix_path, "/a?b");
+  for (const char* wrong : {"redis://:a%@h", "redis://:a%4@h", "redis://:a%zz@h", "redis://:a%00@h", "unix:///a%0", "redis://h%gg"}) {
+    EXPECT_THAT(refused(wrong), HasSubstr("two hexadecimal digits")) << wrong;
+  }
+}
+
+TEST(RedisAddress, AWrongPartIsNamed) {
+  EXPECT_THAT(refused("db1:6379"), HasSubstr("begins with redis://"));
+  EXPECT_THAT(refused(""), HasSubstr("begins with redis://"));
+  EXPECT_THAT(refused("http://db1"), HasSubstr("begins with redis://"));
+  for (const char* wrong :
+       {"redis://h:0", "redis://h:65536", "redis://h:", "redis://h:12a", "redis://h:-1", "redis://[::1]:", "redis://h:+1"}) {
+    EXPECT_THAT(refused(wrong), HasSubstr("the port is not a number from 1 to 65535")) << wrong;
+  }
+  EXPECT_THAT(refused("redis://::1:6379"), HasSubstr("brackets"));
+  EXPECT_THAT(refused("redis://[::1"), HasSubstr("no ']'"));
+  EXPECT_THAT(refused("redis://[::1]x"), HasSubstr("after ']'"));
+  EXPECT_THAT(refused("redis://[db1]"), HasSubstr("IPv6"));
+  for (const char* wrong :
+       {"redis://h/x", "redis://h/-1", "redis://h/1/2", "redis://h/2147483648", "unix:///p?db=x", "redis+sentinel://s/m/x"}) {
+    EXPECT_THAT(refused(wrong), HasSubstr("is not a number from 0 to 2147483647")) << wrong;
+  }
+  EXPECT_THAT(refused("unix://run/redis.sock"), HasSubstr("must begin with '/'"));
+  EXPECT_THAT(refused("unix://"), HasSubstr("must begin with '/'"));
+  EXPECT_THAT(refused("redis://h#1"), HasSubstr("%23"));
+}
+
+TEST(RedisAddress, AWrongParameterIsNamedWithTheRightOnes) {
+  EXPECT_THAT(refused("redis://h?ca=/x"), AllOf(HasSubstr("no parameter 'ca'"), HasSubstr("rediss://")));
+  EXPECT_THAT(refused("rediss://h?db=1"), AllOf(HasSubstr("no parameter 'db'"), HasSubstr("ca, cert")));
+  EXPECT_THAT(refused("unix:///p?base=1"), AllOf(HasSubstr("no parameter 'base'"), HasSubstr("db, user")));
+  EXPECT_THAT(refused("redis+sentinel://s/m?db=1"), HasSubstr("after the master's name"));
+  EXPECT_THAT(refused("unix:///p?db=1&db=1"), HasSubstr("'db' is given twice"));
+  EXPECT_THAT(refused("unix:///p?user=a&user=b&password=c"), HasSubstr("'user' is given twice"));
+  EXPECT_THAT(refused("unix:///p?db"), HasSubstr("'db' has no value"));
+  EXPECT_THAT(refused("unix:///p?=1"), HasSubstr("no parameter ''"));
+}
+
+TEST(RedisAddress, ClusterIsRefusedWithTheReason) {
+  EXPECT_THAT(refused("redis+cluster://a,b", Code::Unimplemented), AllOf(HasSubstr("SELECT"), HasSubstr("slots"), HasSubstr("instances")));
+}
+
+TEST(RedisAddress, APasswordStandsInAFileToo) {
+  const PasswordFile file("top secret\r\n");
+  const std::string parameter = "password_file=" + file.path.string();
+  EXPECT_EQ(parsed("redis://h?" + parameter).password, "top secret");
+  EXPECT_EQ(parsed("unix:///p?user=a&" + parameter), (RedisAddress{.unix_path = "/p", .user = "a", .password = "top secret"}));
+  EXPECT_EQ(parsed("rediss://admin@h?" + parameter), (RedisAddress{.host = "h", .user = "admin", .password = "top secret", .tls = true}));
+  EXPECT_EQ(parsed("redis+sentinel://s/m?" + parameter).password, "top secret");
+
+  EXPECT_THAT(refused("redis://:a@h?" + parameter), HasSubstr("both a password and a password_file"));
+  EXPECT_THAT(refused("redis://h?" + parameter + "-gone", Code::NotFound), AllOf(HasSubstr("password_file"), HasSubstr("-gone'")));
+  EXPECT_THAT(refused("redis://h?password_file=/", Code::InvalidArgument), HasSubstr("not a regular file"));
+  const PasswordFile empty("\nsecond line");
+  EXPECT_THAT(refused("redis://h?password_file=" + empty.path.string()), HasSubstr("is empty"));
+  const PasswordFile long_one(std::string(4097, 'x'));
+  EXPECT_THAT(refused("redis://h?password_file=" + long_one.path.string(), Code::ResourceExhausted), HasSubstr("4096"));
+}
+
+TEST(RedisAddress, NoMessageRepeatsAPassword) {
+  for (const char* wrong :
+       {"redis://hushhush@h", "redis://u:hushhush", "redis://:hushhush@h:0", "redis://:hush/hushhush@h", "redis://:hushhush%@h",
+        "unix:///p?password=x&hushhush", "redis://hushhush@h/x", "redis://u:@h?password=hushhush"}) {
+    EXPECT_THAT(refused(wrong), Not(HasSubstr("hushhush"))) << wrong;
+  }
+  EXPECT_THAT(refused("redis://u@h"), HasSubstr("a user without a password"));
+  EXPECT_THAT(refused("unix:///p?user=u"), HasSubstr("a user without a password"));
+  EXPECT_THAT(refused("redis://u:@h"), HasSubstr("is empty"));
+}
+
+TEST(RedisAddress, TheTextForPeopleCanBeReadBackButForThePassword) {
+  for (const char* url : {"redis://127.0.0.1:6379/0", "redis://[::1]:7000/3", "unix:///run/a%20b.sock?db=2",
+                          "redis+sentinel://a:26379,[::1]:1/m/2", "rediss://h:1/0?ca=/c%26a&cert=/b&key=/k&name=n"}) {
+    EXPECT_EQ(parsed(url).to_string(), url);
+  }
+  EXPECT_EQ(parsed("redis://u%40:hushhush@h/1").to_string(), "redis://u%40@h:6379/1");
+  EXPECT_EQ(parsed("redis+sentinel://:hushhush@h/m").to_string(), "redis+sentinel://h:26379/m/0");
+  EXPECT_EQ(parsed("unix:///p?user=u&password=hushhush").to_string(), "unix:///p?db=0&user=u");
+}
+
+}  // namespace
+}  // namespace rondo
