@@ -1,0 +1,214 @@
+// For tests: a redis-server (or Sentinel) as a child process in a temporary folder. The child is killed when the test's process dies, and
+// process and folder go when the object goes, also when the test failed. What cannot be started is an exception: the test fails with its
+// text. One thread, the one that lives longest: the kernel kills the child when the thread that started it ends.
+#pragma once
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rondo::redis_kit {
+
+/// How long anything may take before the test gives up on it. Long: it only ends what hangs.
+inline constexpr std::chrono::seconds kPatience{60};
+
+[[noreturn]] inline void give_up(const std::string& what) { throw std::runtime_error("redis kit: " + what); }
+
+/// Asks 'holds' again and again until it is true, or throws when the patience ends. For what no event tells, such as the state of a server.
+template <class Predicate>
+void wait_until(std::string_view what, Predicate holds, std::chrono::milliseconds patience = kPatience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > end) give_up("waited in vain until " + std::string{what});
+    ::poll(nullptr, 0, 5);
+  }
+}
+
+/// While it exists, writing to a connection that is gone is an error for this thread and not the end of the process. Only around the kit's
+/// own writes, so that a product that forgets MSG_NOSIGNAL is found out.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() noexcept {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    const timespec at_once{};
+    while (::sigtimedwait(&pipe_, nullptr, &at_once) > 0) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+  NoPipeSignal& operator=(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{};
+  sigset_t before_{};
+};
+
+/// The first executable of that name in PATH, or in the usual folders; empty when there is none.
+inline std::string find_program(std::string_view name) {
+  const char* const path = std::getenv("PATH");
+  std::istringstream folders(std::string{path == nullptr ? "" : path} + ":/usr/bin:/usr/local/bin");
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const std::string program = folder + "/" + std::string{name};
+    if (!folder.empty() && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return "";
+}
+
+/// The redis-server of this machine. redis-tools has the same program under the name redis-check-rdb; it goes by the name it is called.
+inline std::string server_program() {
+  const std::string program = find_program("redis-server");
+  return program.empty() ? find_program("redis-check-rdb") : program;
+}
+
+/// A TCP port of 127.0.0.1 that was free a moment ago.
+inline std::uint16_t free_port() {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  const bool bound = ::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0 &&
+                     ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  ::close(fd);
+  if (!bound) give_up("no free port on 127.0.0.1");
+  return ntohs(address.sin_port);
+}
+
+/// A folder of its own that goes with the object. Short, because a socket's path may have 107 bytes.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "rondo-redis-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) give_up("cannot make a folder like '" + name + "'");
+    path_ = name;
+  }
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::string file(std::string_view name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// One child process.
+class ServerProcess {
+ public:
+  ServerProcess() = default;
+  ~ServerProcess() { kill9(); }
+  ServerProcess(const ServerProcess&) = delete;
+  ServerProcess& operator=(const ServerProcess&) = delete;
+
+  /// Starts the server program under the name 'called'; its output goes to the file 'log', after what is there.
+  void start(const std::string& called, const std::vector<std::string>& arguments, const std::string& log) {
+    if (pid_ > 0) give_up(called + " runs already");
+    const std::string program = server_program();
+    if (program.empty()) give_up("no redis-server; install Debian's package redis-tools");
+    std::vector<char*> argv{const_cast<char*>(called.c_str())};
+    for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    log_ = log;
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) give_up("fork fails");
+    if (pid_ == 0) become(program.c_str(), argv.data(), log.c_str(), parent);
+    pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
+  }
+
+  pid_t pid() const noexcept { return pid_; }
+  bool running() { return pid_ > 0 && !reap(WNOHANG); }
+  void signal(int number) const {
+    if (pid_ > 0) ::kill(pid_, number);
+  }
+
+  /// Asks it to end and waits for that; a server with persistence saves first.
+  void stop() {
+    signal(SIGCONT);  // It may be frozen.
+    signal(SIGTERM);
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (running()) {
+      if (std::chrono::steady_clock::now() > end) give_up("it does not end:\n" + log_tail());
+      wait_for_exit(1000);
+    }
+  }
+  void kill9() {
+    signal(SIGKILL);
+    if (pid_ > 0) reap(0);
+  }
+
+  /// Returns when the process has ended, or after that time.
+  void wait_for_exit(int milliseconds) const {
+    pollfd event{pidfd_, POLLIN, 0};
+    ::poll(&event, 1, milliseconds);
+  }
+
+  /// The last lines it wrote.
+  std::string log_tail() const {
+    std::ostringstream text;
+    text << std::ifstream(log_).rdbuf();
+    const std::string all = text.str();
+    return all.substr(all.size() - std::min<std::size_t>(all.size(), 2000));
+  }
+
+ private:
+  /// In the child, between fork and exec: system calls only.
+  [[noreturn]] static void become(const char* program, char* const* argv, const char* log, pid_t parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);  // It died before that.
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    const int input = ::open("/dev/null", O_RDONLY);
+    const int output = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    ::dup2(input, 0);
+    ::dup2(output, 1);
+    ::dup2(output, 2);
+    ::syscall(SYS_close_range, 3U, ~0U, 0U);
+    ::execv(program, argv);
+    ::_exit(127);
+  }
+
+  /// True when it is gone.
+  bool reap(int options) {
+    int status = 0;
+    if (::waitpid(pid_, &status, options) == 0) return false;
+    pid_ = -1;
+    if (pidfd_ >= 0) ::close(pidfd_);
+    pidfd_ = -1;
+    return true;
+  }
+
+  pid_t pid_ = -1;
+  int pidfd_ = -1;
+  std::string log_;
+};
+
+}  // namespace rondo::redis_kit
