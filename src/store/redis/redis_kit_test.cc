@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include "store/redis/redis_proxy_kit.h"
+#include "store/redis/redis_sentinel_kit.h"
 #include "store/redis/redis_server_kit.h"
 
 namespace rondo::redis_kit {
@@ -135,6 +137,132 @@ TEST(RedisKit, TlsTakesOurAuthoritysClientsOnly) {
   address.cert_file = server.certificates()->stranger_cert_file();
   address.key_file = server.certificates()->stranger_key_file();
   EXPECT_EQ(ping_over_tls(address), "");
+}
+
+TEST(RedisProxyKit, PassesBothWaysOverASocketAndOverTcp) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server({.tcp = true, .password = "secret"});
+  RedisProxy local(server.address());
+  RedisProxy far(server.tcp_address(), RedisProxy::Via::Tcp);
+  const std::string big(3'000'000, 'x');
+  EXPECT_EQ(RedisClient(local.address(5)).command({"SET", "a", big}), "OK");
+  EXPECT_EQ(RedisClient(far.address(5)).command({"GET", "a"}), big);
+  EXPECT_GT(far.stats().bytes_to_client, big.size());
+  EXPECT_EQ(far.stats().accepted, 1U);
+  wait_until("the proxy saw the client go", [&far] { return far.stats().open == 0; });
+  EXPECT_EQ(far.stats().cut, 0U);
+}
+
+TEST(RedisProxyKit, CutEndsWhatIsOpenAndRefuseWhatComes) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server;
+  RedisProxy proxy(server.address());
+  RedisClient client(proxy.address());
+  EXPECT_EQ(client.command({"PING"}), "PONG");
+  proxy.cut();
+  EXPECT_THAT(client.command({"PING"}), StartsWith("(lost)"));
+  EXPECT_EQ(RedisClient(proxy.address()).command({"PING"}), "PONG");
+  proxy.refuse();
+  std::optional<RedisClient> refused = RedisClient::try_connect(proxy.address());
+  EXPECT_TRUE(!refused || refused->command({"PING"}).starts_with("(lost)"));
+  proxy.refuse(false);
+  EXPECT_EQ(RedisClient(proxy.address()).command({"PING"}), "PONG");
+  EXPECT_EQ(proxy.stats().cut, 1U);
+  server.kill9();
+  refused = RedisClient::try_connect(proxy.address());
+  EXPECT_TRUE(!refused || refused->command({"PING"}).starts_with("(lost)"));
+}
+
+TEST(RedisProxyKit, AStalledLinkIsSilentAndWhatWasSentPassesLater) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server;
+  RedisProxy proxy(server.address());
+  RedisClient hasty(proxy.address(), std::chrono::milliseconds(50));
+  RedisClient patient(proxy.address());
+  proxy.stall(RedisProxy::Direction::ToClient);
+  patient.append({"INCR", "n"});
+  EXPECT_THAT(hasty.command({"INCR", "n"}), StartsWith("(lost)"));
+  EXPECT_EQ(server.command({"GET", "n"}), "1") << "only the reply is held back";
+  proxy.stall(RedisProxy::Direction::Both, false);
+  EXPECT_EQ(patient.next(), "2");
+}
+
+TEST(RedisProxyKit, DelayAndLimitTakeTheirTime) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server;
+  RedisProxy proxy(server.address());
+  RedisClient client(proxy.address());
+  const auto took = [&client](const RedisClient::Arguments& arguments) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_THAT(client.command(arguments), testing::Not(StartsWith("(lost)")));
+    return std::chrono::steady_clock::now() - begin;
+  };
+  proxy.delay(std::chrono::milliseconds(20));
+  EXPECT_GE(took({"PING"}), std::chrono::milliseconds(40));
+  proxy.delay(std::chrono::milliseconds(0));
+  proxy.limit(100'000);
+  EXPECT_GE(took({"SET", "a", std::string(10'000, 'x')}), std::chrono::milliseconds(80));
+}
+
+TEST(RedisProxyKit, ALostReplyIsOfARequestThatWasCarriedOut) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server;
+  for (const auto via : {RedisProxy::Via::Unix, RedisProxy::Via::Tcp}) {
+    RedisProxy proxy(server.address(), via);
+    server.command({"FLUSHALL"});
+    proxy.lose_reply("INCRBY", 1);
+    RedisClient client(proxy.address());
+    EXPECT_EQ(client.command({"INCRBY", "n", "1"}), "1");
+    client.append({"SET", "a", "1"});
+    client.append({"INCRBY", "n", "10"});
+    client.append({"SET", "b", "1"});
+    std::string last;
+    for (int i = 0; i < 3; ++i) last = client.next();
+    EXPECT_THAT(last, StartsWith("(lost)"));
+    EXPECT_EQ(server.command({"GET", "n"}), "11");
+    EXPECT_EQ(RedisClient(proxy.address()).command({"INCRBY", "n", "1"}), "12") << "once only";
+
+    proxy.lose_request("INCRBY");
+    RedisClient other(proxy.address());
+    EXPECT_THAT(other.command({"INCRBY", "n", "100"}), StartsWith("(lost)"));
+    EXPECT_EQ(server.command({"GET", "n"}), "12");
+    EXPECT_EQ(proxy.stats().lost, 2U);
+  }
+}
+
+TEST(RedisProxyKit, ALossyLinkBreaksTheSameWayForTheSameSeed) {
+  RONDO_NEEDS_REDIS();
+  RedisServer server;
+  const auto answered = [&server](std::uint64_t seed) {
+    RedisProxy proxy(server.address());
+    RedisClient client(proxy.address());
+    proxy.lossy(0.05, seed);
+    int count = 0;
+    while (client.command({"PING"}) == "PONG") ++count;
+    return count;
+  };
+  EXPECT_EQ(answered(1), answered(1));
+  int sum = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) sum += answered(seed);
+  EXPECT_GT(sum, 20);
+  EXPECT_LT(sum, 1000);
+}
+
+/// Seconds of waiting, so not among the quick ones.
+TEST(RedisSentinelKitLinux, TheReplicaTakesOverWhenTheMasterDies) {
+  RONDO_NEEDS_REDIS();
+  SentinelGroup group;
+  EXPECT_EQ(group.master_port(), group.first().port());
+  EXPECT_EQ(group.first().command({"SET", "a", "1"}), "OK");
+  EXPECT_EQ(group.first().command({"WAIT", "1", "10000"}), "1");
+  EXPECT_THAT(group.second().command({"SET", "a", "2"}), StartsWith("(error) READONLY"));
+  group.first().kill9();
+  group.wait_for_master(group.second());
+  EXPECT_EQ(group.second().command({"GET", "a"}), "1");
+  EXPECT_EQ(group.second().command({"SET", "a", "2"}), "OK");
+  group.first().start();
+  wait_until("the old master follows", [&group] { return group.first().command({"GET", "a"}) == "2"; });
+  EXPECT_EQ(group.first().list({"ROLE"}).front(), "slave");
 }
 
 }  // namespace
