@@ -21,8 +21,7 @@ class SentinelGroup {
   explicit SentinelGroup(std::string name = "mymaster")
       : name_(std::move(name)),
         first_({.tcp = true}),
-        second_(
-            {.tcp = true, .arguments = {"--replicaof", "127.0.0.1 " + std::to_string(first_.port()), "--repl-diskless-sync-delay", "0"}}) {
+        second_({.tcp = true, .arguments = {"--replicaof", "127.0.0.1 " + std::to_string(first_.port())}}) {
     wait_until("the replica is in step", [this] { return second_.info("replication")["master_link_status"] == "up"; });
     for (std::size_t i = 0; i < kSentinels; ++i) start_sentinel(i);
     wait_until("the Sentinels know each other", [this] {

@@ -133,9 +133,24 @@ class RedisServer {
   std::vector<std::string> settings() {
     if (options_.tcp && port_ == 0) port_ = free_port();
     if (options_.tls && tls_port_ == 0) tls_port_ = free_port();
-    std::vector<std::string> all{
-        "--port", std::to_string(port_),   "--bind",      "127.0.0.1", "--unixsocket", socket(), "--unixsocketperm", "700",
-        "--dir",  folder_.path().string(), "--databases", "100",       "--save",       "",       "--daemonize",      "no"};
+    std::vector<std::string> all{"--port",
+                                 std::to_string(port_),
+                                 "--bind",
+                                 "127.0.0.1",
+                                 "--unixsocket",
+                                 socket(),
+                                 "--unixsocketperm",
+                                 "700",
+                                 "--dir",
+                                 folder_.path().string(),
+                                 "--databases",
+                                 "100",
+                                 "--save",
+                                 "",
+                                 "--repl-diskless-sync-delay",
+                                 "0",
+                                 "--daemonize",
+                                 "no"};
     if (options_.tls) {
       const std::vector<std::string> tls{
           "--tls-port",     std::to_string(tls_port_),        "--tls-cert-file",    certificates_->server_cert_file(),
