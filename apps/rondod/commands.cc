@@ -116,7 +116,7 @@ void command_tables(const CommandContext& context, Reply reply) {
     const auto size = context.runtime.store().size(spec.name);
     rows.push_back(json::object{{"table", text(spec.name)},
                                 {"kind", json::string{to_string(spec.kind)}},
-                                {"rows", size ? size->rows : 0},
+                                {"rows", size && size->rows ? json::value(*size->rows) : json::value(nullptr)},
                                 {"staged", size ? size->staged : 0}});
   }
   answer_rows(reply, std::move(rows));

@@ -108,9 +108,10 @@ class Store {
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
   /// At most 'max' rows (at least one is allowed for) after 'cursor' (empty: from the start). InvalidArgument for a cursor that is none.
   virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
-  /// Rows of the table, and keys (or entries) staged and not yet popped. NotFound for an unknown table.
+  /// Rows of the table (nothing where the store cannot know without reading them all), and keys or entries staged and not yet popped, as
+  /// far as is known here. NotFound for an unknown table.
   struct Size {
-    std::size_t rows = 0;
+    std::optional<std::size_t> rows = {};
     std::size_t staged = 0;
   };
   virtual Result<Size> size(std::string_view table) const = 0;

@@ -1,0 +1,82 @@
+// The Redis store: tables that several processes and machines share, in the wire format of SONiC's swss-common, so that its producers and
+// consumers and ours can be mixed on one database (docs/guide/mixing-with-sonic.md). Nothing waits: writes are gathered and pipelined, pops
+// are fetched ahead, and a lost connection comes back by itself. What is popped stays in flight in Redis until the consumer comes for the
+// next (ADR 0008), so a lost answer or a killed process loses nothing.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rondo/sched/priority.h"
+#include "rondo/store/redis_address.h"
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+class Scheduler;
+
+struct RedisStoreOptions {
+  RedisAddress address;
+  /// Between table and key: ':' or '|' (SONiC's database_config.json says which).
+  char separator = ':';
+  std::string name = "redis";      // Of the connections, for people.
+  Priority priority = Priority{};  // Of the connections' turns and of completions.
+  Duration connect_timeout = 5s;
+  /// A server that owes an answer and is silent for so long is given up and connected anew.
+  Duration answer_timeout = 5s;
+  Duration backoff_low = 20ms;
+  Duration backoff_high = 2s;
+  /// Writes accepted and not yet answered; the next is refused.
+  std::size_t writes_max = 100'000;
+  /// Their bytes, likewise.
+  std::size_t write_bytes_max = std::size_t{256} * 1024 * 1024;
+  /// Keys of one pop, 1 to 1024. A pop of 128 holds the server for about a millisecond.
+  std::size_t pop_batch = 128;
+  std::uint64_t seed = 1;  // Of the jitter.
+};
+
+/// Figures since the store was made.
+struct RedisStoreStats {
+  std::uint64_t writes = 0;        // Accepted.
+  std::uint64_t transactions = 0;  // Sent for them.
+  std::uint64_t pops = 0;
+  std::uint64_t empty_pops = 0;  // Pops that found nothing.
+  std::uint64_t popped = 0;      // Keys and entries.
+  std::uint64_t recovered = 0;   // Keys and entries found in flight after a gap and handed out again.
+  std::uint64_t reads = 0;       // Rows fetched for Watched tables.
+  std::uint64_t resyncs = 0;     // Full reads of Watched tables.
+  std::uint64_t malformed = 0;   // Events and queue entries that could not be read; dropped.
+  std::uint64_t connects = 0;    // Times the store became usable.
+};
+
+class RedisStore final : public Store {
+ public:
+  /// Connects in turns of 'scheduler', which must outlive the store. Never fails: see health().
+  RedisStore(Scheduler& scheduler, RedisStoreOptions options);
+  ~RedisStore() override;
+
+  // Store. Differences that Redis makes: a Staged table is popped in no particular order among the keys that wait; rows are not counted;
+  // rows_max limits what waits and not the rows. Writes of Staged and Watched tables that were under way when the connection broke are sent
+  // again, those of a Channel or Queue end with DeadlineExceeded.
+  Status declare(const TableSpec& spec) override;
+  std::vector<TableSpec> tables() const override;
+  Status write(std::string_view table, Change change, WriteDone done = {}) override;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  void get(std::string_view table, std::string_view key, GetDone done) override;
+  void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  Result<Size> size(std::string_view table) const override;
+  Status health() const override;
+
+  const RedisStoreStats& stats() const noexcept;
+  /// Accepted writes whose end is not known yet.
+  std::size_t unanswered() const noexcept;
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,49 @@
+// ChannelEnd: listens to a channel as SONiC's NotificationConsumer does. What was sent while the connection was away is gone: a gap is
+// told.
+#pragma once
+
+#include "store/event_buffer.h"
+#include "store/redis/end.h"
+#include "store/redis/wire_json.h"
+#include "store/table_rules.h"
+
+namespace rondo::redis {
+
+class ChannelEnd final : public End {
+ public:
+  ChannelEnd(Link& link, const TableSpec& spec, const TableKeys& keys) : End(link, spec, keys), events_(store::queue_capacity(spec)) {}
+
+  std::string channel() const override { return spec().name; }
+  void message(std::string_view payload) override {
+    Result<Change> event = parse_event(payload);
+    if (!event) {
+      ++stats().malformed;
+      return;
+    }
+    const bool had_news = has_news();
+    events_.push(*event);
+    if (!had_news) tell();
+  }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
+  bool empty() const override { return events_.empty(); }
+  std::size_t depth() const override { return events_.size(); }
+  Gap take_gap() override { return events_.take_gap(); }
+  std::uint64_t dropped() const override { return events_.dropped(); }
+
+ protected:
+  void online() override {
+    if (!was_away_) return;
+    was_away_ = false;
+    const bool had_news = has_news();
+    events_.mark_gap();
+    if (!had_news) tell();
+  }
+  void offline() override { was_away_ = true; }
+  bool has_news() const override { return events_.has_news(); }
+
+ private:
+  store::EventBuffer events_;
+  bool was_away_ = false;
+};
+
+}  // namespace rondo::redis

@@ -1,0 +1,237 @@
+#include "store/redis/connection.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::redis {
+
+namespace {
+/// hiredis moves what is left of its buffer each time it has used up a kilobyte: small bites keep that cheap.
+constexpr std::size_t kBite = 16 * 1024;
+/// And this many in a turn.
+constexpr int kBites = 8;
+constexpr Duration kTick = 250ms;
+constexpr Duration kLookupTick = 5ms;
+}  // namespace
+
+Connection::Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user)
+    : Source(options.name, options.priority),
+      owner_(scheduler),
+      address_(std::move(address)),
+      options_(std::move(options)),
+      user_(user),
+      random_(options_.seed),
+      timer_(options_.name + ":timer", options_.priority, [this] { tick(); }),
+      buffer_(std::make_unique_for_overwrite<char[]>(kBite)),
+      trouble_(Code::Unavailable, "not connected yet"),
+      backoff_(options_.backoff_low) {
+  owner_.add(*this);
+  owner_.add(timer_);
+}
+
+Connection::~Connection() {
+  if (transport_.descriptor() >= 0) owner_.reactor().unwatch(transport_.descriptor());
+}
+
+void Connection::start() { timer_.arm_at(owner_.now()); }
+
+void Connection::give_up(Status why) {
+  if (state_ == State::Away || !doomed_.ok()) return;
+  doomed_ = std::move(why);
+  wake();
+}
+
+void Connection::expect(Owed owed) {
+  RONDO_ASSERT(state_ >= State::Greeting && owed.answers > 0);
+  if (owed_.empty()) heard_ = owner_.now();
+  owed_.push_back(std::move(owed));
+  wake();
+}
+
+// --- coming and going
+
+void Connection::attempt() {
+  deadline_ = owner_.clock().now() + options_.connect_timeout;
+  state_ = State::Resolving;
+  if (!address_.unix_path.empty()) return open({});
+  resolver_.ask(address_.host);
+  tick();
+}
+
+void Connection::open(const std::string& ip) {
+  state_ = State::Connecting;
+  if (Status failed = transport_.open(address_, ip); !failed.ok()) return lose(std::move(failed));
+  if (Status failed = owner_.reactor().watch(transport_.descriptor(), Interest::ReadWrite, *this); !failed.ok()) {
+    return lose(std::move(failed));
+  }
+  timer_.arm_every(kTick, owner_.now() + kTick);
+  wake();
+}
+
+void Connection::advance() {
+  const Result<bool> open = transport_.advance();
+  if (!open) return lose(open.error());
+  if (*open) greet();
+}
+
+void Connection::greet() {
+  state_ = State::Greeting;
+  std::size_t answers = 1;
+  if (!address_.password.empty()) {
+    if (address_.user.empty()) {
+      out_.command({"AUTH", address_.password});
+    } else {
+      out_.command({"AUTH", address_.user, address_.password});
+    }
+    ++answers;
+  }
+  if (address_.database != 0) {
+    out_.begin(2).word("SELECT").number(address_.database);
+    ++answers;
+  }
+  out_.command({"PING"});  // LOADING and the like are said here.
+  expect(answers, [this](const Reply& reply, const Status& earlier) {
+    if (!earlier.ok()) return give_up(earlier);
+    if (reply.is_error()) return give_up(status_of(reply, "PING"));
+    greeted();
+  });
+}
+
+void Connection::greeted() {
+  state_ = State::Ready;
+  trouble_ = Status{};
+  backoff_ = options_.backoff_low;
+  user_.connected(*this);
+}
+
+void Connection::lose(Status why) {
+  const bool was_connected = state_ == State::Ready;
+  if (transport_.descriptor() >= 0) owner_.reactor().unwatch(transport_.descriptor());
+  transport_.close();
+  reader_.reset();
+  out_.clear();
+  sent_ = 0;
+  owed_.clear();
+  doomed_ = Status{};
+  readable_ = writable_ = waits_ping_ = false;
+  state_ = State::Away;
+  trouble_ = why.with_context("Redis at " + address_.to_string());
+  const auto most = static_cast<std::uint64_t>(backoff_.count());
+  timer_.arm_at(owner_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(most / 2, most))});
+  backoff_ = std::min(backoff_ * 2, options_.backoff_high);
+  user_.lost(*this, trouble_, was_connected);
+}
+
+void Connection::tick() {
+  const Instant now = owner_.clock().now();
+  if (state_ == State::Away) return attempt();
+  if (state_ == State::Resolving) {
+    const auto ip = resolver_.answer();
+    if (!ip) return lose(ip.error());
+    if (*ip) return open(**ip);
+    if (now >= deadline_) return lose({Code::DeadlineExceeded, "looking up '" + address_.host + "' takes too long"});
+    return timer_.arm_at(now + kLookupTick);
+  }
+  if (state_ == State::Connecting) {
+    if (now >= deadline_) lose({Code::DeadlineExceeded, "the server does not accept the connection"});
+    return;
+  }
+  // What has arrived while we ourselves were away counts as heard.
+  read_some();
+  if (state_ < State::Greeting) return;
+  const Duration silence = owner_.clock().now() - heard_;
+  if ((!owed_.empty() || waits_ping_) && silence >= options_.answer_timeout) {
+    return lose({Code::DeadlineExceeded, "the server has not answered for " + std::to_string(silence / 1ms) + " ms"});
+  }
+  if (options_.subscriber && state_ == State::Ready && !waits_ping_ && silence >= options_.answer_timeout / 2) {
+    waits_ping_ = true;
+    out_.command({"PING"});
+    wake();
+  }
+}
+
+// --- bytes
+
+Result<Backlog> Connection::collect() {
+  readable_ = writable_ = true;
+  return Backlog::More;
+}
+
+bool Connection::has_backlog() const {
+  if (state_ < State::Connecting) return false;
+  return readable_ || (writable_ && unsent_bytes() > 0);
+}
+
+Turn Connection::run(Budget) {
+  Turn turn;
+  turn.items = 1;
+  if (state_ == State::Connecting && (readable_ || writable_)) {
+    readable_ = false;
+    advance();
+    if (state_ == State::Greeting) readable_ = true;
+  }
+  if (state_ >= State::Greeting) {
+    if (readable_) read_some();
+    if (state_ == State::Ready && doomed_.ok()) user_.before_send(*this);
+    if (state_ >= State::Greeting && doomed_.ok()) write_some();
+  }
+  if (!doomed_.ok()) lose(std::exchange(doomed_, Status{}));
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+void Connection::read_some() {
+  for (int bites = 0; bites < kBites && state_ >= State::Greeting && doomed_.ok(); ++bites) {
+    const Result<std::size_t> got = transport_.receive({buffer_.get(), kBite});
+    if (!got) return lose(got.error());
+    if (*got == 0) {
+      readable_ = false;
+      return;
+    }
+    heard_ = owner_.clock().now();
+    reader_.feed({buffer_.get(), *got});
+    while (doomed_.ok()) {
+      const Result<const Reply*> reply = reader_.next();
+      if (!reply) return give_up(reply.error());
+      if (*reply == nullptr) break;
+      handle(**reply);
+    }
+  }
+}
+
+void Connection::handle(const Reply& reply) {
+  if (options_.subscriber && state_ == State::Ready) {
+    waits_ping_ = false;
+    if (reply.is_error()) return give_up(status_of(reply, "subscribing"));
+    user_.message(reply);
+    return;
+  }
+  if (owed_.empty()) return give_up({Code::DataLoss, "the server answered what was not asked"});
+  Owed& first = owed_.front();
+  if (--first.answers > 0) {
+    if (first.each) return first.on_reply(reply, first.earlier);
+    if (reply.is_error() && first.earlier.ok()) first.earlier = status_of(reply, "an earlier command");
+    return;
+  }
+  const Owed done = std::move(first);
+  owed_.pop_front();
+  if (done.on_reply) done.on_reply(reply, done.earlier);
+}
+
+void Connection::write_some() {
+  while (unsent_bytes() > 0) {
+    const Result<std::size_t> sent = transport_.send(out_.bytes().substr(sent_));
+    if (!sent) return lose(sent.error());
+    if (*sent == 0) {
+      writable_ = false;
+      return;
+    }
+    sent_ += *sent;
+  }
+  out_.clear();
+  sent_ = 0;
+}
+
+}  // namespace rondo::redis

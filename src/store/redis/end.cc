@@ -1,0 +1,28 @@
+#include "store/redis/end.h"
+
+namespace rondo::redis {
+
+void End::ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each) {
+  auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {
+    if (const std::shared_ptr<End> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
+  };
+  if (each) {
+    link_.commands.expect_each(answers, std::move(guarded));
+  } else {
+    link_.commands.expect(answers, std::move(guarded));
+  }
+}
+
+Record record_of(std::string_view key, const Reply& fields) {
+  const std::span<const Reply> items = fields.items();
+  if (items.size() < 2) return {};
+  std::vector<Field> list;
+  list.reserve(items.size() / 2);
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    if (items[i].text() == kNoField && items[i + 1].text() == kNoField) continue;
+    list.push_back({items[i].text(), items[i + 1].text()});
+  }
+  return Record::make(key, list);
+}
+
+}  // namespace rondo::redis

@@ -1,0 +1,106 @@
+// End: the near end of one subscription on Redis: what has been fetched and not yet taken. One class a kind of table. An end hears when the
+// connections are there (online) or not (offline), and of messages on its channel; answers that were on their way when it went offline are
+// not believed (generation()).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/store/redis_store.h"
+#include "rondo/store/store.h"
+#include "store/redis/connection.h"
+#include "store/redis/table_keys.h"
+
+namespace rondo::redis {
+
+/// What every end needs; outlives it.
+struct Link {
+  Scheduler& scheduler;
+  Connection& commands;
+  Connection& events;
+  const RedisStoreOptions& options;
+  RedisStoreStats& stats;
+  bool up = false;  // Both connections are usable.
+};
+
+class End : public std::enable_shared_from_this<End> {
+ public:
+  End(Link& link, TableSpec spec, TableKeys keys) : link_(link), spec_(std::move(spec)), keys_(std::move(keys)) {}
+  virtual ~End() = default;
+  End(const End&) = delete;
+  End& operator=(const End&) = delete;
+
+  const TableSpec& spec() const noexcept { return spec_; }
+  const TableKeys& keys() const noexcept { return keys_; }
+  bool is_open() const noexcept { return open_; }
+  void open() {
+    open_ = true;
+    if (link_.up) go_online();
+  }
+  void close() {
+    open_ = false;
+    wake_ = nullptr;
+    closed();
+  }
+  void go_online() {
+    ++generation_;
+    online();
+  }
+  void go_offline() {
+    ++generation_;
+    offline();
+  }
+
+  /// The channel to subscribe to; empty for none.
+  virtual std::string channel() const = 0;
+  /// Something came on channel().
+  virtual void message(std::string_view payload) = 0;
+  /// Now and then, while online: for what failed a moment ago.
+  virtual void tick() {}
+
+  void on_ready(std::function<void()> wake) {
+    wake_ = std::move(wake);
+    tell();
+  }
+  virtual std::size_t take(std::size_t max, std::vector<Change>& out) = 0;
+  virtual bool empty() const = 0;
+  virtual std::size_t depth() const = 0;
+  virtual Gap take_gap() { return Gap::None; }
+  virtual std::uint64_t dropped() const { return 0; }
+  virtual std::size_t staged() const { return 0; }
+
+ protected:
+  /// Connected, subscribed to channel(), and somebody consumes: look what is there.
+  virtual void online() = 0;
+  virtual void offline() = 0;
+  virtual void closed() {}
+  virtual bool has_news() const { return !empty(); }
+  void tell() const {
+    if (wake_ && has_news()) wake_();
+  }
+  /// Sends what was just written to link().commands.out(), and answers only while this end is what it was.
+  void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each = false);
+  Link& link() const noexcept { return link_; }
+  RedisStoreStats& stats() const noexcept { return link_.stats; }
+  std::uint64_t generation() const noexcept { return generation_; }
+
+ private:
+  Link& link_;
+  const TableSpec spec_;
+  const TableKeys keys_;
+  std::function<void()> wake_;
+  std::uint64_t generation_ = 0;
+  bool open_ = false;
+};
+
+/// The row that an HGETALL (or the same from a script) tells. False (no record) when there are no fields at all; the convention of the
+/// empty row is undone.
+Record record_of(std::string_view key, const Reply& fields);
+
+}  // namespace rondo::redis

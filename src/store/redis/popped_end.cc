@@ -1,0 +1,226 @@
+#include "store/redis/popped_end.h"
+
+#include <algorithm>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::redis {
+
+namespace {
+constexpr unsigned kPopsAhead = 2;
+/// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
+constexpr Duration kEcho = 2ms;
+/// A batch of more bytes than this is followed by smaller ones, so that no pop holds the server for long; of less than a quarter, by
+/// larger.
+constexpr std::size_t kBatchBytes = 256 * 1024;
+
+bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::find(numbers, number) != numbers.end(); }
+}  // namespace
+
+// --- what the connections say
+
+void PoppedEnd::online() {
+  pop_size_ = link().options.pop_batch;
+  ready_ = stuck_ = false;
+  dirty_ = true;
+  pump();
+}
+
+void PoppedEnd::offline() {
+  // What is not whole yet is found in flight later; acknowledgements that may not have arrived are sent again then.
+  coming_.clear();
+  for (const std::uint64_t number : acknowledged_) done_.push_back(number);
+  acknowledged_.clear();
+  pops_ = 0;
+  left_ = 0;
+  recovering_ = counting_ = ready_ = false;
+}
+
+void PoppedEnd::message(std::string_view) {
+  dirty_ = true;
+  pump();
+}
+
+void PoppedEnd::tick() {
+  if (std::exchange(stuck_, false)) {
+    ready_ = false;  // What the failed pop took out is found in flight.
+    dirty_ = true;
+  }
+  pump();
+}
+
+void PoppedEnd::failed(const Reply& reply, std::string_view what) {
+  stuck_ = true;
+  const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
+  if (why.code() == Code::Unavailable) link().commands.give_up(why);
+}
+
+// --- asking
+
+void PoppedEnd::pump() {
+  if (!link().up || !is_open() || stuck_) return;
+  if (!ready_) {
+    if (!recovering_) send_recover();
+    return;
+  }
+  std::size_t fetched = waiting_entries_;
+  for (const Batch& batch : coming_) fetched += batch.entries.size();
+  while (pops_ < kPopsAhead && left_ > pops_ * pop_size_ && fetched + pops_ * pop_size_ < 2 * pop_size_) send_pop();
+  if (!dirty_ || pops_ > 0 || counting_ || fetched >= pop_size_) return;
+  dirty_ = false;
+  if (link().scheduler.clock().now() - emptied_ < kEcho) {
+    send_count();
+  } else {
+    send_pop();
+  }
+}
+
+void PoppedEnd::send_pop() {
+  const std::uint64_t number = next_number_++;
+  write_pop(pop_size_, number, done_);
+  for (const std::uint64_t done : done_) acknowledged_.push_back(done);
+  ++pops_;
+  ask(1, [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
+    std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
+    popped(reply, number);
+  });
+}
+
+void PoppedEnd::send_count() {
+  counting_ = true;
+  write_count();
+  ask(1, [this](const Reply& reply) {
+    counting_ = false;
+    left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.integer()));
+    if (reply.is_error()) failed(reply, "counting");
+    pump();
+  });
+}
+
+void PoppedEnd::send_recover() {
+  recovering_ = true;
+  write_recover();
+  ask(1, [this](const Reply& reply) { recovered(reply); });
+}
+
+// --- answers
+
+void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
+  --pops_;
+  if (reply.is_error()) return failed(reply, "a pop");
+  ++stats().pops;
+  left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  Batch batch{.number = number, .entries = {}};
+  read_popped(reply.items()[1], batch);
+  if (left_ == 0) emptied_ = link().scheduler.clock().now();
+  if (batch.entries.empty()) {
+    ++stats().empty_pops;
+    return;
+  }
+  stats().popped += batch.entries.size();
+  std::size_t bytes = 0;
+  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
+  if (bytes > kBatchBytes) pop_size_ = std::max<std::size_t>(1, pop_size_ / 2);
+  if (bytes < kBatchBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
+  coming_.push_back(std::move(batch));
+  read_rows(coming_.back());
+  hand_over();
+  pump();
+}
+
+void PoppedEnd::recovered(const Reply& reply) {
+  recovering_ = false;
+  if (reply.is_error()) return failed(reply, "recovery");
+  ready_ = true;
+  left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  dirty_ = false;
+  const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
+  for (Batch& batch : read_recovered(reply.items()[1])) {
+    next_number_ = std::max(next_number_, batch.number + 1);
+    if (contains(dealt_with, batch.number)) {
+      done_.push_back(batch.number);
+    } else if (!contains(handing_out_, batch.number) && !contains(taken_, batch.number)) {
+      stats().recovered += batch.entries.size();
+      coming_.push_back(std::move(batch));
+      read_rows(coming_.back());
+    }
+  }
+  hand_over();
+  pump();
+}
+
+void PoppedEnd::read_rows(Batch& batch) {
+  batch.unread = static_cast<std::size_t>(std::ranges::count_if(batch.entries, &Entry::unread));
+  if (batch.unread == 0) return;
+  for (const Entry& entry : batch.entries) {
+    if (entry.unread) link().commands.out().begin(2).word("HGETALL").word(keys().rows, entry.key);
+  }
+  const auto next = std::make_shared<std::size_t>(0);
+  ask(
+      batch.unread,
+      [this, number = batch.number, next](const Reply& reply) {
+        const auto found = std::ranges::find(coming_, number, &Batch::number);
+        RONDO_ASSERT(found != coming_.end());
+        while (!found->entries[*next].unread) ++*next;
+        Entry& entry = found->entries[(*next)++];
+        Record row = record_of(entry.key, reply);
+        if (row) {
+          entry.change = Change{Op::Set, std::move(row)};
+        } else {
+          entry.deleted = true;  // It went in the meantime.
+        }
+        if (--found->unread > 0) return;
+        hand_over();
+        pump();
+      },
+      true);
+}
+
+void PoppedEnd::hand_over() {
+  const bool had_news = has_news();
+  while (!coming_.empty() && coming_.front().unread == 0) {
+    Batch& batch = coming_.front();
+    complete(batch);
+    for (Entry& entry : batch.entries) {
+      const bool set = static_cast<bool>(entry.change.record());
+      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false});
+      if (set) waiting_.push_back({std::move(entry.change), false, false});
+      ++waiting_entries_;
+    }
+    if (batch.entries.empty()) {
+      done_.push_back(batch.number);
+    } else {
+      waiting_.back().ends_batch = true;
+      handing_out_.push_back(batch.number);
+    }
+    coming_.pop_front();
+  }
+  if (!had_news) tell();
+}
+
+// --- the consumer
+
+std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+  // Whoever comes for more has dealt with what he took before.
+  done_.insert(done_.end(), taken_.begin(), taken_.end());
+  taken_.clear();
+  const std::size_t before = out.size();
+  for (std::size_t entries = 0; entries < max && !waiting_.empty(); ++entries) {
+    bool with_next = true;
+    while (with_next) {
+      Waiting& front = waiting_.front();
+      with_next = front.with_next;
+      if (front.ends_batch) {
+        taken_.push_back(handing_out_.front());
+        handing_out_.pop_front();
+      }
+      out.push_back(std::move(front.change));
+      waiting_.pop_front();
+    }
+    --waiting_entries_;
+  }
+  pump();
+  return out.size() - before;
+}
+
+}  // namespace rondo::redis

@@ -1,0 +1,95 @@
+// PoppedEnd: what the consumer ends of Staged and Queue tables have in common: pops that are fetched ahead of the consumer, in-flight
+// batches that are acknowledged when the consumer comes for more, and recovery of what was in flight after a gap or a restart. It stays
+// with its table, so that what was fetched is there for the next consumer.
+//
+// A notification is a level: "there may be something". No pop is sent for nothing: after a pop that emptied the table, a notification that
+// comes at once is most likely about what that pop took, and is checked by asking for the count.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "store/redis/end.h"
+
+namespace rondo::redis {
+
+class PoppedEnd : public End {
+ public:
+  using End::End;
+
+  std::string channel() const final { return keys().channel; }
+  void message(std::string_view) final;
+  void tick() final;
+  std::size_t take(std::size_t max, std::vector<Change>& out) final;
+  bool empty() const final { return waiting_.empty(); }
+  std::size_t depth() const final { return waiting_entries_ + left_; }
+  std::size_t staged() const final { return waiting_entries_ + left_; }
+
+ protected:
+  /// One popped thing; a Delete and the Set behind it are one entry.
+  struct Entry {
+    std::string key;
+    bool deleted = false;
+    bool unread = false;  // Its row must be read.
+    Change change;        // Empty record: none beside the Delete.
+  };
+  struct Batch {
+    std::uint64_t number = 0;
+    std::vector<Entry> entries;
+    std::size_t unread = 0;
+  };
+
+  void online() final;
+  void offline() final;
+  void closed() final {}
+
+  /// Writes the request for a pop of 'max' into commands.out(), with the numbers of batches that were dealt with.
+  virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
+  virtual void write_recover() = 0;
+  virtual void write_count() = 0;
+  /// Entries of the answer's second part.
+  virtual void read_popped(const Reply& content, Batch& batch) = 0;
+  /// All batches in flight, oldest first.
+  virtual std::vector<Batch> read_recovered(const Reply& content) = 0;
+  /// The batch is whole: it may be applied, and is handed out next.
+  virtual void complete(Batch& batch) { static_cast<void>(batch); }
+  std::size_t pop_size() const noexcept { return pop_size_; }
+
+ private:
+  void pump();
+  void send_pop();
+  void popped(const Reply& reply, std::uint64_t number);
+  void send_count();
+  void send_recover();
+  void recovered(const Reply& reply);
+  void read_rows(Batch& batch);
+  void hand_over();
+  void failed(const Reply& reply, std::string_view what);
+
+  struct Waiting {
+    Change change;
+    bool with_next = false;
+    bool ends_batch = false;
+  };
+  std::deque<Waiting> waiting_;
+  std::size_t waiting_entries_ = 0;
+  std::deque<Batch> coming_;                 // Popped, not yet whole; oldest first.
+  std::deque<std::uint64_t> handing_out_;    // Numbers of the batches in waiting_.
+  std::vector<std::uint64_t> taken_;         // Whole batches that the consumer has taken; dealt with once it comes again.
+  std::vector<std::uint64_t> done_;          // To be acknowledged with the next pop.
+  std::vector<std::uint64_t> acknowledged_;  // Sent with pops that are on their way.
+  std::uint64_t next_number_ = 1;
+  std::size_t left_ = 0;  // In Redis, as the last answer said.
+  std::size_t pop_size_ = 0;
+  unsigned pops_ = 0;  // On their way.
+  bool recovering_ = false;
+  bool ready_ = false;  // Recovery is done: pops may go.
+  bool dirty_ = false;  // There may be something.
+  bool counting_ = false;
+  bool stuck_ = false;  // The last pop failed; tick() tries again.
+  Instant emptied_;     // When a pop last found the end.
+};
+
+}  // namespace rondo::redis

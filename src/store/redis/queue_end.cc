@@ -1,0 +1,71 @@
+#include "store/redis/queue_end.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "store/redis/scripts.h"
+#include "store/redis/wire_json.h"
+
+namespace rondo::redis {
+
+void QueueEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
+  Commands& out = link().commands.out();
+  out.begin(7 + done.size()).word("EVAL").word(kPopQueue).word("2").word(keys().queue).word(keys().inflight);
+  out.number(max).number(number);
+  for (const std::uint64_t batch : done) out.number(batch);
+}
+
+void QueueEnd::write_recover() { link().commands.out().command({"EVAL", kRecoverQueue, "2", keys().queue, keys().inflight}); }
+
+void QueueEnd::write_count() {
+  link().commands.out().command({"EVAL", "return math.floor(redis.call('LLEN', KEYS[1]) / 3)", "1", keys().queue});
+}
+
+void QueueEnd::read_popped(const Reply& content, Batch& batch) {
+  const std::span<const Reply> items = content.items();
+  for (std::size_t i = 0; i + 2 < items.size(); i += 3) {
+    Result<Change> change = parse_entry(items[i].text(), items[i + 1].text(), items[i + 2].text());
+    if (!change) {
+      ++stats().malformed;
+      continue;
+    }
+    Entry& entry = batch.entries.emplace_back();
+    entry.key = items[i].text();
+    entry.deleted = change->op() == Op::Delete;
+    if (!entry.deleted) entry.change = std::move(*change);
+  }
+}
+
+std::vector<PoppedEnd::Batch> QueueEnd::read_recovered(const Reply& content) {
+  std::vector<Batch> batches;
+  const std::span<const Reply> items = content.items();
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    Batch& batch = batches.emplace_back();
+    const std::string_view number = items[i].text();
+    std::from_chars(number.data(), number.data() + number.size(), batch.number);
+    read_popped(items[i + 1], batch);
+  }
+  std::ranges::sort(batches, {}, &Batch::number);
+  return batches;
+}
+
+void QueueEnd::complete(Batch& batch) {
+  Commands& out = link().commands.out();
+  std::size_t answers = 0;
+  for (const Entry& entry : batch.entries) {
+    const bool set = entry.change.record() && sets_row(entry.change);
+    if (!set && !entry.deleted) continue;
+    ++answers;
+    if (entry.deleted) {
+      out.begin(2).word("DEL").word(keys().rows, entry.key);
+      continue;
+    }
+    const Fields fields = entry.change.fields();
+    out.begin(2 + 2 * std::max<std::size_t>(1, fields.size())).word("HSET").word(keys().rows, entry.key);
+    for (const Field field : fields) out.word(field.name).word(field.value);
+    if (fields.empty()) out.word(kNoField).word(kNoField);
+  }
+  if (answers > 0) ask(answers, [](const Reply&) {});
+}
+
+}  // namespace rondo::redis

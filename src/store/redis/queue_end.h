@@ -1,0 +1,22 @@
+// QueueEnd: consumes a Queue as SONiC's ConsumerTable does: every operation in order; Set and Delete are applied to the row when they are
+// handed out.
+#pragma once
+
+#include "store/redis/popped_end.h"
+
+namespace rondo::redis {
+
+class QueueEnd final : public PoppedEnd {
+ public:
+  using PoppedEnd::PoppedEnd;
+
+ protected:
+  void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
+  void write_recover() override;
+  void write_count() override;
+  void read_popped(const Reply& content, Batch& batch) override;
+  std::vector<Batch> read_recovered(const Reply& content) override;
+  void complete(Batch& batch) override;
+};
+
+}  // namespace rondo::redis

@@ -1,0 +1,359 @@
+#include "rondo/store/redis_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/assert.h"
+#include "rondo/sched/timer.h"
+#include "store/completions.h"
+#include "store/redis/channel_end.h"
+#include "store/redis/connection.h"
+#include "store/redis/queue_end.h"
+#include "store/redis/reader.h"
+#include "store/redis/staged_end.h"
+#include "store/redis/watched_end.h"
+#include "store/redis/writer.h"
+#include "store/table_rules.h"
+
+namespace rondo {
+
+namespace {
+
+using redis::Connection;
+using redis::End;
+using redis::Reply;
+
+/// Where Redis says which keys changed, to a client that asked for it in RESP2.
+constexpr std::string_view kInvalidations = "__redis__:invalidate";
+constexpr Duration kTick = 1s;
+
+redis::ConnectionOptions connection_options(const RedisStoreOptions& options, std::string_view role, bool subscriber) {
+  return {.name = options.name + ":" + std::string{role},
+          .priority = options.priority,
+          .connect_timeout = options.connect_timeout,
+          .answer_timeout = options.answer_timeout,
+          .backoff_low = options.backoff_low,
+          .backoff_high = options.backoff_high,
+          .seed = options.seed + (subscriber ? 1 : 0),
+          .subscriber = subscriber};
+}
+
+class RedisSubscription final : public Subscription {
+ public:
+  explicit RedisSubscription(std::shared_ptr<End> end) : end_(std::move(end)) {}
+  ~RedisSubscription() override { end_->close(); }
+  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
+  bool empty() const override { return end_->empty(); }
+  std::size_t depth() const override { return end_->depth(); }
+  Gap take_gap() override { return end_->take_gap(); }
+  std::uint64_t dropped() const override { return end_->dropped(); }
+
+ private:
+  std::shared_ptr<End> end_;
+};
+
+}  // namespace
+
+struct RedisStore::Parts final : Connection::User {
+  Parts(Scheduler& on, RedisStoreOptions given)
+      : scheduler(on),
+        options(std::move(given)),
+        completions(on, options.name, options.priority),
+        commands(on, options.address, connection_options(options, "commands", false), *this),
+        events(on, options.address, connection_options(options, "events", true), *this),
+        link{on, commands, events, options, stats},
+        writer(commands, completions, stats),
+        reader(commands, completions),
+        timer(options.name + ":tick", options.priority, [this] { tick(); }) {
+    on.add(timer);
+    timer.arm_every(kTick, on.now() + kTick);
+    commands.start();
+    events.start();
+  }
+
+  redis::WriteTarget* find(std::string_view table) {
+    const auto found = tables.find(table);
+    return found == tables.end() ? nullptr : &found->second;
+  }
+
+  // --- Connection::User
+  void connected(Connection& connection) override;
+  void lost(Connection& connection, const Status& why, bool was_connected) override;
+  void message(const Reply& message) override;
+  void before_send(Connection& connection) override {
+    if (&connection == &commands) writer.send();
+  }
+
+  // --- both connections together
+  void come_up();
+  void go_down();
+  void track(const End& end);
+  void bring_online(const std::shared_ptr<End>& end);
+  void subscribed(std::string_view channel);
+  void invalidated(const Reply& keys);
+  void tick();
+  std::vector<std::shared_ptr<End>> living();
+
+  std::shared_ptr<End> end_of(const redis::WriteTarget& target);
+  void adopt(const std::shared_ptr<End>& end);
+
+  Scheduler& scheduler;
+  const RedisStoreOptions options;
+  RedisStoreStats stats;
+  store::Completions completions;
+  Connection commands;
+  Connection events;
+  redis::Link link;
+  redis::Writer writer;
+  redis::Reader reader;
+  TimerSource timer;
+  std::map<std::string, redis::WriteTarget, std::less<>> tables;
+  std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<End>> ends;                             // All that may be open.
+  std::set<std::string, std::less<>> channels;                      // Subscribed to, and confirmed.
+  std::set<std::string, std::less<>> tracked;                       // Prefixes that Redis reports on.
+  std::int64_t events_id = 0;                                       // The server's number of our events connection.
+};
+
+// --- connections
+
+void RedisStore::Parts::connected(Connection& connection) {
+  if (&connection == &commands) {
+    tracked.clear();
+  } else {
+    channels.clear();
+    events_id = 0;
+    events.out().command({"CLIENT", "ID"});
+    events.out().command({"SUBSCRIBE", kInvalidations});
+    for (const std::shared_ptr<End>& end : living()) {
+      if (!end->channel().empty()) events.out().command({"SUBSCRIBE", end->channel()});
+    }
+    events.wake();
+  }
+  if (commands.is_connected() && channels.contains(kInvalidations)) come_up();
+}
+
+void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was_connected) {
+  if (&connection == &commands) {
+    writer.lost();
+    reader.lost(why);
+  }
+  if (was_connected) go_down();
+}
+
+void RedisStore::Parts::come_up() {
+  if (link.up) return;
+  link.up = true;
+  ++stats.connects;
+  if (!tracked.empty()) {  // The commands connection stayed; it must report to the new events connection.
+    commands.out().command({"CLIENT", "TRACKING", "OFF"});
+    commands.expect(1, {});
+    tracked.clear();
+  }
+  for (const std::shared_ptr<End>& end : living()) bring_online(end);
+}
+
+void RedisStore::Parts::go_down() {
+  if (!link.up) return;
+  link.up = false;
+  for (const std::shared_ptr<End>& end : living()) end->go_offline();
+}
+
+void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
+  if (!link.up || !end->is_open()) return;
+  if (end->spec().kind == TableKind::Watched) {
+    track(*end);
+    end->go_online();
+  } else if (channels.contains(end->channel())) {
+    end->go_online();
+  }
+}
+
+void RedisStore::Parts::track(const End& end) {
+  const std::string& prefix = end.keys().rows;
+  if (!tracked.insert(prefix).second) return;
+  commands.out().command({"CLIENT", "TRACKING", "ON", "REDIRECT", std::to_string(events_id), "BCAST", "PREFIX", prefix});
+  commands.expect(1, [this](const Reply& reply, const Status&) {
+    // Without it changes would go unseen: better not connected, with the reason in health().
+    if (reply.is_error()) commands.give_up(status_of(reply, "client tracking, which Watched tables need (Redis 6 or newer)"));
+  });
+}
+
+void RedisStore::Parts::message(const Reply& message) {
+  if (message.kind() == Reply::Kind::Integer) {
+    events_id = message.integer();
+    return;
+  }
+  const std::span<const Reply> parts = message.items();
+  if (parts.size() != 3) return;
+  if (parts[0].text() == "subscribe") return subscribed(parts[1].text());
+  if (parts[0].text() != "message") return;
+  if (parts[1].text() == kInvalidations) return invalidated(parts[2]);
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->channel() == parts[1].text() && end->is_open()) end->message(parts[2].text());
+  }
+}
+
+void RedisStore::Parts::subscribed(std::string_view channel) {
+  if (!channels.emplace(channel).second) return;
+  if (channel == kInvalidations) {
+    if (commands.is_connected()) come_up();
+    return;
+  }
+  if (!link.up) return;
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->channel() == channel && end->is_open()) end->go_online();
+  }
+}
+
+void RedisStore::Parts::invalidated(const Reply& keys) {
+  if (keys.is_nil()) {  // Everything: FLUSHDB, FLUSHALL.
+    for (const std::shared_ptr<End>& end : living()) {
+      if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).resync();
+    }
+    return;
+  }
+  const std::vector<std::shared_ptr<End>> all = living();
+  for (const Reply& key : keys.items()) {
+    for (const std::shared_ptr<End>& end : all) {
+      if (end->spec().kind != TableKind::Watched || !key.text().starts_with(end->keys().rows)) continue;
+      static_cast<redis::WatchedEnd&>(*end).changed(key.text().substr(end->keys().rows.size()));
+    }
+  }
+}
+
+void RedisStore::Parts::tick() {
+  if (!link.up) return;
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->is_open()) end->tick();
+  }
+}
+
+// --- ends
+
+std::vector<std::shared_ptr<End>> RedisStore::Parts::living() {
+  std::vector<std::shared_ptr<End>> all;
+  for (const std::weak_ptr<End>& known : ends) {
+    if (std::shared_ptr<End> end = known.lock()) all.push_back(std::move(end));
+  }
+  return all;
+}
+
+std::shared_ptr<End> RedisStore::Parts::end_of(const redis::WriteTarget& target) {
+  switch (target.spec.kind) {
+    case TableKind::Watched: return std::make_shared<redis::WatchedEnd>(link, target.spec, target.keys);
+    case TableKind::Channel: return std::make_shared<redis::ChannelEnd>(link, target.spec, target.keys);
+    case TableKind::Staged:
+    case TableKind::Queue: break;
+  }
+  std::shared_ptr<End>& end = popped[target.spec.name];
+  if (end == nullptr && target.spec.kind == TableKind::Staged) end = std::make_shared<redis::StagedEnd>(link, target.spec, target.keys);
+  if (end == nullptr) end = std::make_shared<redis::QueueEnd>(link, target.spec, target.keys);
+  return end;
+}
+
+void RedisStore::Parts::adopt(const std::shared_ptr<End>& end) {
+  std::erase_if(ends, [&end](const std::weak_ptr<End>& known) { return known.expired() || known.lock() == end; });
+  ends.push_back(end);
+  end->open();
+  const std::string channel = end->channel();
+  if (!channel.empty() && events.is_connected() && !channels.contains(channel)) {
+    events.out().command({"SUBSCRIBE", channel});
+    events.wake();
+  }
+  bring_online(end);
+}
+
+// --- Store
+
+RedisStore::RedisStore(Scheduler& scheduler, RedisStoreOptions options) {
+  RONDO_ASSERT(options.pop_batch > 0 && options.pop_batch <= 1024 && options.writes_max > 0);
+  parts_ = std::make_unique<Parts>(scheduler, std::move(options));
+}
+RedisStore::~RedisStore() = default;
+
+Status RedisStore::declare(const TableSpec& spec) {
+  if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
+  if (const redis::WriteTarget* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
+  if (parts_->tables.size() >= limits::kTables) {
+    return {Code::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
+  }
+  const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
+  parts_->tables.emplace(spec.name, redis::WriteTarget{spec, keys});
+  return {};
+}
+
+std::vector<TableSpec> RedisStore::tables() const {
+  std::vector<TableSpec> all;
+  for (const auto& [name, target] : parts_->tables) all.push_back(target.spec);
+  return all;
+}
+
+Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
+  Parts& parts = *parts_;
+  redis::WriteTarget* const target = parts.find(table);
+  if (target == nullptr) return store::no_such_table(table);
+  if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
+  const redis::Writer& writer = parts.writer;
+  if (writer.unanswered() >= parts.options.writes_max || writer.unanswered_bytes() >= parts.options.write_bytes_max) {
+    const std::string room = "table " + quoted(table) + ": " + std::to_string(writer.unanswered()) + " writes of " +
+                             std::to_string(writer.unanswered_bytes()) + " bytes wait for their answers";
+    if (parts.commands.is_connected()) return {Code::ResourceExhausted, room};
+    return {Code::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
+  }
+  const bool popped = target->spec.kind == TableKind::Staged || target->spec.kind == TableKind::Queue;
+  const std::size_t room = target->spec.kind == TableKind::Queue ? store::queue_capacity(target->spec) : target->spec.rows_max;
+  if (popped && target->staged >= room && change.op() != Op::Delete) return store::table_full(target->spec, change.key());
+  if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
+    change = Change{Op::Set, change.record().with_distinct_names()};
+  }
+  parts.writer.add(*target, std::move(change), std::move(done));
+  return {};
+}
+
+Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table) {
+  const redis::WriteTarget* const target = parts_->find(table);
+  if (target == nullptr) return failure(store::no_such_table(table));
+  const std::shared_ptr<End> end = parts_->end_of(*target);
+  if (end->is_open()) return failure(store::has_consumer(target->spec));
+  parts_->adopt(end);
+  return std::make_unique<RedisSubscription>(end);
+}
+
+void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
+  const redis::WriteTarget* const target = parts_->find(table);
+  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts_->reader.get(*target, key, std::move(done));
+}
+
+void RedisStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  const redis::WriteTarget* const target = parts_->find(table);
+  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts_->reader.scan(*target, cursor, max, std::move(done));
+}
+
+Result<Store::Size> RedisStore::size(std::string_view table) const {
+  const redis::WriteTarget* const target = parts_->find(table);
+  if (target == nullptr) return failure(store::no_such_table(table));
+  Size size;
+  size.staged = target->staged;
+  const auto end = parts_->popped.find(table);
+  if (end != parts_->popped.end() && end->second->is_open()) size.staged = end->second->staged();
+  return size;
+}
+
+Status RedisStore::health() const {
+  if (!parts_->commands.is_connected()) return parts_->commands.trouble();
+  if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
+  return {};
+}
+
+const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }
+std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unanswered(); }
+
+}  // namespace rondo

@@ -1,0 +1,157 @@
+#include "store/redis/reply.h"
+
+#include <hiredis/read.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::redis {
+
+namespace {
+constexpr std::size_t kChunkBytes = 256 * 1024;
+/// Chunks kept for the next reply; a reply of many MiB gives the rest back.
+constexpr std::size_t kChunksKept = 4;
+}  // namespace
+
+/// Memory that is only given out, until reset.
+struct ReplyReader::Arena {
+  void* allocate(std::size_t bytes) {
+    bytes = (bytes + 7) & ~std::size_t{7};
+    if (current >= chunks.size() || used + bytes > chunks[current].size) {
+      if (current < chunks.size()) ++current;
+      while (current < chunks.size() && chunks[current].size < bytes) ++current;
+      if (current >= chunks.size()) {
+        const std::size_t size = std::max(bytes, kChunkBytes);
+        chunks.push_back({std::make_unique_for_overwrite<std::byte[]>(size), size});
+        current = chunks.size() - 1;
+      }
+      used = 0;
+    }
+    void* const place = chunks[current].bytes.get() + used;
+    used += bytes;
+    return place;
+  }
+  void reset() {
+    if (chunks.size() > kChunksKept) chunks.resize(kChunksKept);
+    if (!chunks.empty() && chunks.front().size > kChunkBytes) chunks.clear();
+    current = used = 0;
+  }
+
+  struct Chunk {
+    std::unique_ptr<std::byte[]> bytes;
+    std::size_t size;
+  };
+  std::vector<Chunk> chunks;
+  std::size_t current = 0;
+  std::size_t used = 0;
+  bool spent = false;  // The reply in it was handed out.
+};
+
+/// What hiredis calls while it parses. 'privdata' is the arena; a task's parent is the list that the new node belongs to.
+struct ReplyReader::Functions {
+  static Reply* node(const redisReadTask* task) {
+    if (task->parent != nullptr) return static_cast<Reply*>(task->parent->obj)->items_ + task->idx;
+    return new (static_cast<Arena*>(task->privdata)->allocate(sizeof(Reply))) Reply;
+  }
+  static void* create_text(const redisReadTask* task, char* text, std::size_t size) {
+    Reply* const reply = node(task);
+    auto* const copy = static_cast<char*>(static_cast<Arena*>(task->privdata)->allocate(std::max<std::size_t>(size, 1)));
+    std::memcpy(copy, text, size);
+    reply->text_ = copy;
+    reply->size_ = size;
+    reply->kind_ = task->type == REDIS_REPLY_ERROR    ? Reply::Kind::Error
+                   : task->type == REDIS_REPLY_STATUS ? Reply::Kind::State
+                                                      : Reply::Kind::Text;
+    return reply;
+  }
+  static void* create_list(const redisReadTask* task, int elements) {
+    Reply* const reply = node(task);
+    reply->kind_ = Reply::Kind::List;
+    reply->size_ = static_cast<std::size_t>(std::max(elements, 0));
+    if (reply->size_ > 0) {
+      auto* const items = static_cast<Reply*>(static_cast<Arena*>(task->privdata)->allocate(reply->size_ * sizeof(Reply)));
+      std::uninitialized_value_construct_n(items, reply->size_);
+      reply->items_ = items;
+    }
+    return reply;
+  }
+  static void* create_integer(const redisReadTask* task, long long value) {
+    Reply* const reply = node(task);
+    reply->kind_ = Reply::Kind::Integer;
+    reply->number_ = value;
+    return reply;
+  }
+  static void* create_nil(const redisReadTask* task) { return node(task); }
+  static void free_object(void*) {}  // The arena's.
+  static redisReplyObjectFunctions* table() {
+    static redisReplyObjectFunctions functions = [] {
+      redisReplyObjectFunctions made{};
+      made.createString = create_text;
+      made.createArray = create_list;
+      made.createInteger = create_integer;
+      made.createNil = create_nil;
+      made.freeObject = free_object;
+      return made;
+    }();
+    return &functions;
+  }
+};
+
+ReplyReader::ReplyReader() : arena_(std::make_unique<Arena>()) { reset(); }
+
+ReplyReader::~ReplyReader() { redisReaderFree(reader_); }
+
+void ReplyReader::reset() {
+  if (reader_ != nullptr) redisReaderFree(reader_);
+  reader_ = redisReaderCreateWithFunctions(Functions::table());
+  if (reader_ == nullptr) throw std::bad_alloc();
+  reader_->privdata = arena_.get();
+  arena_->reset();
+}
+
+void ReplyReader::feed(std::string_view bytes) {
+  // An error here is sticky and is told by next().
+  static_cast<void>(redisReaderFeed(reader_, bytes.data(), bytes.size()));
+}
+
+Result<const Reply*> ReplyReader::next() {
+  if (std::exchange(arena_->spent, false)) arena_->reset();
+  void* reply = nullptr;
+  if (redisReaderGetReply(reader_, &reply) != 0) {
+    return failure(Code::DataLoss, std::string{"what Redis sent is not its protocol: "} + reader_->errstr);
+  }
+  if (reply == nullptr) return nullptr;
+  arena_->spent = true;
+  return static_cast<const Reply*>(reply);
+}
+
+Status status_of(const Reply& error, std::string_view what) {
+  RONDO_ASSERT(error.is_error());
+  static constexpr std::array<std::pair<std::string_view, Code>, 15> kCodes{{{"READONLY", Code::Unavailable},
+                                                                             {"LOADING", Code::Unavailable},
+                                                                             {"MASTERDOWN", Code::Unavailable},
+                                                                             {"BUSY", Code::Unavailable},
+                                                                             {"CLUSTERDOWN", Code::Unavailable},
+                                                                             {"TRYAGAIN", Code::Unavailable},
+                                                                             {"NOREPLICAS", Code::Unavailable},
+                                                                             {"MISCONF", Code::Unavailable},
+                                                                             {"OOM", Code::ResourceExhausted},
+                                                                             {"NOAUTH", Code::PermissionDenied},
+                                                                             {"NOPERM", Code::PermissionDenied},
+                                                                             {"WRONGPASS", Code::PermissionDenied},
+                                                                             {"WRONGTYPE", Code::FailedPrecondition},
+                                                                             {"MOVED", Code::FailedPrecondition},
+                                                                             {"CROSSSLOT", Code::FailedPrecondition}}};
+  const std::string_view word = error.text().substr(0, error.text().find(' '));
+  const auto found = std::ranges::find(kCodes, word, &std::pair<std::string_view, Code>::first);
+  return {found == kCodes.end() ? Code::Internal : found->second, std::string{what} + ": " + std::string{error.text()}};
+}
+
+}  // namespace rondo::redis

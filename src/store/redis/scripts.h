@@ -1,0 +1,119 @@
+// Scripts: what must happen in Redis in one step. They run under Redis' own rules for scripts: bounded by the batch, a fraction of a
+// millisecond each. Sent whole (EVAL): hashing a kilobyte costs the server less than a key, and a server that has forgotten its scripts is
+// no special case.
+#pragma once
+
+#include <string_view>
+
+namespace rondo::redis {
+
+/// Pops a batch of a Staged table.
+/// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, "1" to rename staged
+/// hashes that become new rows, then the numbers of batches that were dealt with.
+/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
+/// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
+inline constexpr std::string_view kPopStaged = R"lua(
+if redis.replicate_commands then redis.replicate_commands() end
+if #ARGV > 5 then redis.call('HDEL', KEYS[3], unpack(ARGV, 6)) end
+local keys = redis.call('SPOP', KEYS[1], ARGV[3])
+if #keys == 0 then return {0, {}} end
+local gone = false
+if redis.call('EXISTS', KEYS[2]) == 1 then
+  gone = {}
+  local rows, members = {}, {}
+  for i, key in ipairs(keys) do
+    gone[i] = redis.call('SREM', KEYS[2], key)
+    if gone[i] == 1 then rows[#rows + 1] = ARGV[1] .. key end
+  end
+  if #rows > 0 then redis.call('DEL', unpack(rows)) end
+end
+redis.call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
+local function put(row, fields)
+  for i = 1, #fields, 2000 do
+    local answer = redis.pcall('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
+    if type(answer) == 'table' and answer.err then
+      redis.call('DEL', row)
+      redis.call('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
+    end
+  end
+end
+local out, used, hits, misses = {}, {}, 0, 0
+local n = 0
+for i, key in ipairs(keys) do
+  local staged, row = ARGV[2] .. key, ARGV[1] .. key
+  local deleted = gone and gone[i] or 0
+  local set = nil
+  if ARGV[5] == '1' and deleted == 0 and misses <= hits + 8 then
+    local moved = redis.pcall('RENAMENX', staged, row)
+    if moved == 1 then
+      set = 1
+      hits = hits + 1
+    else
+      misses = misses + 1
+    end
+  end
+  if not set then
+    local fields = redis.pcall('HGETALL', staged)
+    if fields.err then
+      redis.call('DEL', staged)
+      fields = {}
+    end
+    if #fields > 0 then
+      set = fields
+      put(row, fields)
+      used[#used + 1] = staged
+    elseif deleted == 0 then
+      set = fields
+      if redis.call('EXISTS', row) == 0 then redis.call('HSET', row, 'NULL', 'NULL') end
+    end
+  end
+  out[n + 1], out[n + 2], out[n + 3] = key, deleted, set or false
+  n = n + 3
+end
+if #used > 0 then redis.call('DEL', unpack(used)) end
+return {redis.call('SCARD', KEYS[1]), out}
+)lua";
+
+/// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
+/// KEYS: pending set, in-flight hash. ARGV: staging prefix. Answer: {keys pending, {batch, {keys}, {deleted} or nil, ...}}.
+inline constexpr std::string_view kRecoverStaged = R"lua(
+local batches = redis.call('HGETALL', KEYS[2])
+local out, n = {}, 0
+for i = 1, #batches, 2 do
+  local content = cmsgpack.unpack(batches[i + 1])
+  for _, key in ipairs(content[1]) do
+    if redis.call('EXISTS', ARGV[1] .. key) == 1 then redis.call('SADD', KEYS[1], key) end
+  end
+  out[n + 1], out[n + 2], out[n + 3] = batches[i], content[1], content[2]
+  n = n + 3
+end
+return {redis.call('SCARD', KEYS[1]), out}
+)lua";
+
+/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, then the numbers of batches
+/// that were dealt with. Answer: {entries left, {key, value, operation, ...}}.
+inline constexpr std::string_view kPopQueue = R"lua(
+if redis.replicate_commands then redis.replicate_commands() end
+if #ARGV > 2 then redis.call('HDEL', KEYS[2], unpack(ARGV, 3)) end
+local raw = redis.call('LRANGE', KEYS[1], -3 * ARGV[1], -1)
+local whole = #raw - #raw % 3
+if whole == 0 then return {0, {}} end
+redis.call('LTRIM', KEYS[1], 0, -whole - 1)
+local out = {}
+for i = #raw, #raw - whole + 1, -1 do out[#out + 1] = raw[i] end
+redis.call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
+return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
+)lua";
+
+/// What of a Queue is in flight. KEYS: list, in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...}}.
+inline constexpr std::string_view kRecoverQueue = R"lua(
+local batches = redis.call('HGETALL', KEYS[2])
+local out, n = {}, 0
+for i = 1, #batches, 2 do
+  out[n + 1], out[n + 2] = batches[i], cmsgpack.unpack(batches[i + 1])
+  n = n + 2
+end
+return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
+)lua";
+
+}  // namespace rondo::redis

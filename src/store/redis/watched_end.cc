@@ -1,0 +1,125 @@
+#include "store/redis/watched_end.h"
+
+#include <utility>
+
+namespace rondo::redis {
+
+namespace {
+/// Rows of one round trip: a few hundred microseconds of the server.
+constexpr std::size_t kRead = 256;
+
+/// 'text' for a pattern that matches it and nothing else.
+std::string literal(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') pattern.push_back('\\');
+    pattern.push_back(c);
+  }
+  return pattern;
+}
+}  // namespace
+
+void WatchedEnd::offline() {
+  dirty_.clear();
+  seen_.clear();
+  rows_.clear();
+  reading_ = 0;
+  scanning_ = again_ = failed_ = false;
+}
+
+void WatchedEnd::tick() {
+  if (std::exchange(failed_, false)) resync();
+}
+
+void WatchedEnd::changed(std::string_view key) {
+  if (!is_open() || !link().up) return;
+  dirty_.emplace(key);
+  pump();
+}
+
+void WatchedEnd::resync() {
+  if (!is_open() || !link().up) return;
+  if (scanning_) {
+    again_ = true;
+    return;
+  }
+  ++stats().resyncs;
+  scanning_ = true;
+  again_ = false;
+  rows_.clear();
+  seen_.clear();
+  scan("0");
+}
+
+void WatchedEnd::scan(std::string cursor) {
+  link().commands.out().command({"SCAN", cursor, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
+  ask(1, [this](const Reply& reply) { scanned(reply); });
+}
+
+void WatchedEnd::scanned(const Reply& reply) {
+  if (reply.is_error() || reply.items().size() != 2) {
+    scanning_ = false;
+    failed_ = true;
+    return;
+  }
+  const std::string cursor{reply.items()[0].text()};
+  const auto page = std::make_shared<std::vector<std::string>>();
+  for (const Reply& found : reply.items()[1].items()) {
+    std::string key{found.text().substr(std::min(keys().rows.size(), found.text().size()))};
+    if (seen_.insert(key).second) page->push_back(std::move(key));
+  }
+  if (page->empty()) return page_read(cursor);
+  read(
+      page,
+      [this](const std::string&, Record row) {
+        if (row) rows_.push_back(std::move(row));
+      },
+      [this, cursor] { page_read(cursor); });
+}
+
+void WatchedEnd::page_read(const std::string& cursor) {
+  if (cursor != "0") return scan(cursor);
+  scanning_ = false;
+  seen_.clear();
+  if (again_) return resync();
+  const bool had_news = has_news();
+  view_.resync(rows_);
+  rows_.clear();
+  if (!had_news) tell();
+  pump();
+}
+
+/// What changes while the full read is under way is read after it: the newest counts.
+void WatchedEnd::pump() {
+  if (scanning_ || reading_ > 0 || dirty_.empty()) return;
+  const auto batch = std::make_shared<std::vector<std::string>>();
+  while (!dirty_.empty() && batch->size() < kRead) batch->push_back(std::move(dirty_.extract(dirty_.begin()).value()));
+  reading_ = batch->size();
+  stats().reads += reading_;
+  read(
+      batch,
+      [this](const std::string& key, Record row) {
+        tell_due_ = tell_due_ || !has_news();
+        view_.changed(row ? Change{Op::Set, std::move(row)} : Change::remove(key));
+      },
+      [this] {
+        reading_ = 0;
+        if (std::exchange(tell_due_, false)) tell();
+        pump();
+      });
+}
+
+void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted, std::function<void(const std::string& key, Record row)> each,
+                      std::function<void()> end) {
+  for (const std::string& key : *wanted) link().commands.out().begin(2).word("HGETALL").word(keys().rows, key);
+  ask(
+      wanted->size(),
+      [wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
+        const std::string& key = (*wanted)[next++];
+        each(key, record_of(key, reply));  // A key that holds no hash has no fields: it is no row.
+        if (next == wanted->size()) end();
+      },
+      true);
+}
+
+}  // namespace rondo::redis

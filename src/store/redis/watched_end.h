@@ -1,0 +1,55 @@
+// WatchedEnd: follows a table that any client writes. Redis tells which keys changed (client tracking in broadcast mode, so expiry, rename
+// and FLUSHDB are told, too, and no setting of the server is needed); each is then read once, many in a round trip. After a gap the whole
+// table is read and the difference reported.
+#pragma once
+
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "store/redis/end.h"
+#include "store/watched_view.h"
+
+namespace rondo::redis {
+
+class WatchedEnd final : public End {
+ public:
+  using End::End;
+
+  std::string channel() const override { return {}; }
+  void message(std::string_view) override {}
+  void tick() override;
+  /// A key of this table (without the table's prefix) changed.
+  void changed(std::string_view key);
+  /// Anything may have changed.
+  void resync();
+
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return view_.take(max, out); }
+  bool empty() const override { return view_.empty(); }
+  std::size_t depth() const override { return view_.depth() + dirty_.size(); }
+
+ protected:
+  void online() override { resync(); }
+  void offline() override;
+  void closed() override { offline(); }
+
+ private:
+  void scan(std::string cursor);
+  void scanned(const Reply& reply);
+  void page_read(const std::string& cursor);
+  void pump();
+  void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Record row)> each,
+            std::function<void()> end);
+
+  store::WatchedView view_;
+  std::unordered_set<std::string> dirty_;
+  std::size_t reading_ = 0;
+  bool scanning_ = false;
+  bool again_ = false;  // Another full read is due when this one ends.
+  bool tell_due_ = false;
+  bool failed_ = false;  // The full read failed; tick() tries again.
+  std::unordered_set<std::string> seen_;
+  std::vector<Record> rows_;  // Of the full read under way.
+};
+
+}  // namespace rondo::redis

@@ -1,0 +1,125 @@
+#include "store/redis/wire_json.h"
+
+#include <vector>
+
+#include "base/json.h"
+
+namespace rondo::redis {
+
+namespace {
+
+/// 'text' with what is not UTF-8 replaced: a JSON text must be readable by the peer.
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const std::size_t size = byte < 0x80 ? 1 : (byte >> 5) == 0x6 ? 2 : (byte >> 4) == 0xE ? 3 : (byte >> 3) == 0x1E ? 4 : 0;
+    bool good = size > 0 && i + size <= text.size() && byte != 0xC0 && byte != 0xC1 && byte <= 0xF4;
+    for (std::size_t k = 1; good && k < size; ++k) good = (static_cast<unsigned char>(text[i + k]) >> 6) == 0x2;
+    const auto second = size > 2 && good ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool overlong = (byte == 0xE0 && second < 0xA0) || (byte == 0xF0 && second < 0x90);
+    if (good && (overlong || (byte == 0xED && second >= 0xA0) || (byte == 0xF4 && second >= 0x90))) good = false;
+    out.append(good ? text.substr(i, size) : std::string_view{"\xEF\xBF\xBD"});
+    i += good ? size : 1;
+  }
+  return out;
+}
+
+void append(json::array& list, std::string_view text) { list.emplace_back(valid_utf8(text)); }
+
+void append(json::array& list, const Fields& fields) {
+  for (const Field field : fields) {
+    append(list, field.name);
+    append(list, field.value);
+  }
+}
+
+Result<std::vector<std::string_view>> texts_of(const json::value& value) {
+  const json::array* const list = value.if_array();
+  if (list == nullptr) return failure(Code::InvalidArgument, "not a JSON list");
+  std::vector<std::string_view> texts;
+  for (const json::value& item : *list) {
+    const json::string* const text = item.if_string();
+    if (text == nullptr) return failure(Code::InvalidArgument, "item " + std::to_string(texts.size()) + " of the list is not a text");
+    texts.push_back(view(*text));
+  }
+  return texts;
+}
+
+Result<json::value> parse(std::string_view text) {
+  json::error_code error;
+  json::value value = json::parse(json::string_view{text.data(), text.size()}, error);
+  if (error) return failure(Code::InvalidArgument, "not JSON: " + error.message());
+  return value;
+}
+
+std::vector<Field> pairs(std::span<const std::string_view> texts) {
+  std::vector<Field> fields;
+  for (std::size_t i = 0; i + 1 < texts.size(); i += 2) fields.push_back({texts[i], texts[i + 1]});
+  return fields;
+}
+
+}  // namespace
+
+std::string event_text(const Change& event) {
+  json::array list;
+  append(list, event.verb());
+  append(list, event.key());
+  append(list, event.fields());
+  std::string text;
+  append_json(text, list);
+  return text;
+}
+
+std::string fields_text(const Fields& fields) {
+  json::array list;
+  append(list, fields);
+  std::string text;
+  append_json(text, list);
+  return text;
+}
+
+std::string queue_operation(const Change& change) { return (change.op() == Op::Delete ? "D" : "S") + std::string{change.verb()}; }
+
+Result<Change> parse_event(std::string_view text) {
+  const Result<json::value> value = parse(text);
+  if (!value) return failure(value.error());
+  const auto texts = texts_of(*value);
+  if (!texts) return failure(texts.error());
+  if (texts->size() < 2 || texts->size() % 2 != 0) {
+    return failure(Code::InvalidArgument, "an event of " + std::to_string(texts->size()) + " texts; it takes op, data and pairs");
+  }
+  const std::vector<Field> fields = pairs(std::span{*texts}.subspan(2));
+  if (Status bad = check_record((*texts)[1], fields); !bad.ok()) return failure(std::move(bad));
+  return Change::event((*texts)[0], (*texts)[1], fields);
+}
+
+Result<Change> parse_entry(std::string_view key, std::string_view text, std::string_view operation) {
+  if (operation.size() < 2 || (operation[0] != 'S' && operation[0] != 'D')) {
+    return failure(Code::InvalidArgument, "operation " + quoted(operation) + " begins with neither S nor D");
+  }
+  const std::string_view verb = operation.substr(1);
+  if (operation[0] == 'D' && verb == "DEL") return Change::remove(key);
+  const Result<json::value> value = parse(text);
+  if (!value) return failure(value.error());
+  std::vector<Field> fields;
+  std::vector<std::string_view> texts;
+  if (const json::array* const list = value->if_array(); list != nullptr) {
+    auto parsed = texts_of(*value);
+    if (!parsed) return failure(parsed.error());
+    texts = std::move(*parsed);
+    fields = pairs(texts);
+  } else if (!value->is_object() || !value->get_object().empty()) {  // "{}" is how a Delete has no fields.
+    return failure(Code::InvalidArgument, "the fields are not a JSON list");
+  }
+  if (Status bad = check_record(key, fields); !bad.ok()) return failure(std::move(bad));
+  if (verb == "SET" && operation[0] == 'S') return Change::set(key, fields);
+  return Change::event(verb, key, fields);
+}
+
+bool sets_row(const Change& change) {
+  return change.op() == Op::Set || (change.op() == Op::Event && (change.verb() == "set" || change.verb() == "create"));
+}
+
+}  // namespace rondo::redis

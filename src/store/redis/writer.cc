@@ -1,0 +1,192 @@
+#include "store/redis/writer.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "store/redis/wire_json.h"
+
+namespace rondo::redis {
+
+namespace {
+/// Keys of one transaction: one notification a transaction is then enough for a stock consumer, which pops as many for each.
+constexpr std::size_t kBatchWrites = 128;
+/// Bytes of one; larger ones hold the server for long.
+constexpr std::size_t kBatchBytes = 256 * 1024;
+/// Batches under way: more do not make it faster, and what waits here still merges.
+constexpr std::size_t kUnderWay = 16;
+constexpr std::size_t kUnsentBytes = 1024 * 1024;
+
+bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; }
+}  // namespace
+
+void Writer::add(WriteTarget& target, Change change, WriteDone done) {
+  bytes_ += change.record().bytes();
+  ++stats_.writes;
+  pending_.push_back({&target, std::move(change), std::move(done)});
+  if (commands_.is_connected()) commands_.wake();
+}
+
+void Writer::send() {
+  while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) send_batch();
+}
+
+void Writer::send_batch() {
+  const auto batch = std::make_shared<Batch>();
+  std::size_t bytes = 0;
+  while (!pending_.empty() && batch->writes.size() < kBatchWrites && bytes < kBatchBytes) {
+    bytes += pending_.front().change.record().bytes();
+    batch->writes.push_back(std::move(pending_.front()));
+    pending_.pop_front();
+  }
+  under_way_writes_ += batch->writes.size();
+  under_way_.push_back(batch);
+  std::vector<Group> groups;  // Few tables write at a time.
+  const auto flush = [&] {
+    for (const Group& group : groups) write_group(group, batch);
+    groups.clear();
+  };
+  for (const Write& write : batch->writes) {
+    if (write.target->spec.kind != TableKind::Staged) {
+      flush();
+      write_single(write, batch);
+      continue;
+    }
+    auto group = std::ranges::find(groups, write.target, &Group::target);
+    if (group == groups.end()) {
+      group = groups.emplace(groups.end());
+      group->target = write.target;
+    }
+    merge(*group, write.change);
+  }
+  flush();
+}
+
+void Writer::merge(Group& group, const Change& change) {
+  const auto [place, is_new] = group.places.try_emplace(change.key(), group.keys.size());
+  if (is_new) group.keys.push_back({change.key(), false, {}});
+  Group::Key& key = group.keys[place->second];
+  if (change.op() == Op::Delete) {
+    key.deleted = true;
+    key.record = {};
+  } else {
+    key.record = key.record ? Record::merged(key.record, change.record()) : change.record();
+  }
+}
+
+void Writer::write_group(const Group& group, const std::shared_ptr<Batch>& batch) {
+  const TableKeys& keys = group.target->keys;
+  const auto deleted = static_cast<std::size_t>(std::ranges::count_if(group.keys, &Group::Key::deleted));
+  Commands& out = commands_.out();
+  std::size_t answers = 5;
+  out.command({"MULTI"});
+  if (deleted > 0) {
+    answers += 2;
+    out.begin(1 + deleted).word("DEL");
+    for (const Group::Key& key : group.keys) {
+      if (key.deleted) out.word(keys.staging, key.key);
+    }
+    out.begin(2 + deleted).word("SADD").word(keys.deleted);
+    for (const Group::Key& key : group.keys) {
+      if (key.deleted) out.word(key.key);
+    }
+  }
+  out.begin(2 + group.keys.size()).word("SADD").word(keys.pending);
+  for (const Group::Key& key : group.keys) out.word(key.key);
+  for (const Group::Key& key : group.keys) {
+    if (!key.record) continue;
+    ++answers;
+    const Fields fields = key.record.fields();
+    out.begin(2 + 2 * std::max<std::size_t>(1, fields.size())).word("HSET").word(keys.staging, key.key);
+    for (const Field field : fields) out.word(field.name).word(field.value);
+    if (fields.empty()) out.word(kNoField).word(kNoField);
+  }
+  out.command({"SCARD", keys.pending});
+  out.command({"PUBLISH", keys.channel, "G"});
+  out.command({"EXEC"});
+  expect(answers, batch, group.target);
+}
+
+void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batch) {
+  const TableKeys& keys = write.target->keys;
+  const Change& change = write.change;
+  Commands& out = commands_.out();
+  switch (write.target->spec.kind) {
+    case TableKind::Watched: {
+      if (change.op() == Op::Delete) {
+        out.begin(2).word("DEL").word(keys.rows, change.key());
+      } else {
+        out.begin(2 + 2 * std::max<std::size_t>(1, change.fields().size())).word("HSET").word(keys.rows, change.key());
+        for (const Field field : change.fields()) out.word(field.name).word(field.value);
+        if (change.fields().empty()) out.word(kNoField).word(kNoField);
+      }
+      expect(1, batch, nullptr);
+      return;
+    }
+    case TableKind::Channel: {
+      out.command({"PUBLISH", write.target->spec.name, event_text(change)});
+      expect(1, batch, nullptr);
+      return;
+    }
+    case TableKind::Queue: {
+      out.command({"LPUSH", keys.queue, change.key(), fields_text(change.fields()), queue_operation(change)});
+      out.command({"PUBLISH", keys.channel, "G"});
+      expect(2, batch, nullptr);
+      return;
+    }
+    case TableKind::Staged: return;  // Never: send_batch() gathers those.
+  }
+}
+
+void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, WriteTarget* counted) {
+  ++batch->parts;
+  ++stats_.transactions;
+  commands_.expect(answers, [this, batch, counted](const Reply& reply, const Status& earlier) {
+    Status status = earlier;
+    if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
+    for (const Reply& item : reply.items()) {
+      if (status.ok() && item.is_error()) status = status_of(item, "a write");
+    }
+    if (counted != nullptr && status.ok() && reply.items().size() > 2) {
+      counted->staged = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
+    }
+    answered(batch, std::move(status));
+  });
+}
+
+void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
+  if (status.code() == Code::Unavailable) {  // This server cannot now: all of it is sent again, here or to the next one.
+    commands_.give_up(std::move(status));
+    return;
+  }
+  if (batch->failed.ok()) batch->failed = std::move(status);
+  if (--batch->parts > 0) return;
+  for (Write& write : batch->writes) finish(write, batch->failed);
+  under_way_writes_ -= batch->writes.size();
+  std::erase(under_way_, batch);
+  if (!pending_.empty()) commands_.wake();
+}
+
+void Writer::finish(Write& write, const Status& status) {
+  bytes_ -= write.change.record().bytes();
+  if (write.done) completions_.post(std::move(write.done), status.with_context("table " + quoted(write.target->spec.name)));
+}
+
+void Writer::lost() {
+  const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
+  std::vector<Write> again;
+  for (const std::shared_ptr<Batch>& batch : under_way_) {
+    for (Write& write : batch->writes) {
+      if (may_repeat(write.target->spec.kind)) {
+        again.push_back(std::move(write));
+      } else {
+        finish(write, unknown);
+      }
+    }
+  }
+  under_way_.clear();
+  under_way_writes_ = 0;
+  pending_.insert(pending_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
+}
+
+}  // namespace rondo::redis

@@ -1,0 +1,81 @@
+// Writer: the writes that were accepted and not yet answered, in order. Those of Staged tables go out as SONiC's ProducerStateTable does
+// it, in plain transactions of up to 128 keys (one SADD, one HSET a key, one notification), which cost Redis a third of its script. What
+// was under way when the connection broke is sent again where that is the same as sending it once (Staged, Watched); for the rest the
+// outcome is unknown and is told so.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "rondo/store/redis_store.h"
+#include "store/completions.h"
+#include "store/redis/connection.h"
+#include "store/redis/table_keys.h"
+
+namespace rondo::redis {
+
+/// What a writer needs of a table; outlives it.
+struct WriteTarget {
+  TableSpec spec;
+  TableKeys keys;
+  std::size_t staged = 0;  // Keys that wait in Redis, as the last transaction said.
+};
+
+class Writer {
+ public:
+  Writer(Connection& commands, store::Completions& completions, RedisStoreStats& stats) noexcept
+      : commands_(commands), completions_(completions), stats_(stats) {}
+
+  void add(WriteTarget& target, Change change, WriteDone done);
+  std::size_t unanswered() const noexcept { return pending_.size() + under_way_writes_; }
+  std::size_t unanswered_bytes() const noexcept { return bytes_; }
+
+  /// Sends what may be sent now.
+  void send();
+  void lost();
+
+ private:
+  struct Write {
+    WriteTarget* target = nullptr;
+    Change change;
+    WriteDone done;
+  };
+  struct Batch {
+    std::vector<Write> writes;
+    std::size_t parts = 0;  // Answers still to come.
+    Status failed;
+  };
+  /// The staged writes of one table within a batch, merged by key.
+  struct Group {
+    struct Key {
+      std::string_view key;
+      bool deleted = false;
+      Record record;
+    };
+    WriteTarget* target = nullptr;
+    std::vector<Key> keys;
+    std::unordered_map<std::string_view, std::size_t> places;
+  };
+
+  void send_batch();
+  static void merge(Group& group, const Change& change);
+  void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
+  void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
+  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, WriteTarget* counted);
+  void answered(const std::shared_ptr<Batch>& batch, Status status);
+  void finish(Write& write, const Status& status);
+
+  Connection& commands_;
+  store::Completions& completions_;
+  RedisStoreStats& stats_;
+  std::deque<Write> pending_;
+  std::deque<std::shared_ptr<Batch>> under_way_;
+  std::size_t under_way_writes_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace rondo::redis
