@@ -26,6 +26,10 @@ class StoreWorld {
   virtual Store& store() = 0;
   /// Drives the scheduler, and time, until nothing more happens by itself.
   virtual void settle() = 0;
+  /// Staged keys are popped in the order in which they arrived. Redis keeps what waits in a set.
+  virtual bool keeps_arrival_order() const { return true; }
+  /// size() tells rows.
+  virtual bool counts_rows() const { return true; }
 };
 
 /// A world whose connection can break; only the promises about gaps need it.

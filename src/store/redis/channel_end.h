@@ -11,7 +11,7 @@ namespace rondo::redis {
 
 class ChannelEnd final : public End {
  public:
-  ChannelEnd(Link& link, const TableSpec& spec, const TableKeys& keys) : End(link, spec, keys), events_(store::queue_capacity(spec)) {}
+  ChannelEnd(Link& link, Target& target) : End(link, target), events_(store::queue_capacity(target.spec)) {}
 
   std::string channel() const override { return spec().name; }
   void message(std::string_view payload) override {
@@ -32,17 +32,22 @@ class ChannelEnd final : public End {
 
  protected:
   void online() override {
+    listening_ = true;
     if (!was_away_) return;
     was_away_ = false;
     const bool had_news = has_news();
     events_.mark_gap();
     if (!had_news) tell();
   }
-  void offline() override { was_away_ = true; }
+  void offline() override {
+    was_away_ = was_away_ || listening_;
+    listening_ = false;
+  }
   bool has_news() const override { return events_.has_news(); }
 
  private:
   store::EventBuffer events_;
+  bool listening_ = false;
   bool was_away_ = false;
 };
 

@@ -15,7 +15,7 @@
 #include "rondo/store/redis_store.h"
 #include "rondo/store/store.h"
 #include "store/redis/connection.h"
-#include "store/redis/table_keys.h"
+#include "store/redis/target.h"
 
 namespace rondo::redis {
 
@@ -31,25 +31,22 @@ struct Link {
 
 class End : public std::enable_shared_from_this<End> {
  public:
-  End(Link& link, TableSpec spec, TableKeys keys) : link_(link), spec_(std::move(spec)), keys_(std::move(keys)) {}
+  End(Link& link, Target& target) : link_(link), target_(target) {}
   virtual ~End() = default;
   End(const End&) = delete;
   End& operator=(const End&) = delete;
 
-  const TableSpec& spec() const noexcept { return spec_; }
-  const TableKeys& keys() const noexcept { return keys_; }
+  const TableSpec& spec() const noexcept { return target_.spec; }
+  const TableKeys& keys() const noexcept { return target_.keys; }
   bool is_open() const noexcept { return open_; }
-  void open() {
-    open_ = true;
-    if (link_.up) go_online();
-  }
+  void open() { open_ = true; }
   void close() {
     open_ = false;
     wake_ = nullptr;
     closed();
   }
   void go_online() {
-    ++generation_;
+    go_offline();
     online();
   }
   void go_offline() {
@@ -73,7 +70,7 @@ class End : public std::enable_shared_from_this<End> {
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
-  virtual std::size_t staged() const { return 0; }
+  virtual std::size_t fetched() const { return 0; }
 
  protected:
   /// Connected, subscribed to channel(), and somebody consumes: look what is there.
@@ -87,13 +84,13 @@ class End : public std::enable_shared_from_this<End> {
   /// Sends what was just written to link().commands.out(), and answers only while this end is what it was.
   void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each = false);
   Link& link() const noexcept { return link_; }
+  Target& target() const noexcept { return target_; }
   RedisStoreStats& stats() const noexcept { return link_.stats; }
   std::uint64_t generation() const noexcept { return generation_; }
 
  private:
   Link& link_;
-  const TableSpec spec_;
-  const TableKeys keys_;
+  Target& target_;
   std::function<void()> wake_;
   std::uint64_t generation_ = 0;
   bool open_ = false;

@@ -32,7 +32,6 @@ void PoppedEnd::offline() {
   for (const std::uint64_t number : acknowledged_) done_.push_back(number);
   acknowledged_.clear();
   pops_ = 0;
-  left_ = 0;
   recovering_ = counting_ = ready_ = false;
 }
 
@@ -65,9 +64,8 @@ void PoppedEnd::pump() {
   }
   std::size_t fetched = waiting_entries_;
   for (const Batch& batch : coming_) fetched += batch.entries.size();
-  while (pops_ < kPopsAhead && left_ > pops_ * pop_size_ && fetched + pops_ * pop_size_ < 2 * pop_size_) send_pop();
+  while (pops_ < kPopsAhead && target().waiting > pops_ * pop_size_ && fetched + pops_ * pop_size_ < 2 * pop_size_) send_pop();
   if (!dirty_ || pops_ > 0 || counting_ || fetched >= pop_size_) return;
-  dirty_ = false;
   if (link().scheduler.clock().now() - emptied_ < kEcho) {
     send_count();
   } else {
@@ -77,6 +75,7 @@ void PoppedEnd::pump() {
 
 void PoppedEnd::send_pop() {
   const std::uint64_t number = next_number_++;
+  dirty_ = false;  // What is said from here on is about later writes.
   write_pop(pop_size_, number, done_);
   for (const std::uint64_t done : done_) acknowledged_.push_back(done);
   ++pops_;
@@ -88,10 +87,11 @@ void PoppedEnd::send_pop() {
 
 void PoppedEnd::send_count() {
   counting_ = true;
+  dirty_ = false;
   write_count();
   ask(1, [this](const Reply& reply) {
     counting_ = false;
-    left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.integer()));
+    target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.integer()));
     if (reply.is_error()) failed(reply, "counting");
     pump();
   });
@@ -109,10 +109,10 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   --pops_;
   if (reply.is_error()) return failed(reply, "a pop");
   ++stats().pops;
-  left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   Batch batch{.number = number, .entries = {}};
   read_popped(reply.items()[1], batch);
-  if (left_ == 0) emptied_ = link().scheduler.clock().now();
+  if (target().waiting == 0) emptied_ = link().scheduler.clock().now();
   if (batch.entries.empty()) {
     ++stats().empty_pops;
     return;
@@ -132,7 +132,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   recovering_ = false;
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
-  left_ = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   dirty_ = false;
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {

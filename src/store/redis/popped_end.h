@@ -24,8 +24,8 @@ class PoppedEnd : public End {
   void tick() final;
   std::size_t take(std::size_t max, std::vector<Change>& out) final;
   bool empty() const final { return waiting_.empty(); }
-  std::size_t depth() const final { return waiting_entries_ + left_; }
-  std::size_t staged() const final { return waiting_entries_ + left_; }
+  std::size_t depth() const final { return waiting_entries_ + target().waiting; }
+  std::size_t fetched() const final { return waiting_entries_; }
 
  protected:
   /// One popped thing; a Delete and the Set behind it are one entry.
@@ -81,7 +81,6 @@ class PoppedEnd : public End {
   std::vector<std::uint64_t> done_;          // To be acknowledged with the next pop.
   std::vector<std::uint64_t> acknowledged_;  // Sent with pops that are on their way.
   std::uint64_t next_number_ = 1;
-  std::size_t left_ = 0;  // In Redis, as the last answer said.
   std::size_t pop_size_ = 0;
   unsigned pops_ = 0;  // On their way.
   bool recovering_ = false;

@@ -33,7 +33,7 @@ void Reader::lost(const Status& why) {
   for (const auto& [number, on_lost] : std::exchange(owed_, {})) on_lost(why);
 }
 
-void Reader::get(const WriteTarget& target, std::string_view key, GetDone done) {
+void Reader::get(const Target& target, std::string_view key, GetDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
   commands_.out().begin(2).word("HGETALL").word(target.keys.rows, key);
   ask(
@@ -62,7 +62,7 @@ Status Reader::resume(std::string_view cursor, Scan& scan) {
   return {};
 }
 
-void Reader::scan(const WriteTarget& target, std::string_view cursor, std::size_t max, ScanDone done) {
+void Reader::scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
   const auto scan = std::make_shared<Scan>();
   scan->prefix = target.keys.rows;

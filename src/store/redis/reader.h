@@ -19,8 +19,8 @@ class Reader {
  public:
   Reader(Connection& commands, store::Completions& completions) noexcept : commands_(commands), completions_(completions) {}
 
-  void get(const WriteTarget& target, std::string_view key, GetDone done);
-  void scan(const WriteTarget& target, std::string_view cursor, std::size_t max, ScanDone done);
+  void get(const Target& target, std::string_view key, GetDone done);
+  void scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
   void lost(const Status& why);
 
  private:

@@ -76,7 +76,7 @@ struct RedisStore::Parts final : Connection::User {
     events.start();
   }
 
-  redis::WriteTarget* find(std::string_view table) {
+  redis::Target* find(std::string_view table) {
     const auto found = tables.find(table);
     return found == tables.end() ? nullptr : &found->second;
   }
@@ -99,7 +99,7 @@ struct RedisStore::Parts final : Connection::User {
   void tick();
   std::vector<std::shared_ptr<End>> living();
 
-  std::shared_ptr<End> end_of(const redis::WriteTarget& target);
+  std::shared_ptr<End> end_of(redis::Target& target);
   void adopt(const std::shared_ptr<End>& end);
 
   Scheduler& scheduler;
@@ -112,7 +112,7 @@ struct RedisStore::Parts final : Connection::User {
   redis::Writer writer;
   redis::Reader reader;
   TimerSource timer;
-  std::map<std::string, redis::WriteTarget, std::less<>> tables;
+  std::map<std::string, redis::Target, std::less<>> tables;
   std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
   std::vector<std::weak_ptr<End>> ends;                             // All that may be open.
   std::set<std::string, std::less<>> channels;                      // Subscribed to, and confirmed.
@@ -244,16 +244,16 @@ std::vector<std::shared_ptr<End>> RedisStore::Parts::living() {
   return all;
 }
 
-std::shared_ptr<End> RedisStore::Parts::end_of(const redis::WriteTarget& target) {
+std::shared_ptr<End> RedisStore::Parts::end_of(redis::Target& target) {
   switch (target.spec.kind) {
-    case TableKind::Watched: return std::make_shared<redis::WatchedEnd>(link, target.spec, target.keys);
-    case TableKind::Channel: return std::make_shared<redis::ChannelEnd>(link, target.spec, target.keys);
+    case TableKind::Watched: return std::make_shared<redis::WatchedEnd>(link, target);
+    case TableKind::Channel: return std::make_shared<redis::ChannelEnd>(link, target);
     case TableKind::Staged:
     case TableKind::Queue: break;
   }
   std::shared_ptr<End>& end = popped[target.spec.name];
-  if (end == nullptr && target.spec.kind == TableKind::Staged) end = std::make_shared<redis::StagedEnd>(link, target.spec, target.keys);
-  if (end == nullptr) end = std::make_shared<redis::QueueEnd>(link, target.spec, target.keys);
+  if (end == nullptr && target.spec.kind == TableKind::Staged) end = std::make_shared<redis::StagedEnd>(link, target);
+  if (end == nullptr) end = std::make_shared<redis::QueueEnd>(link, target);
   return end;
 }
 
@@ -279,12 +279,12 @@ RedisStore::~RedisStore() = default;
 
 Status RedisStore::declare(const TableSpec& spec) {
   if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
-  if (const redis::WriteTarget* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
+  if (const redis::Target* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
   if (parts_->tables.size() >= limits::kTables) {
     return {Code::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
   }
   const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
-  parts_->tables.emplace(spec.name, redis::WriteTarget{spec, keys});
+  parts_->tables.emplace(spec.name, redis::Target{spec, keys});
   return {};
 }
 
@@ -296,7 +296,7 @@ std::vector<TableSpec> RedisStore::tables() const {
 
 Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
   Parts& parts = *parts_;
-  redis::WriteTarget* const target = parts.find(table);
+  redis::Target* const target = parts.find(table);
   if (target == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
   const redis::Writer& writer = parts.writer;
@@ -308,7 +308,7 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
   }
   const bool popped = target->spec.kind == TableKind::Staged || target->spec.kind == TableKind::Queue;
   const std::size_t room = target->spec.kind == TableKind::Queue ? store::queue_capacity(target->spec) : target->spec.rows_max;
-  if (popped && target->staged >= room && change.op() != Op::Delete) return store::table_full(target->spec, change.key());
+  if (popped && target->waiting >= room && change.op() != Op::Delete) return store::table_full(target->spec, change.key());
   if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
     change = Change{Op::Set, change.record().with_distinct_names()};
   }
@@ -317,7 +317,7 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
 }
 
 Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table) {
-  const redis::WriteTarget* const target = parts_->find(table);
+  redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
   const std::shared_ptr<End> end = parts_->end_of(*target);
   if (end->is_open()) return failure(store::has_consumer(target->spec));
@@ -326,24 +326,23 @@ Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view tab
 }
 
 void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
-  const redis::WriteTarget* const target = parts_->find(table);
+  const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
   parts_->reader.get(*target, key, std::move(done));
 }
 
 void RedisStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  const redis::WriteTarget* const target = parts_->find(table);
+  const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
   parts_->reader.scan(*target, cursor, max, std::move(done));
 }
 
 Result<Store::Size> RedisStore::size(std::string_view table) const {
-  const redis::WriteTarget* const target = parts_->find(table);
+  const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
   Size size;
-  size.staged = target->staged;
   const auto end = parts_->popped.find(table);
-  if (end != parts_->popped.end() && end->second->is_open()) size.staged = end->second->staged();
+  size.staged = target->waiting + (end == parts_->popped.end() ? 0 : end->second->fetched());
   return size;
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t kUnsentBytes = 1024 * 1024;
 bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; }
 }  // namespace
 
-void Writer::add(WriteTarget& target, Change change, WriteDone done) {
+void Writer::add(Target& target, Change change, WriteDone done) {
   bytes_ += change.record().bytes();
   ++stats_.writes;
   pending_.push_back({&target, std::move(change), std::move(done)});
@@ -130,15 +130,16 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
     }
     case TableKind::Queue: {
       out.command({"LPUSH", keys.queue, change.key(), fields_text(change.fields()), queue_operation(change)});
+      expect(1, batch, write.target);
       out.command({"PUBLISH", keys.channel, "G"});
-      expect(2, batch, nullptr);
+      expect(1, batch, nullptr);
       return;
     }
     case TableKind::Staged: return;  // Never: send_batch() gathers those.
   }
 }
 
-void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, WriteTarget* counted) {
+void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted) {
   ++batch->parts;
   ++stats_.transactions;
   commands_.expect(answers, [this, batch, counted](const Reply& reply, const Status& earlier) {
@@ -147,8 +148,10 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Wr
     for (const Reply& item : reply.items()) {
       if (status.ok() && item.is_error()) status = status_of(item, "a write");
     }
-    if (counted != nullptr && status.ok() && reply.items().size() > 2) {
-      counted->staged = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
+    if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
+      counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // What LPUSH says.
+    } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
+      counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
     }
     answered(batch, std::move(status));
   });

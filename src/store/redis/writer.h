@@ -14,23 +14,16 @@
 #include "rondo/store/redis_store.h"
 #include "store/completions.h"
 #include "store/redis/connection.h"
-#include "store/redis/table_keys.h"
+#include "store/redis/target.h"
 
 namespace rondo::redis {
-
-/// What a writer needs of a table; outlives it.
-struct WriteTarget {
-  TableSpec spec;
-  TableKeys keys;
-  std::size_t staged = 0;  // Keys that wait in Redis, as the last transaction said.
-};
 
 class Writer {
  public:
   Writer(Connection& commands, store::Completions& completions, RedisStoreStats& stats) noexcept
       : commands_(commands), completions_(completions), stats_(stats) {}
 
-  void add(WriteTarget& target, Change change, WriteDone done);
+  void add(Target& target, Change change, WriteDone done);
   std::size_t unanswered() const noexcept { return pending_.size() + under_way_writes_; }
   std::size_t unanswered_bytes() const noexcept { return bytes_; }
 
@@ -40,7 +33,7 @@ class Writer {
 
  private:
   struct Write {
-    WriteTarget* target = nullptr;
+    Target* target = nullptr;
     Change change;
     WriteDone done;
   };
@@ -56,7 +49,7 @@ class Writer {
       bool deleted = false;
       Record record;
     };
-    WriteTarget* target = nullptr;
+    Target* target = nullptr;
     std::vector<Key> keys;
     std::unordered_map<std::string_view, std::size_t> places;
   };
@@ -65,7 +58,7 @@ class Writer {
   static void merge(Group& group, const Change& change);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
   void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
-  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, WriteTarget* counted);
+  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted);
   void answered(const std::shared_ptr<Batch>& batch, Status status);
   void finish(Write& write, const Status& status);
 

@@ -1,0 +1,26 @@
+// Every promise of rondo/store/store.h, held against the Redis store on a real server.
+#include "store/redis/redis_worlds.h"
+#include "store/store_contract_cases.h"
+
+namespace rondo::store {
+namespace {
+
+template <class World>
+std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
+  return info.param.name;
+}
+
+using Maker = WorldMaker<StoreWorld>;
+const auto kRedis = testing::Values(Maker{"redis", []() -> std::unique_ptr<StoreWorld> {
+                                            if (redis_kit::server_program().empty()) return nullptr;
+                                            return std::make_unique<redis::RedisStoreWorld>();
+                                          }});
+
+INSTANTIATE_TEST_SUITE_P(Redis, StagedContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, WatchedContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, ChannelContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, QueueContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, AnyStoreContract, kRedis, name_of<StoreWorld>);
+
+}  // namespace
+}  // namespace rondo::store

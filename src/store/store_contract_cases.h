@@ -1,0 +1,757 @@
+// Every promise of rondo/store/store.h as a test, run on each implementation (store_contract.h). The name is the promise. The tables T, W,
+// C and Q are a Staged, a Watched, a Channel and a Queue one.
+// A header, so that parts of the store instantiate the same cases for theirs.
+#pragma once
+
+#include "store/store_contract.h"
+
+#include <algorithm>
+#include <set>
+
+namespace rondo::store {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::UnorderedElementsAre;
+using namespace std::string_literals;
+
+class StagedContract : public StoreContract {
+ protected:
+  void SetUp() override { declare("T", TableKind::Staged); }
+};
+
+TEST_P(StagedContract, SetAndSetMergeToOneSetWithTheUnionAndTheLastValues) {
+  set("T", "k", {{"a", "1"}, {"b", "1"}});
+  set("T", "k", {{"b", "2"}, {"c", "2"}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1 b=2 c=2"));
+}
+
+TEST_P(StagedContract, RewrittenFieldsMoveBehindUntouchedOnes) {  // sonic-swss addToSync: SET{f1,f2}, SET{f1',f3} is f2,f1',f3.
+  set("T", "k", {{"f1", "1"}, {"f2", "2"}});
+  set("T", "k", {{"f1", "new"}, {"f3", "3"}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k f2=2 f1=new f3=3"));
+}
+
+TEST_P(StagedContract, SetThenDeleteIsOneDelete) {  // Seed 001: "SET Followed by DEL (Safe)".
+  set("T", "k", {{"a", "1"}});
+  remove("T", "k");
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("DEL k"));
+}
+
+TEST_P(StagedContract, DeleteThenSetIsPoppedAsBothAndTogether) {
+  remove("T", "k");
+  set("T", "k", {{"a", "1"}});
+  set("T", "other", {});
+  const auto consumer = subscribe("T");
+  EXPECT_EQ(consumer->depth(), 2U);
+  EXPECT_THAT(take(*consumer, 1), ElementsAre("DEL k", "SET k a=1"));
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET other"));
+}
+
+TEST_P(StagedContract, SetDeleteSetIsDeleteThenTheLastSetHoweverOften) {
+  for (int i = 0; i < 100; ++i) {
+    set("T", "k", {{"old", "1"}});
+    remove("T", "k");
+    set("T", "k", {{"new", "2"}});
+  }
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("DEL k", "SET k new=2"));
+  EXPECT_TRUE(consumer->empty());
+}
+
+TEST_P(StagedContract, DeleteThenSetsMergeTheirSets) {
+  remove("T", "k");
+  set("T", "k", {{"a", "1"}});
+  set("T", "k", {{"b", "2"}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("DEL k", "SET k a=1 b=2"));
+}
+
+TEST_P(StagedContract, DeleteSetDeleteIsOneDelete) {
+  remove("T", "k");
+  set("T", "k", {{"a", "1"}});
+  remove("T", "k");
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("DEL k"));
+}
+
+TEST_P(StagedContract, DeleteOfAnAbsentKeyIsADelete) {
+  remove("T", "k");
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("DEL k"));
+  settle();
+  EXPECT_EQ(row("T", "k"), "no row");
+}
+
+TEST_P(StagedContract, SetWithoutFieldsIsASetAndMakesARow) {  // Spec A2: in SONiC it is popped as DEL, and the row stays.
+  set("T", "k", {});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k"));
+  EXPECT_EQ(row("T", "k"), "k");
+}
+
+TEST_P(StagedContract, SetMergesIntoTheRowAndTheConsumerGetsOnlyTheNewFields) {
+  const auto consumer = subscribe("T");
+  set("T", "k", {{"a", "1"}, {"b", "1"}});
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET k a=1 b=1"));
+  set("T", "k", {{"b", "2"}});
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET k b=2"));
+  EXPECT_EQ(row("T", "k"), "k a=1 b=2");
+}
+
+TEST_P(StagedContract, DeleteThenSetLeavesNoOldFieldInTheRow) {  // Finding 8: the old next hop beside the new group.
+  const auto consumer = subscribe("T");
+  set("T", "10.0.0.0/8", {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
+  EXPECT_EQ(take_all(*consumer).size(), 1U);
+  remove("T", "10.0.0.0/8");
+  set("T", "10.0.0.0/8", {{"nexthop_group", "102"}});
+  EXPECT_THAT(take_all(*consumer), testing::Contains("DEL 10.0.0.0/8"));
+  EXPECT_EQ(row("T", "10.0.0.0/8"), "10.0.0.0/8 nexthop_group=102");
+}
+
+TEST_P(StagedContract, DeleteRemovesTheRow) {
+  const auto consumer = subscribe("T");
+  set("T", "k", {{"a", "1"}});
+  EXPECT_EQ(take_all(*consumer).size(), 1U);
+  EXPECT_EQ(row("T", "k"), "k a=1");
+  remove("T", "k");
+  EXPECT_THAT(take_all(*consumer), ElementsAre("DEL k"));
+  EXPECT_EQ(row("T", "k"), "no row");
+}
+
+TEST_P(StagedContract, RowIsNotThereBeforeItIsPopped) {
+  set("T", "k", {{"a", "1"}});
+  settle();
+  EXPECT_EQ(row("T", "k"), "no row");
+  EXPECT_EQ(store().size("T")->rows, 0U);
+  EXPECT_EQ(store().size("T")->staged, 1U);
+}
+
+TEST_P(StagedContract, PopsInTheOrderOfFirstArrival) {
+  for (const char* key : {"c", "a", "b", "a", "c"}) set("T", key, {{"x", key}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET c x=c", "SET a x=a", "SET b x=b"));
+}
+
+TEST_P(StagedContract, PopsAtMostAsManyKeysAsAsked) {
+  for (int i = 0; i < 10; ++i) set("T", std::to_string(i), {});
+  const auto consumer = subscribe("T");
+  EXPECT_EQ(take(*consumer, 0).size(), 0U);
+  EXPECT_THAT(take(*consumer, 3), ElementsAre("SET 0", "SET 1", "SET 2"));
+  settle();
+  EXPECT_EQ(consumer->depth(), 7U);
+  EXPECT_EQ(take_all(*consumer, 3).size(), 7U);
+  EXPECT_TRUE(consumer->empty());
+}
+
+TEST_P(StagedContract, KeyThatIsWrittenAgainAfterItsPopQueuesBehindOthers) {
+  const auto consumer = subscribe("T");
+  set("T", "a", {});
+  set("T", "b", {});
+  settle();
+  EXPECT_THAT(take(*consumer, 1), ElementsAre("SET a"));
+  set("T", "a", {{"x", "2"}});
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET b", "SET a x=2"));
+}
+
+TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // Spec A2: "Empty key ... leaks".
+  const std::string nul("a\0b", 3);
+  set("T", "", {{"", ""}});
+  set("T", "T:k|x:y", {{"a:b", "|"}, {nul, nul}});
+  set("T", nul, {{"NULL", "NULL"}});
+  set("T", "%d \n", {{"e", ""}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET  =", "SET T:k|x:y a:b=| " + nul + "=" + nul, "SET " + nul + " NULL=NULL", "SET %d \n e="));
+  EXPECT_EQ(row("T", ""), " =");
+  EXPECT_EQ(row("T", nul), nul + " NULL=NULL");
+  EXPECT_EQ(row("T", "a"), "no row");
+}
+
+TEST_P(StagedContract, ValuesOfSeveralMegabytesAreSafe) {  // Spec A3: 5 MiB values occur.
+  std::string big(5 * 1024 * 1024, 'x');
+  big[1000] = '\0';
+  set("T", "k", {{"small", "1"}, {"big", big}});
+  set("T", "k", {{"small", "2"}});
+  const auto consumer = subscribe("T");
+  std::vector<Change> changes;
+  consumer->take(1, changes);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_TRUE(changes[0].fields().find("big") == big);
+  EXPECT_EQ(changes[0].fields().find("small"), "2");
+}
+
+TEST_P(StagedContract, FieldNamedTwiceMeansTheLast) {
+  set("T", "k", {{"a", "1"}, {"b", "1"}, {"a", "2"}});
+  const auto consumer = subscribe("T");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k b=1 a=2"));
+}
+
+TEST_P(StagedContract, WhatWasNotPoppedStaysForTheNextConsumer) {  // Seed 001: "Consumer Restart (Recoverable)".
+  auto consumer = subscribe("T");
+  for (const char* key : {"a", "b", "c"}) set("T", key, {});
+  settle();
+  EXPECT_THAT(take(*consumer, 1), ElementsAre("SET a"));
+  consumer.reset();
+  set("T", "d", {});
+  settle();
+  EXPECT_EQ(store().size("T")->staged, 3U);
+  consumer = subscribe("T");
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET b", "SET c", "SET d"));
+}
+
+TEST_P(StagedContract, SecondConsumerIsRefusedUntilTheFirstIsGone) {
+  auto first = subscribe("T");
+  EXPECT_EQ(store().subscribe("T").error().code(), Code::FailedPrecondition);
+  first.reset();
+  EXPECT_TRUE(store().subscribe("T").has_value());
+}
+
+TEST_P(StagedContract, FullTableRefusesNewKeysAndTakesWritesOfKnownOnes) {
+  declare("small", TableKind::Staged, 2);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());
+  const Status refused = end_of_write("small", Change::set("c", {}));
+  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_THAT(refused.to_string(), HasSubstr("small"));
+  EXPECT_EQ(end_of_write("small", Change::remove("c")).code(), Code::ResourceExhausted);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {{"x", "1"}})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::remove("b")).ok());
+  const auto consumer = subscribe("small");
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET a x=1", "DEL b"));
+  EXPECT_TRUE(end_of_write("small", Change::set("c", {})).ok());
+}
+
+TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  // Finding 2: 98 496 empty dispatches of 100 000 writes.
+  const auto consumer = subscribe("T");
+  int wakes = 0;
+  consumer->on_ready([&wakes] { ++wakes; });
+  for (int i = 0; i < 100'000; ++i) {
+    const Status status = store().write("T", Change::set(std::to_string(i), {{"f", "1"}}));
+    ASSERT_TRUE(status.ok()) << status.to_string();
+    if (i % 10'000 == 9'999) settle();
+  }
+  EXPECT_GE(wakes, 1);
+  std::size_t taken = 0;
+  std::size_t takes = 0;
+  std::vector<Change> changes;
+  for (settle(); !consumer->empty(); settle()) {
+    changes.clear();
+    ASSERT_GT(consumer->take(128, changes), 0U) << "an empty take after " << taken;
+    taken += changes.size();
+    ++takes;
+  }
+  EXPECT_EQ(taken, 100'000U);
+  EXPECT_LE(takes, 2U * 100'000U / 128U);  // Short batches only where a fetch ended.
+  EXPECT_LE(static_cast<std::size_t>(wakes), takes + 1);
+}
+
+TEST_P(StagedContract, OnReadyIsCalledAtOnceWhenThereIsSomething) {
+  set("T", "k", {});
+  const auto consumer = subscribe("T");
+  int wakes = 0;
+  consumer->on_ready([&wakes] { ++wakes; });
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST_P(StagedContract, OnReadyIsCalledAgainAfterItWasEmptied) {
+  const auto consumer = subscribe("T");
+  int wakes = 0;
+  consumer->on_ready([&wakes] { ++wakes; });
+  EXPECT_EQ(wakes, 0);
+  for (int round = 1; round <= 3; ++round) {
+    set("T", "k", {});
+    settle();
+    EXPECT_EQ(wakes, round);
+    EXPECT_THAT(take(*consumer), ElementsAre("SET k"));
+    EXPECT_TRUE(consumer->empty());
+  }
+}
+
+TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // Finding 9: T and T2.
+  declare("T2", TableKind::Staged);
+  set("T2", "k", {{"a", "1"}});
+  remove("T", "k");
+  remove("T", "2:k");
+  const auto consumer = subscribe("T2");
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1"));
+}
+
+TEST_P(StagedContract, RowThatWouldOutgrowARecordIsRefusedAndStaysAsItWas) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < limits::kFields; ++i) names.push_back("n" + std::to_string(i));
+  std::vector<Field> fields;
+  for (const std::string& name : names) fields.push_back({name, ""});
+  EXPECT_TRUE(end_of_write("T", Change::set("k", fields)).ok());
+  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), Code::ResourceExhausted);
+  EXPECT_TRUE(end_of_write("T", Change::set("k", {{"n7", "again"}})).ok());
+  const auto consumer = subscribe("T");
+  std::vector<Change> changes;
+  consumer->take(1, changes);
+  settle();
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].fields().size(), limits::kFields);
+  EXPECT_EQ(end_of_write("T", Change::set("k", {{"one more", ""}})).code(), Code::ResourceExhausted);
+  EXPECT_TRUE(end_of_write("T", Change::remove("k")).ok());
+}
+
+class WatchedContract : public StoreContract {
+ protected:
+  void SetUp() override { declare("W", TableKind::Watched); }
+};
+
+TEST_P(WatchedContract, StartsWithEveryRowAsASet) {  // Seed 001: "Consumer Restart (Missed Updates)".
+  for (const char* key : {"a", "b", "c"}) set("W", key, {{"x", key}});
+  remove("W", "b");
+  settle();
+  const auto watcher = subscribe("W");
+  EXPECT_EQ(watcher->depth(), 2U);
+  EXPECT_THAT(take(*watcher), UnorderedElementsAre("SET a x=a", "SET c x=c"));
+  EXPECT_TRUE(watcher->empty());
+}
+
+TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // Seed 001: "Rapid Updates"; finding 10.
+  const auto watcher = subscribe("W");
+  set("W", "k", {{"speed", "10000"}, {"mtu", "9100"}});
+  set("W", "k", {{"speed", "25000"}});
+  set("W", "k", {{"speed", "100000"}});
+  settle();
+  std::vector<Change> changes;
+  EXPECT_EQ(watcher->take(SIZE_MAX, changes), 1U);
+  EXPECT_EQ(row_line(changes.at(0).record()), "k mtu=9100 speed=100000");
+  EXPECT_EQ(changes[0].op(), Op::Set);
+  EXPECT_TRUE(watcher->empty());
+}
+
+TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // Finding 10: the batch size is ignored.
+  for (int i = 0; i < 10; ++i) set("W", std::to_string(i), {});
+  settle();
+  const auto watcher = subscribe("W");
+  EXPECT_EQ(take(*watcher, 4).size(), 4U);
+  EXPECT_EQ(take(*watcher, 4).size(), 4U);
+  EXPECT_EQ(take(*watcher, 4).size(), 2U);
+}
+
+TEST_P(WatchedContract, ReportsInTheOrderOfTheFirstUnreportedChange) {
+  const auto watcher = subscribe("W");
+  for (const char* key : {"c", "a", "c", "b"}) set("W", key, {});
+  settle();
+  EXPECT_THAT(take(*watcher), ElementsAre("SET c", "SET a", "SET b"));
+}
+
+TEST_P(WatchedContract, SetDeletedAtOnceIsADeleteAndNeverAnEmptySet) {  // Seed 001: "SET Followed by Quick DEL (Data Loss)".
+  const auto watcher = subscribe("W");
+  set("W", "k", {{"speed", "100000"}});
+  remove("W", "k");
+  settle();
+  EXPECT_THAT(take(*watcher), ElementsAre("DEL k"));
+  EXPECT_TRUE(watcher->empty());
+}
+
+TEST_P(WatchedContract, RowThatIsDeletedBeforeItWasToldIsADelete) {
+  set("W", "k", {{"a", "1"}});
+  settle();
+  const auto watcher = store().subscribe("W");
+  remove("W", "k");
+  settle();
+  std::vector<std::string> seen = take(**watcher);
+  EXPECT_THAT(seen, testing::Contains("DEL k"));
+  EXPECT_EQ(seen.back(), "DEL k");
+}
+
+TEST_P(WatchedContract, DeleteThenSetIsTheNewestSet) {
+  set("W", "k", {{"old", "1"}});
+  const auto watcher = subscribe("W");
+  settle();
+  EXPECT_EQ(take(*watcher).size(), 1U);
+  remove("W", "k");
+  set("W", "k", {{"new", "1"}});
+  settle();
+  EXPECT_THAT(take(*watcher), ElementsAre("SET k new=1"));
+  EXPECT_EQ(row("W", "k"), "k new=1");
+}
+
+TEST_P(WatchedContract, DeleteOfAnAbsentKeyIsNotReported) {
+  const auto watcher = subscribe("W");
+  remove("W", "k");
+  settle();
+  EXPECT_TRUE(watcher->empty());
+}
+
+TEST_P(WatchedContract, SetWithoutFieldsIsASetAndMakesARow) {
+  const auto watcher = subscribe("W");
+  set("W", "k", {});
+  settle();
+  EXPECT_THAT(take(*watcher), ElementsAre("SET k"));
+  EXPECT_EQ(row("W", "k"), "k");
+}
+
+TEST_P(WatchedContract, ManyWatchersAreEachToldInTheirOwnTime) {
+  const auto quick = subscribe("W");
+  const auto slow = subscribe("W");
+  set("W", "a", {{"x", "1"}});
+  settle();
+  EXPECT_THAT(take(*quick), ElementsAre("SET a x=1"));
+  set("W", "a", {{"x", "2"}});
+  remove("W", "b");
+  settle();
+  const auto late = subscribe("W");
+  EXPECT_THAT(take(*quick), ElementsAre("SET a x=2"));
+  EXPECT_THAT(take(*slow), ElementsAre("SET a x=2"));
+  EXPECT_THAT(take(*late), ElementsAre("SET a x=2"));
+  remove("W", "a");
+  settle();
+  for (Subscription* watcher : {quick.get(), slow.get(), late.get()}) EXPECT_THAT(take(*watcher), ElementsAre("DEL a"));
+}
+
+TEST_P(WatchedContract, WatcherThatGoesOwesNothing) {
+  auto gone = subscribe("W");
+  const auto stays = subscribe("W");
+  set("W", "a", {});
+  remove("W", "a");
+  settle();
+  gone.reset();
+  EXPECT_THAT(take(*stays), ElementsAre("DEL a"));
+  set("W", "a", {});
+  settle();
+  EXPECT_THAT(take(*stays), ElementsAre("SET a"));
+  EXPECT_EQ(store().size("W")->rows, 1U);
+}
+
+TEST_P(WatchedContract, DeletedRowThatWasOwedToAGoneWatcherTakesNoRoom) {
+  declare("small", TableKind::Watched, 1);
+  auto watcher = subscribe("small");
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::remove("a")).ok());
+  watcher.reset();
+  EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());
+}
+
+TEST_P(WatchedContract, OnReadyFollowsTheLevel) {
+  set("W", "a", {});
+  settle();
+  const auto watcher = subscribe("W");
+  int wakes = 0;
+  watcher->on_ready([&wakes] { ++wakes; });
+  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(take(*watcher).size(), 1U);
+  set("W", "a", {});
+  set("W", "b", {});
+  settle();
+  EXPECT_GE(wakes, 2);
+  EXPECT_LE(wakes, 3);
+  EXPECT_EQ(take(*watcher).size(), 2U);
+}
+
+TEST_P(WatchedContract, FullTableRefusesNewKeys) {
+  declare("small", TableKind::Watched, 1);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_EQ(end_of_write("small", Change::set("b", {})).code(), Code::ResourceExhausted);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {{"x", "1"}})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::remove("a")).ok());
+  EXPECT_TRUE(end_of_write("small", Change::set("b", {})).ok());
+}
+
+class ChannelContract : public StoreContract {
+ protected:
+  void SetUp() override { declare("C", TableKind::Channel); }
+};
+
+TEST_P(ChannelContract, DeliversEachEventOnceInOrderToEveryListener) {
+  const auto first = subscribe("C");
+  const auto second = subscribe("C");
+  send("C", "up", "Ethernet0");
+  send("C", "down", "Ethernet0");
+  send("C", "down", "Ethernet0");
+  for (Subscription* listener : {first.get(), second.get()}) {
+    EXPECT_THAT(take_all(*listener), ElementsAre("up Ethernet0", "down Ethernet0", "down Ethernet0"));
+    EXPECT_EQ(listener->take_gap(), Gap::None);
+  }
+}
+
+TEST_P(ChannelContract, EventIsSelfContained) {
+  const auto listener = subscribe("C");
+  const Field field{"state", "up"};
+  write("C", Change::event("port_state", "Ethernet0", {&field, 1}));
+  settle();
+  std::vector<Change> changes;
+  listener->take(1, changes);
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].op(), Op::Event);
+  EXPECT_EQ(line(changes[0]), "port_state Ethernet0 state=up");
+}
+
+TEST_P(ChannelContract, NothingIsStored) {
+  send("C", "up", "Ethernet0");
+  settle();
+  const auto listener = subscribe("C");
+  EXPECT_TRUE(listener->empty());
+  EXPECT_EQ(row("C", "Ethernet0"), "no row");
+  EXPECT_EQ(store().size("C")->rows, 0U);
+}
+
+TEST_P(ChannelContract, OverflowDropsTheNewestCountsAndSaysSoInOrder) {
+  declare("small", TableKind::Channel, 2);
+  const auto listener = subscribe("small");
+  for (const char* key : {"1", "2", "3", "4"}) send("small", "e", key);
+  settle();
+  EXPECT_EQ(listener->dropped(), 2U);
+  EXPECT_EQ(listener->take_gap(), Gap::None) << "the gap lies behind the events that wait";
+  EXPECT_THAT(take(*listener), ElementsAre("e 1", "e 2"));
+  send("small", "e", "5");
+  settle();
+  EXPECT_EQ(listener->take_gap(), Gap::Possible);
+  EXPECT_EQ(listener->take_gap(), Gap::None) << "reported once";
+  EXPECT_THAT(take_all(*listener), ElementsAre("e 5"));
+}
+
+TEST_P(ChannelContract, SlowListenerCostsOthersNothing) {
+  declare("small", TableKind::Channel, 1);
+  const auto slow = subscribe("small");
+  const auto quick = subscribe("small");
+  for (const char* key : {"1", "2", "3"}) {
+    send("small", "e", key);
+    EXPECT_EQ(take_all(*quick).size(), 1U);
+  }
+  EXPECT_EQ(quick->dropped(), 0U);
+  EXPECT_EQ(slow->dropped(), 2U);
+}
+
+TEST_P(ChannelContract, TakeStopsBeforeAGap) {
+  declare("small", TableKind::Channel, 2);
+  const auto listener = subscribe("small");
+  for (const char* key : {"1", "2", "3"}) send("small", "e", key);
+  settle();
+  EXPECT_THAT(take(*listener, 1), ElementsAre("e 1"));
+  send("small", "e", "4");
+  settle();
+  EXPECT_THAT(take(*listener), ElementsAre("e 2"));
+  EXPECT_EQ(listener->take_gap(), Gap::Possible);
+  EXPECT_THAT(take_all(*listener), ElementsAre("e 4"));
+  EXPECT_EQ(listener->take_gap(), Gap::None);
+}
+
+TEST_P(ChannelContract, GapThatWasNotReadIsReportedLater) {
+  declare("small", TableKind::Channel, 1);
+  const auto listener = subscribe("small");
+  send("small", "e", "1");
+  send("small", "e", "2");
+  settle();
+  EXPECT_EQ(take(*listener).size(), 1U);
+  send("small", "e", "3");
+  settle();
+  EXPECT_THAT(take(*listener), ElementsAre("e 3"));
+  EXPECT_EQ(listener->take_gap(), Gap::Possible);
+  EXPECT_EQ(listener->take_gap(), Gap::None);
+}
+
+class QueueContract : public StoreContract {
+ protected:
+  void SetUp() override { declare("Q", TableKind::Queue); }
+};
+
+TEST_P(QueueContract, EveryOperationInOrderNoneMerged) {
+  set("Q", "k", {{"a", "1"}});
+  set("Q", "k", {{"a", "1"}});
+  remove("Q", "k");
+  send("Q", "flush", "k");
+  set("Q", "k", {{"b", "2"}});
+  const auto consumer = subscribe("Q");
+  EXPECT_THAT(take_all(*consumer, 2), ElementsAre("SET k a=1", "SET k a=1", "DEL k", "flush k", "SET k b=2"));
+}
+
+TEST_P(QueueContract, AppliesSetsAndDeletesToTheTableWhenPopped) {
+  set("Q", "k", {{"a", "1"}});
+  set("Q", "k", {{"b", "2"}});
+  settle();
+  EXPECT_EQ(row("Q", "k"), "no row");
+  const auto consumer = subscribe("Q");
+  EXPECT_EQ(take_all(*consumer).size(), 2U);
+  EXPECT_EQ(row("Q", "k"), "k a=1 b=2");
+  remove("Q", "k");
+  EXPECT_EQ(take_all(*consumer).size(), 1U);
+  EXPECT_EQ(row("Q", "k"), "no row");
+}
+
+TEST_P(QueueContract, EventsLeaveTheTableAlone) {
+  const auto consumer = subscribe("Q");
+  send("Q", "flush", "k");
+  EXPECT_THAT(take_all(*consumer), ElementsAre("flush k"));
+  EXPECT_EQ(row("Q", "k"), "no row");
+}
+
+TEST_P(QueueContract, KeepsWhatWasNotPoppedWhenTheConsumerGoes) {
+  auto consumer = subscribe("Q");
+  for (const char* key : {"a", "b", "c"}) set("Q", key, {});
+  settle();
+  EXPECT_THAT(take(*consumer, 1), ElementsAre("SET a"));
+  consumer.reset();
+  EXPECT_EQ(store().size("Q")->staged, 2U);
+  consumer = subscribe("Q");
+  EXPECT_THAT(take_all(*consumer), ElementsAre("SET b", "SET c"));
+}
+
+TEST_P(QueueContract, HasOneConsumer) {
+  const auto first = subscribe("Q");
+  EXPECT_EQ(store().subscribe("Q").error().code(), Code::FailedPrecondition);
+}
+
+TEST_P(QueueContract, FullQueueRefusesTheWriteAndLosesNothing) {
+  declare("small", TableKind::Queue, 2);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+  EXPECT_EQ(end_of_write("small", Change::set("a", {})).code(), Code::ResourceExhausted);
+  const auto consumer = subscribe("small");
+  EXPECT_EQ(take_all(*consumer).size(), 2U);
+  EXPECT_TRUE(end_of_write("small", Change::set("a", {})).ok());
+}
+
+class AnyStoreContract : public StoreContract {};
+
+TEST_P(AnyStoreContract, DeclareKnowsTheSameSpecAgainAndRefusesAnother) {
+  declare("T", TableKind::Staged);
+  declare("T", TableKind::Staged);
+  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Watched}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(store().declare({.name = "T", .kind = TableKind::Staged, .rows_max = 7}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(store().declare({.name = "", .kind = TableKind::Staged}).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().declare({.name = std::string(limits::kNameBytes + 1, 'x')}).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().declare({.name = "X", .rows_max = 0}).code(), Code::InvalidArgument);
+}
+
+TEST_P(AnyStoreContract, ListsItsTablesByName) {
+  declare("b", TableKind::Queue);
+  declare("a", TableKind::Channel, 10);
+  const std::vector<TableSpec> tables = store().tables();
+  ASSERT_EQ(tables.size(), 2U);
+  EXPECT_EQ(tables[0], (TableSpec{.name = "a", .kind = TableKind::Channel, .rows_max = 10}));
+  EXPECT_EQ(tables[1].name, "b");
+}
+
+TEST_P(AnyStoreContract, HasALimitOnItsTables) {
+  for (std::size_t i = 0; i < limits::kTables; ++i) declare(std::to_string(i), TableKind::Queue);
+  EXPECT_EQ(store().declare({.name = "one more"}).code(), Code::ResourceExhausted);
+}
+
+TEST_P(AnyStoreContract, UnknownTableIsNotFoundEverywhere) {
+  EXPECT_EQ(store().write("none", Change::set("k", {})).code(), Code::NotFound);
+  EXPECT_THAT(std::string{store().write("none", Change::set("k", {})).message()}, HasSubstr("none"));
+  EXPECT_EQ(store().subscribe("none").error().code(), Code::NotFound);
+  EXPECT_EQ(get("none", "k").error().code(), Code::NotFound);
+  EXPECT_EQ(scan("none", "", 10).error().code(), Code::NotFound);
+  EXPECT_EQ(store().size("none").error().code(), Code::NotFound);
+}
+
+TEST_P(AnyStoreContract, WrongOperationForTheKindIsRefusedAtOnce) {
+  declare("T", TableKind::Staged);
+  declare("W", TableKind::Watched);
+  declare("C", TableKind::Channel);
+  EXPECT_EQ(store().write("T", Change::event("e", "k", {})).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("W", Change::event("e", "k", {})).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("C", Change::set("k", {})).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("C", Change::remove("k")).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change{}).code(), Code::InvalidArgument);
+  EXPECT_EQ(store().write("T", Change{Op::Delete, Record::make("k", {{"a", "1"}})}).code(), Code::InvalidArgument);
+}
+
+TEST_P(AnyStoreContract, SizesBeyondTheLimitsAreRefusedAtOnceAndNamed) {
+  declare("T", TableKind::Staged);
+  const std::string long_name(limits::kNameBytes + 1, 'n');
+  EXPECT_EQ(store().write("T", Change::set(long_name, {})).code(), Code::InvalidArgument);
+  EXPECT_THAT(store().write("T", Change::set("k", {{long_name, "v"}})).to_string(), HasSubstr("'k'"));
+  const std::string big(limits::kValueBytes + 1, 'v');
+  EXPECT_THAT(store().write("T", Change::set("k", {{"speed", big}})).to_string(), HasSubstr("'speed'"));
+  const std::vector<Field> many(limits::kFields + 1, Field{"a", "b"});
+  EXPECT_EQ(store().write("T", Change::set("k", many)).code(), Code::InvalidArgument);
+}
+
+TEST_P(AnyStoreContract, WriteCompletesOnceAndLater) {
+  declare("T", TableKind::Staged);
+  EXPECT_TRUE(end_of_write("T", Change::set("k", {})).ok());
+  EXPECT_TRUE(end_of_write("T", Change::remove("k")).ok());
+}
+
+TEST_P(AnyStoreContract, WritesCompleteInTheOrderTheyWereAccepted) {
+  declare("T", TableKind::Staged);
+  std::vector<int> order;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(store().write("T", Change::set(std::to_string(i % 7), {}), [&order, i](const Status&) { order.push_back(i); }).ok());
+  }
+  settle();
+  ASSERT_EQ(order.size(), 1000U);
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+
+TEST_P(AnyStoreContract, CompletionMayUseTheStore) {
+  declare("W", TableKind::Watched);
+  int ends = 0;
+  std::function<void(const Status&)> again = [&](const Status&) {
+    if (++ends == 5) return;
+    EXPECT_TRUE(store().write("W", Change::set(std::to_string(ends), {}), again).ok());
+  };
+  EXPECT_TRUE(store().write("W", Change::set("0", {}), again).ok());
+  settle();
+  EXPECT_EQ(ends, 5);
+  EXPECT_EQ(store().size("W")->rows, 5U);
+}
+
+TEST_P(AnyStoreContract, ScanVisitsEveryRowOncePageByPage) {
+  declare("W", TableKind::Watched);
+  std::set<std::string> expected;
+  for (int i = 0; i < 1000; ++i) {
+    set("W", std::to_string(i), {});
+    if (i % 3 == 0) {
+      remove("W", std::to_string(i));
+    } else {
+      expected.insert(std::to_string(i));
+    }
+  }
+  settle();
+  std::set<std::string> seen;
+  std::string cursor;
+  do {
+    const Result<RowPage> page = scan("W", cursor, 70);
+    ASSERT_TRUE(page.has_value()) << page.error().to_string();
+    EXPECT_LE(page->rows.size(), 70U);
+    for (const Record& record : page->rows) EXPECT_TRUE(seen.emplace(record.key()).second) << record.key();
+    cursor = page->next;
+  } while (!cursor.empty());
+  EXPECT_EQ(seen, expected);
+}
+
+TEST_P(AnyStoreContract, ScanMissesNoRowThatStaysWhileOthersComeAndGo) {
+  declare("W", TableKind::Watched);
+  for (int i = 0; i < 300; ++i) set("W", "stays" + std::to_string(i), {});
+  for (int i = 0; i < 300; ++i) set("W", "goes" + std::to_string(i), {});
+  settle();
+  std::set<std::string> seen;
+  std::string cursor;
+  int round = 0;
+  do {
+    const Result<RowPage> page = scan("W", cursor, 50);
+    ASSERT_TRUE(page.has_value());
+    for (const Record& record : page->rows) seen.emplace(record.key());
+    cursor = page->next;
+    for (int i = 0; i < 25; ++i) {
+      remove("W", "goes" + std::to_string(round * 25 + i));
+      set("W", "new" + std::to_string(round * 25 + i), {});
+    }
+    settle();
+    ++round;
+  } while (!cursor.empty() && round < 100);
+  for (int i = 0; i < 300; ++i) EXPECT_TRUE(seen.contains("stays" + std::to_string(i))) << i;
+}
+
+TEST_P(AnyStoreContract, ScanOfAForeignCursorIsInvalid) {
+  declare("W", TableKind::Watched);
+  EXPECT_EQ(scan("W", "no cursor", 10).error().code(), Code::InvalidArgument);
+}
+
+TEST_P(AnyStoreContract, HealthIsOk) { EXPECT_TRUE(store().health().ok()); }
+
+// --- The implementations
+
+}  // namespace
+}  // namespace rondo::store
