@@ -139,7 +139,7 @@ class TempFolder {
     if (::pipe2(ends, O_CLOEXEC) != 0) give_up("no pipe");
     char shell[] = "sh";
     char command[] = "-c";
-    char script[] = "read nothing; rm -rf -- \"$1\"";
+    char script[] = "read nothing; /bin/rm -rf -- \"$1\"";
     char* const argv[] = {shell, command, script, shell, folder.data(), nullptr};
     broom_ = ::fork();
     if (broom_ == 0) {
