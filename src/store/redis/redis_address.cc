@@ -195,6 +195,7 @@ class AddressParser {
       std::string_view value = cut(query, '&');
       const bool has_value = value.find('=') != std::string_view::npos;
       const std::string_view key = cut(value, '=');
+      ++parameter_;
       if (key.empty() && !has_value) continue;
       if (Status wrong = parameter(key, value); !wrong.ok()) return wrong;
     }
@@ -216,7 +217,7 @@ class AddressParser {
       if (key == "password") text = &address_.password;
       db = key == "db";
     }
-    if (text == nullptr && !db) return unknown_parameter(key);
+    if (text == nullptr && !db) return unknown_parameter();
     if (value.empty()) return bad(name_, "the parameter '" + std::string{key} + "' has no value");
     if (db ? saw_db_ : !text->empty()) return bad(name_, "the parameter '" + std::string{key} + "' is given twice");
     if (!db) return decode(value, *text, "the parameter '" + std::string{key} + "'");
@@ -224,10 +225,9 @@ class AddressParser {
     return database(value, "in 'db='");
   }
 
-  Status unknown_parameter(std::string_view key) const {
-    std::string message = "no parameter ";
-    // After a password with an unencoded '&' the key is a piece of it.
-    message += address_.password.empty() ? "'" + std::string{key.substr(0, 64)} + "'" : "of that name";
+  /// Its name is not repeated: after a slip before it, it may be a piece of the password.
+  Status unknown_parameter() const {
+    std::string message = "parameter " + std::to_string(parameter_) + " after '?' is not known";
     switch (scheme_) {
       case Scheme::Tls: message += "; there are ca, cert, key, name and password_file"; break;
       case Scheme::Unix: message += "; there are db, user, password and password_file"; break;
@@ -266,6 +266,7 @@ class AddressParser {
   std::string password_file_;
   bool user_without_password_ = false;
   bool saw_db_ = false;
+  unsigned parameter_ = 0;  // The number of the one that is read.
 };
 
 std::string host_text(const std::string& host, std::uint16_t port) {

@@ -70,7 +70,7 @@ class RedisClient {
     return result;
   }
 
-  /// Commands without waiting: append() each, then next() for each.
+  /// Commands without waiting: append() each, then next() for each. They leave with the first next(), or with flush().
   void append(const Arguments& arguments) {
     std::vector<const char*> texts;
     std::vector<std::size_t> sizes;
@@ -79,6 +79,11 @@ class RedisClient {
       sizes.push_back(argument.size());
     }
     redisAppendCommandArgv(context_.get(), static_cast<int>(texts.size()), texts.data(), sizes.data());
+  }
+  void flush() {
+    const NoPipeSignal guard;
+    for (int done = 0; done == 0 && redisBufferWrite(context_.get(), &done) == REDIS_OK;) {
+    }
   }
   /// The next reply, or the next message of a subscription ("[message, channel, text]").
   std::string next() {

@@ -371,7 +371,8 @@ class Doctor {
     }
     std::string meaning = "a subscriber that lags " + bytes_text(hard) + " behind is cut";
     if (soft != 0) meaning += ", or one that lags " + bytes_text(soft) + " for " + std::string{seconds} + " seconds";
-    advice("client-output-buffer-limit", value, meaning + ": Rondo's consumers then connect and read again, stock ones stop", remedy);
+    advice("client-output-buffer-limit", value, meaning + ": Rondo's consumers then connect and read again, stock ones never connect again",
+           remedy);
   }
 
   void keyspace_events() {

@@ -38,6 +38,34 @@ TEST(RedisKit, AServerAnswersOnItsSocketAndLeavesNothingBehind) {
   EXPECT_EQ(::kill(pid, 0), -1);
 }
 
+TEST(RedisKit, ATestThatDiesTakesServerAndFolderWithIt) {
+  RONDO_NEEDS_REDIS();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const pid_t dying = ::fork();
+  if (dying == 0) {
+    RedisServer server({.tcp = true});
+    const std::string text = std::to_string(server.port()) + " " + server.folder().string() + " ";
+    if (::write(ends[1], text.data(), text.size()) > 0) ::kill(::getpid(), SIGKILL);
+    ::_exit(1);
+  }
+  ::close(ends[1]);
+  std::string text;
+  char byte = 0;
+  while (::read(ends[0], &byte, 1) == 1) text += byte;
+  ::close(ends[0]);
+  int status = 0;
+  ASSERT_EQ(::waitpid(dying, &status, 0), dying);
+  ASSERT_TRUE(WIFSIGNALED(status)) << "it could not start its server";
+  std::istringstream words(text);
+  RedisAddress address;
+  std::string folder;
+  words >> address.port >> folder;
+  ASSERT_THAT(folder, HasSubstr("rondo-redis-"));
+  wait_until("the server is gone", [&address] { return !RedisClient::try_connect(address); });
+  wait_until("the folder is gone", [&folder] { return !std::filesystem::exists(folder); });
+}
+
 TEST(RedisKit, CpuTimeGrowsWithWork) {
   RONDO_NEEDS_REDIS();
   RedisServer server;
@@ -74,6 +102,7 @@ TEST(RedisKit, FrozenItIsSilentAndThawedItAnswersWhatItWasAsked) {
   RedisClient patient(server.address());
   server.freeze();
   patient.append({"INCR", "n"});
+  patient.flush();
   EXPECT_THAT(hasty.command({"PING"}), StartsWith("(lost)"));
   EXPECT_FALSE(hasty.connected());
   server.thaw();
@@ -180,11 +209,15 @@ TEST(RedisProxyKit, AStalledLinkIsSilentAndWhatWasSentPassesLater) {
   RedisClient hasty(proxy.address(), std::chrono::milliseconds(50));
   RedisClient patient(proxy.address());
   proxy.stall(RedisProxy::Direction::ToClient);
-  patient.append({"INCR", "n"});
   EXPECT_THAT(hasty.command({"INCR", "n"}), StartsWith("(lost)"));
-  EXPECT_EQ(server.command({"GET", "n"}), "1") << "only the reply is held back";
+  wait_until("the request has passed, only its reply is held back", [&server] { return server.command({"GET", "n"}) == "1"; });
+  proxy.stall(RedisProxy::Direction::Both);
+  patient.append({"INCR", "n"});
+  patient.flush();
+  const std::size_t before = proxy.stats().bytes_to_server;
   proxy.stall(RedisProxy::Direction::Both, false);
   EXPECT_EQ(patient.next(), "2");
+  EXPECT_GT(proxy.stats().bytes_to_server, before);
 }
 
 TEST(RedisProxyKit, DelayAndLimitTakeTheirTime) {
@@ -248,7 +281,7 @@ TEST(RedisProxyKit, ALossyLinkBreaksTheSameWayForTheSameSeed) {
   EXPECT_LT(sum, 1000);
 }
 
-/// Seconds of waiting, so not among the quick ones.
+/// These wait for seconds, so they are not among the quick ones.
 TEST(RedisSentinelKitLinux, TheReplicaTakesOverWhenTheMasterDies) {
   RONDO_NEEDS_REDIS();
   SentinelGroup group;
@@ -260,9 +293,18 @@ TEST(RedisSentinelKitLinux, TheReplicaTakesOverWhenTheMasterDies) {
   group.wait_for_master(group.second());
   EXPECT_EQ(group.second().command({"GET", "a"}), "1");
   EXPECT_EQ(group.second().command({"SET", "a", "2"}), "OK");
-  group.first().start();
-  wait_until("the old master follows", [&group] { return group.first().command({"GET", "a"}) == "2"; });
+  group.rejoin(group.first(), group.second());
+  EXPECT_EQ(group.first().command({"GET", "a"}), "2");
   EXPECT_EQ(group.first().list({"ROLE"}).front(), "slave");
+}
+
+TEST(RedisSentinelKitLinux, AFailoverCanBeOrderedWithOneSentinelDead) {
+  RONDO_NEEDS_REDIS();
+  SentinelGroup group;
+  group.kill_sentinel(2);
+  group.order_failover();
+  group.wait_for_master(group.second());
+  EXPECT_EQ(group.second().command({"SET", "a", "2"}), "OK");
 }
 
 }  // namespace

@@ -97,17 +97,35 @@ inline std::uint16_t free_port() {
   return ntohs(address.sin_port);
 }
 
-/// A folder of its own that goes with the object. Short, because a socket's path may have 107 bytes.
+/// In a child between fork and exec, where only system calls are allowed: descriptors 0 to 2 as given, no others, no signals blocked; then
+/// the program.
+[[noreturn]] inline void become(const char* program, char* const* argv, int input, int output) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::dup2(input, 0);
+  ::dup2(output, 1);
+  ::dup2(output, 2);
+  ::syscall(SYS_close_range, 3U, ~0U, 0U);
+  ::execv(program, argv);
+  ::_exit(127);
+}
+
+/// A folder of its own that goes with the object, or with the process if that crashes: a shell waits until the pipe from here is closed,
+/// and sweeps. The name is short, because a socket's path may have 107 bytes.
 class TempFolder {
  public:
   TempFolder() {
     std::string name = (std::filesystem::temp_directory_path() / "rondo-redis-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) give_up("cannot make a folder like '" + name + "'");
     path_ = name;
+    start_broom(name);
   }
   ~TempFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
+    ::close(pipe_);
+    ::waitpid(broom_, nullptr, 0);
   }
   TempFolder(const TempFolder&) = delete;
   TempFolder& operator=(const TempFolder&) = delete;
@@ -116,7 +134,25 @@ class TempFolder {
   std::string file(std::string_view name) const { return (path_ / name).string(); }
 
  private:
+  void start_broom(std::string& folder) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) give_up("no pipe");
+    char shell[] = "sh";
+    char command[] = "-c";
+    char script[] = "read nothing; /bin/rm -rf -- \"$1\"";
+    char* const argv[] = {shell, command, script, shell, folder.data(), nullptr};
+    broom_ = ::fork();
+    if (broom_ == 0) {
+      ::setsid();  // What ends the test from the keyboard must not end it.
+      become("/bin/sh", argv, ends[0], 2);
+    }
+    ::close(ends[0]);
+    pipe_ = ends[1];
+  }
+
   std::filesystem::path path_;
+  int pipe_ = -1;
+  pid_t broom_ = -1;
 };
 
 /// One child process.
@@ -139,7 +175,7 @@ class ServerProcess {
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) give_up("fork fails");
-    if (pid_ == 0) become(program.c_str(), argv.data(), log.c_str(), parent);
+    if (pid_ == 0) become_server(program.c_str(), argv.data(), log.c_str(), parent);
     pidfd_ = static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0));
   }
 
@@ -179,21 +215,10 @@ class ServerProcess {
   }
 
  private:
-  /// In the child, between fork and exec: system calls only.
-  [[noreturn]] static void become(const char* program, char* const* argv, const char* log, pid_t parent) {
+  [[noreturn]] static void become_server(const char* program, char* const* argv, const char* log, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(127);  // It died before that.
-    sigset_t none;
-    ::sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
-    const int input = ::open("/dev/null", O_RDONLY);
-    const int output = ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-    ::dup2(input, 0);
-    ::dup2(output, 1);
-    ::dup2(output, 2);
-    ::syscall(SYS_close_range, 3U, ~0U, 0U);
-    ::execv(program, argv);
-    ::_exit(127);
+    become(program, argv, ::open("/dev/null", O_RDONLY), ::open(log, O_WRONLY | O_CREAT | O_APPEND, 0600));
   }
 
   /// True when it is gone.
