@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -26,9 +27,7 @@ class StoreWorld {
   virtual Store& store() = 0;
   /// Drives the scheduler, and time, until nothing more happens by itself.
   virtual void settle() = 0;
-  /// Staged keys are popped in the order in which they arrived. Redis keeps what waits in a set.
-  virtual bool keeps_arrival_order() const { return true; }
-  /// size() tells rows.
+  /// size() tells rows. A store whose rows are elsewhere may not know.
   virtual bool counts_rows() const { return true; }
 };
 
@@ -70,6 +69,11 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
   Store& store() { return world_->store(); }
   World& world() { return *world_; }
   void settle() { world_->settle(); }
+  void expect_rows(std::string_view table, std::size_t rows) {
+    const Result<Store::Size> size = store().size(table);
+    ASSERT_TRUE(size.has_value());
+    EXPECT_EQ(size->rows, world_->counts_rows() ? std::optional{rows} : std::nullopt);
+  }
 
   void declare(const std::string& table, TableKind kind, std::size_t rows_max = limits::kTableRows) {
     const Status status = store().declare({.name = table, .kind = kind, .rows_max = rows_max});

@@ -14,6 +14,8 @@ INSTANTIATE_TEST_SUITE_P(Store, WatchedContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, ChannelContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, QueueContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, AnyStoreContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, OrderContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, RowsContract, kStores, name_of<StoreWorld>);
 
 }  // namespace
 }  // namespace rondo::store

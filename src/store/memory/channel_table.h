@@ -15,7 +15,7 @@ class ChannelTable final : public MemoryTable {
   Result<std::unique_ptr<Subscription>> subscribe() override;
   Record get(std::string_view) const override { return {}; }
   Result<RowPage> scan(std::string_view, std::size_t) const override { return RowPage{}; }
-  Store::Size size() const override { return {}; }
+  Store::Size size() const override { return {0, 0}; }
 
  private:
   class Listener;
