@@ -1,0 +1,310 @@
+// What tables on Redis cost: Redis' own processor time and ours, and what goes through, beside the commands that SONiC's swss-common sends
+// (its effects written out here), in one run on one server of its own on a Unix socket.
+//   bench_redis_store [routes]     default: 100,000
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/redis_store.h"
+#include "store/redis/redis_server_kit.h"
+
+namespace {
+
+using namespace rondo;
+using redis_kit::RedisServer;
+
+double thread_us() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+}
+
+double wall_us() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "bench_redis_store: %s\n", what);
+  std::exit(1);
+}
+
+/// A store on a scheduler of its own.
+struct Side {
+  explicit Side(const RedisAddress& address, TableKind kind = TableKind::Staged) : store(scheduler, options(address)) {
+    require(store.declare({.name = "ROUTE_TABLE", .kind = kind}).ok(), "declare");
+    require(run_until([this] { return store.health().ok(); }), "the store does not connect");
+  }
+  static RedisStoreOptions options(const RedisAddress& address) {
+    RedisStoreOptions made;
+    made.address = address;
+    return made;
+  }
+  template <class Done>
+  bool run_until(Done done) {
+    const Instant deadline = clock.now() + 60s;
+    scheduler.run_until_idle(64);
+    while (!done()) {
+      if (clock.now() > deadline) return false;
+      scheduler.wait(std::min(deadline, clock.now() + 100ms));
+      scheduler.run_until_idle(64);
+    }
+    return true;
+  }
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor = make_epoll_reactor().value();
+  Scheduler scheduler{clock, *reactor, *make_policy(StrictPriority{})};
+  RedisStore store;
+};
+
+struct Cost {
+  double wall = 0;
+  double ours = 0;
+  double redis = 0;
+};
+
+template <class Work>
+Cost measure(RedisServer& server, Work work) {
+  const auto redis = static_cast<double>(server.cpu_microseconds());
+  const double ours = thread_us();
+  const double wall = wall_us();
+  work();
+  return {wall_us() - wall, thread_us() - ours, static_cast<double>(server.cpu_microseconds()) - redis};
+}
+
+void line(const char* what, const Cost& cost, std::size_t count, const char* wanted = "") {
+  const auto n = static_cast<double>(count);
+  std::printf("%-62s %8.2f %8.2f %10.0f   %s\n", what, cost.redis / n, cost.ours / n, n / cost.wall * 1e6, wanted);
+  std::fflush(stdout);
+}
+
+std::string key_of(std::size_t i) {
+  return std::to_string(10 + i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) + ".0/24";
+}
+
+void produce(Side& side, const std::vector<std::string>& keys, const std::string& value) {
+  for (const std::string& key : keys) {
+    const Change change = Change::set(key, {{"nexthop", value}, {"ifname", "Ethernet0"}, {"weight", "1"}});
+    while (!side.store.write("ROUTE_TABLE", change).ok()) side.scheduler.run_until_idle(64);
+    if (side.store.unanswered() > 4096) side.scheduler.run_until_idle(64);
+  }
+  require(side.run_until([&side] { return side.store.unanswered() == 0; }), "writes are not answered");
+}
+
+/// Takes until 'count' Sets came; the worst call in microseconds.
+double consume(Side& side, Subscription& subscription, std::size_t count) {
+  std::vector<Change> changes;
+  std::size_t got = 0;
+  double worst = 0;
+  require(side.run_until([&] {
+    const double start = wall_us();
+    while (!subscription.empty()) {
+      changes.clear();
+      got += subscription.take(128, changes);
+    }
+    worst = std::max(worst, wall_us() - start);
+    return got >= count;
+  }),
+          "entries are missing");
+  return worst;
+}
+
+// --- the stock commands
+
+constexpr const char* kStockSet =
+    "local added = redis.call('SADD', KEYS[2], ARGV[2])\n"
+    "for i = 0, #KEYS - 3 do redis.call('HSET', KEYS[3 + i], ARGV[3 + i * 2], ARGV[4 + i * 2]) end\n"
+    "if added > 0 then redis.call('PUBLISH', KEYS[1], ARGV[1]) end";
+constexpr const char* kStockPop =
+    "local out = {} local keys = redis.call('SPOP', KEYS[1], ARGV[1])\n"
+    "for _, key in ipairs(keys) do\n"
+    "  if redis.call('SREM', KEYS[3], key) == 1 then redis.call('DEL', KEYS[2] .. key) end\n"
+    "  local fields = redis.call('HGETALL', ARGV[2] .. KEYS[2] .. key)\n"
+    "  table.insert(out, {key, fields})\n"
+    "  for i = 1, #fields, 2 do redis.call('HSET', KEYS[2] .. key, fields[i], fields[i + 1]) end\n"
+    "  redis.call('DEL', ARGV[2] .. KEYS[2] .. key)\n"
+    "end return out";
+
+void stock_produce(redis_kit::RedisClient& client, const std::string& sha, const std::vector<std::string>& keys, const std::string& value) {
+  std::size_t owed = 0;
+  for (const std::string& key : keys) {
+    const std::string staged = "_ROUTE_TABLE:" + key;
+    client.append({"EVALSHA", sha, "5", "ROUTE_TABLE_CHANNEL@0", "ROUTE_TABLE_KEY_SET", staged, staged, staged, "G", key, "nexthop", value,
+                   "ifname", "Ethernet0", "weight", "1"});
+    if (++owed < 128) continue;
+    for (; owed > 0; --owed) client.next();
+  }
+  for (; owed > 0; --owed) client.next();
+}
+
+std::size_t stock_consume(redis_kit::RedisClient& client, const std::string& sha, std::size_t count) {
+  std::size_t popped = 0;
+  while (popped < count) {
+    popped += client.list({"EVALSHA", sha, "3", "ROUTE_TABLE_KEY_SET", "ROUTE_TABLE:", "ROUTE_TABLE_DEL_SET", "128", "_"}).size();
+  }
+  return popped;
+}
+
+Cost together(RedisServer& server, const std::function<void()>& producer, const std::function<void()>& consumer) {
+  return measure(server, [&] {
+    std::thread other{producer};
+    consumer();
+    other.join();
+  });
+}
+
+void staged(RedisServer& server, const std::vector<std::string>& keys) {
+  std::printf("%-62s %8s %8s %10s\n", "Staged, 3 fields", "Redis us", "our us", "a second");
+  const std::size_t n = keys.size();
+  Side producer{server.address()};
+  Side consumer{server.address()};
+  for (const char* value : {"10.0.0.1", "10.0.0.2"}) {
+    const bool first = value[7] == '1';
+    line(first ? "set, new keys" : "set, known keys", measure(server, [&] { produce(producer, keys, value); }), n, "wanted 3.5 / 1");
+    auto subscription = consumer.store.subscribe("ROUTE_TABLE").value();
+    double worst = 0;
+    const Cost cost = measure(server, [&] { worst = consume(consumer, *subscription, n); });
+    line(first ? "pop, new rows" : "pop, existing rows", cost, n, first ? "wanted 7 / 1" : "wanted 9 / 1");
+  }
+  auto subscription = consumer.store.subscribe("ROUTE_TABLE").value();
+  std::vector<std::string> ten(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(n, 10'000)));
+  const RedisStoreStats before = consumer.store.stats();
+  for (int round = 0; round < 10; ++round) produce(producer, ten, "10.0.1." + std::to_string(round));
+  consume(consumer, *subscription, ten.size());
+  consumer.scheduler.run_until_idle();
+  std::printf("ten updates of each of %zu keys: %llu entries popped, %llu empty pops (wanted 0)\n", ten.size(),
+              static_cast<unsigned long long>(consumer.store.stats().popped - before.popped),
+              static_cast<unsigned long long>(consumer.store.stats().empty_pops - before.empty_pops));
+  server.command({"FLUSHALL"});
+  const Cost ours = together(
+      server, [&] { produce(producer, keys, "10.0.0.3"); }, [&] { consume(consumer, *subscription, n); });
+  line("set to taken, two threads", ours, n, "wanted 100,000 a second or 1.8 times the stock commands");
+
+  server.command({"FLUSHALL"});
+  redis_kit::RedisClient stock{server.address()};
+  const std::string set = stock.command({"SCRIPT", "LOAD", kStockSet});
+  const std::string pop = stock.command({"SCRIPT", "LOAD", kStockPop});
+  line("the stock commands: set, pipelines of 128", measure(server, [&] { stock_produce(stock, set, keys, "10.0.0.1"); }), n);
+  line("the stock commands: pop of 128, new rows", measure(server, [&] { stock_consume(stock, pop, n); }), n);
+  server.command({"FLUSHALL"});
+  redis_kit::RedisClient other{server.address()};
+  const Cost theirs = together(
+      server, [&] { stock_produce(stock, set, keys, "10.0.0.3"); }, [&] { stock_consume(other, pop, n); });
+  line("the stock commands: set to popped, two threads", theirs, n);
+  std::printf("ours against the stock commands, end to end: %.2f times as fast\n", theirs.wall / ours.wall);
+  server.command({"FLUSHALL"});
+}
+
+void channel(RedisServer& server, std::size_t n) {
+  Side producer{server.address()};
+  Side consumer{server.address()};
+  for (Side* side : {&producer, &consumer}) require(side->store.declare({.name = "EVENTS", .kind = TableKind::Channel}).ok(), "declare");
+  auto subscription = consumer.store.subscribe("EVENTS").value();
+  require(consumer.run_until([&] { return server.command({"PUBSUB", "NUMSUB", "EVENTS"}).find("1") != std::string::npos; }), "no listener");
+  const std::vector<Field> fields{{"state", "up"}};
+  const Cost cost = together(
+      server,
+      [&] {
+        for (std::size_t i = 0; i < n; ++i) {
+          const Change event = Change::event("port_state_change", "Ethernet0", fields);
+          while (!producer.store.write("EVENTS", event).ok()) producer.scheduler.run_until_idle(64);
+          if (producer.store.unanswered() > 4096) producer.scheduler.run_until_idle(64);
+        }
+        require(producer.run_until([&] { return producer.store.unanswered() == 0; }), "events are not answered");
+      },
+      [&] { consume(consumer, *subscription, n); });
+  line("Channel: sent to taken, two threads", cost, n, "wanted 300,000 a second");
+}
+
+void watched(RedisServer& server, const std::vector<std::string>& keys) {
+  Side consumer{server.address(), TableKind::Watched};
+  auto subscription = consumer.store.subscribe("ROUTE_TABLE").value();
+  require(consumer.run_until([&] { return consumer.store.stats().resyncs > 0; }), "no first read");
+  consumer.run_until([turns = 0]() mutable { return ++turns > 5; });
+  const Cost cost = together(
+      server,
+      [&] {
+        redis_kit::RedisClient writer{server.address()};
+        std::size_t owed = 0;
+        for (const std::string& key : keys) {
+          writer.append({"HSET", "ROUTE_TABLE:" + key, "nexthop", "10.0.0.1", "ifname", "Ethernet0"});
+          if (++owed < 128) continue;
+          for (; owed > 0; --owed) writer.next();
+        }
+        for (; owed > 0; --owed) writer.next();
+      },
+      [&] { consume(consumer, *subscription, keys.size()); });
+  line("Watched: written to reported, two threads", cost, keys.size(), "wanted 200,000 a second");
+  double worst = 0;
+  consumer.scheduler.for_each_source(
+      [&worst](const Source& source) { worst = std::max(worst, static_cast<double>(source.stats().longest_turn.count()) / 1e3); });
+  std::printf("worst turn meanwhile: %.0f us (wanted 5,000)\n", worst);
+  server.command({"FLUSHALL"});
+}
+
+void latency(RedisServer& server) {
+  Side producer{server.address()};
+  Side consumer{server.address()};
+  redis_kit::RedisClient bare{server.address()};
+  auto subscription = consumer.store.subscribe("ROUTE_TABLE").value();
+  std::atomic<std::size_t> wanted{0};
+  std::atomic<double> taken_at{0};
+  std::atomic<bool> stop{false};
+  std::thread listener{[&] {
+    std::vector<Change> changes;
+    while (!stop) {
+      consumer.scheduler.run_until_idle();
+      changes.clear();
+      if (subscription->take(128, changes) > 0) {
+        taken_at = wall_us();
+        ++wanted;
+        wanted.notify_one();
+      } else {
+        consumer.scheduler.wait(consumer.clock.now() + 10ms);
+      }
+    }
+  }};
+  std::vector<double> bare_us;
+  std::vector<double> ours_us;
+  for (std::size_t i = 0; i < 2000; ++i) {
+    double start = wall_us();
+    bare.command({"PING"});
+    bare_us.push_back(wall_us() - start);
+    start = wall_us();
+    require(producer.store.write("ROUTE_TABLE", Change::set("k", {{"n", std::to_string(i)}})).ok(), "write");
+    require(producer.run_until([&] { return producer.store.unanswered() == 0; }), "no answer");
+    wanted.wait(i);
+    ours_us.push_back(taken_at - start);
+  }
+  stop = true;
+  listener.join();
+  std::ranges::sort(bare_us);
+  std::ranges::sort(ours_us);
+  const double bound = 2 * bare_us[1980] + 250;
+  std::printf(
+      "set to handler on an idle Redis: p50 %.0f us, p99 %.0f us; a bare round trip p50 %.0f us, p99 %.0f us (wanted p99 %.0f us)\n",
+      ours_us[1000], ours_us[1980], bare_us[1000], bare_us[1980], bound);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::size_t count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100'000;
+  require(count > 0, "the number of routes must be positive");
+  require(!redis_kit::server_program().empty(), "no redis-server: install Debian's package redis-tools");
+  std::vector<std::string> keys;
+  for (std::size_t i = 0; i < count; ++i) keys.push_back(key_of(i));
+  RedisServer server;
+  staged(server, keys);
+  channel(server, count);
+  watched(server, keys);
+  latency(server);
+  return 0;
+}
