@@ -35,6 +35,10 @@ struct RedisStoreOptions {
   std::size_t write_bytes_max = std::size_t{256} * 1024 * 1024;
   /// Keys of one pop, 1 to 1024. A pop of 128 holds the server for about a millisecond.
   std::size_t pop_batch = 128;
+  /// Replicas that must have a write before it counts as done (WAIT), and how long that may take. With an asynchronous fail-over what no
+  /// replica had is lost; a write that found fewer ends with DeadlineExceeded and may be lost.
+  unsigned replicas = 0;
+  Duration replicas_timeout = 1s;
   std::uint64_t seed = 1;  // Of the jitter.
 };
 

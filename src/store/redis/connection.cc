@@ -35,7 +35,16 @@ Connection::~Connection() {
   if (transport_.descriptor() >= 0) owner_.reactor().unwatch(transport_.descriptor());
 }
 
-void Connection::start() { timer_.arm_at(owner_.now()); }
+void Connection::start() {
+  resting_ = false;
+  if (state_ == State::Away) timer_.arm_at(owner_.now());
+}
+
+void Connection::stop() {
+  resting_ = true;
+  timer_.disarm();
+  give_up({Code::Cancelled, "not needed"});
+}
 
 void Connection::give_up(Status why) {
   if (state_ == State::Away || !doomed_.ok()) return;
@@ -119,7 +128,8 @@ void Connection::lose(Status why) {
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
   const auto most = static_cast<std::uint64_t>(backoff_.count());
-  timer_.arm_at(owner_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(most / 2, most))});
+  timer_.disarm();
+  if (!resting_) timer_.arm_at(owner_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(most / 2, most))});
   backoff_ = std::min(backoff_ * 2, options_.backoff_high);
   user_.lost(*this, trouble_, was_connected);
 }

@@ -54,8 +54,10 @@ class Connection final : public Source {
   Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user);
   ~Connection() override;
 
-  /// Begins to connect, in a turn to come.
+  /// Begins to connect, in a turn to come, if it is away.
   void start();
+  /// Ends the connection at the end of the turn, for good until start().
+  void stop();
   /// Where the next attempt goes.
   void set_address(RedisAddress address) { address_ = std::move(address); }
   const RedisAddress& address() const noexcept { return address_; }
@@ -116,8 +118,9 @@ class Connection final : public Source {
   Status trouble_;
   Status doomed_;  // Given up; carried out at the end of the turn.
   Duration backoff_;
-  Instant heard_;     // Or when the first of the owed answers began to be owed.
-  Instant deadline_;  // Of an attempt.
+  Instant heard_;        // Or when the first of the owed answers began to be owed.
+  Instant deadline_;     // Of an attempt.
+  bool resting_ = true;  // Not to be connected.
   bool readable_ = false;
   bool writable_ = false;
   bool waits_ping_ = false;

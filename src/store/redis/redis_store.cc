@@ -14,6 +14,7 @@
 #include "store/redis/connection.h"
 #include "store/redis/queue_end.h"
 #include "store/redis/reader.h"
+#include "store/redis/sentinel_finder.h"
 #include "store/redis/staged_end.h"
 #include "store/redis/watched_end.h"
 #include "store/redis/writer.h"
@@ -67,13 +68,20 @@ struct RedisStore::Parts final : Connection::User {
         commands(on, options.address, connection_options(options, "commands", false), *this),
         events(on, options.address, connection_options(options, "events", true), *this),
         link{on, commands, events, options, stats},
-        writer(commands, completions, stats),
+        writer(commands, completions, stats, options),
         reader(commands, completions),
         timer(options.name + ":tick", options.priority, [this] { tick(); }) {
     on.add(timer);
     timer.arm_every(kTick, on.now() + kTick);
-    commands.start();
-    events.start();
+    if (options.address.sentinels.empty()) {
+      commands.start();
+      events.start();
+      return;
+    }
+    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address.sentinels,
+                                                     options.address.sentinel_master,
+                                                     [this](const std::string& host, std::uint16_t port) { found_master(host, port); });
+    finder->find();
   }
 
   redis::Target* find(std::string_view table) {
@@ -88,6 +96,9 @@ struct RedisStore::Parts final : Connection::User {
   void before_send(Connection& connection) override {
     if (&connection == &commands) writer.send();
   }
+
+  /// Where the Sentinels say the master is.
+  void found_master(const std::string& host, std::uint16_t port);
 
   // --- both connections together
   void come_up();
@@ -108,6 +119,7 @@ struct RedisStore::Parts final : Connection::User {
   store::Completions completions;
   Connection commands;
   Connection events;
+  std::unique_ptr<redis::SentinelFinder> finder;
   redis::Link link;
   redis::Writer writer;
   redis::Reader reader;
@@ -144,6 +156,20 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
     reader.lost(why);
   }
   if (was_connected) go_down();
+  if (finder != nullptr) finder->find();
+}
+
+void RedisStore::Parts::found_master(const std::string& host, std::uint16_t port) {
+  for (Connection* const connection : {&commands, &events}) {
+    RedisAddress address = options.address;
+    address.sentinels.clear();
+    address.host = host;
+    address.port = port;
+    const bool moved = !(connection->address() == address);
+    connection->set_address(std::move(address));
+    if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
+    connection->start();
+  }
 }
 
 void RedisStore::Parts::come_up() {
@@ -347,6 +373,7 @@ Result<Store::Size> RedisStore::size(std::string_view table) const {
 }
 
 Status RedisStore::health() const {
+  if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
   return {};

@@ -60,6 +60,23 @@ void Writer::send_batch() {
     merge(*group, write.change);
   }
   flush();
+  if (options_.replicas > 0) write_wait(batch);
+}
+
+/// The server answers it when enough replicas have what was sent before; others' commands are not held up.
+void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
+  commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
+  ++batch->parts;
+  commands_.expect(1, [this, batch](const Reply& reply, const Status&) {
+    Status status;
+    if (reply.is_error()) {
+      status = status_of(reply, "WAIT");
+    } else if (reply.integer() < options_.replicas) {
+      status = Status{Code::DeadlineExceeded, "written, but only " + std::to_string(reply.integer()) + " of " +
+                                                  std::to_string(options_.replicas) + " replicas have it"};
+    }
+    answered(batch, std::move(status));
+  });
 }
 
 void Writer::merge(Group& group, const Change& change) {

@@ -20,8 +20,8 @@ namespace rondo::redis {
 
 class Writer {
  public:
-  Writer(Connection& commands, store::Completions& completions, RedisStoreStats& stats) noexcept
-      : commands_(commands), completions_(completions), stats_(stats) {}
+  Writer(Connection& commands, store::Completions& completions, RedisStoreStats& stats, const RedisStoreOptions& options) noexcept
+      : commands_(commands), completions_(completions), stats_(stats), options_(options) {}
 
   void add(Target& target, Change change, WriteDone done);
   std::size_t unanswered() const noexcept { return pending_.size() + under_way_writes_; }
@@ -58,6 +58,7 @@ class Writer {
   static void merge(Group& group, const Change& change);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
   void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
+  void write_wait(const std::shared_ptr<Batch>& batch);
   void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted);
   void answered(const std::shared_ptr<Batch>& batch, Status status);
   void finish(Write& write, const Status& status);
@@ -65,6 +66,7 @@ class Writer {
   Connection& commands_;
   store::Completions& completions_;
   RedisStoreStats& stats_;
+  const RedisStoreOptions& options_;
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
   std::size_t under_way_writes_ = 0;

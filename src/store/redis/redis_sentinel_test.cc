@@ -1,0 +1,60 @@
+// The Redis store behind Sentinels: it finds the master, and finds the new one after a fail-over, with nothing lost that the replica had.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "store/redis/redis_sentinel_kit.h"
+#include "store/redis/redis_worlds.h"
+
+namespace rondo::redis {
+namespace {
+
+TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  RedisStoreOptions options;
+  options.address = group.address();
+  options.replicas = 1;
+  options.answer_timeout = 1s;
+  StoreDriver driver{options};
+  RedisStore& store = driver.store();
+  ASSERT_TRUE(store.declare({.name = "T", .kind = TableKind::Staged}).ok());
+  ASSERT_TRUE(driver.run_until([&] { return store.health().ok(); })) << store.health().to_string();
+
+  std::set<std::string> done;
+  int written = 0;
+  const auto write = [&] {
+    const std::string key = std::to_string(written++);
+    ASSERT_TRUE(store
+                    .write("T", Change::set(key, {{"n", key}}),
+                           [&done, key](const Status& status) {
+                             if (status.ok()) done.insert(key);
+                           })
+                    .ok());
+  };
+  for (int i = 0; i < 1000; ++i) write();
+  ASSERT_TRUE(driver.run_until([&] { return done.size() == 1000; }));
+  group.first().kill9();
+  for (int i = 0; i < 1000; ++i) write();
+  ASSERT_TRUE(driver.run_until([&] { return store.unanswered() == 0; }, 60s)) << store.health().to_string();
+  EXPECT_EQ(store.stats().connects, 2U);
+
+  auto subscription = store.subscribe("T");
+  ASSERT_TRUE(subscription.has_value());
+  std::set<std::string> seen;
+  std::vector<Change> changes;
+  driver.run_until(
+      [&] {
+        changes.clear();
+        (*subscription)->take(128, changes);
+        for (const Change& change : changes) seen.emplace(change.key());
+        return seen.size() == 2000;
+      },
+      30s);
+  EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
+}
+
+}  // namespace
+}  // namespace rondo::redis
