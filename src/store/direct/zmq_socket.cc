@@ -85,11 +85,19 @@ bool ZmqSocket::receive(ZmqMessage& message) noexcept {
 }
 
 bool ZmqSocket::send(std::string_view bytes, bool more) noexcept {
-  int sent = 0;
-  do {
-    sent = ::zmq_send(handle_, bytes.data(), bytes.size(), ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0));
-  } while (sent < 0 && ::zmq_errno() == EINTR);
-  return sent >= 0;
+  while (::zmq_send(handle_, bytes.data(), bytes.size(), ZMQ_DONTWAIT | (more ? ZMQ_SNDMORE : 0)) < 0) {
+    if (::zmq_errno() == EINTR) continue;
+    // A send that finds no room has not looked at what the peer's side reported in the last millisecond. Asking for the events has, and
+    // only that arms the descriptor again.
+    if (::zmq_errno() != EAGAIN || (events() & ZMQ_POLLOUT) == 0) return false;
+  }
+  return true;
+}
+
+int ZmqSocket::events() const noexcept {
+  int events = 0;
+  std::size_t size = sizeof events;
+  return ::zmq_getsockopt(handle_, ZMQ_EVENTS, &events, &size) == 0 ? events : 0;
 }
 
 }  // namespace rondo::store

@@ -3,7 +3,8 @@
 // own.
 //
 // How a socket meets a reactor: its descriptor (ZMQ_FD) becomes readable when something may have changed, edge-triggered whatever the
-// reactor does. It is armed again only by a receive (or send) that found nothing (no room). So every turn goes on until it is told so.
+// reactor does. It is armed again only by looking at everything that was reported: receive() and send() here have done so when they answer
+// false. So every turn goes on until it gets that answer.
 #pragma once
 
 #include <zmq.h>
@@ -82,6 +83,8 @@ class ZmqSocket {
   bool send(std::string_view bytes, bool more = false) noexcept;
 
  private:
+  int events() const noexcept;
+
   void* handle_ = nullptr;
 };
 
