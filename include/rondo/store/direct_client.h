@@ -41,7 +41,7 @@ struct DirectClientOptions {
   /// Of the source that sends.
   Priority priority = Priority{};
   std::optional<DirectClientCurve> curve = {};
-  /// A frame that has reached this size is sent. From 1 to limits::kDirectFrameBytes; 1 sends each entry by itself, as a stock producer
+  /// A frame that has reached this size is sent. From 1 to limits::kDirectFrameBytes; 1 sends each key by itself, as a stock producer
   /// does.
   std::size_t frame_bytes = limits::kDirectClientFrameBytes;
   /// Frames that libzmq may hold.

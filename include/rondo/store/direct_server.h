@@ -60,7 +60,7 @@ struct DirectServerOptions {
   /// tcp:// with an address or name and a port (0: any free one, see endpoint()), or ipc:// with a path. libzmq takes an ipc path over from
   /// another server without a word.
   std::string endpoint = kDirectEndpoint;
-  std::vector<DirectTableSpec> tables;
+  std::vector<DirectTableSpec> tables = {};
   /// Of the source that reads. Above the tables' consumers it merges more, below them it reads only what they have time for.
   Priority priority = Priority{};
   std::optional<DirectServerCurve> curve = {};

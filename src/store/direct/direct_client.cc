@@ -116,7 +116,7 @@ class DirectClient::Parts final : public Source {
     const std::pair<int, int> numbers[] = {
         {ZMQ_LINGER, static_cast<int>(std::clamp<std::int64_t>(linger, 0, INT32_MAX))},
         {ZMQ_SNDHWM, options_.send_frames},
-        {ZMQ_IPV6, 1},
+        {ZMQ_IPV6, store::is_ipv6(options_.endpoint) ? 1 : 0},
         {ZMQ_TCP_KEEPALIVE, 1},
         {ZMQ_TCP_KEEPALIVE_IDLE, 5},
         {ZMQ_TCP_KEEPALIVE_CNT, 5},

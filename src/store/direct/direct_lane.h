@@ -22,16 +22,16 @@ struct DirectTable::Lane {
     waiting = std::move(*staged->subscribe());
   }
 
-  bool has_room(std::size_t frame_bytes) const { return frame.size() < frame_bytes && waiting->empty(); }
+  bool takes_more(std::size_t frame_bytes) const noexcept { return frame.empty() || frame.size() < frame_bytes; }
+  bool has_room(std::size_t frame_bytes) const { return takes_more(frame_bytes) && waiting->empty(); }
   bool empty() const { return frame.empty() && waiting->empty(); }
 
   /// Moves staged keys into the frame until it is full. Returns how many entries.
   std::size_t refill(std::size_t frame_bytes) {
-    constexpr std::size_t kKeys = 64;
     std::size_t moved = 0;
-    while (frame.size() < frame_bytes && !waiting->empty()) {
+    while (takes_more(frame_bytes) && !waiting->empty()) {
       taken.clear();
-      waiting->take(kKeys, taken);
+      waiting->take(1, taken);
       for (const Change& change : taken) append(change);
       moved += taken.size();
     }

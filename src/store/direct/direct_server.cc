@@ -112,7 +112,7 @@ class DirectServer::Parts final : public Source {
     const std::pair<int, int> numbers[] = {
         {ZMQ_LINGER, 0},
         {ZMQ_RCVHWM, options_.receive_frames},
-        {ZMQ_IPV6, 1},
+        {ZMQ_IPV6, store::is_ipv6(options_.endpoint) ? 1 : 0},
         {ZMQ_TCP_KEEPALIVE, 1},
         {ZMQ_TCP_KEEPALIVE_IDLE, 5},
         {ZMQ_TCP_KEEPALIVE_CNT, 5},

@@ -22,6 +22,33 @@
 
 namespace rondo::store {
 
+/// A socket of plain libzmq, as a stock peer has it: PUSH connects, PULL binds.
+class PlainSocket {
+ public:
+  PlainSocket(int type, const std::string& endpoint) : socket_(std::move(*ZmqSocket::open(context_, type))) {
+    EXPECT_TRUE(socket_.set(ZMQ_LINGER, 0).ok());
+    const Status status = type == ZMQ_PULL ? socket_.bind(endpoint) : socket_.connect(endpoint);
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+  bool send(std::string_view bytes, bool more = false) { return socket_.send(bytes, more); }
+  /// The next message, or nothing.
+  std::string receive() {
+    ZmqMessage message;
+    return socket_.receive(message) ? std::string{message.bytes()} : std::string{};
+  }
+  ZmqSocket& socket() { return socket_; }
+
+ private:
+  ZmqContext context_;
+  ZmqSocket socket_;
+};
+
+/// A frame's parts, written by hand.
+inline std::string frame_number(std::uint64_t value) { return {reinterpret_cast<const char*>(&value), sizeof value}; }
+inline std::string frame_pair(std::string_view first, std::string_view second) {
+  return frame_number(first.size()) + std::string{first} + frame_number(second.size()) + std::string{second};
+}
+
 class DirectWorld : public testing::Test {
  protected:
   DirectWorld() {
