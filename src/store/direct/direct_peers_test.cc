@@ -238,7 +238,8 @@ TEST_F(DirectOptions, BeyondLoopbackOnlyWithKeysOrWhenAskedFor) {
                        .curve = DirectServerCurve{.secret_key = keys.secret_key, .allowed_clients = {keys.public_key}}}),
               Code::NotFound);
   }
-  for (const char* remote : {"tcp://*:8100", "tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://127.0.0.1.example:1", "tcp://eth0:1", "udp://127.0.0.1:1"}) {
+  for (const char* remote :
+       {"tcp://*:8100", "tcp://0.0.0.0:1", "tcp://[::]:1", "tcp://127.0.0.1.example:1", "tcp://eth0:1", "udp://127.0.0.1:1"}) {
     EXPECT_FALSE(is_local(remote)) << remote;
   }
   for (const char* local :
