@@ -67,7 +67,7 @@ std::size_t WriteBehind::fill() {
   RONDO_ASSERT(batch_.empty());
   next_ = 0;
   tries_ = 0;
-  failed_ = false;
+  progressed_ = false;
   const std::size_t share = std::max<std::size_t>(1, kBatchKeys / std::max<std::size_t>(1, tables_.size()));
   for (const auto& [name, table] : tables_) {
     taken_.clear();
@@ -79,52 +79,82 @@ std::size_t WriteBehind::fill() {
   return batch_.size();
 }
 
-/// Hands the rest of the batch over. False when the store refuses for now.
-bool WriteBehind::write_items() {
+/// Hands the rest of the batch over, as far as the store accepts it.
+void WriteBehind::write_items() {
   for (; next_ < batch_.size(); ++next_) {
     Item& item = batch_[next_];
-    if (item.settled) continue;
-    const std::size_t index = next_;
+    if (item.state != State::ToWrite) continue;
+    item.state = State::UnderWay;
     ++under_way_;
-    Status answer = store_.write(item.table->name, item.change, [this, index](const Status& status) { finish(index, status); });
-    if (answer.ok()) continue;
+    const std::size_t index = next_;
+    const Status answer = store_.write(item.table->name, item.change, [this, index](const Status& status) { finish(index, status); });
+    if (answer.ok()) {
+      progressed_ = true;
+      continue;
+    }
+    item.state = State::ToWrite;
     --under_way_;
-    refused(item, answer);
-    if (failed_) return false;
+    if (!leave_out(item, answer)) return;
   }
-  return true;
 }
 
-void WriteBehind::refused(Item& item, const Status& why) {
+/// True when trying again cannot help.
+bool WriteBehind::leave_out(Item& item, const Status& why) {
   if (may_pass(why, tries_)) {
-    if (!std::exchange(failed_, true) && tries_ == 0 && options_.on_trouble) options_.on_trouble(item.table->name, why);
-    return;
+    if (tries_ == 0 && !progressed_ && options_.on_trouble) options_.on_trouble(item.table->name, why);
+    return false;
   }
-  item.settled = true;
+  item.state = State::LeftOut;
   ++left_out_;
   if (options_.on_trouble) options_.on_trouble(item.table->name, why.with_context("left out of the copy"));
+  return true;
 }
 
 void WriteBehind::finish(std::size_t index, const Status& status) {
   --under_way_;
   Item& item = batch_[index];
-  if (!status.ok()) refused(item, status);
-  if (under_way_ == 0 && (failed_ || next_ == batch_.size())) end_batch();
+  if (status.ok()) {
+    item.state = State::Confirmed;
+  } else if (!leave_out(item, status)) {
+    item.state = State::ToWrite;
+    failed_ = true;
+  }
+  if (under_way_ == 0) go_on();
 }
 
 /// All that was handed over has its answer.
-void WriteBehind::end_batch() {
+void WriteBehind::go_on() {
   if (failed_) {
-    failed_ = false;
-    next_ = 0;
-    ++tries_;
-    ++retries_;
-    timer_.arm_at(scheduler_.now() + options_.retry);
-    return;
+    write_failed_again();
+    return pause();
   }
-  written_ += static_cast<std::uint64_t>(std::count_if(batch_.begin(), batch_.end(), [](const Item& item) { return !item.settled; }));
+  if (next_ < batch_.size()) {  // The store refused the next one.
+    if (!std::exchange(progressed_, false)) return pause();
+    tries_ = 0;
+    return wake();
+  }
+  written_ += static_cast<std::uint64_t>(
+      std::count_if(batch_.begin(), batch_.end(), [](const Item& item) { return item.state == State::Confirmed; }));
   batch_.clear();
   if (waiting() != 0) wake();
+}
+
+void WriteBehind::pause() {
+  ++tries_;
+  ++retries_;
+  progressed_ = false;
+  timer_.arm_at(scheduler_.now() + options_.retry);
+}
+
+/// A key has at most a Delete and, right behind it, a Set in a batch.
+void WriteBehind::write_failed_again() {
+  failed_ = false;
+  next_ = 0;
+  for (std::size_t i = 1; i < batch_.size(); ++i) {
+    const Item& before = batch_[i - 1];
+    const bool same = before.table == batch_[i].table && before.change.key() == batch_[i].change.key();
+    if (same && before.state == State::ToWrite && batch_[i].state == State::Confirmed) batch_[i].state = State::ToWrite;
+  }
 }
 
 Turn WriteBehind::run(Budget) {
@@ -132,15 +162,17 @@ Turn WriteBehind::run(Budget) {
   if (batch_.empty() && fill() == 0) return {};
   const std::size_t before = next_;
   write_items();
-  if (under_way_ == 0) end_batch();  // Nothing was accepted, so nobody will tell.
-  return {.items = static_cast<std::uint32_t>(next_ - std::min(before, next_)), .backlog = Backlog::Empty};
+  const auto items = static_cast<std::uint32_t>(next_ - before);
+  if (under_way_ == 0) go_on();  // Nothing was accepted, so nobody will tell.
+  return {.items = items, .backlog = Backlog::Empty};
 }
 
 void WriteBehind::flush() {
   timer_.disarm();
   do {
     for (const Item& item : batch_) {
-      if (!item.settled && !store_.write(item.table->name, item.change).ok()) return;
+      if (item.state == State::Confirmed || item.state == State::LeftOut) continue;
+      if (!store_.write(item.table->name, item.change).ok()) return;
     }
     batch_.clear();
   } while (fill() != 0);

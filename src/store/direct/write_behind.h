@@ -1,6 +1,6 @@
 // WriteBehind: copies changes into tables of a store, in batches and in order for each key, and keeps them until the store has confirmed.
-// Changes that wait merge by key. A batch that was refused or failed is written again as a whole, before anything newer: the same Sets and
-// Deletes in the same order lead to the same rows. A source; scheduler's thread.
+// Changes that wait merge by key. What failed is written again before anything newer, and after a Delete that failed its Set, too: the
+// same changes of a key in the same order lead to the same row. A source; scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -56,18 +56,20 @@ class WriteBehind final : public Source {
     std::function<void()> told;
     bool was_full = false;
   };
+  enum class State : std::uint8_t { ToWrite, UnderWay, Confirmed, LeftOut };
   struct Item {
     Table* table;
     Change change;
-    bool settled = false;  // Confirmed, or left out.
+    State state = State::ToWrite;
   };
 
   std::size_t fill();
-  bool write_items();
-  void finish(std::size_t item, const Status& status);
-  void refused(Item& item, const Status& why);
-  void end_batch();
-  bool batch_is_written() const noexcept { return next_ == batch_.size() && under_way_ == 0; }
+  void write_items();
+  void finish(std::size_t index, const Status& status);
+  bool leave_out(Item& item, const Status& why);
+  void pause();
+  void go_on();
+  void write_failed_again();
 
   Store& store_;
   Scheduler& scheduler_;
@@ -77,8 +79,9 @@ class WriteBehind final : public Source {
   std::vector<Change> taken_;
   std::size_t next_ = 0;       // The first item of the batch that is not handed over.
   std::size_t under_way_ = 0;  // Handed over and not confirmed.
-  bool failed_ = false;        // Something of the batch has to be written again.
-  unsigned tries_ = 0;         // Of the batch.
+  bool progressed_ = false;    // The store has accepted something since the last pause.
+  bool failed_ = false;        // Something that it had accepted has to be written again.
+  unsigned tries_ = 0;         // Pauses without progress.
   std::uint64_t written_ = 0;
   std::uint64_t retries_ = 0;
   std::uint64_t left_out_ = 0;
