@@ -41,7 +41,7 @@ struct DirectStoreOptions {
   std::size_t keys_behind_max = limits::kDirectKeys;
   /// Between two tries of a batch that the wrapped store refused.
   Duration retry = 100ms;
-  /// Told, when a batch is refused for the first time and for each change that is left out, why. Must not throw.
+  /// Told why a batch is refused, once a batch, and of each change that is left out. Must not throw.
   std::function<void(std::string_view table, const Status& why)> on_trouble = {};
 };
 

@@ -167,7 +167,7 @@ TEST_F(DirectStores, RowsAgreeWithWhatWasTakenThroughFailuresProperty) {
     Random random(seed);
     auto simulated = std::make_unique<sim::SimStore>(
         scheduler_,
-        sim::SimStoreOptions{.seed = seed, .latency_low = 1us, .latency_high = 20us, .failure_chance = 0.02, .send_buffer = 100});
+        sim::SimStoreOptions{.seed = seed, .latency_low = 1us, .latency_high = 20us, .failure_chance = 0.2, .send_buffer = 100});
     sim::SimStore& far = *simulated;
     const auto store = open(std::move(simulated), {.server = {}, .keys_behind_max = 1 + random.below(40), .retry = 1ms});
     const auto consumer = consume(*store);
@@ -188,7 +188,9 @@ TEST_F(DirectStores, RowsAgreeWithWhatWasTakenThroughFailuresProperty) {
       if (random.below(4) == 0) scheduler_.turn();
       if (random.below(8) == 0) take_some(1 + random.below(20));
       if (random.below(300) == 0) far.disconnect();
-      if (random.below(100) == 0) far.reconnect();
+      if (random.below(50) != 0) continue;
+      far.reconnect();
+      ASSERT_TRUE(until([&] { return far.unanswered() == 0; }));
     }
     far.reconnect();
     far.set_failure_chance(0.0);
@@ -201,7 +203,7 @@ TEST_F(DirectStores, RowsAgreeWithWhatWasTakenThroughFailuresProperty) {
     EXPECT_EQ(store->stats().left_out, 0U);
     retries += store->stats().retries;
   }
-  EXPECT_GT(retries, 10U);
+  EXPECT_GT(retries, 0U);
   EXPECT_FALSE(troubles_.empty());
 }
 

@@ -94,14 +94,14 @@ void WriteBehind::write_items() {
     }
     item.state = State::ToWrite;
     --under_way_;
-    if (!leave_out(item, answer)) return;
+    if (!leave_out(item, answer, !progressed_)) return;  // With progress it is only a buffer that is full.
   }
 }
 
-/// True when trying again cannot help.
-bool WriteBehind::leave_out(Item& item, const Status& why) {
+/// True when trying again cannot help. Trouble that may pass is told once a batch.
+bool WriteBehind::leave_out(Item& item, const Status& why, bool is_trouble) {
   if (may_pass(why, tries_)) {
-    if (tries_ == 0 && !progressed_ && options_.on_trouble) options_.on_trouble(item.table->name, why);
+    if (is_trouble && !std::exchange(told_, true) && options_.on_trouble) options_.on_trouble(item.table->name, why);
     return false;
   }
   item.state = State::LeftOut;
@@ -115,7 +115,7 @@ void WriteBehind::finish(std::size_t index, const Status& status) {
   Item& item = batch_[index];
   if (status.ok()) {
     item.state = State::Confirmed;
-  } else if (!leave_out(item, status)) {
+  } else if (!leave_out(item, status, true)) {
     item.state = State::ToWrite;
     failed_ = true;
   }
@@ -136,6 +136,7 @@ void WriteBehind::go_on() {
   written_ += static_cast<std::uint64_t>(
       std::count_if(batch_.begin(), batch_.end(), [](const Item& item) { return item.state == State::Confirmed; }));
   batch_.clear();
+  told_ = false;
   if (waiting() != 0) wake();
 }
 

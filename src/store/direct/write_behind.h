@@ -66,7 +66,7 @@ class WriteBehind final : public Source {
   std::size_t fill();
   void write_items();
   void finish(std::size_t index, const Status& status);
-  bool leave_out(Item& item, const Status& why);
+  bool leave_out(Item& item, const Status& why, bool is_trouble);
   void pause();
   void go_on();
   void write_failed_again();
@@ -81,6 +81,7 @@ class WriteBehind final : public Source {
   std::size_t under_way_ = 0;  // Handed over and not confirmed.
   bool progressed_ = false;    // The store has accepted something since the last pause.
   bool failed_ = false;        // Something that it had accepted has to be written again.
+  bool told_ = false;          // Of the batch's trouble.
   unsigned tries_ = 0;         // Pauses without progress.
   std::uint64_t written_ = 0;
   std::uint64_t retries_ = 0;
