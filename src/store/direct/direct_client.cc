@@ -25,7 +25,7 @@ using Lane = DirectTable::Lane;
 class DirectClient::Parts final : public Source {
  public:
   Parts(Scheduler& scheduler, DirectClientOptions options)
-      : Source("direct:client", options.priority), scheduler_(scheduler), options_(std::move(options)) {}
+      : Source("direct:client " + options.endpoint, options.priority), scheduler_(scheduler), options_(std::move(options)) {}
 
   ~Parts() override {
     if (fd_ >= 0) {

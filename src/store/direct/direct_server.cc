@@ -35,7 +35,7 @@ std::string_view to_string(DirectFault fault) noexcept {
 class DirectServer::Parts final : public Source {
  public:
   Parts(Scheduler& scheduler, DirectServerOptions options)
-      : Source("direct:server", options.priority),
+      : Source("direct:server " + options.endpoint, options.priority),
         scheduler_(scheduler),
         options_(std::move(options)),
         faults_(options_.on_fault),
