@@ -50,6 +50,19 @@ inline constexpr std::size_t kRedisPasswordBytes = 4096;
 inline constexpr unsigned kRedisDatabase = 2'147'483'647;
 inline constexpr std::size_t kRedisSentinels = 64;
 
+// --- direct tables (ZeroMQ)
+/// Largest frame of a direct table; that of its stock peers.
+inline constexpr std::size_t kDirectFrameBytes = 16 * 1024 * 1024;
+/// A client sends a frame that has reached this size: some 500 routes, so that the cost of a message is shared by many.
+inline constexpr std::size_t kDirectClientFrameBytes = 64 * 1024;
+/// Frames that libzmq may hold in a client; with those above 4 MiB. Beyond it entries wait where they merge.
+inline constexpr int kDirectSendFrames = 64;
+/// Frames that libzmq may hold in a server. Stock peers send frames of one entry, so there are more of them.
+inline constexpr int kDirectReceiveFrames = 1024;
+/// Keys of one direct table that wait, in a client behind its frames and in a server for its consumer. Beyond it a client refuses writes
+/// with ResourceExhausted and a server stops reading.
+inline constexpr std::size_t kDirectKeys = 1'000'000;
+
 // --- orch
 /// Rows one consumer may owe; beyond it the consumer stops taking from its subscription until rows are settled. 32-bit indexes allow more.
 inline constexpr std::size_t kLedgerRows = 16'000'000;

@@ -74,6 +74,10 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
     return;
   }
   out.emplace_back(Op::Set, staged);
+  if (popped_ == Popped::IsForgotten) {
+    rows_.erase(id, staged.key_hash());
+    return;
+  }
   if (!row.real) ++real_count_;
   row.real = Record::merged(row.real, staged);
 }

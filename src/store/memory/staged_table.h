@@ -1,8 +1,10 @@
 // StagedTable: writes merge in a staging area until the consumer pops them into the table, in order of each key's first arrival. One row
-// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
+// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged. The
+// direct tables (store/direct) use it without the table: what is popped is forgotten.
 #pragma once
 
 #include <cstdint>
+#include <utility>
 
 #include "store/keyed_rows.h"
 #include "store/memory/popped_table.h"
@@ -11,7 +13,9 @@ namespace rondo::store {
 
 class StagedTable final : public PoppedTable {
  public:
-  using PoppedTable::PoppedTable;
+  /// What becomes of a change that was popped.
+  enum class Popped : std::uint8_t { BecomesRow, IsForgotten };
+  explicit StagedTable(TableSpec spec, Popped popped = Popped::BecomesRow) : PoppedTable(std::move(spec)), popped_(popped) {}
 
   Status write(Change change) override;
   Record get(std::string_view key) const override;
@@ -37,6 +41,7 @@ class StagedTable final : public PoppedTable {
   void append(std::uint32_t id);
   void pop_row(std::uint32_t id, std::vector<Change>& out);
 
+  Popped popped_;
   KeyedRows<Row> rows_;
   std::uint32_t first_ = KeyedRows<Row>::kNone;
   std::uint32_t last_ = KeyedRows<Row>::kNone;

@@ -1,0 +1,118 @@
+// DirectServer: tables that other processes write straight into this one over ZeroMQ, without a database between. The frames are those of
+// SONiC's direct tables (docs/guide/direct-table.md), so its producers can write here; what is done with an entry is what a Staged table
+// does: entries of one key merge until they are taken, a Delete before a Set is kept as both, keys are taken in the order of their first
+// arrival, at most N at a time.
+//
+// Bounds: when a table holds its limit of keys, an entry for one more stops the reading until some are taken. Frames then wait in the
+// socket, up to its high-water mark, then in the kernel, then at the sender, which has a bound and an answer of its own. Nothing is
+// dropped. One socket is one stream, so a table that nobody takes from stops all tables of its server.
+//
+// What is malformed, too long or for an unknown table is dropped, counted by cause and told through on_fault; nothing of such a frame is
+// applied. What was not taken does not survive the process: a producer sees the connection break and sends its state again.
+//
+// Threads: the scheduler's. libzmq moves the bytes on one thread of its own, which runs no code of ours.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/result.h"
+#include "rondo/sched/priority.h"
+#include "rondo/store/direct_keys.h"
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+class Scheduler;
+
+/// SONiC's port for direct tables, on this machine only.
+inline constexpr const char* kDirectEndpoint = "tcp://127.0.0.1:8100";
+
+/// A table of a server. Frames name it by both names.
+struct DirectTableSpec {
+  std::string database;  // Such as APPL_DB; may be empty.
+  std::string table;
+  /// Keys that may wait to be taken; one more stops the reading. From 1 to limits::kTableRows.
+  std::size_t keys_max = limits::kDirectKeys;
+};
+
+/// Why something that arrived was not applied.
+enum class DirectFault : std::uint8_t {
+  Malformed,     // A frame that contradicts itself, or a message of several parts.
+  TooLong,       // A frame above limits::kDirectFrameBytes. One above twice that costs its sender the connection, uncounted.
+  UnknownTable,  // A frame for a table that the server does not have.
+  BadEntry,      // One entry whose record is beyond the limits, alone or merged with what is staged. The rest of the frame is applied.
+  RefusedKey,    // CURVE: a client whose key is not allowed.
+  Handshake,     // A peer that spoke another protocol, another security, or broke off before it was let in.
+};
+inline constexpr std::size_t kDirectFaults = 6;
+/// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake". Static storage.
+std::string_view to_string(DirectFault fault) noexcept;
+
+struct DirectServerOptions {
+  /// tcp:// with an address or name and a port (0: any free one, see endpoint()), or ipc:// with a path. libzmq takes an ipc path over from
+  /// another server without a word.
+  std::string endpoint = kDirectEndpoint;
+  std::vector<DirectTableSpec> tables = {};
+  /// Of the source that reads. Above the tables' consumers it merges more, below them it reads only what they have time for.
+  Priority priority = Priority{};
+  std::optional<DirectServerCurve> curve = {};
+  /// Without CURVE anybody who reaches the socket may write, so an address other than loopback must be asked for.
+  bool open_to_network = false;
+  /// Frames that wait in the socket for a turn, beyond those in the kernel's buffers.
+  int receive_frames = limits::kDirectReceiveFrames;
+  /// Told about each cause of fault, at once and then at most once a second: why, and how many there were since the last time. Must not
+  /// throw.
+  std::function<void(DirectFault fault, const Status& why, std::uint64_t count)> on_fault = {};
+};
+
+/// Figures of one server, since its start.
+struct DirectServerStats {
+  std::uint64_t frames = 0;   // Received and applied.
+  std::uint64_t entries = 0;  // Of those frames, merged ones included.
+  std::uint64_t bytes = 0;    // Of those frames.
+  std::uint64_t pauses = 0;   // Times a full table stopped the reading.
+  std::uint64_t connections = 0;
+  std::uint64_t faults[kDirectFaults] = {};  // By DirectFault.
+};
+
+class DirectServer {
+ public:
+  /// Binds and joins 'scheduler', which must outlive the server. InvalidArgument: no table, a table twice or with a bad name or limit, a
+  /// bad key, CURVE without allowed clients. PermissionDenied: an address beyond loopback that was not asked for. Unimplemented: CURVE with
+  /// a libzmq that has none. Or the error of bind(). Reading begins with the next turn.
+  static Result<std::unique_ptr<DirectServer>> open(Scheduler& scheduler, DirectServerOptions options);
+  ~DirectServer();
+  DirectServer(const DirectServer&) = delete;
+  DirectServer& operator=(const DirectServer&) = delete;
+
+  /// The table's one consumer; it must not outlive the server. NotFound for an unknown table, FailedPrecondition if it has a consumer. When
+  /// the consumer goes, what it has not taken stays.
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table);
+
+  /// An entry from this process; merges with those from the socket. ResourceExhausted when the table holds its limit of keys and this would
+  /// be one more; otherwise as Store::write.
+  Status write(std::string_view database, std::string_view table, Change change);
+  /// Keys that wait to be taken. NotFound for an unknown table.
+  Result<std::size_t> staged(std::string_view database, std::string_view table) const;
+
+  /// As bound, with the port that the system chose.
+  const std::string& endpoint() const noexcept;
+  const DirectServerStats& stats() const noexcept;
+  /// A full table has stopped the reading.
+  bool is_paused() const noexcept;
+
+ private:
+  class Parts;
+  explicit DirectServer(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo

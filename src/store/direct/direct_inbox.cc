@@ -1,0 +1,132 @@
+#include "store/direct/direct_inbox.h"
+
+#include <utility>
+
+#include "rondo/base/assert.h"
+#include "store/table_rules.h"
+
+namespace rondo::store {
+
+namespace {
+
+std::string table_named(std::string_view database, std::string_view table) {
+  return "direct table " + quoted(table) + " of database " + quoted(database);
+}
+
+bool is_full(const StagedTable& table) { return table.size().staged >= table.spec().rows_max; }
+
+}  // namespace
+
+/// Passes a table's consumer on and notices that it made room.
+class DirectInbox::Consumer final : public Subscription {
+ public:
+  Consumer(DirectInbox& inbox, std::unique_ptr<Subscription> inner) : inbox_(inbox), inner_(std::move(inner)) {}
+  void on_ready(std::function<void()> wake) override { inner_->on_ready(std::move(wake)); }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override {
+    const std::size_t taken = inner_->take(max, out);
+    if (taken != 0 && inbox_.paused_) inbox_.room_();
+    return taken;
+  }
+  bool empty() const override { return inner_->empty(); }
+  std::size_t depth() const override { return inner_->depth(); }
+  Gap take_gap() override { return inner_->take_gap(); }
+
+ private:
+  DirectInbox& inbox_;
+  std::unique_ptr<Subscription> inner_;
+};
+
+Status DirectInbox::declare(const DirectTableSpec& spec) {
+  TableSpec staged{.name = spec.table, .kind = TableKind::Staged, .rows_max = spec.keys_max};
+  if (Status bad = check_spec(staged); !bad.ok()) return bad;
+  if (spec.database.size() > limits::kNameBytes) {
+    return {Code::InvalidArgument, "name of database " + quoted(spec.database) + " is over the limit of a name"};
+  }
+  if (tables_.size() >= limits::kTables) {
+    return {Code::ResourceExhausted, "more than " + std::to_string(limits::kTables) + " direct tables"};
+  }
+  const auto [place, is_new] = tables_.try_emplace(Name{spec.database, spec.table});
+  if (!is_new) return {Code::InvalidArgument, table_named(spec.database, spec.table) + " is there twice"};
+  place->second = std::make_shared<StagedTable>(std::move(staged), StagedTable::Popped::IsForgotten);
+  return {};
+}
+
+std::shared_ptr<StagedTable> DirectInbox::find(std::string_view database, std::string_view table) const {
+  const auto found = tables_.find(Name{database, table});
+  return found == tables_.end() ? nullptr : found->second;
+}
+
+Result<std::unique_ptr<Subscription>> DirectInbox::subscribe(std::string_view database, std::string_view table) {
+  const std::shared_ptr<StagedTable> staged = find(database, table);
+  if (staged == nullptr) return failure(Code::NotFound, "no " + table_named(database, table));
+  Result<std::unique_ptr<Subscription>> inner = staged->subscribe();
+  if (!inner) return inner;
+  return std::make_unique<Consumer>(*this, std::move(*inner));
+}
+
+Status DirectInbox::write(std::string_view database, std::string_view table, Change change) {
+  const std::shared_ptr<StagedTable> staged = find(database, table);
+  if (staged == nullptr) return {Code::NotFound, "no " + table_named(database, table)};
+  if (Status bad = check_change(staged->spec(), change); !bad.ok()) return bad;
+  if (change.op() == Op::Set) change = {Op::Set, std::move(change).record().with_distinct_names()};
+  return staged->write(std::move(change));
+}
+
+Result<std::size_t> DirectInbox::staged(std::string_view database, std::string_view table) const {
+  const std::shared_ptr<StagedTable> staged = find(database, table);
+  if (staged == nullptr) return failure(Code::NotFound, "no " + table_named(database, table));
+  return staged->size().staged;
+}
+
+void DirectInbox::open(std::string_view bytes) {
+  RONDO_ASSERT(!has_frame());
+  frame_ = FrameReader{};
+  if (bytes.size() > limits::kDirectFrameBytes) {
+    return fault_(DirectFault::TooLong, {Code::InvalidArgument, "frame of " + std::to_string(bytes.size()) + " bytes"});
+  }
+  Result<FrameReader> frame = FrameReader::open(bytes);
+  if (!frame) return fault_(DirectFault::Malformed, frame.error());
+  // Senders come back to the same table.
+  if (target_ == nullptr || target_name_.second != frame->table() || target_name_.first != frame->database()) {
+    target_ = find(frame->database(), frame->table());
+    if (target_ == nullptr) {
+      const std::string what = "frame for " + table_named(frame->database(), frame->table()) + ", which is not here";
+      return fault_(DirectFault::UnknownTable, {Code::NotFound, what});
+    }
+    target_name_ = {std::string{frame->database()}, std::string{frame->table()}};
+  }
+  frame_ = *frame;
+  ++frames_;
+  bytes_ += bytes.size();
+}
+
+bool DirectInbox::step() {
+  Change change;
+  if (held_) {
+    change = *std::exchange(held_, std::nullopt);
+  } else {
+    const bool more = frame_.next(entry_);
+    RONDO_ASSERT(more);
+    if (Status bad = check_record(entry_.key, entry_.fields); !bad.ok()) {
+      fault_(DirectFault::BadEntry, bad.with_context(table_named(target_name_.first, target_name_.second)));
+      return true;
+    }
+    Record record = Record::make(entry_.key, entry_.fields);
+    change = Change{entry_.op, entry_.op == Op::Set ? record.with_distinct_names() : std::move(record)};
+  }
+  Status refused = target_->write(change);
+  if (!refused.ok() && is_full(*target_)) {
+    held_ = std::move(change);
+    paused_ = true;
+    return false;
+  }
+  paused_ = false;
+  if (refused.ok()) {
+    ++entries_;
+  } else {
+    fault_(DirectFault::BadEntry, refused);
+  }
+  return true;
+}
+
+}  // namespace rondo::store

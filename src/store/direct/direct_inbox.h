@@ -1,0 +1,62 @@
+// DirectInbox: the tables of a server and how frames go into them, without a socket. Holds one frame at a time and stops in its middle when
+// a table is full. Scheduler's thread; an entry costs a record and one lookup.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/store/direct_server.h"
+#include "store/direct/direct_frame.h"
+#include "store/memory/staged_table.h"
+
+namespace rondo::store {
+
+class DirectInbox {
+ public:
+  /// 'fault' is told what is dropped; 'room' that keys were taken while an entry was held.
+  DirectInbox(std::function<void(DirectFault, const Status&)> fault, std::function<void()> room)
+      : fault_(std::move(fault)), room_(std::move(room)) {}
+
+  Status declare(const DirectTableSpec& spec);
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table);
+  Status write(std::string_view database, std::string_view table, Change change);
+  Result<std::size_t> staged(std::string_view database, std::string_view table) const;
+
+  /// Takes a frame up, or drops it and tells. Only when has_frame() is false; 'bytes' stay where they are until it is false again.
+  void open(std::string_view bytes);
+  /// There are entries of the frame to apply.
+  bool has_frame() const noexcept { return held_.has_value() || frame_.entries_left() > 0; }
+  /// Applies the next entry. False when its table is full: it is held, and 'room' will be told.
+  bool step();
+  bool is_paused() const noexcept { return paused_; }
+
+  std::uint64_t entries() const noexcept { return entries_; }
+  std::uint64_t frames() const noexcept { return frames_; }
+  std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  class Consumer;
+  std::shared_ptr<StagedTable> find(std::string_view database, std::string_view table) const;
+
+  using Name = std::pair<std::string, std::string>;
+  std::function<void(DirectFault, const Status&)> fault_;
+  std::function<void()> room_;
+  std::map<Name, std::shared_ptr<StagedTable>> tables_;
+  FrameReader frame_;
+  FrameEntry entry_;
+  std::shared_ptr<StagedTable> target_;  // Of the frame.
+  Name target_name_;
+  std::optional<Change> held_;  // Found its table full.
+  bool paused_ = false;
+  std::uint64_t entries_ = 0;
+  std::uint64_t frames_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace rondo::store

@@ -1,0 +1,165 @@
+#include "rondo/store/direct_store.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "rondo/sched/scheduler.h"
+#include "store/completions.h"
+#include "store/direct/write_behind.h"
+#include "store/table_rules.h"
+
+namespace rondo {
+
+using store::WriteBehind;
+
+/// Members end in the reverse order: the server first, then the writing behind, then the store it writes to.
+class DirectStore::Parts {
+ public:
+  Parts(Scheduler& scheduler, std::unique_ptr<Store> wrapped, const DirectStoreOptions& options)
+      : wrapped_(std::move(wrapped)),
+        completions_(scheduler, "direct-store", options.priority),
+        behind_(
+            scheduler, *wrapped_,
+            {.priority = options.priority, .keys_max = options.keys_behind_max, .retry = options.retry, .on_trouble = options.on_trouble}) {
+  }
+  ~Parts() { behind_.flush(); }
+
+  Status start(Scheduler& scheduler, DirectServerOptions options) {
+    for (const DirectTableSpec& spec : options.tables) {
+      if (!tables_.emplace(spec.table, spec).second) {
+        return {Code::InvalidArgument, "two direct tables are called " + quoted(spec.table)};
+      }
+    }
+    Result<std::unique_ptr<DirectServer>> server = DirectServer::open(scheduler, std::move(options));
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    for (const auto& [name, spec] : tables_) {
+      const Status declared = wrapped_->declare({.name = name, .kind = TableKind::Watched});
+      if (!declared.ok()) return declared.with_context("rows of a direct table");
+      behind_.add_table(name);
+    }
+    return {};
+  }
+
+  const DirectTableSpec* find(std::string_view table) const {
+    const auto found = tables_.find(table);
+    return found == tables_.end() ? nullptr : &found->second;
+  }
+  static TableSpec as_staged(const DirectTableSpec& spec) {
+    return {.name = spec.table, .kind = TableKind::Staged, .rows_max = spec.keys_max};
+  }
+
+  Store& wrapped() const noexcept { return *wrapped_; }
+  store::Completions& completions() noexcept { return completions_; }
+  WriteBehind& behind() noexcept { return behind_; }
+  DirectServer& server() const noexcept { return *server_; }
+
+ private:
+  std::unique_ptr<Store> wrapped_;
+  store::Completions completions_;
+  WriteBehind behind_;
+  std::map<std::string, DirectTableSpec, std::less<>> tables_;
+  std::unique_ptr<DirectServer> server_;
+};
+
+namespace {
+
+/// Takes for the Orch and writes behind what it took. While the writing is full it is empty to its consumer.
+class CopyingConsumer final : public Subscription {
+ public:
+  CopyingConsumer(std::unique_ptr<Subscription> inner, WriteBehind& behind, std::string table)
+      : inner_(std::move(inner)), behind_(behind), table_(std::move(table)) {}
+  ~CopyingConsumer() override { behind_.on_room(table_, nullptr); }
+
+  void on_ready(std::function<void()> wake) override {
+    behind_.on_room(table_, [this, wake] {
+      if (!inner_->empty()) wake();
+    });
+    inner_->on_ready([this, wake] {
+      if (behind_.room(table_) != 0) wake();
+    });
+  }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override {
+    const std::size_t before = out.size();
+    const std::size_t taken = inner_->take(std::min(max, behind_.room(table_)), out);
+    for (std::size_t i = before; i < out.size(); ++i) behind_.add(table_, out[i]);
+    return taken;
+  }
+  bool empty() const override { return inner_->empty() || behind_.room(table_) == 0; }
+  std::size_t depth() const override { return inner_->depth(); }
+  Gap take_gap() override { return inner_->take_gap(); }
+
+ private:
+  std::unique_ptr<Subscription> inner_;
+  WriteBehind& behind_;
+  std::string table_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<DirectStore>> DirectStore::open(Scheduler& scheduler, std::unique_ptr<Store> wrapped, DirectStoreOptions options) {
+  if (options.keys_behind_max == 0 || options.keys_behind_max > limits::kTableRows) {
+    return failure(Code::InvalidArgument, "keys_behind_max is not from 1 to " + std::to_string(limits::kTableRows));
+  }
+  auto parts = std::make_unique<Parts>(scheduler, std::move(wrapped), options);
+  if (Status failed = parts->start(scheduler, std::move(options.server)); !failed.ok()) return failure(std::move(failed));
+  return std::unique_ptr<DirectStore>{new DirectStore(std::move(parts))};
+}
+
+DirectStore::DirectStore(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+DirectStore::~DirectStore() = default;
+
+DirectServer& DirectStore::server() noexcept { return parts_->server(); }
+Store& DirectStore::wrapped() noexcept { return parts_->wrapped(); }
+DirectStoreStats DirectStore::stats() const {
+  const WriteBehind& behind = parts_->behind();
+  return {.written = behind.written(), .retries = behind.retries(), .left_out = behind.left_out(), .behind = behind.waiting()};
+}
+
+Status DirectStore::declare(const TableSpec& spec) {
+  const DirectTableSpec* const direct = parts_->find(spec.name);
+  return direct == nullptr ? parts_->wrapped().declare(spec) : store::check_same(Parts::as_staged(*direct), spec);
+}
+
+std::vector<TableSpec> DirectStore::tables() const {
+  std::vector<TableSpec> specs = parts_->wrapped().tables();
+  for (TableSpec& spec : specs) {
+    if (const DirectTableSpec* const direct = parts_->find(spec.name)) spec = Parts::as_staged(*direct);
+  }
+  return specs;
+}
+
+Status DirectStore::write(std::string_view table, Change change, WriteDone done) {
+  const DirectTableSpec* const direct = parts_->find(table);
+  if (direct == nullptr) return parts_->wrapped().write(table, std::move(change), std::move(done));
+  if (Status refused = parts_->server().write(direct->database, table, std::move(change)); !refused.ok()) return refused;
+  parts_->completions().post(std::move(done), {});
+  return {};
+}
+
+Result<std::unique_ptr<Subscription>> DirectStore::subscribe(std::string_view table) {
+  const DirectTableSpec* const direct = parts_->find(table);
+  if (direct == nullptr) return parts_->wrapped().subscribe(table);
+  Result<std::unique_ptr<Subscription>> inner = parts_->server().subscribe(direct->database, table);
+  if (!inner) return inner;
+  return std::make_unique<CopyingConsumer>(std::move(*inner), parts_->behind(), direct->table);
+}
+
+void DirectStore::get(std::string_view table, std::string_view key, GetDone done) { parts_->wrapped().get(table, key, std::move(done)); }
+
+void DirectStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  parts_->wrapped().scan(table, cursor, max, std::move(done));
+}
+
+Result<Store::Size> DirectStore::size(std::string_view table) const {
+  Result<Size> size = parts_->wrapped().size(table);
+  const DirectTableSpec* const direct = parts_->find(table);
+  if (size && direct != nullptr) size->staged = *parts_->server().staged(direct->database, table);
+  return size;
+}
+
+Status DirectStore::health() const { return parts_->wrapped().health(); }
+
+}  // namespace rondo
