@@ -27,8 +27,33 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
 }
 
 Runtime::~Runtime() {
+  while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // Last made, first destroyed: an Orch may use what was made before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
+}
+
+void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
+  port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
+    switch (news.what) {
+      case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
+      case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
+      case FactPort::News::What::Began: tell_observers(news.fact, true); return;
+      case FactPort::News::What::Ended: tell_observers(news.fact, false); return;
+    }
+  });
+  constraints.connect(*port);
+  for (const ConstraintKind kind : observed) constraints.observe(kind);
+}
+
+void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
+  if (rows == 0) return;
+  journal->set_time(clock->wall_now());
+  journal->resolved(fact, rows);
+}
+
+void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
+  const auto [first, last] = observers.equal_range(fact.kind.name());
+  for (auto it = first; it != last; ++it) it->second->tell(fact.key, holds);
 }
 
 void Runtime::adopt(std::unique_ptr<Orch> orch) { parts_->orchs.push_back(std::move(orch)); }

@@ -11,25 +11,38 @@
 
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
+#include "orch/fact_port.h"
 #include "orch/observer.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/orch/worker.h"
+#include "store/bridge/bridge_store.h"
 
 namespace rondo {
 
 struct Runtime::Parts {
+  /// Facts cross to and from the other members of 'board' from now on. Once.
+  void join(std::shared_ptr<FactBoard> board);
+  /// Writes down that 'rows' that waited for 'fact' were queued.
+  void resolved(const Constraint& fact, std::size_t rows);
+  void tell_observers(const Constraint& fact, bool holds);
+
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
+  store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
   std::unique_ptr<Journal> journal;
+  std::unique_ptr<FactPort> port;  // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
   std::set<std::string, std::less<>> written_tables;             // Known to the store.
   Ticket current;                                                // Of the change that a handler is being asked about.
   std::map<std::string, Consumer*, std::less<>> consumers;       // By table.
   std::multimap<std::string, Observer*, std::less<>> observers;  // By kind of fact.
+  std::vector<ConstraintKind> observed;                          // Kinds with observers.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
+  std::vector<Worker*> workers;                                                             // Of which this is the home.
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 

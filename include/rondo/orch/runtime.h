@@ -153,6 +153,7 @@ class Runtime {
  private:
   friend class Orch;
   friend class Consumer;
+  friend class Worker;
   void adopt(std::unique_ptr<Orch> orch);
   struct Parts;
   std::unique_ptr<Parts> parts_;

@@ -170,10 +170,10 @@ void HomeEnd::finish(const std::shared_ptr<Call>& call) {
   calls_changed_.notify_all();
 }
 
-void HomeEnd::ring_bell() {
+void HomeEnd::ring_bell(bool surely) {
   wake_from_any_thread();
   // Rung before the home thread said that it listens: what it is about was handed over before, and the first serve() after that finds it.
-  if (!bell_wanted_.load(std::memory_order_seq_cst)) return;
+  if (!surely && !bell_wanted_.load(std::memory_order_seq_cst)) return;
   const std::lock_guard<std::mutex> lock(bell_mutex_);
   bell_ = true;
   bell_rung_.notify_all();

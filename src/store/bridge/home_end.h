@@ -51,8 +51,8 @@ class HomeEnd final : public Source {
   void listen_to_bell() { bell_wanted_.store(true, std::memory_order_seq_cst); }
   /// Waits until the worker's end, or somebody else, has rung since the last wait. Blocks; for the end of a worker only.
   void wait_for_bell();
-  /// Any thread.
-  void ring_bell();
+  /// Any thread. 'surely': also when nobody said yet that he listens.
+  void ring_bell(bool surely = false);
   /// Serves what is left and leaves the home scheduler and store; whatever the worker asks from now on is Unavailable.
   void close();
 
