@@ -88,6 +88,9 @@ void Runtime::on_reject(std::function<void(std::string_view, const Change&, cons
 std::vector<ConsumerStats> Runtime::consumers() const {
   std::vector<ConsumerStats> all;
   for (const auto& [table, consumer] : parts_->consumers) all.push_back(consumer->stats());
+  for (std::vector<ConsumerStats>& theirs : ask_workers<std::vector<ConsumerStats>>([](Runtime& worker) { return worker.consumers(); })) {
+    std::ranges::move(theirs, std::back_inserter(all));
+  }
   return all;
 }
 
@@ -103,13 +106,25 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const
       return true;
     });
   }
+  using Found = std::vector<ParkedConstraint>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_constraints(max); })) {
+    for (ParkedConstraint& one : theirs) {
+      if (found.size() < max) found.push_back(std::move(one));
+    }
+  }
   return found;
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
   std::vector<ParkedRow> found;
   const auto it = parts_->consumers.find(table);
-  if (it == parts_->consumers.end()) return found;
+  if (it == parts_->consumers.end()) {
+    using Found = std::vector<ParkedRow>;
+    for (Found& theirs : ask_workers<Found>([name = std::string{table}, max](Runtime& worker) { return worker.parked_rows(name, max); })) {
+      if (!theirs.empty()) return std::move(theirs);
+    }
+    return found;
+  }
   const Ledger& ledger = it->second->ledger();
   const Instant now = parts_->scheduler->clock().now();
   ledger.for_each_parked([&](std::uint32_t row) {

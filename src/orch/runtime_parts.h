@@ -46,4 +46,18 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 
+template <class Answer>
+std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy) const {
+  std::vector<Answer> answers;
+  for (Worker* const worker : parts_->workers) {
+    const auto answer = std::make_shared<Answer>();  // A late one goes here, and nobody looks.
+    if (worker->ask([answer, question](Runtime& runtime) { *answer = question(runtime); })) {
+      answers.push_back(std::move(*answer));
+    } else if (busy != nullptr) {
+      *busy = worker->name();
+    }
+  }
+  return answers;
+}
+
 }  // namespace rondo

@@ -27,6 +27,13 @@ struct Reject {
   Status why;
 };
 
+/// Asked by the home thread, answered in a turn of the worker.
+struct Question {
+  std::function<void(Runtime&)> what;
+  std::promise<void> answered;
+};
+constexpr Priority kQuestions{limits::kPriorities - 1};  // People wait, and the home thread with them.
+
 }  // namespace
 
 struct Worker::Parts {
@@ -41,6 +48,7 @@ struct Worker::Parts {
   std::unique_ptr<store::bridge::HomeEnd> home_end;
   std::unique_ptr<Mailbox<Reject>> rejects;
   std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // On the worker's scheduler.
   store::bridge::BridgeStore* bridge = nullptr;
   std::thread thread;
   bool started = false;
@@ -80,11 +88,18 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
     if (!p.rejects->post({std::string{table}, change, why}).ok()) p.untold_rejects.fetch_add(1, std::memory_order_relaxed);
   });
+  p.questions = std::make_unique<Mailbox<std::shared_ptr<Question>>>(p.options.name + " questions", kQuestions,
+                                                                     [&p](std::shared_ptr<Question>&& question) {
+                                                                       question->what(*p.runtime);
+                                                                       question->answered.set_value();
+                                                                     });
+  p.runtime->scheduler().add(*p.questions);
   home.parts_->workers.push_back(this);
 }
 
 Worker::~Worker() {
   leave_home();
+  parts_->questions.reset();
   parts_->runtime.reset();
 }
 
@@ -98,6 +113,19 @@ void Worker::leave_home() {
   p.home_end->close();
   std::erase(p.home->parts_->workers, this);
   p.home = nullptr;
+}
+
+bool Worker::ask(std::function<void(Runtime&)> what) {
+  Parts& p = *parts_;
+  if (!p.thread.joinable()) {
+    what(*p.runtime);
+    return true;
+  }
+  const auto question = std::make_shared<Question>();
+  question->what = std::move(what);
+  std::future<void> answered = question->answered.get_future();
+  if (!p.questions->post(std::shared_ptr<Question>{question}).ok()) return false;
+  return answered.wait_for(limits::kWorkerAskWait) == std::future_status::ready;
 }
 
 Runtime& Worker::runtime() noexcept { return *parts_->runtime; }

@@ -243,6 +243,34 @@ TEST_F(SteppedWorker, ObserversAreToldAcrossThreadsAndAnEndIsNeverLost) {
   EXPECT_THAT(calls, ElementsAre("+flaps", "-flaps", "+flaps", "+new"));
 }
 
+// --- introspection
+
+TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
+  constexpr ConstraintKind kNeighbor{"neighbor"};
+  consume_routes(worker.add<OpenOrch>("routes"));
+  owner.consume(
+      "GROUP",
+      [&](std::string_view, const Fields&) {
+        return Outcome::wait_for({kNeighbor, "10.1.1.1"});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, {}}; });
+  worker.runtime().explain(kNeighbor, [](std::string_view key) { return FactOrigin{"", "", "no neighbor " + std::string{key}}; });
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  set("GROUP", "102");
+  settle();
+  const Why why = runtime.why("ROUTE", "10.0.0.0/24");
+  ASSERT_EQ(why.chain.size(), 2U);
+  EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);
+  EXPECT_EQ(why.chain[0].provider, "groups");
+  EXPECT_EQ(why.chain[1].table, "GROUP");
+  EXPECT_THAT(why.chain[1].note,
+              testing::AllOf(HasSubstr("nobody provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
+  EXPECT_EQ(runtime.parked_rows("ROUTE", 9).size(), 1U);
+  EXPECT_EQ(runtime.parked_constraints(9).size(), 2U);
+  EXPECT_EQ(stats("ROUTE").parked, 1U);
+}
+
 using WorkerDeathTest = SteppedWorker;
 TEST_F(WorkerDeathTest, KindProvidedOnTwoThreadsIsAProgramError) {
   auto& other = worker.add<OpenOrch>("other");

@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,6 +90,9 @@ class Worker {
  private:
   friend class Runtime;
   Runtime& runtime_for_adding();
+  /// Calls 'what' in a turn of the worker, or at once while it has no thread. False when it was busy for too long; then 'what' may be
+  /// called later, so it owns what it touches.
+  bool ask(std::function<void(Runtime&)> what);
   /// The home runtime ends: stops and forgets it.
   void leave_home();
   struct Parts;
