@@ -18,12 +18,11 @@ class FactPort final : public Source {
  public:
   using News = FactBoard::News;
   using Handler = std::function<void(const News&)>;
+  /// On one thread an announcement works at once; here it waits for as little as it can.
+  static constexpr Priority kUrgent{limits::kPriorities - 2};
   /// Joins 'board' and 'scheduler', and leaves both when destroyed.
   FactPort(Scheduler& scheduler, std::shared_ptr<FactBoard> board, Handler handler)
-      : Source("facts of other threads", Priority::p7),
-        board_(std::move(board)),
-        member_(board_->join(*this)),
-        handler_(std::move(handler)) {
+      : Source("facts of other threads", kUrgent), board_(std::move(board)), member_(board_->join(*this)), handler_(std::move(handler)) {
     scheduler.add(*this);
   }
   ~FactPort() override { board_->leave(member_); }

@@ -59,7 +59,7 @@ struct Worker::Parts {
 
 Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
   Parts& p = *parts_;
-  RONDO_ASSERT(!p.options.name.empty());
+  RONDO_ASSERT(!p.options.name.empty() && home.parts_->bridge == nullptr);
   p.home = &home;
   p.home_end = std::make_unique<store::bridge::HomeEnd>(home.scheduler(), home.store(),
                                                         store::bridge::Options{.name = p.options.name,

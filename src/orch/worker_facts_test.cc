@@ -43,14 +43,10 @@ class RandomProvider final : public Orch {
       return false;
     }
     const int fact = static_cast<int>(random_() % kFacts);
-    switch (random_() % 3) {
+    switch (random_() % 4) {
       case 0: begin(fact); break;
-      case 1: end(fact); break;
-      default:
-        held_[static_cast<std::size_t>(fact)] = false;
-        withdraw({kGroup, std::to_string(fact)});
-        begin(fact);
-        break;
+      case 1: end(fact), begin(fact); break;
+      default: end(fact); break;
     }
     return true;
   }
@@ -116,7 +112,7 @@ class WorkerFacts : public testing::TestWithParam<Places> {};
 TEST_P(WorkerFacts, NoWakeUpIsLostInAStorm) {
   SystemClock clock;
   std::uint64_t parked = 0;
-  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
     const auto house = std::make_unique<House>();
     std::atomic<int> done{0};

@@ -6,6 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "orch/runtime_fixture.h"
@@ -241,6 +245,32 @@ TEST_F(SteppedWorker, ObserversAreToldAcrossThreadsAndAnEndIsNeverLost) {
   owner.announce({kGroup, "new"});
   settle();
   EXPECT_THAT(calls, ElementsAre("+flaps", "-flaps", "+flaps", "+new"));
+}
+
+TEST(WorkerJournal, HasFilesOfItsOwn) {
+  std::string directory = (std::filesystem::temp_directory_path() / "rondo-worker-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  SystemClock clock;
+  {
+    Runtime home({.journal = std::move(Journal::open({.directory = directory}, clock).value())});
+    Worker worker(home,
+                  {.name = "routes", .journal = std::move(Journal::open({.directory = directory, .prefix = "routes."}, clock).value())});
+    const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
+    worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
+    home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });
+    ASSERT_TRUE(home.table("ROUTE").set("10.0.0.0/24", {{"group", "1"}}).ok());
+    ASSERT_TRUE(home.table("PORT").set("Ethernet0", {{"state", "up"}}).ok());
+    while (home.run_until_idle() + worker.runtime().run_until_idle() > 0) {
+    }
+  }
+  const auto text = [&](const char* name) {
+    std::stringstream all;
+    all << std::ifstream(directory + "/" + name).rdbuf();
+    return all.str();
+  };
+  EXPECT_THAT(text("routes.swss.rec"), testing::AllOf(HasSubstr("|ROUTE:10.0.0.0/24|SET|group:1"), testing::Not(HasSubstr("PORT"))));
+  EXPECT_THAT(text("swss.rec"), testing::AllOf(HasSubstr("|PORT:Ethernet0|SET|state:up"), testing::Not(HasSubstr("ROUTE"))));
+  std::filesystem::remove_all(directory);
 }
 
 // --- introspection

@@ -58,7 +58,7 @@ struct WorkerStats {
 
 class Worker {
  public:
-  /// Joins 'home'. One of both may end first: a home runtime that ends stops its workers.
+  /// Joins 'home', which is not a worker's runtime (assert). One of both may end first: a home runtime that ends stops its workers.
   explicit Worker(Runtime& home, WorkerOptions options = {});
   /// Stops.
   ~Worker();

@@ -20,12 +20,14 @@ void HomeEnd::close() {
   if (std::exchange(closed_, true)) return;
   serve();
   link_->inlet = nullptr;  // Answers of the store that come later find nobody.
+  for (const auto& pump : pumps_) pump->lane()->pump = nullptr;
   pumps_.clear();
   if (scheduler() != nullptr) scheduler()->remove(*this);
   store_ = nullptr;
 }
 
 void HomeEnd::pause() {
+  paused_ = true;
   for (const auto& pump : pumps_) pump->pause();
 }
 
@@ -191,6 +193,7 @@ Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, Priority priority) 
   Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name);
   if (!far) return far.error();
   auto pump = std::make_unique<Pump>(lane->spec.name + " to " + options_.name, priority, lane, std::move(*far), *link_);
+  if (paused_) pump->pause();
   lane->pump = pump.get();
   scheduler()->add(*pump);
   pump->start();

@@ -98,6 +98,7 @@ class HomeEnd final : public Source {
   std::vector<std::unique_ptr<Pump>> pumps_;
   bool threaded_ = false;
   bool closed_ = false;
+  bool paused_ = false;
   std::uint64_t handled_ = 0;
   std::uint64_t requested_ = 0;  // Worker's.
   std::atomic<std::uint64_t> refused_{0};

@@ -2,12 +2,14 @@
 // each subscription. Each ring has one side that puts and one that takes; nothing else is touched by both without an atomic.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <variant>
 
+#include "rondo/base/assert.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"
 #include "sched/ring.h"
@@ -30,12 +32,14 @@ struct Lane {
     const std::uint64_t taken = keys_taken.load(std::memory_order_acquire);
     return static_cast<std::size_t>(keys_put.load(std::memory_order_acquire) - taken);
   }
-  /// How many slots must be free before a pump that found none is woken: half, so that it moves batches and not single changes.
-  std::size_t wake_room() const noexcept { return ring.capacity() / 2; }
+  /// What one key may take: a Delete and its Set, or a gap and its event.
+  static constexpr std::size_t kSlotsOfOne = 2;
+  /// How many slots must be free before a pump that found too few is woken: half, so that it moves batches and not single changes.
+  std::size_t wake_room() const noexcept { return std::max(ring.capacity() / 2, kSlotsOfOne); }
 
   const TableSpec spec;
   Ring<Entry> ring;
-  Source* pump = nullptr;                    // Set before the worker knows the lane; lives until the worker gives the lane up.
+  Source* pump = nullptr;                    // Lives until the worker gives the lane up, or home ends (null).
   std::atomic<std::uint64_t> keys_put{0};    // Written at home.
   std::atomic<std::uint64_t> keys_taken{0};  // Written by the worker.
   std::atomic<std::size_t> far_depth{0};     // What waits in the home table, as the pump saw it last.
@@ -64,6 +68,7 @@ struct Link {
   /// Home thread. There is room: the worker has no more requests under way than the ring has slots.
   void answer(std::uint64_t id, std::variant<Status, Result<Record>, Result<RowPage>> end) {
     if (id == 0 || inlet == nullptr) return;
+    RONDO_ASSERT(answers.room() > 0);
     answers.put({id, std::move(end)});
     if (answers.publish()) inlet->wake_from_any_thread();
   }

@@ -97,7 +97,7 @@ std::size_t NearEnd::take_lane(std::size_t max, std::vector<Change>& out) {
 
 void NearEnd::give_back(std::uint64_t keys) {
   lane_->keys_taken.store(lane_->keys_taken.load(std::memory_order_relaxed) + keys, std::memory_order_release);
-  if (lane_->ring.release(lane_->wake_room()) && open_) lane_->pump->wake_from_any_thread();
+  if (lane_->ring.release(lane_->wake_room()) && open_ && lane_->pump != nullptr) lane_->pump->wake_from_any_thread();
 }
 
 /// Takes the gaps at the head of the lane out of it. True if there were any.

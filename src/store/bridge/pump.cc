@@ -48,7 +48,7 @@ Turn Pump::run(Budget budget) {
 
 Backlog Pump::backlog() {
   if (far_->empty() && !owes_gap_) return Backlog::Empty;
-  if (lane_->ring.room(slots_for_one()) >= slots_for_one()) return Backlog::More;
+  if (lane_->ring.room(Lane::kSlotsOfOne) >= Lane::kSlotsOfOne) return Backlog::More;
   return lane_->ring.wait_for_room(lane_->wake_room()) ? Backlog::Empty : Backlog::More;
 }
 
@@ -89,7 +89,7 @@ std::uint32_t Pump::move_events(std::uint32_t max) {
 void Pump::put_event(Change event) {
   if (events_max_ > 0) {
     const std::uint64_t waiting = keys_put_ - lane_->keys_taken.load(std::memory_order_acquire);
-    if (waiting >= events_max_ || lane_->ring.room(slots_for_one()) < slots_for_one()) {
+    if (waiting >= events_max_ || lane_->ring.room(Lane::kSlotsOfOne) < Lane::kSlotsOfOne) {
       ++dropped_here_;
       owes_gap_ = true;
       return;

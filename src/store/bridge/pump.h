@@ -23,7 +23,7 @@ class Pump final : public Source {
   void start();
   /// Takes nothing more: what is in the table stays there.
   void pause() { paused_ = true; }
-  const Lane* lane() const noexcept { return lane_.get(); }
+  Lane* lane() const noexcept { return lane_.get(); }
 
   Result<Backlog> collect() override { return paused_ ? Backlog::Empty : backlog(); }
   Turn run(Budget budget) override;
@@ -35,7 +35,6 @@ class Pump final : public Source {
   void put_event(Change event);
   bool put_gap();
   void put_changes();
-  static std::size_t slots_for_one() noexcept { return 2; }  // A Delete and its Set; a gap and its event.
   Backlog backlog();
 
   std::shared_ptr<Lane> lane_;
