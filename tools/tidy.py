@@ -26,6 +26,7 @@ TEST_FILE_LINES = 900
 # The only files that may start a thread, and what for.
 THREAD_FILES = {
     "src/orch/journal.cc": "the journal's writer",
+    "src/orch/worker.cc": "the thread of a worker",
     "src/dataplane/programmer.cc": "the programming thread",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "orch/fact_port.h"
 #include "orch/ledger.h"
 #include "rondo/base/assert.h"
 #include "rondo/store/record.h"
@@ -20,29 +21,49 @@ void remove_waiter(ConstraintIndex::Waiters& waiters, const Ledger& ledger) {
 
 const ConstraintIndex::Provider* ConstraintIndex::provider_of(ConstraintKind kind) const noexcept {
   for (const Provider& provider : providers_) {
-    if (provider.kind.data() == kind.name().data() && provider.kind.size() == kind.name().size()) return &provider;
+    const std::string_view known = provider.kind.name();
+    if (known.data() == kind.name().data() && known.size() == kind.name().size()) return &provider;
   }
-  const auto it = std::ranges::find(providers_, kind.name(), &Provider::kind);
+  const auto it = std::ranges::find(providers_, kind, &Provider::kind);
   return it == providers_.end() ? nullptr : &*it;
+}
+
+void ConstraintIndex::connect(FactPort& port) {
+  RONDO_ASSERT(port_ == nullptr);
+  port_ = &port;
+  for (const Provider& provider : providers_) port.board().provide(port.member(), provider.kind, provider.owner);
+  for (std::uint32_t slot = 0; slot < entries_.limit(); ++slot) {
+    const Entry& entry = entries_[slot];
+    if (!entry.waiters.empty() && is_foreign(entry.fact.kind)) port.board().await(port.member(), entry.fact);
+  }
 }
 
 void ConstraintIndex::provide(ConstraintKind kind, std::string owner, Holds holds) {
   RONDO_ASSERT(provider_of(kind) == nullptr);
-  providers_.push_back({kind.name(), std::move(owner), std::move(holds)});
+  if (port_ != nullptr) port_->board().provide(port_->member(), kind, owner);
+  providers_.push_back({kind, std::move(owner), std::move(holds)});
 }
 
 void ConstraintIndex::retire_provider(ConstraintKind kind) {
-  std::erase_if(providers_, [&](const Provider& provider) { return provider.kind == kind.name(); });
+  if (port_ != nullptr) port_->board().retire(port_->member(), kind);
+  std::erase_if(providers_, [&](const Provider& provider) { return provider.kind == kind; });
 }
 
 bool ConstraintIndex::holds(const Constraint& fact) const {
   const Provider* const provider = provider_of(fact.kind);
-  return provider != nullptr && provider->holds(fact.key);
+  if (provider != nullptr) return provider->holds(fact.key);
+  return port_ != nullptr && port_->board().holds(fact);
 }
 
-std::string_view ConstraintIndex::provider(ConstraintKind kind) const {
+bool ConstraintIndex::is_awaited(const Constraint& fact) const {
+  if (by_fact_.size() != 0 && find(fact, hash_of(fact)) != kNone) return true;
+  return port_ != nullptr && port_->board().is_awaited(port_->member(), fact);
+}
+
+std::string ConstraintIndex::provider(ConstraintKind kind) const {
   const Provider* const provider = provider_of(kind);
-  return provider == nullptr ? std::string_view{} : std::string_view{provider->owner};
+  if (provider != nullptr) return provider->owner;
+  return port_ != nullptr ? port_->board().provider(kind) : std::string{};
 }
 
 std::uint64_t ConstraintIndex::hash_of(const Constraint& fact) noexcept {
@@ -68,11 +89,14 @@ std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) 
   }
   const std::uint32_t list = ledger.make_list(slot);
   waiters.push_back(Waiter{&ledger, list});
+  // Parked, then asked: the row is about to join the list on this thread, and the answer comes in a later turn of this thread.
+  if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
   return list;
 }
 
 void ConstraintIndex::drop(std::uint32_t slot) {
   Entry& entry = entries_[slot];
+  if (is_foreign(entry.fact.kind)) port_->board().give_up(port_->member(), entry.fact);
   by_fact_.erase(entry.hash, slot);
   entry.waiters.clear();
   entries_.give_back(slot);
@@ -96,6 +120,19 @@ std::size_t ConstraintIndex::announce(const Constraint& fact) {
   std::size_t total = 0;
   for (const Waiter& waiter : waiters) total += waiter.ledger->resolve(waiter.list);
   return total;
+}
+
+std::size_t ConstraintIndex::announce_everywhere(const Constraint& fact) {
+  if (port_ != nullptr) port_->board().announce(port_->member(), fact);
+  return announce(fact);
+}
+
+void ConstraintIndex::withdraw(const Constraint& fact) {
+  if (port_ != nullptr) port_->board().withdraw(port_->member(), fact);
+}
+
+void ConstraintIndex::observe(ConstraintKind kind) {
+  if (port_ != nullptr) port_->board().observe(port_->member(), kind);
 }
 
 void ConstraintIndex::forget_ledger(const Ledger& ledger) {

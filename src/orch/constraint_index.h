@@ -15,6 +15,7 @@
 
 namespace rondo {
 
+class FactPort;
 class Ledger;
 
 class ConstraintIndex {
@@ -33,14 +34,18 @@ class ConstraintIndex {
   ConstraintIndex& operator=(const ConstraintIndex&) = delete;
 
   using Holds = std::function<bool(std::string_view key)>;
+  /// From now on facts whose kind nobody provides here are those of other threads. 'port' outlives the index.
+  void connect(FactPort& port);
   /// One provider a kind.
   void provide(ConstraintKind kind, std::string owner, Holds holds);
   void retire_provider(ConstraintKind kind);
   bool holds(const Constraint& fact) const;
   /// Is a row listed under 'fact'?
-  bool is_awaited(const Constraint& fact) const { return by_fact_.size() != 0 && find(fact, hash_of(fact)) != kNone; }
+  bool is_awaited(const Constraint& fact) const;
   /// Empty if nobody provides facts of that kind.
-  std::string_view provider(ConstraintKind kind) const;
+  std::string provider(ConstraintKind kind) const;
+  /// Is its provider, if there is one, on another thread? Then it may begin to hold while a handler looks.
+  bool is_foreign(ConstraintKind kind) const noexcept { return port_ != nullptr && provider_of(kind) == nullptr; }
 
   /// The wait list of 'ledger' for 'fact', made if there is none yet.
   std::uint32_t list_for(Ledger& ledger, const Constraint& fact);
@@ -48,6 +53,11 @@ class ConstraintIndex {
   void forget(Ledger& ledger, std::uint32_t list);
   /// Makes the rows of every ledger that wait for 'fact' ready; each ledger wakes its consumer. Returns the number of rows.
   std::size_t announce(const Constraint& fact);
+  /// The same, and tells other threads.
+  std::size_t announce_everywhere(const Constraint& fact);
+  /// Tells other threads.
+  void withdraw(const Constraint& fact);
+  void observe(ConstraintKind kind);
   /// A ledger goes away, with all its rows. O(facts its rows wait for).
   void forget_ledger(const Ledger& ledger);
 
@@ -61,7 +71,7 @@ class ConstraintIndex {
     Waiters waiters;  // None when free.
   };
   struct Provider {
-    std::string_view kind;
+    ConstraintKind kind{""};
     std::string owner;
     Holds holds;
   };
@@ -72,6 +82,7 @@ class ConstraintIndex {
 
   RowIndex by_fact_;
   Slab<Entry> entries_;
+  FactPort* port_ = nullptr;
   std::vector<Provider> providers_;  // A handful: a search of it beats a hash.
 };
 

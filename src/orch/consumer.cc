@@ -11,6 +11,11 @@
 
 namespace rondo {
 
+namespace {
+// How often a fact of another thread may begin to hold just after the handler looked, before handler and provider are said to disagree.
+constexpr std::uint8_t kRaces = 8;
+}  // namespace
+
 Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
                    HandleBatch handle_batch, Services services)
     : Source(identity.table, identity.priority),
@@ -219,10 +224,12 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     return;
   }
   // Everything it waits for holds: between the handler's look and now nothing can have happened on this thread, so handler and provider
-  // disagree. Ask again once, then slow down, so that a wrong pair cannot spin.
-  ++stats_.spurious_waits;
+  // disagree. Ask again once, then slow down, so that a wrong pair cannot spin. A fact of another thread may have begun to hold in between,
+  // but not time after time.
+  const bool raced = std::ranges::any_of(facts, [this](const Constraint& fact) { return services_.constraints.is_foreign(fact.kind); });
   std::uint8_t& times = ledger_.spurious_waits(row);
-  if (times == 0) {
+  if (!raced || times >= kRaces) ++stats_.spurious_waits;
+  if (times < (raced ? kRaces : 1)) {
     ++times;
     ledger_.requeue(row);
     return;

@@ -437,8 +437,8 @@ Journal::Journal(std::unique_ptr<Impl> impl) noexcept
 Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, const Clock& clock) {
   if (options.directory.empty() || (!options.record_changes && !options.record_retries)) return std::make_unique<Journal>();
   auto impl = std::make_unique<Impl>(options, clock.wall_now());
-  if (options.record_changes) impl->files[0].path = options.directory + "/swss.rec";
-  if (options.record_retries) impl->files[1].path = options.directory + "/retry.rec";
+  if (options.record_changes) impl->files[0].path = options.directory + "/" + options.prefix + "swss.rec";
+  if (options.record_retries) impl->files[1].path = options.directory + "/" + options.prefix + "retry.rec";
   for (Impl::File& file : impl->files) {
     if (file.path.empty()) continue;
     Result<Descriptor> descriptor = open_for_appending(file.path);

@@ -31,7 +31,8 @@ Orch::~Orch() {
 
 namespace {
 
-std::unique_ptr<Subscription> open_table(Store& store, std::string_view table, TableKind kind) {
+std::unique_ptr<Subscription> open_table(Store& store, store::bridge::BridgeStore* bridge, std::string_view table, TableKind kind,
+                                         Priority priority) {
   const std::vector<TableSpec> known = store.tables();
   const auto it = std::ranges::find(known, table, &TableSpec::name);
   if (it == known.end()) {
@@ -43,7 +44,7 @@ std::unique_ptr<Subscription> open_table(Store& store, std::string_view table, T
   } else {
     RONDO_ASSERT(it->kind == kind);  // Somebody declared it before, perhaps with a limit of its own.
   }
-  Result<std::unique_ptr<Subscription>> subscription = store.subscribe(table);
+  Result<std::unique_ptr<Subscription>> subscription = bridge != nullptr ? bridge->subscribe(table, priority) : store.subscribe(table);
   RONDO_ASSERT(subscription.has_value());
   return std::move(*subscription);
 }
@@ -54,9 +55,10 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
                              const ConsumeOptions& options) {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_ASSERT(options.kind == TableKind::Staged || options.kind == TableKind::Watched);
+  const Priority priority = options.priority.value_or(priority_);
   auto consumer = std::make_unique<Consumer>(
-      Consumer::Identity{std::string{table}, name_, options.priority.value_or(priority_)}, options,
-      open_table(*shared.store, table, options.kind), std::move(handle), std::move(handle_batch),
+      Consumer::Identity{std::string{table}, name_, priority}, options,
+      open_table(*shared.store, shared.bridge, table, options.kind, priority), std::move(handle), std::move(handle_batch),
       Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current});
   Consumer& reference = *consumer;
   const bool first = shared.consumers.emplace(std::string{table}, &reference).second;
@@ -81,8 +83,9 @@ Consumer& Orch::consume_batches(std::string_view table, BatchHandler apply, Cons
 void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_ASSERT(options.kind == TableKind::Channel || options.kind == TableKind::Queue);
+  const Priority priority = options.priority.value_or(priority_);
   auto listener = std::make_unique<Listener>(
-      std::string{channel}, options.priority.value_or(priority_), open_table(*shared.store, channel, options.kind), std::move(handler),
+      std::string{channel}, priority, open_table(*shared.store, shared.bridge, channel, options.kind, priority), std::move(handler),
       std::move(options.on_gap), [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         if (!shared.on_reject) return;
         shared.on_reject(name, event, status_of_exception(thrown).with_context(name + " " + quoted(event.key())));
@@ -99,18 +102,13 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
 
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
-  const std::size_t rows = shared.constraints.announce(fact);
-  if (rows > 0) {
-    shared.journal->set_time(shared.clock->wall_now());
-    shared.journal->resolved(fact, rows);
-  }
-  const auto [first, last] = shared.observers.equal_range(fact.kind.name());
-  for (auto it = first; it != last; ++it) it->second->tell(fact.key, true);
+  shared.resolved(fact, shared.constraints.announce_everywhere(fact));
+  shared.tell_observers(fact, true);
 }
 
 void Orch::withdraw(const Constraint& fact) {
-  const auto [first, last] = runtime_.parts_->observers.equal_range(fact.kind.name());
-  for (auto it = first; it != last; ++it) it->second->tell(fact.key, false);
+  runtime_.parts_->constraints.withdraw(fact);
+  runtime_.parts_->tell_observers(fact, false);
 }
 
 bool Orch::holds(const Constraint& fact) const { return runtime_.parts_->constraints.holds(fact); }
@@ -128,6 +126,8 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
                                              });
   shared.scheduler->add(*observer);
   shared.observers.emplace(std::string{kind.name()}, observer.get());
+  shared.observed.push_back(kind);
+  shared.constraints.observe(kind);
   parts_->observers.push_back(std::move(observer));
 }
 

@@ -27,8 +27,33 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
 }
 
 Runtime::~Runtime() {
+  while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // Last made, first destroyed: an Orch may use what was made before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
+}
+
+void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
+  port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
+    switch (news.what) {
+      case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
+      case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
+      case FactPort::News::What::Began: tell_observers(news.fact, true); return;
+      case FactPort::News::What::Ended: tell_observers(news.fact, false); return;
+    }
+  });
+  constraints.connect(*port);
+  for (const ConstraintKind kind : observed) constraints.observe(kind);
+}
+
+void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
+  if (rows == 0) return;
+  journal->set_time(clock->wall_now());
+  journal->resolved(fact, rows);
+}
+
+void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
+  const auto [first, last] = observers.equal_range(fact.kind.name());
+  for (auto it = first; it != last; ++it) it->second->tell(fact.key, holds);
 }
 
 void Runtime::adopt(std::unique_ptr<Orch> orch) { parts_->orchs.push_back(std::move(orch)); }
@@ -63,6 +88,9 @@ void Runtime::on_reject(std::function<void(std::string_view, const Change&, cons
 std::vector<ConsumerStats> Runtime::consumers() const {
   std::vector<ConsumerStats> all;
   for (const auto& [table, consumer] : parts_->consumers) all.push_back(consumer->stats());
+  for (std::vector<ConsumerStats>& theirs : ask_workers<std::vector<ConsumerStats>>([](Runtime& worker) { return worker.consumers(); })) {
+    std::ranges::move(theirs, std::back_inserter(all));
+  }
   return all;
 }
 
@@ -78,13 +106,25 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const
       return true;
     });
   }
+  using Found = std::vector<ParkedConstraint>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_constraints(max); })) {
+    for (ParkedConstraint& one : theirs) {
+      if (found.size() < max) found.push_back(std::move(one));
+    }
+  }
   return found;
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
   std::vector<ParkedRow> found;
   const auto it = parts_->consumers.find(table);
-  if (it == parts_->consumers.end()) return found;
+  if (it == parts_->consumers.end()) {
+    using Found = std::vector<ParkedRow>;
+    for (Found& theirs : ask_workers<Found>([name = std::string{table}, max](Runtime& worker) { return worker.parked_rows(name, max); })) {
+      if (!theirs.empty()) return std::move(theirs);
+    }
+    return found;
+  }
   const Ledger& ledger = it->second->ledger();
   const Instant now = parts_->scheduler->clock().now();
   ledger.for_each_parked([&](std::uint32_t row) {

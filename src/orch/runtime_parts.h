@@ -11,26 +11,53 @@
 
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
+#include "orch/fact_port.h"
 #include "orch/observer.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/orch/worker.h"
+#include "store/bridge/bridge_store.h"
 
 namespace rondo {
 
 struct Runtime::Parts {
+  /// Facts cross to and from the other members of 'board' from now on. Once.
+  void join(std::shared_ptr<FactBoard> board);
+  /// Writes down that 'rows' that waited for 'fact' were queued.
+  void resolved(const Constraint& fact, std::size_t rows);
+  void tell_observers(const Constraint& fact, bool holds);
+
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
+  store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
   std::unique_ptr<Journal> journal;
+  std::unique_ptr<FactPort> port;  // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
   std::set<std::string, std::less<>> written_tables;             // Known to the store.
   Ticket current;                                                // Of the change that a handler is being asked about.
   std::map<std::string, Consumer*, std::less<>> consumers;       // By table.
   std::multimap<std::string, Observer*, std::less<>> observers;  // By kind of fact.
+  std::vector<ConstraintKind> observed;                          // Kinds with observers.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
+  std::vector<Worker*> workers;                                                             // Of which this is the home.
   std::vector<std::unique_ptr<Orch>> orchs;
 };
+
+template <class Answer>
+std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy) const {
+  std::vector<Answer> answers;
+  for (Worker* const worker : parts_->workers) {
+    const auto answer = std::make_shared<Answer>();  // A late one goes here, and nobody looks.
+    if (worker->ask([answer, question](Runtime& runtime) { *answer = question(runtime); })) {
+      answers.push_back(std::move(*answer));
+    } else if (busy != nullptr) {
+      *busy = worker->name();
+    }
+  }
+  return answers;
+}
 
 }  // namespace rondo

@@ -2,6 +2,7 @@
 // nobody has written, what is under way, or a row it has seen before (a cycle).
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -61,27 +62,64 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
 
 }  // namespace
 
-Why Runtime::why(std::string_view table, std::string_view key) const {
+/// One step of the walk, as the thread of the table's consumer sees it.
+struct Runtime::WhyStep {
+  bool is_consumer = false;
+  bool holds = false;  // The first fact: the row waits for its time alone.
+  WhyLink link;
+};
+
+Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
   const Parts& p = *parts_;
-  const Instant now = p.scheduler->clock().now();
+  WhyStep step;
+  const auto consumer = p.consumers.find(at.table);
+  step.is_consumer = consumer != p.consumers.end();
+  step.link.table = at.table;
+  step.link.key = at.key;
+  step.link.note = at.note;
+  look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.constraints, p.scheduler->clock().now());
+  if (!step.link.facts.empty()) step.holds = p.constraints.holds(step.link.facts.front());
+  return step;
+}
+
+Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at) const {
+  if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at);
+  std::string busy;
+  for (WhyStep& step : ask_workers<WhyStep>([at](Runtime& worker) { return worker.why_step(at); }, &busy)) {
+    if (step.is_consumer) return std::move(step);
+  }
+  WhyStep step = why_step(at);
+  if (!busy.empty()) add_note(step.link, "worker " + quoted(busy) + " is busy; ask again");
+  return step;
+}
+
+std::optional<FactOrigin> Runtime::origin_anywhere(const Constraint& fact) const {
+  using Origin = std::optional<FactOrigin>;
+  const auto ask = [fact](const Runtime& runtime) {
+    const auto known = runtime.parts_->origins.find(fact.kind.name());
+    return known == runtime.parts_->origins.end() ? Origin{} : Origin{known->second(fact.key)};
+  };
+  if (Origin here = ask(*this)) return here;
+  for (Origin& there : ask_workers<Origin>([ask](Runtime& worker) { return ask(worker); })) {
+    if (there) return std::move(there);
+  }
+  return {};
+}
+
+Why Runtime::why(std::string_view table, std::string_view key) const {
   Why why;
   std::set<std::pair<std::string, std::string>> seen;
   FactOrigin at{std::string{table}, std::string{key}, {}};
   while (why.chain.size() < limits::kWhyDepth) {
     why.cycle = !seen.emplace(at.table, at.key).second;
-    const auto consumer = p.consumers.find(at.table);
-    WhyLink& link = why.chain.emplace_back();
-    link.table = std::move(at.table);
-    link.key = std::move(at.key);
-    link.note = std::move(at.note);
-    look_up(link, consumer == p.consumers.end() ? nullptr : consumer->second, p.constraints, now);
-    if (why.cycle || link.facts.empty()) return why;
+    WhyStep step = why_step_anywhere(at);
+    WhyLink& link = why.chain.emplace_back(std::move(step.link));
+    if (why.cycle || link.facts.empty() || step.holds) return why;
     const Constraint& fact = link.facts.front();
-    if (p.constraints.holds(fact)) return why;  // It waits for its time alone.
-    const auto origin = p.origins.find(fact.kind.name());
+    std::optional<FactOrigin> origin = origin_anywhere(fact);
     if (link.provider.empty()) add_note(link, "nobody provides facts of the kind " + quoted(fact.kind.name()));
-    if (origin == p.origins.end()) return why;
-    at = origin->second(fact.key);
+    if (!origin) return why;
+    at = *std::move(origin);
     if (at.table.empty()) {
       add_note(link, at.note);
       return why;

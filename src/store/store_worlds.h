@@ -9,6 +9,7 @@
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
+#include "store/bridge/bridge_store.h"
 #include "store/store_contract.h"
 
 namespace rondo::store {
@@ -40,6 +41,25 @@ class SimStoreWorld final : public BreakableStoreWorld {
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
   sim::SimStore store_;
+};
+
+/// A worker's store over a home store, both schedulers stepped by one thread.
+class BridgeStoreWorld final : public StoreWorld {
+ public:
+  Store& store() override { return bridge_; }
+  void settle() override {
+    while (home_scheduler_.run_until_idle() + worker_scheduler_.run_until_idle() > 0) {
+    }
+  }
+
+ private:
+  sim::World home_world_{1};
+  sim::World worker_world_{2};
+  Scheduler home_scheduler_{home_world_.clock(), home_world_.reactor(), *make_policy(StrictPriority{})};
+  Scheduler worker_scheduler_{worker_world_.clock(), worker_world_.reactor(), *make_policy(StrictPriority{})};
+  std::unique_ptr<Store> home_store_ = make_memory_store(home_scheduler_);
+  bridge::HomeEnd home_{home_scheduler_, *home_store_, {}};
+  bridge::BridgeStore bridge_{worker_scheduler_, home_};
 };
 
 template <class World>

@@ -63,6 +63,21 @@ inline constexpr int kDirectReceiveFrames = 1024;
 /// with ResourceExhausted and a server stops reading.
 inline constexpr std::size_t kDirectKeys = 1'000'000;
 
+// --- workers
+/// Changes of one subscription under way to a worker; a full lane leaves the rest in the table, where it merges. 16 bytes each. Enough for
+/// half a second of handlers of 100 us, few enough to be handled before a worker has stopped.
+inline constexpr std::size_t kWorkerLane = 4096;
+/// Writes and questions of a worker on their way to the home store, and answers wanted; one more is refused with ResourceExhausted.
+inline constexpr std::size_t kWorkerRequests = 4096;
+/// How long a worker waits for a turn of the home thread when it declares or subscribes; then DeadlineExceeded.
+inline constexpr Duration kWorkerCallWait = 5000ms;
+/// How long the home thread waits for a worker when somebody asks what waits there; then the answer says that the worker is busy.
+inline constexpr Duration kWorkerAskWait = 20ms;
+/// How long a worker that was told to stop goes on with what it has; then the rest is given up and counted.
+inline constexpr Duration kWorkerDrain = 5000ms;
+/// Facts of other threads that are remembered though nobody waits for them; of more, all of them are forgotten and asked for anew.
+inline constexpr std::size_t kBoardFacts = 262'144;
+
 // --- orch
 /// Rows one consumer may owe; beyond it the consumer stops taking from its subscription until rows are settled. 32-bit indexes allow more.
 inline constexpr std::size_t kLedgerRows = 16'000'000;

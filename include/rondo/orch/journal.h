@@ -24,6 +24,8 @@ namespace rondo {
 struct JournalOptions {
   /// Directory of swss.rec and retry.rec; it must exist. Empty: record nothing.
   std::string directory;
+  /// Before the files' names, such as "routes." for a worker's own.
+  std::string prefix = {};
   bool record_changes = true;
   bool record_retries = true;
   /// Text waiting for the writer; beyond it lines are dropped and counted, and the file says how many.

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -142,7 +143,9 @@ class Runtime {
   /// Told once for each rejected change: table, change, reason. Default: nobody. Must not throw.
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
 
-  // Introspection. O(answer), bounded by 'max'.
+  // Introspection. O(answer), bounded by 'max'. A home runtime answers for its workers, too: it asks each in a turn of the worker and waits
+  // for at most limits::kWorkerAskWait; of a worker that is busy for longer nothing is said, and `why` says so. A worker's runtime answers
+  // for itself alone.
   std::vector<ConsumerStats> consumers() const;
   std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
@@ -153,7 +156,15 @@ class Runtime {
  private:
   friend class Orch;
   friend class Consumer;
+  friend class Worker;
   void adopt(std::unique_ptr<Orch> orch);
+  /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing, and 'busy' names one.
+  struct WhyStep;
+  WhyStep why_step(const FactOrigin& at) const;
+  WhyStep why_step_anywhere(const FactOrigin& at) const;
+  std::optional<FactOrigin> origin_anywhere(const Constraint& fact) const;
+  template <class Answer>
+  std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy = nullptr) const;
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

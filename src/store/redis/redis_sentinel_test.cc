@@ -17,7 +17,8 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   RedisStoreOptions options;
   options.address = group.address();
   options.replicas = 1;
-  options.answer_timeout = 1s;
+  options.replicas_timeout = 100ms;
+  options.answer_timeout = 2s;
   StoreDriver driver{options};
   RedisStore& store = driver.store();
   ASSERT_TRUE(store.declare({.name = "T", .kind = TableKind::Staged}).ok());
@@ -39,7 +40,6 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   group.first().kill9();
   for (int i = 0; i < 1000; ++i) write();
   ASSERT_TRUE(driver.run_until([&] { return store.unanswered() == 0; }, 60s)) << store.health().to_string();
-  EXPECT_EQ(store.stats().connects, 2U);
 
   auto subscription = store.subscribe("T");
   ASSERT_TRUE(subscription.has_value());

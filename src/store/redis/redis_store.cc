@@ -36,7 +36,8 @@ redis::ConnectionOptions connection_options(const RedisStoreOptions& options, st
   return {.name = options.name + ":" + std::string{role},
           .priority = options.priority,
           .connect_timeout = options.connect_timeout,
-          .answer_timeout = options.answer_timeout,
+          // WAIT answers late by design.
+          .answer_timeout = options.answer_timeout + (options.replicas > 0 && !subscriber ? options.replicas_timeout : Duration{0}),
           .backoff_low = options.backoff_low,
           .backoff_high = options.backoff_high,
           .seed = options.seed + (subscriber ? 1 : 0),

@@ -1,0 +1,204 @@
+// The thread of a worker, and how it ends. The worker's runtime is made, filled and destroyed on the home thread; in between it belongs to
+// the worker's thread, and both sides meet in src/store/bridge (tables), src/orch/fact_board.h (facts) and a mailbox (rejects).
+#include "rondo/orch/worker.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <system_error>
+#include <thread>
+
+#include "orch/runtime_parts.h"
+#include "rondo/base/assert.h"
+#include "rondo/base/thread_settings.h"
+#include "rondo/sched/mailbox.h"
+
+namespace rondo {
+
+namespace {
+
+constexpr std::size_t kThreadNameBytes = 15;  // What Linux keeps.
+
+struct Reject {
+  std::string table;
+  Change change;
+  Status why;
+};
+
+/// Asked by the home thread, answered in a turn of the worker.
+struct Question {
+  std::function<void(Runtime&)> what;
+  std::promise<void> answered;
+};
+constexpr Priority kQuestions{limits::kPriorities - 1};  // People wait, and the home thread with them.
+
+}  // namespace
+
+struct Worker::Parts {
+  explicit Parts(WorkerOptions given) : options(std::move(given)) {}
+
+  void work(std::promise<Status> settled);
+  Status prepare_thread() const;
+  void tell_rejects() { rejects->run(Budget{UINT32_MAX}); }
+
+  WorkerOptions options;
+  Runtime* home = nullptr;
+  std::unique_ptr<store::bridge::HomeEnd> home_end;
+  std::unique_ptr<Mailbox<Reject>> rejects;
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // On the worker's scheduler.
+  store::bridge::BridgeStore* bridge = nullptr;
+  std::thread thread;
+  bool started = false;
+  std::atomic<bool> ended{false};
+  std::atomic<std::uint64_t> untold_rejects{0};
+  std::uint64_t untaken = 0;
+};
+
+Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
+  Parts& p = *parts_;
+  RONDO_ASSERT(!p.options.name.empty() && home.parts_->bridge == nullptr);
+  p.home = &home;
+  p.home_end = std::make_unique<store::bridge::HomeEnd>(home.scheduler(), home.store(),
+                                                        store::bridge::Options{.name = p.options.name,
+                                                                               .requests = p.options.requests,
+                                                                               .lane_changes = p.options.lane_changes,
+                                                                               .requests_max = p.options.requests_max});
+  p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& reject) {
+    if (const auto& told = p.home->parts_->on_reject) told(reject.table, reject.change, reject.why);
+  });
+  home.scheduler().add(*p.rejects);
+
+  RuntimeOptions inner;
+  inner.policy = p.options.policy;
+  inner.clock = p.options.clock;
+  inner.reactor = p.options.reactor;
+  inner.journal = std::move(p.options.journal);
+  inner.store = [&p](Scheduler& scheduler) {
+    auto bridge = std::make_unique<store::bridge::BridgeStore>(scheduler, *p.home_end);
+    p.bridge = bridge.get();
+    return bridge;
+  };
+  p.runtime = std::make_unique<Runtime>(std::move(inner));
+  p.runtime->parts_->bridge = p.bridge;
+  if (home.parts_->port == nullptr) home.parts_->join(std::make_shared<FactBoard>());
+  p.runtime->parts_->join(home.parts_->port->shared_board());
+  p.runtime->on_reject([&p](std::string_view table, const Change& change, const Status& why) {
+    if (!p.rejects->post({std::string{table}, change, why}).ok()) p.untold_rejects.fetch_add(1, std::memory_order_relaxed);
+  });
+  p.questions = std::make_unique<Mailbox<std::shared_ptr<Question>>>(p.options.name + " questions", kQuestions,
+                                                                     [&p](std::shared_ptr<Question>&& question) {
+                                                                       question->what(*p.runtime);
+                                                                       question->answered.set_value();
+                                                                     });
+  p.runtime->scheduler().add(*p.questions);
+  home.parts_->workers.push_back(this);
+}
+
+Worker::~Worker() {
+  leave_home();
+  parts_->questions.reset();
+  parts_->runtime.reset();
+}
+
+void Worker::leave_home() {
+  Parts& p = *parts_;
+  if (p.home == nullptr) return;
+  stop();
+  p.tell_rejects();
+  p.runtime->on_reject({});
+  p.rejects.reset();
+  p.home_end->close();
+  std::erase(p.home->parts_->workers, this);
+  p.home = nullptr;
+}
+
+bool Worker::ask(std::function<void(Runtime&)> what) {
+  Parts& p = *parts_;
+  if (!p.thread.joinable()) {
+    what(*p.runtime);
+    return true;
+  }
+  const auto question = std::make_shared<Question>();
+  question->what = std::move(what);
+  std::future<void> answered = question->answered.get_future();
+  if (!p.questions->post(std::shared_ptr<Question>{question}).ok()) return false;
+  return answered.wait_for(limits::kWorkerAskWait) == std::future_status::ready;
+}
+
+Runtime& Worker::runtime() noexcept { return *parts_->runtime; }
+const std::string& Worker::name() const noexcept { return parts_->options.name; }
+bool Worker::running() const noexcept { return parts_->thread.joinable(); }
+
+Runtime& Worker::runtime_for_adding() {
+  RONDO_ASSERT(!parts_->started);
+  return *parts_->runtime;
+}
+
+Status Worker::start() {
+  Parts& p = *parts_;
+  const std::string about = "worker '" + p.options.name + "'";
+  if (p.started || p.home == nullptr) return {Code::FailedPrecondition, about + " was started before, or its home is gone"};
+  p.started = true;
+  std::promise<Status> promise;
+  std::future<Status> settled = promise.get_future();
+  p.home_end->threaded(true);
+  try {
+    p.thread = std::thread([&p, given = std::move(promise)]() mutable { p.work(std::move(given)); });
+  } catch (const std::system_error& error) {
+    p.home_end->threaded(false);
+    return {Code::ResourceExhausted, about + ": no thread: " + error.what()};
+  }
+  Status status = settled.get();
+  if (!status.ok()) {
+    p.thread.join();
+    p.home_end->threaded(false);
+  }
+  return status.with_context(about);
+}
+
+Status Worker::Parts::prepare_thread() const {
+  ::pthread_setname_np(::pthread_self(), options.name.substr(0, kThreadNameBytes).c_str());
+  if (Status refused = pin_thread(::pthread_self(), options.cpus); !refused.ok()) return refused;
+  return options.nice == 0 ? Status{} : set_thread_nice(options.nice);
+}
+
+void Worker::Parts::work(std::promise<Status> settled) {
+  const Status status = prepare_thread();
+  settled.set_value(status);
+  if (!status.ok()) return;
+  runtime->run();
+  // Told to stop: nothing new comes from the tables. What has come is handled, as long as there is time.
+  Scheduler& scheduler = runtime->scheduler();
+  const Instant deadline = scheduler.clock().now() + options.drain;
+  while (scheduler.turn() && scheduler.clock().now() < deadline) {
+  }
+  ended.store(true, std::memory_order_release);
+  home_end->ring_bell(true);
+}
+
+void Worker::stop() {
+  Parts& p = *parts_;
+  if (!p.thread.joinable()) return;
+  p.home_end->listen_to_bell();
+  p.home_end->pause();
+  p.runtime->stop();
+  // The worker may still write, and wait for the home thread, while it handles the rest: so the home thread serves it while it waits.
+  while (p.home_end->serve(), !p.ended.load(std::memory_order_acquire)) p.home_end->wait_for_bell();
+  p.thread.join();
+  p.home_end->threaded(false);
+  p.home_end->serve();
+  p.untaken = p.bridge->untaken();
+  p.tell_rejects();
+}
+
+WorkerStats Worker::stats() const {
+  const Parts& p = *parts_;
+  return {.refused_writes = p.home_end->refused_writes(),
+          .untold_rejects = p.untold_rejects.load(std::memory_order_relaxed),
+          .untaken = p.untaken};
+}
+
+}  // namespace rondo

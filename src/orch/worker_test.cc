@@ -1,0 +1,311 @@
+// Workers: Orchs on a thread of their own are what they are at home. The tests with threads wait for events by condition, never by time;
+// those about what crosses in which order step both runtimes by hand on one thread.
+#include "rondo/orch/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// A home runtime with real clock and reactor, whose thread is the test's.
+class WorkerTest : public testing::Test {
+ protected:
+  /// Gives turns and waits until 'done', which other threads make true; whoever does must wake the home runtime.
+  void run_until(const std::function<bool()>& done) {
+    const Instant deadline = clock_.now() + 60s;
+    while (!done()) {
+      ASSERT_LT(clock_.now(), deadline) << "nothing more happened";
+      if (!home.scheduler().turn()) home.scheduler().wait(clock_.now() + 1ms);
+    }
+  }
+
+  SystemClock clock_;
+  Runtime home;
+};
+
+TEST_F(WorkerTest, ChangesReachAnOrchOnItsThreadAndWritesComeBack) {
+  Worker worker(home, {.name = "routes"});
+  std::atomic<int> handled{0};
+  std::thread::id where;
+  auto& orch = worker.add<OpenOrch>("routes");
+  orch.consume(
+      "ROUTE",
+      [&](std::string_view key, const Fields&) {
+        where = std::this_thread::get_id();
+        EXPECT_TRUE(worker.runtime().table("STATE").set(key, {{"state", "ok"}}).ok());
+        ++handled;
+        return Outcome::done();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  std::vector<std::string> seen;
+  auto& states = home.add<OpenOrch>("states");
+  states.consume(
+      "STATE",
+      [&](std::string_view key, const Fields&) {
+        seen.emplace_back(key);
+        return Outcome::done();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  ASSERT_TRUE(worker.start().ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(home.table("ROUTE").set(std::to_string(i), {{"a", "1"}}).ok());
+  run_until([&] { return seen.size() == 1000; });
+  worker.stop();
+  EXPECT_EQ(handled.load(), 1000);
+  EXPECT_NE(where, std::this_thread::get_id());
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(seen[static_cast<std::size_t>(i)], std::to_string(i));
+  EXPECT_EQ(home.scheduler().stats().sweep_rescues, 0U);
+  EXPECT_EQ(worker.runtime().scheduler().stats().sweep_rescues, 0U);
+}
+
+// --- facts
+
+/// Both runtimes stepped by hand, in an order of the test's choice.
+class SteppedWorker : public RuntimeFixture, public testing::Test {
+ protected:
+  void settle() {
+    while (runtime.run_until_idle() + worker.runtime().run_until_idle() > 0) {
+    }
+  }
+  void consume_routes(OpenOrch& routes) {
+    routes.consume(
+        "ROUTE",
+        [this, &routes](std::string_view key, const Fields& fields) {
+          calls.push_back(call(Op::Set, key));
+          const Constraint needed{kGroup, fields.text("group").value_or("")};
+          return routes.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+        },
+        [](std::string_view) { return Outcome::done(); });
+  }
+  std::size_t parked() { return worker.runtime().parked_rows("ROUTE", 100).size(); }
+
+  sim::World worker_world{2};
+  Worker worker{runtime, {.name = "test", .clock = &worker_world.clock(), .reactor = &worker_world.reactor()}};
+  OpenOrch& owner = add_groups();
+};
+
+TEST_F(SteppedWorker, RowWaitsForAFactOfTheHomeThreadAndIsQueuedByItsAnnouncement) {
+  consume_routes(worker.add<OpenOrch>("routes"));
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  settle();
+  EXPECT_EQ(parked(), 1U);
+  EXPECT_TRUE(owner.is_awaited({kGroup, "102"}));
+  groups.insert("102");
+  owner.announce({kGroup, "102"});
+  settle();
+  EXPECT_EQ(parked(), 0U);
+  EXPECT_THAT(calls, ElementsAre("S 10.0.0.0/24", "S 10.0.0.0/24"));
+  EXPECT_FALSE(owner.is_awaited({kGroup, "102"}));
+}
+
+TEST_F(SteppedWorker, FactThatHeldBeforeAnybodyAskedIsFoundByAsking) {
+  groups.insert("102");  // Never announced.
+  consume_routes(worker.add<OpenOrch>("routes"));
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  set("ROUTE", "10.0.1.0/24", {{"group", "102"}});
+  settle();
+  EXPECT_EQ(parked(), 0U);
+  calls.clear();
+  set("ROUTE", "10.0.2.0/24", {{"group", "102"}});
+  settle();
+  EXPECT_THAT(calls, ElementsAre("S 10.0.2.0/24")) << "what was asked once is known";
+}
+
+TEST_F(SteppedWorker, WithdrawnFactIsWaitedForAgain) {
+  groups.insert("102");
+  consume_routes(worker.add<OpenOrch>("routes"));
+  set("ROUTE", "a", {{"group", "102"}});
+  settle();
+  groups.erase("102");
+  owner.withdraw({kGroup, "102"});
+  set("ROUTE", "b", {{"group", "102"}});
+  settle();
+  EXPECT_EQ(parked(), 1U);
+  groups.insert("102");
+  owner.announce({kGroup, "102"});
+  settle();
+  EXPECT_EQ(parked(), 0U);
+}
+
+/// The announcement is made at each point between the handler's look and the worker's sleep.
+TEST_F(SteppedWorker, AnnouncementAtAnyPointOfParkingIsSeen) {
+  auto& routes = worker.add<OpenOrch>("routes");
+  bool announce_in_handler = false;
+  routes.consume(
+      "ROUTE",
+      [&](std::string_view, const Fields& fields) {
+        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        if (routes.holds(needed)) return Outcome::done();
+        if (announce_in_handler) {
+          groups.insert(needed.key);
+          owner.announce(needed);
+        }
+        return Outcome::wait_for(needed);
+      },
+      [](std::string_view) { return Outcome::done(); });
+  for (int turns = 0; turns < 12; ++turns) {
+    const std::string group = std::to_string(turns);
+    announce_in_handler = turns == 0;
+    set("ROUTE", group, {{"group", group}});
+    for (int turn = 0; turn < turns; ++turn) {
+      runtime.run_until_idle(1);
+      worker.runtime().run_until_idle(1);
+    }
+    if (!announce_in_handler) {
+      groups.insert(group);
+      owner.announce({kGroup, group});
+    }
+    settle();
+    EXPECT_EQ(parked(), 0U) << "announced after " << turns << " turns of each";
+  }
+  EXPECT_EQ(worker.runtime().consumers().at(0).spurious_waits, 0U);
+}
+
+TEST_F(SteppedWorker, HomeWaitsForAFactOfAWorkerAndAWorkerForOneOfAnother) {
+  sim::World third_world{3};
+  Worker third(runtime, {.name = "third", .clock = &third_world.clock(), .reactor = &third_world.reactor()});
+  constexpr ConstraintKind kNeighbor{"neighbor"};
+  std::set<std::string, std::less<>> neighbors;
+  auto& provider = third.add<OpenOrch>("neighbors");
+  provider.provide(kNeighbor, [&](std::string_view key) { return neighbors.contains(key); });
+  std::vector<std::string> done;
+  const auto wait_on = [&](OpenOrch& orch, const std::string& table) {
+    orch.consume(
+        table,
+        [&done, &orch, table](std::string_view key, const Fields&) {
+          const Constraint needed{kNeighbor, std::string{key}};
+          if (!orch.holds(needed)) return Outcome::wait_for(needed);
+          done.push_back(table);
+          return Outcome::done();
+        },
+        [](std::string_view) { return Outcome::done(); });
+  };
+  wait_on(runtime.add<OpenOrch>("at home"), "A");
+  wait_on(worker.add<OpenOrch>("at worker"), "B");
+  const auto settle_all = [&] {
+    while (runtime.run_until_idle() + worker.runtime().run_until_idle() + third.runtime().run_until_idle() > 0) {
+    }
+  };
+  set("A", "10.1.1.1");
+  set("B", "10.1.1.1");
+  settle_all();
+  EXPECT_TRUE(done.empty());
+  neighbors.insert("10.1.1.1");
+  provider.announce({kNeighbor, "10.1.1.1"});
+  settle_all();
+  EXPECT_THAT(done, testing::UnorderedElementsAre("A", "B"));
+}
+
+TEST_F(SteppedWorker, ProviderThatGoesHoldsNothingAndItsSuccessorIsAsked) {
+  constexpr ConstraintKind kPort{"port"};
+  auto provider = std::make_unique<OpenOrch>(runtime, "ports");
+  provider->provide(kPort, [](std::string_view) { return true; });
+  auto& needs = worker.add<OpenOrch>("needs");
+  needs.consume(
+      "NEEDS",
+      [&](std::string_view key, const Fields&) {
+        const Constraint needed{kPort, std::string{key}};
+        return needs.holds(needed) ? Outcome::done() : Outcome::wait_for(needed);
+      },
+      [](std::string_view) { return Outcome::done(); });
+  set("NEEDS", "1");
+  settle();
+  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 0U);
+  provider.reset();
+  set("NEEDS", "1");
+  settle();
+  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 1U);
+  OpenOrch successor(runtime, "successor");
+  successor.provide(kPort, [](std::string_view) { return true; });
+  settle();
+  EXPECT_EQ(worker.runtime().parked_rows("NEEDS", 9).size(), 0U);
+}
+
+TEST_F(SteppedWorker, ObserversAreToldAcrossThreadsAndAnEndIsNeverLost) {
+  worker.add<OpenOrch>("watcher").observe(
+      kGroup, [this](std::string_view key, bool holds) { calls.push_back((holds ? "+" : "-") + std::string{key}); });
+  owner.announce({kGroup, "flaps"});
+  settle();
+  for (int i = 0; i < 100; ++i) {
+    owner.withdraw({kGroup, "flaps"});
+    owner.announce({kGroup, "flaps"});
+  }
+  owner.announce({kGroup, "new"});
+  settle();
+  EXPECT_THAT(calls, ElementsAre("+flaps", "-flaps", "+flaps", "+new"));
+}
+
+TEST(WorkerJournal, HasFilesOfItsOwn) {
+  std::string directory = (std::filesystem::temp_directory_path() / "rondo-worker-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  SystemClock clock;
+  {
+    Runtime home({.journal = std::move(Journal::open({.directory = directory}, clock).value())});
+    Worker worker(home,
+                  {.name = "routes", .journal = std::move(Journal::open({.directory = directory, .prefix = "routes."}, clock).value())});
+    const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
+    worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
+    home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });
+    ASSERT_TRUE(home.table("ROUTE").set("10.0.0.0/24", {{"group", "1"}}).ok());
+    ASSERT_TRUE(home.table("PORT").set("Ethernet0", {{"state", "up"}}).ok());
+    while (home.run_until_idle() + worker.runtime().run_until_idle() > 0) {
+    }
+  }
+  const auto text = [&](const char* name) {
+    std::stringstream all;
+    all << std::ifstream(directory + "/" + name).rdbuf();
+    return all.str();
+  };
+  EXPECT_THAT(text("routes.swss.rec"), testing::AllOf(HasSubstr("|ROUTE:10.0.0.0/24|SET|group:1"), testing::Not(HasSubstr("PORT"))));
+  EXPECT_THAT(text("swss.rec"), testing::AllOf(HasSubstr("|PORT:Ethernet0|SET|state:up"), testing::Not(HasSubstr("ROUTE"))));
+  std::filesystem::remove_all(directory);
+}
+
+// --- introspection
+
+TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
+  constexpr ConstraintKind kNeighbor{"neighbor"};
+  consume_routes(worker.add<OpenOrch>("routes"));
+  owner.consume(
+      "GROUP",
+      [&](std::string_view, const Fields&) {
+        return Outcome::wait_for({kNeighbor, "10.1.1.1"});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, {}}; });
+  worker.runtime().explain(kNeighbor, [](std::string_view key) { return FactOrigin{"", "", "no neighbor " + std::string{key}}; });
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  set("GROUP", "102");
+  settle();
+  const Why why = runtime.why("ROUTE", "10.0.0.0/24");
+  ASSERT_EQ(why.chain.size(), 2U);
+  EXPECT_EQ(why.chain[0].state, WhyLink::State::Parked);
+  EXPECT_EQ(why.chain[0].provider, "groups");
+  EXPECT_EQ(why.chain[1].table, "GROUP");
+  EXPECT_THAT(why.chain[1].note,
+              testing::AllOf(HasSubstr("nobody provides facts of the kind 'neighbor'"), HasSubstr("no neighbor 10.1.1.1")));
+  EXPECT_EQ(runtime.parked_rows("ROUTE", 9).size(), 1U);
+  EXPECT_EQ(runtime.parked_constraints(9).size(), 2U);
+  EXPECT_EQ(stats("ROUTE").parked, 1U);
+}
+
+using WorkerDeathTest = SteppedWorker;
+TEST_F(WorkerDeathTest, KindProvidedOnTwoThreadsIsAProgramError) {
+  auto& other = worker.add<OpenOrch>("other");
+  EXPECT_DEATH(other.provide(kGroup, [](std::string_view) { return false; }), "provider == kNobody");
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,203 @@
+#include "store/bridge/bridge_store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "store/table_rules.h"
+
+namespace rondo::store::bridge {
+
+/// Where everything from home arrives. It tells consumers that there is something, in collect(), and hands answers on in its turns.
+class BridgeStore::Inlet final : public Source {
+ public:
+  Inlet(BridgeStore& store, std::string name) : Source(std::move(name), Priority::p7), store_(store) {}
+
+  Result<Backlog> collect() override {
+    for (std::size_t i = 0; i < store_.open_.size(); ++i) store_.open_[i]->tell();
+    return backlog();
+  }
+  Turn run(Budget budget) override {
+    Turn turn;
+    Ring<Answer>& answers = store_.home_.link().answers;
+    while (turn.items < budget.items && answers.available() > 0) {
+      Answer answer = answers.take();
+      static_cast<void>(answers.release(1));  // Nobody waits for room: there always is.
+      store_.finish(std::move(answer));
+      ++turn.items;
+    }
+    turn.backlog = backlog();
+    return turn;
+  }
+  bool has_backlog() const override { return store_.home_.link().answers.size() > 0; }
+  Backlog backlog() { return store_.home_.link().answers.wait_for_items() ? Backlog::Empty : Backlog::More; }
+
+ private:
+  BridgeStore& store_;
+};
+
+class BridgeStore::NearSubscription final : public Subscription {
+ public:
+  NearSubscription(BridgeStore& store, std::shared_ptr<NearEnd> end) : store_(store), end_(std::move(end)) {}
+  ~NearSubscription() override { store_.forget(*end_); }
+  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
+  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
+  bool empty() const override { return end_->empty(); }
+  std::size_t depth() const override { return end_->depth(); }
+  Gap take_gap() override { return end_->take_gap(); }
+  std::uint64_t dropped() const override { return end_->dropped(); }
+
+ private:
+  BridgeStore& store_;
+  std::shared_ptr<NearEnd> end_;
+};
+
+BridgeStore::BridgeStore(Scheduler& worker, HomeEnd& home)
+    : home_(home),
+      completions_(worker, home.options().name + " store", Priority::p7),
+      inlet_(std::make_unique<Inlet>(*this, home.options().name + " inlet")) {
+  worker.add(*inlet_);
+  home_.link().inlet = inlet_.get();
+  inlet_->backlog();  // Says that it waits.
+}
+
+BridgeStore::~BridgeStore() { home_.close(); }
+
+const TableSpec* BridgeStore::find(std::string_view table) const {
+  if (const auto known = specs_.find(table); known != specs_.end()) return &known->second;
+  tables();  // Somebody may have declared it since.
+  const auto known = specs_.find(table);
+  return known == specs_.end() ? nullptr : &known->second;
+}
+
+Status BridgeStore::declare(const TableSpec& spec) {
+  const auto end = std::make_shared<Status>();
+  if (Status lost = home_.call([end, spec](HomeEnd& home) { *end = home.store().declare(spec); }); !lost.ok()) return lost;
+  if (end->ok()) specs_.emplace(spec.name, spec);
+  return *end;
+}
+
+std::vector<TableSpec> BridgeStore::tables() const {
+  const auto found = std::make_shared<std::vector<TableSpec>>();
+  if (!home_.call([found](HomeEnd& home) { *found = home.store().tables(); }).ok()) return {};
+  for (const TableSpec& spec : *found) specs_.emplace(spec.name, spec);
+  return *found;
+}
+
+Result<Store::Size> BridgeStore::size(std::string_view table) const {
+  const auto end = std::make_shared<Result<Size>>();
+  if (Status lost = home_.call([end, name = std::string{table}](HomeEnd& home) { *end = home.store().size(name); }); !lost.ok()) {
+    return failure(std::move(lost));
+  }
+  Result<Size> size = *end;
+  if (const auto near = popped_.find(table); size && near != popped_.end()) size->staged += near->second->waiting_keys();
+  return size;
+}
+
+Status BridgeStore::health() const {
+  const auto end = std::make_shared<Status>();
+  Status lost = home_.call([end](HomeEnd& home) { *end = home.store().health(); });
+  return lost.ok() ? *end : lost;
+}
+
+// --- Requests.
+
+Status BridgeStore::write(std::string_view table, Change change, WriteDone done) {
+  const TableSpec* const spec = find(table);
+  if (spec == nullptr) return no_such_table(table);
+  if (Status bad = check_change(*spec, change); !bad.ok()) return bad;
+  Request request;
+  request.table = spec;
+  request.change = std::move(change);
+  if (done) return ask(std::move(request), std::move(done));
+  if (home_.request(std::move(request))) return {};
+  return {Code::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
+}
+
+Status BridgeStore::ask(Request&& request, Waiting done) {
+  if (waiting_.size() >= home_.link().answers.capacity()) {
+    return {Code::ResourceExhausted, "table " + quoted(request.table->name) + ": too many questions wait for the home thread"};
+  }
+  const std::uint64_t id = ++last_id_;
+  request.id = id;
+  const std::string& table = request.table->name;
+  if (!home_.request(std::move(request))) {
+    return {Code::ResourceExhausted, "table " + quoted(table) + ": too many writes are on their way to the home thread"};
+  }
+  waiting_.emplace(id, std::move(done));
+  return {};
+}
+
+void BridgeStore::finish(Answer&& answer) {
+  auto waiting = waiting_.extract(answer.id);
+  if (waiting.empty()) return;
+  Waiting& done = waiting.mapped();
+  if (auto* write = std::get_if<WriteDone>(&done)) {
+    completions_.post(std::move(*write), std::get<Status>(std::move(answer.end)));
+  } else if (auto* get = std::get_if<GetDone>(&done)) {
+    completions_.post(std::move(*get), std::get<Result<Record>>(std::move(answer.end)));
+  } else {
+    completions_.post(std::get<ScanDone>(std::move(done)), std::get<Result<RowPage>>(std::move(answer.end)));
+  }
+}
+
+void BridgeStore::get(std::string_view table, std::string_view key, GetDone done) {
+  const TableSpec* const spec = find(table);
+  if (spec == nullptr) return completions_.post(std::move(done), failure(no_such_table(table)));
+  Request request;
+  request.kind = Request::Kind::Get;
+  request.table = spec;
+  request.text = std::string{key};
+  if (Status refused = ask(std::move(request), done); !refused.ok()) completions_.post(std::move(done), failure(std::move(refused)));
+}
+
+void BridgeStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  const TableSpec* const spec = find(table);
+  if (spec == nullptr) return completions_.post(std::move(done), failure(no_such_table(table)));
+  Request request;
+  request.kind = Request::Kind::Scan;
+  request.table = spec;
+  request.text = std::string{cursor};
+  request.max = max;
+  if (Status refused = ask(std::move(request), done); !refused.ok()) completions_.post(std::move(done), failure(std::move(refused)));
+}
+
+// --- Subscriptions.
+
+Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view table, Priority priority) {
+  const TableSpec* const spec = find(table);
+  if (spec == nullptr) return failure(no_such_table(table));
+  const bool popped = spec->kind == TableKind::Staged || spec->kind == TableKind::Queue;
+  std::shared_ptr<NearEnd> end;
+  if (popped) {
+    std::shared_ptr<NearEnd>& kept = popped_[spec->name];
+    if (kept == nullptr) kept = std::make_shared<NearEnd>();
+    end = kept;
+    if (end->is_open()) return failure(has_consumer(*spec));
+  } else {
+    end = std::make_shared<NearEnd>();
+  }
+  const auto lane = std::make_shared<Lane>(*spec, home_.options().lane_changes);
+  const auto opened = std::make_shared<Status>();
+  Status lost =
+      home_.call([=](HomeEnd& home) { *opened = home.open_lane(lane, priority); }, [=](HomeEnd& home) { home.close_lane(lane.get()); });
+  if (lost.ok()) lost = *opened;
+  if (!lost.ok()) return failure(std::move(lost));
+  end->open(lane);
+  open_.push_back(end.get());
+  return std::make_unique<NearSubscription>(*this, std::move(end));
+}
+
+void BridgeStore::forget(NearEnd& end) {
+  std::erase(open_, &end);
+  end.close();
+  // The next consumer's call comes after this: then no pump knows the lane, and what it holds is all there is.
+  home_.post([lane = end.lane()](HomeEnd& home) { home.close_lane(lane); });
+}
+
+std::size_t BridgeStore::untaken() const {
+  std::size_t count = 0;
+  for (const NearEnd* end : open_) count += end->waiting_keys();
+  return count;
+}
+
+}  // namespace rondo::store::bridge

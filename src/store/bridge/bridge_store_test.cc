@@ -1,0 +1,141 @@
+// What a bridge adds to the contract of Store (store_contract_test.cc): what happens when its ways are full, when its home ends, and that a
+// lane stays bounded. Both schedulers are stepped by hand.
+#include "store/bridge/bridge_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "rondo/store/memory_store.h"
+#include "sim/test_source.h"
+#include "store/store_contract.h"
+
+namespace rondo::store::bridge {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class BridgeStoreTest : public testing::Test {
+ protected:
+  void settle() {
+    while (home_scheduler_.run_until_idle() + worker_scheduler_.run_until_idle() > 0) {
+    }
+  }
+  void declare(const std::string& table, TableKind kind) { ASSERT_TRUE(home_store_->declare({.name = table, .kind = kind}).ok()); }
+  void set(const std::string& table, const std::string& key, std::string_view value = "1") {
+    ASSERT_TRUE(home_store_->write(table, Change::set(key, {{"v", value}})).ok());
+  }
+  std::vector<std::string> take(Subscription& subscription, std::size_t max = SIZE_MAX) {
+    std::vector<Change> changes;
+    subscription.take(max, changes);
+    std::vector<std::string> lines;
+    for (const Change& change : changes) lines.push_back(line(change));
+    return lines;
+  }
+
+  sim::World home_world_{1};
+  sim::World worker_world_{2};
+  Scheduler home_scheduler_{home_world_.clock(), home_world_.reactor(), test::policy()};
+  Scheduler worker_scheduler_{worker_world_.clock(), worker_world_.reactor(), test::policy()};
+  std::unique_ptr<Store> home_store_ = make_memory_store(home_scheduler_);
+  std::unique_ptr<HomeEnd> home_ =
+      std::make_unique<HomeEnd>(home_scheduler_, *home_store_, Options{.name = "test", .lane_changes = 8, .requests_max = 8});
+  std::unique_ptr<BridgeStore> bridge_ = std::make_unique<BridgeStore>(worker_scheduler_, *home_);
+};
+
+TEST_F(BridgeStoreTest, FullLaneLeavesTheRestInTheTableWhereItMerges) {
+  declare("T", TableKind::Staged);
+  const auto consumer = std::move(bridge_->subscribe("T").value());
+  for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
+  settle();
+  EXPECT_EQ(home_store_->size("T")->staged, 93U) << "room for a Delete and its Set is kept";
+  EXPECT_EQ(consumer->depth(), 100U);
+  for (int i = 0; i < 100; ++i) set("T", "99", std::to_string(i));
+  settle();
+  EXPECT_EQ(consumer->depth(), 100U);
+  std::vector<std::string> all;
+  while (!consumer->empty()) {
+    for (std::string& one : take(*consumer, 3)) all.push_back(std::move(one));
+    settle();
+  }
+  ASSERT_EQ(all.size(), 100U);
+  EXPECT_EQ(all.front(), "SET 0 v=1");
+  EXPECT_EQ(all.back(), "SET 99 v=99");
+}
+
+TEST_F(BridgeStoreTest, PumpSleepsWhileTheLaneIsFullAndIsWokenWhenHalfOfItIsFree) {
+  declare("T", TableKind::Staged);
+  const auto consumer = std::move(bridge_->subscribe("T").value());
+  for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
+  settle();
+  EXPECT_EQ(home_scheduler_.run_until_idle(), 0U) << "a full lane costs no turns";
+  take(*consumer, 2);
+  EXPECT_EQ(home_scheduler_.run_until_idle(), 0U);
+  take(*consumer, 1);
+  EXPECT_GT(home_scheduler_.run_until_idle(), 0U);
+  EXPECT_EQ(home_store_->size("T")->staged, 90U);
+}
+
+TEST_F(BridgeStoreTest, DeleteAndItsSetGoThroughTheSmallestLaneTogether) {
+  declare("T", TableKind::Staged);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(home_store_->write("T", Change::remove(std::to_string(i))).ok());
+    set("T", std::to_string(i));
+  }
+  const auto consumer = std::move(bridge_->subscribe("T").value());
+  for (int i = 0; i < 10; ++i) {
+    settle();
+    const std::string key = std::to_string(i);
+    EXPECT_THAT(take(*consumer, 1), ElementsAre("DEL " + key, "SET " + key + " v=1"));
+  }
+}
+
+TEST_F(BridgeStoreTest, EndsOfManyMoreWritesThanTheWayHoldsAllArrive) {
+  declare("W", TableKind::Watched);
+  int ends = 0;
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 8; ++i) {
+      ASSERT_TRUE(bridge_->write("W", Change::set(std::to_string(i), {}), [&](const Status& status) { ends += status.ok() ? 1 : 0; }).ok());
+    }
+    settle();
+  }
+  EXPECT_EQ(ends, 800);
+}
+
+TEST_F(BridgeStoreTest, QuestionsBeyondTheWayHomeAreRefused) {
+  declare("W", TableKind::Watched);
+  std::vector<Code> ends;
+  for (int i = 0; i < 9; ++i) {
+    bridge_->get("W", "k", [&](const Result<Record>& record) { ends.push_back(record ? Code::Ok : record.error().code()); });
+  }
+  settle();
+  EXPECT_EQ(std::ranges::count(ends, Code::Ok), 8);
+  EXPECT_EQ(std::ranges::count(ends, Code::ResourceExhausted), 1);
+}
+
+TEST_F(BridgeStoreTest, WriteThatTheTableRefusesIsCountedWhenNobodyAskedForItsEnd) {
+  ASSERT_TRUE(home_store_->declare({.name = "small", .kind = TableKind::Watched, .rows_max = 1}).ok());
+  EXPECT_TRUE(bridge_->write("small", Change::set("a", {})).ok());
+  EXPECT_TRUE(bridge_->write("small", Change::set("b", {})).ok());
+  settle();
+  EXPECT_EQ(home_->refused_writes(), 1U);
+}
+
+TEST_F(BridgeStoreTest, HomeThatEndsTakesNothingWithItAndIsUnavailable) {
+  declare("T", TableKind::Staged);
+  const auto consumer = std::move(bridge_->subscribe("T").value());
+  for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
+  settle();
+  EXPECT_TRUE(bridge_->write("T", Change::set("on its way", {})).ok());
+  home_->close();
+  EXPECT_EQ(home_store_->size("T")->staged, 94U) << "what was accepted was written";
+  home_store_.reset();
+  EXPECT_EQ(take(*consumer).size(), 7U) << "what has come is here";
+  EXPECT_TRUE(consumer->empty());
+  EXPECT_EQ(bridge_->health().code(), Code::Unavailable);
+  EXPECT_EQ(bridge_->declare({.name = "new"}).code(), Code::Unavailable);
+  EXPECT_EQ(bridge_->subscribe("T").error().code(), Code::FailedPrecondition);
+}
+
+}  // namespace
+}  // namespace rondo::store::bridge

@@ -1,0 +1,208 @@
+#include "store/bridge/home_end.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo::store::bridge {
+
+HomeEnd::HomeEnd(Scheduler& home, Store& store, Options options)
+    : Source(options.name + " requests", options.requests),
+      options_(std::move(options)),
+      store_(&store),
+      link_(std::make_shared<Link>(options_.requests_max)) {
+  home.add(*this);
+  backlog();  // Says that it waits.
+}
+
+HomeEnd::~HomeEnd() { close(); }
+
+void HomeEnd::close() {
+  if (std::exchange(closed_, true)) return;
+  serve();
+  link_->inlet = nullptr;  // Answers of the store that come later find nobody.
+  for (const auto& pump : pumps_) pump->lane()->pump = nullptr;
+  pumps_.clear();
+  if (scheduler() != nullptr) scheduler()->remove(*this);
+  store_ = nullptr;
+}
+
+void HomeEnd::pause() {
+  paused_ = true;
+  for (const auto& pump : pumps_) pump->pause();
+}
+
+// --- Requests, in order.
+
+Turn HomeEnd::run(Budget budget) {
+  Turn turn;
+  turn.items = handle_requests(budget.items);
+  handle_calls();
+  turn.backlog = backlog();
+  return turn;
+}
+
+bool HomeEnd::has_backlog() const {
+  const std::lock_guard<std::mutex> lock(calls_mutex_);
+  return link_->requests.size() > 0 || !calls_.empty();
+}
+
+Backlog HomeEnd::backlog() {
+  if (!link_->requests.wait_for_items()) return Backlog::More;
+  const std::lock_guard<std::mutex> lock(calls_mutex_);
+  return calls_.empty() ? Backlog::Empty : Backlog::More;
+}
+
+void HomeEnd::serve() {
+  do {
+    handle_requests(UINT32_MAX);
+    handle_calls();
+  } while (backlog() == Backlog::More);
+}
+
+std::uint32_t HomeEnd::handle_requests(std::uint32_t max) {
+  Ring<Request>& requests = link_->requests;
+  std::uint32_t count = 0;
+  while (count < max && requests.available() > 0) {
+    handle(requests.take());
+    // Nobody waits for room in this direction: a writer is told that there is none.
+    static_cast<void>(requests.release(1));
+    ++handled_;
+    ++count;
+  }
+  return count;
+}
+
+void HomeEnd::handle(Request&& request) {
+  switch (request.kind) {
+    case Request::Kind::Write: write(std::move(request)); return;
+    case Request::Kind::Get:
+      store_->get(request.table->name, request.text,
+                  [link = link_, id = request.id](const Result<Record>& record) { link->answer(id, record); });
+      return;
+    case Request::Kind::Scan:
+      store_->scan(request.table->name, request.text, request.max,
+                   [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
+      return;
+  }
+}
+
+void HomeEnd::write(Request&& request) {
+  WriteDone done;
+  if (request.id != 0) done = [link = link_, id = request.id](const Status& status) { link->answer(id, status); };
+  Status refused = store_->write(request.table->name, std::move(request.change), std::move(done));
+  if (refused.ok()) return;
+  if (request.id == 0) refused_.fetch_add(1, std::memory_order_relaxed);
+  link_->answer(request.id, std::move(refused));
+}
+
+bool HomeEnd::request(Request&& request) {
+  if (link_->requests.room() == 0) {
+    if (threaded_ || closed_) return false;
+    serve();  // Home is this thread.
+    if (link_->requests.room() == 0) return false;
+  }
+  link_->requests.put(std::move(request));
+  ++requested_;
+  if (link_->requests.publish()) ring_bell();
+  return true;
+}
+
+// --- Calls.
+
+Status HomeEnd::call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo) {
+  if (!threaded_) {
+    if (closed_) return {Code::Unavailable, "worker '" + options_.name + "' has lost its home"};
+    serve();
+    what(*this);
+    return {};
+  }
+  const std::shared_ptr<Call> call = add_call(std::move(what), std::move(undo));
+  std::unique_lock<std::mutex> lock(calls_mutex_);
+  if (calls_changed_.wait_for(lock, options_.call_wait, [&] { return call->done; })) return {};
+  call->abandoned = true;
+  return {Code::DeadlineExceeded, "worker '" + options_.name + "' waited too long for a turn at home"};
+}
+
+void HomeEnd::post(std::function<void(HomeEnd&)> what) {
+  if (threaded_) {
+    add_call(std::move(what), {});
+  } else if (!closed_) {
+    serve();
+    what(*this);
+  }
+}
+
+std::shared_ptr<HomeEnd::Call> HomeEnd::add_call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo) {
+  auto call = std::make_shared<Call>();
+  call->after = requested_;
+  call->what = std::move(what);
+  call->undo = std::move(undo);
+  {
+    const std::lock_guard<std::mutex> lock(calls_mutex_);
+    calls_.push_back(call);
+  }
+  ring_bell();
+  return call;
+}
+
+void HomeEnd::handle_calls() {
+  while (const std::shared_ptr<Call> call = next_call()) {
+    call->what(*this);
+    finish(call);
+  }
+}
+
+std::shared_ptr<HomeEnd::Call> HomeEnd::next_call() {
+  const std::lock_guard<std::mutex> lock(calls_mutex_);
+  while (!calls_.empty() && calls_.front()->abandoned) calls_.pop_front();
+  if (calls_.empty() || calls_.front()->after > handled_) return nullptr;
+  std::shared_ptr<Call> call = std::move(calls_.front());
+  calls_.pop_front();
+  return call;
+}
+
+void HomeEnd::finish(const std::shared_ptr<Call>& call) {
+  bool undo = false;
+  {
+    const std::lock_guard<std::mutex> lock(calls_mutex_);
+    undo = call->abandoned;
+    call->done = true;
+  }
+  if (undo && call->undo) call->undo(*this);
+  calls_changed_.notify_all();
+}
+
+void HomeEnd::ring_bell(bool surely) {
+  wake_from_any_thread();
+  // Rung before the home thread said that it listens: what it is about was handed over before, and the first serve() after that finds it.
+  if (!surely && !bell_wanted_.load(std::memory_order_seq_cst)) return;
+  const std::lock_guard<std::mutex> lock(bell_mutex_);
+  bell_ = true;
+  bell_rung_.notify_all();
+}
+
+void HomeEnd::wait_for_bell() {
+  std::unique_lock<std::mutex> lock(bell_mutex_);
+  bell_rung_.wait(lock, [this] { return bell_; });
+  bell_ = false;
+}
+
+// --- Lanes.
+
+Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, Priority priority) {
+  Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name);
+  if (!far) return far.error();
+  auto pump = std::make_unique<Pump>(lane->spec.name + " to " + options_.name, priority, lane, std::move(*far), *link_);
+  if (paused_) pump->pause();
+  lane->pump = pump.get();
+  scheduler()->add(*pump);
+  pump->start();
+  pumps_.push_back(std::move(pump));
+  return {};
+}
+
+void HomeEnd::close_lane(const Lane* lane) {
+  std::erase_if(pumps_, [lane](const std::unique_ptr<Pump>& pump) { return pump->lane() == lane; });
+}
+
+}  // namespace rondo::store::bridge

@@ -1,0 +1,156 @@
+#include "store/bridge/near_end.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo::store::bridge {
+
+void NearEnd::open(std::shared_ptr<Lane> lane) {
+  keep_lane();  // Its pump is gone: the lane's own end was made at home before the new one's beginning.
+  lane_ = std::move(lane);
+  open_ = true;
+}
+
+void NearEnd::close() {
+  open_ = false;
+  wake_ = nullptr;
+  waits_ = false;
+}
+
+void NearEnd::on_ready(std::function<void()> wake) {
+  wake_ = std::move(wake);
+  if (has_news() || !wait()) wake_();
+}
+
+void NearEnd::tell() {
+  if (!waits_ || !wake_ || !has_news()) return;
+  waits_ = false;
+  wake_();
+}
+
+/// From now on the pump rings. False when something came in between.
+bool NearEnd::wait() {
+  waits_ = !lane_ || lane_->ring.wait_for_items();
+  return waits_;
+}
+
+bool NearEnd::empty() {
+  while (!has_changes()) {
+    if (wait()) return true;
+  }
+  return false;
+}
+
+std::size_t NearEnd::take(std::size_t max, std::vector<Change>& out) {
+  if (lane_ && lane_->spec.kind == TableKind::Watched) merge_watched();
+  std::size_t taken = take_kept(max, out);
+  if (lane_ && lane_->spec.kind != TableKind::Watched) taken += take_lane(max - taken, out);
+  // A consumer that was left with nothing need not ask: what came since is told at once, what comes later by the pump.
+  if (!has_changes() && !empty() && wake_) wake_();
+  return taken;
+}
+
+std::size_t NearEnd::take_kept(std::size_t max, std::vector<Change>& out) {
+  const std::size_t before = out.size();
+  bool with_next = false;
+  for (std::size_t keys = 0; (keys < max || with_next) && !kept_.empty();) {
+    Entry entry = std::move(kept_.front());
+    kept_.pop_front();
+    ++kept_front_;
+    with_next = entry.mark == Entry::Mark::WithNext;
+    if (!with_next) {
+      ++keys;
+      --kept_keys_;
+    }
+    if (!kept_at_.empty()) kept_at_.erase(std::string{entry.record.key()});
+    out.emplace_back(entry.op, std::move(entry.record));
+  }
+  return out.size() - before;
+}
+
+std::size_t NearEnd::take_lane(std::size_t max, std::vector<Change>& out) {
+  Ring<Entry>& ring = lane_->ring;
+  const std::size_t before = out.size();
+  std::uint64_t keys = 0;
+  bool with_next = false;
+  while ((keys < max || with_next) && ring.available() > 0) {
+    if (ring.peek().mark == Entry::Mark::Gap) {
+      if (out.size() > before) break;
+      pass_gaps();
+      continue;
+    }
+    if (std::exchange(gap_ahead_, false)) {
+      if (out.size() > before) {
+        gap_ahead_ = true;
+        break;
+      }
+      passed_gap_ = true;
+    }
+    Entry entry = ring.take();
+    with_next = entry.mark == Entry::Mark::WithNext;
+    if (!with_next) ++keys;
+    out.emplace_back(entry.op, std::move(entry.record));
+  }
+  if (out.size() > before) give_back(keys);
+  return out.size() - before;
+}
+
+void NearEnd::give_back(std::uint64_t keys) {
+  lane_->keys_taken.store(lane_->keys_taken.load(std::memory_order_relaxed) + keys, std::memory_order_release);
+  if (lane_->ring.release(lane_->wake_room()) && open_ && lane_->pump != nullptr) lane_->pump->wake_from_any_thread();
+}
+
+/// Takes the gaps at the head of the lane out of it. True if there were any.
+bool NearEnd::pass_gaps() {
+  bool any = false;
+  while (lane_->ring.available() > 0 && lane_->ring.peek().mark == Entry::Mark::Gap) {
+    lane_->ring.take();
+    gap_ahead_ = any = true;
+  }
+  if (any) give_back(0);
+  return any;
+}
+
+bool NearEnd::has_changes() {
+  if (!kept_.empty()) return true;
+  if (!lane_) return false;
+  pass_gaps();
+  return lane_->ring.available() > 0;
+}
+
+Gap NearEnd::take_gap() {
+  if (lane_) pass_gaps();
+  const bool gap = std::exchange(passed_gap_, false) || std::exchange(gap_ahead_, false);
+  return gap ? Gap::Possible : Gap::None;
+}
+
+/// What an ended lane has left stays for the next consumer.
+void NearEnd::keep_lane() {
+  if (!lane_) return;
+  while (lane_->ring.available() > 0) {
+    kept_.push_back(lane_->ring.take());
+    if (kept_.back().mark != Entry::Mark::WithNext) ++kept_keys_;
+  }
+  lane_.reset();
+}
+
+/// Each changed key once, with its newest state, in the order of its first change. As many keys as the lane has slots are kept here, so
+/// that what is beyond goes on merging in the home table.
+void NearEnd::merge_watched() {
+  Ring<Entry>& ring = lane_->ring;
+  std::uint64_t keys = 0;
+  while (kept_.size() < ring.capacity() && ring.available() > 0) {
+    Entry entry = ring.take();
+    ++keys;
+    const auto [at, is_new] = kept_at_.try_emplace(std::string{entry.record.key()}, kept_front_ + kept_.size());
+    if (is_new) {
+      kept_.push_back(std::move(entry));
+      ++kept_keys_;
+    } else {
+      kept_[static_cast<std::size_t>(at->second - kept_front_)] = std::move(entry);
+    }
+  }
+  if (keys > 0) give_back(keys);
+}
+
+}  // namespace rondo::store::bridge
