@@ -9,7 +9,7 @@ namespace rondo::redis {
 namespace {
 constexpr unsigned kPopsAhead = 2;
 /// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
-constexpr Duration kEcho = 2ms;
+constexpr Duration kEcho = 500us;
 /// A batch of more bytes than this is followed by smaller ones, so that no pop holds the server for long; of less than a quarter, by
 /// larger.
 constexpr std::size_t kBatchBytes = 256 * 1024;

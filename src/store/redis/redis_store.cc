@@ -252,6 +252,9 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
       static_cast<redis::WatchedEnd&>(*end).changed(key.text().substr(end->keys().rows.size()));
     }
   }
+  for (const std::shared_ptr<End>& end : all) {
+    if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).fetch();
+  }
 }
 
 void RedisStore::Parts::tick() {

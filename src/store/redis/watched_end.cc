@@ -7,6 +7,8 @@ namespace rondo::redis {
 namespace {
 /// Rows of one round trip: a few hundred microseconds of the server.
 constexpr std::size_t kRead = 256;
+/// Rows asked for and not yet here: the next round trips are under way while one is handled.
+constexpr std::size_t kReading = 4 * kRead;
 
 /// 'text' for a pattern that matches it and nothing else.
 std::string literal(std::string_view text) {
@@ -34,7 +36,6 @@ void WatchedEnd::tick() {
 void WatchedEnd::changed(std::string_view key) {
   if (!is_open() || !link().up) return;
   dirty_.emplace(key);
-  pump();
 }
 
 void WatchedEnd::resync() {
@@ -86,27 +87,31 @@ void WatchedEnd::page_read(const std::string& cursor) {
   view_.resync(rows_);
   rows_.clear();
   if (!had_news) tell();
-  pump();
+  fetch();
 }
 
 /// What changes while the full read is under way is read after it: the newest counts.
-void WatchedEnd::pump() {
-  if (scanning_ || reading_ > 0 || dirty_.empty()) return;
+void WatchedEnd::fetch() {
+  if (scanning_ || dirty_.empty()) return;
+  // A part of a round trip only when nothing else is under way: what comes meanwhile joins it, and a key that changes often is read less.
+  if (reading_ > 0 && (dirty_.size() < kRead || reading_ + kRead > kReading)) return;
   const auto batch = std::make_shared<std::vector<std::string>>();
   while (!dirty_.empty() && batch->size() < kRead) batch->push_back(std::move(dirty_.extract(dirty_.begin()).value()));
-  reading_ = batch->size();
-  stats().reads += reading_;
+  const std::size_t count = batch->size();
+  reading_ += count;
+  stats().reads += count;
   read(
       batch,
       [this](const std::string& key, Record row) {
         tell_due_ = tell_due_ || !has_news();
         view_.changed(row ? Change{Op::Set, std::move(row)} : Change::remove(key));
       },
-      [this] {
-        reading_ = 0;
+      [this, count] {
+        reading_ -= count;
         if (std::exchange(tell_due_, false)) tell();
-        pump();
+        fetch();
       });
+  fetch();
 }
 
 void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted, std::function<void(const std::string& key, Record row)> each,

@@ -19,8 +19,9 @@ class WatchedEnd final : public End {
   std::string channel() const override { return {}; }
   void message(std::string_view) override {}
   void tick() override;
-  /// A key of this table (without the table's prefix) changed.
+  /// A key of this table (without the table's prefix) changed; fetch() follows after a burst of them.
   void changed(std::string_view key);
+  void fetch();
   /// Anything may have changed.
   void resync();
 
@@ -37,7 +38,6 @@ class WatchedEnd final : public End {
   void scan(std::string cursor);
   void scanned(const Reply& reply);
   void page_read(const std::string& cursor);
-  void pump();
   void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Record row)> each,
             std::function<void()> end);
 

@@ -55,6 +55,7 @@ void Writer::send_batch() {
     auto group = std::ranges::find(groups, write.target, &Group::target);
     if (group == groups.end()) {
       group = groups.emplace(groups.end());
+      group->keys.reserve(batch->writes.size());
       group->target = write.target;
     }
     merge(*group, write.change);
@@ -79,10 +80,20 @@ void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   });
 }
 
+Writer::Group::Key& Writer::Group::at(const Record& record) {
+  static_assert(kBatchWrites <= 128, "half of the slots stay free, and a place fits a byte");
+  for (std::size_t slot = record.key_hash() % slots.size();; slot = (slot + 1) % slots.size()) {
+    if (slots[slot] == 0) {
+      keys.push_back({record.key(), false, {}});
+      slots[slot] = static_cast<std::uint8_t>(keys.size());
+      return keys.back();
+    }
+    if (Key& known = keys[slots[slot] - 1U]; known.key == record.key()) return known;
+  }
+}
+
 void Writer::merge(Group& group, const Change& change) {
-  const auto [place, is_new] = group.places.try_emplace(change.key(), group.keys.size());
-  if (is_new) group.keys.push_back({change.key(), false, {}});
-  Group::Key& key = group.keys[place->second];
+  Group::Key& key = group.at(change.record());
   if (change.op() == Op::Delete) {
     key.deleted = true;
     key.record = {};

@@ -4,11 +4,12 @@
 // outcome is unknown and is told so.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "rondo/store/redis_store.h"
@@ -49,9 +50,11 @@ class Writer {
       bool deleted = false;
       Record record;
     };
+    /// The place of 'record''s key in 'keys', made if it is new. O(1): at most half of the slots are used.
+    Key& at(const Record& record);
     Target* target = nullptr;
     std::vector<Key> keys;
-    std::unordered_map<std::string_view, std::size_t> places;
+    std::array<std::uint8_t, 256> slots{};  // One more than the place; 0: free.
   };
 
   void send_batch();
