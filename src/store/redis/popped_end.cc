@@ -99,6 +99,7 @@ void PoppedEnd::send_count() {
 
 void PoppedEnd::send_recover() {
   recovering_ = true;
+  dirty_ = false;  // What is said from here on may be about later writes.
   write_recover();
   ask(1, [this](const Reply& reply) { recovered(reply); });
 }
@@ -133,7 +134,6 @@ void PoppedEnd::recovered(const Reply& reply) {
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
-  dirty_ = false;
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
