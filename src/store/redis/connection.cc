@@ -111,7 +111,7 @@ void Connection::greet() {
 void Connection::greeted() {
   state_ = State::Ready;
   trouble_ = Status{};
-  backoff_ = options_.backoff_low;
+  ready_since_ = owner_.clock().now();
   user_.connected(*this);
 }
 
@@ -127,6 +127,8 @@ void Connection::lose(Status why) {
   readable_ = writable_ = waits_ping_ = false;
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
+  // A server that takes us and then cannot serve us (read only, say) is asked more and more rarely, too.
+  if (was_connected && owner_.clock().now() - ready_since_ >= options_.backoff_high) backoff_ = options_.backoff_low;
   const auto most = static_cast<std::uint64_t>(backoff_.count());
   timer_.disarm();
   if (!resting_) timer_.arm_at(owner_.clock().now() + Duration{static_cast<std::int64_t>(random_.between(most / 2, most))});

@@ -118,6 +118,7 @@ class Connection final : public Source {
   Status trouble_;
   Status doomed_;  // Given up; carried out at the end of the turn.
   Duration backoff_;
+  Instant ready_since_;  // Of the last time it was Ready.
   Instant heard_;        // Or when the first of the owed answers began to be owed.
   Instant deadline_;     // Of an attempt.
   bool resting_ = true;  // Not to be connected.

@@ -54,9 +54,10 @@ void QueueEnd::complete(Batch& batch) {
   std::size_t answers = 0;
   for (const Entry& entry : batch.entries) {
     const bool set = entry.change.record() && sets_row(entry.change);
-    if (!set && !entry.deleted) continue;
+    const bool remove = entry.deleted || (entry.change.record() && removes_row(entry.change));
+    if (!set && !remove) continue;
     ++answers;
-    if (entry.deleted) {
+    if (remove) {
       out.begin(2).word("DEL").word(keys().rows, entry.key);
       continue;
     }

@@ -155,6 +155,9 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (&connection == &commands) {
     writer.lost();
     reader.lost(why);
+  } else {
+    channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
+    events_id = 0;
   }
   if (was_connected) go_down();
   if (finder != nullptr) finder->find();

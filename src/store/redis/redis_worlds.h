@@ -44,6 +44,8 @@ class StoreDriver {
       bool answered = false;
       store_.get(tables.front().name, "settling", [&answered](const Result<Record>&) { answered = true; });
       ASSERT_TRUE(run_until([&answered] { return answered; }));
+      const bool there = run_until([this] { return store_.health().ok(); });
+      ASSERT_TRUE(there) << store_.health().to_string();
       quiet = activity() == before && store_.unanswered() == 0 ? quiet + 1 : 0;
     }
   }

@@ -12,13 +12,16 @@ namespace rondo::redis {
 /// hashes that become new rows, then the numbers of batches that were dealt with.
 /// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
 /// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
+/// A key of another type under a name of ours is found out before anything is popped.
 inline constexpr std::string_view kPopStaged = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 if #ARGV > 5 then redis.call('HDEL', KEYS[3], unpack(ARGV, 6)) end
+redis.call('HLEN', KEYS[3])
+local marks = redis.call('SCARD', KEYS[2])
 local keys = redis.call('SPOP', KEYS[1], ARGV[3])
 if #keys == 0 then return {0, {}} end
 local gone = false
-if redis.call('EXISTS', KEYS[2]) == 1 then
+if marks > 0 then
   gone = {}
   local rows, members = {}, {}
   for i, key in ipairs(keys) do
@@ -94,6 +97,7 @@ return {redis.call('SCARD', KEYS[1]), out}
 /// that were dealt with. Answer: {entries left, {key, value, operation, ...}}.
 inline constexpr std::string_view kPopQueue = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
+redis.call('HLEN', KEYS[2])
 if #ARGV > 2 then redis.call('HDEL', KEYS[2], unpack(ARGV, 3)) end
 local raw = redis.call('LRANGE', KEYS[1], -3 * ARGV[1], -1)
 local whole = #raw - #raw % 3

@@ -72,9 +72,10 @@ std::string event_text(const Change& event) {
   return text;
 }
 
-std::string fields_text(const Fields& fields) {
+std::string fields_text(const Change& change) {
+  if (change.op() == Op::Delete) return "{}";
   json::array list;
-  append(list, fields);
+  append(list, change.fields());
   std::string text;
   append_json(text, list);
   return text;
@@ -121,5 +122,7 @@ Result<Change> parse_entry(std::string_view key, std::string_view text, std::str
 bool sets_row(const Change& change) {
   return change.op() == Op::Set || (change.op() == Op::Event && (change.verb() == "set" || change.verb() == "create"));
 }
+
+bool removes_row(const Change& change) { return change.op() == Op::Delete || (change.op() == Op::Event && change.verb() == "remove"); }
 
 }  // namespace rondo::redis

@@ -10,7 +10,8 @@
 namespace rondo::redis {
 
 std::string event_text(const Change& event);
-std::string fields_text(const Fields& fields);
+/// Of a queue's entry; "{}" for a Delete.
+std::string fields_text(const Change& change);
 /// "SSET", "DDEL", or "S" and the event's verb.
 std::string queue_operation(const Change& change);
 
@@ -20,5 +21,7 @@ Result<Change> parse_event(std::string_view text);
 Result<Change> parse_entry(std::string_view key, std::string_view fields, std::string_view operation);
 /// Does SONiC's consumer set the row's fields for this operation?
 bool sets_row(const Change& change);
+/// Does it delete the row?
+bool removes_row(const Change& change);
 
 }  // namespace rondo::redis

@@ -157,7 +157,7 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
       return;
     }
     case TableKind::Queue: {
-      out.command({"LPUSH", keys.queue, change.key(), fields_text(change.fields()), queue_operation(change)});
+      out.command({"LPUSH", keys.queue, change.key(), fields_text(change), queue_operation(change)});
       expect(1, batch, write.target);
       out.command({"PUBLISH", keys.channel, "G"});
       expect(1, batch, nullptr);

@@ -1,0 +1,689 @@
+// What a consumer and a producer are told and what stands in Redis in the end, when the server is killed, frozen, emptied or turned read
+// only, connections are cut and answers lost. The server is a real one; the proxy breaks the link. Every case ends when the state of the
+// world is right, not after a time.
+#include "rondo/sched/timer.h"
+#include "store/redis/redis_table_kit.h"
+#include "store/store_connection_cases.h"
+
+namespace rondo::redis {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+class RedisFaults : public RedisTableTest {
+ protected:
+  /// A store on the server, or on another way to it.
+  void open(RedisStoreOptions options) {
+    driver_.reset();
+    driver_ = std::make_unique<StoreDriver>(std::move(options));
+    declare(*driver_, "T");
+    declare(*driver_, "W", TableKind::Watched);
+    declare(*driver_, "Q", TableKind::Queue);
+    declare(*driver_, "C", TableKind::Channel);
+  }
+  void open() {
+    open(quick_options());
+    driver_->settle();
+  }
+  void open(redis_kit::RedisProxy& proxy) {
+    RedisStoreOptions options = quick_options();
+    options.address = proxy.address();
+    open(options);
+    driver_->settle();
+  }
+  void close() { driver_.reset(); }
+  StoreDriver& driver() noexcept { return *driver_; }
+  RedisStore& store() noexcept { return driver_->store(); }
+
+  /// A numbered Set of one of some keys, or a Delete of one; the model knows. Field n only ever grows.
+  void write_next(std::string_view table, Random& random, std::size_t keys) {
+    const std::string key = "k" + std::to_string(random.below(keys));
+    if (random.chance(0.2)) {
+      model_.remove(key);
+      return write(*driver_, table, Change::remove(key));
+    }
+    const std::string n = std::to_string(++sequence_);
+    model_.set(key, {{"n", n}});
+    set(*driver_, table, key, {{"n", n}});
+  }
+  /// Takes, and holds what is told against what was told before: never an older n after a newer one.
+  void take_into_told(Subscription& consumer, std::size_t max = SIZE_MAX) {
+    std::vector<Change> changes;
+    consumer.take(max, changes);
+    for (const Change& change : changes) {
+      told_.apply(change);
+      const auto n = change.fields().find("n");
+      if (!n) continue;
+      std::uint64_t& newest = newest_[std::string{change.key()}];
+      EXPECT_LE(newest, std::stoull(std::string{*n})) << "key " << change.key() << ": an older value after a newer one";
+      newest = std::stoull(std::string{*n});
+    }
+  }
+  void drain(Subscription& consumer) {
+    driver_->settle();
+    while (!consumer.empty()) {
+      take_into_told(consumer);
+      driver_->settle();
+    }
+  }
+  void expect_all_arrived(Subscription& consumer, const std::string& prefix = "T:") {
+    drain(consumer);
+    EXPECT_EQ(told_.rows(), model_.rows());
+    EXPECT_EQ(rows_in_redis(prefix), model_.rows());
+  }
+  /// Some writes, some turns, some takes.
+  void churn(Subscription& consumer, Random& random, int rounds, std::string_view table = "T") {
+    for (int round = 0; round < rounds; ++round) {
+      for (std::uint64_t i = random.below(40); i > 0; --i) write_next(table, random, 200);
+      driver_->scheduler().run_until_idle();
+      take_into_told(consumer, random.between(1, 60));
+    }
+  }
+  const Rows& told() const noexcept { return told_.rows(); }
+
+ private:
+  std::unique_ptr<StoreDriver> driver_;
+  RowModel model_;
+  RowModel told_;
+  std::map<std::string, std::uint64_t> newest_;
+  std::uint64_t sequence_ = 0;
+};
+
+// --- the server goes
+
+TEST_F(RedisFaults, KilledServerThatSavesLosesNothing) {
+  start_server({.arguments = {"--appendonly", "yes", "--appendfsync", "always"}});
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  Random random{1};
+  for (int kill = 0; kill < 3; ++kill) {
+    churn(*consumer, random, 20);
+    server().kill9();
+    churn(*consumer, random, 5);
+    server().start();
+  }
+  expect_all_arrived(*consumer);
+}
+
+TEST_F(RedisFaults, KilledServerThatSavesLosesNoQueueEntry) {
+  start_server({.arguments = {"--appendonly", "yes", "--appendfsync", "always"}});
+  open();
+  const auto consumer = subscribe(driver(), "Q");
+  std::vector<std::string> sent;
+  std::vector<std::string> got;
+  for (int i = 0; i < 900; ++i) {
+    write(driver(), "Q", Change::set("k", {{"n", std::to_string(i)}}));
+    if (i % 100 == 50) {
+      ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
+      server().kill9();
+      driver().scheduler().run_until_idle();
+      server().start();
+      driver().settle();
+    }
+    sent.push_back("SET k n=" + std::to_string(i));
+    if (i % 7 == 0) std::ranges::move(take(*consumer, 3), std::back_inserter(got));
+  }
+  std::ranges::move(take_all(driver(), *consumer, 10), std::back_inserter(got));
+  EXPECT_EQ(got, sent);
+}
+
+// What was there is lost, and the watcher is told so; what is written from then on arrives.
+TEST_F(RedisFaults, KilledServerThatDoesNotSaveGoesOn) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  const auto watcher = subscribe(driver(), "W");
+  set(driver(), "W", "row", {{"a", "1"}});
+  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("SET row a=1"));
+  server().kill9();
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  set(driver(), "T", "k", {{"n", "1"}});
+  server().start();
+  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL row"));
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=1"));
+}
+
+TEST_F(RedisFaults, ForgottenScriptsAreNoCase) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  Random random{2};
+  for (int flush = 0; flush < 5; ++flush) {
+    churn(*consumer, random, 5);
+    ASSERT_EQ(server().command({"SCRIPT", "FLUSH", "SYNC"}), "OK");
+  }
+  expect_all_arrived(*consumer);
+}
+
+TEST_F(RedisFaults, FrozenServerIsGivenUpAndNothingIsLost) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  Random random{3};
+  for (int freeze = 0; freeze < 2; ++freeze) {
+    churn(*consumer, random, 20);
+    server().freeze();
+    churn(*consumer, random, 20);
+    ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+    churn(*consumer, random, 20);
+    server().thaw();
+  }
+  expect_all_arrived(*consumer);
+}
+
+TEST_F(RedisFaults, ReadOnlyServerMakesWritesWaitUntilItIsNot) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  Random random{4};
+  churn(*consumer, random, 10);
+  ASSERT_EQ(server().command({"REPLICAOF", "127.0.0.1", std::to_string(redis_kit::free_port())}), "OK");
+  bool ended = false;
+  ASSERT_TRUE(store().write("T", Change::set("last", {{"n", "9999999"}}), [&ended](const Status& end) { ended = end.ok(); }).ok());
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  EXPECT_FALSE(ended);
+  EXPECT_THAT(std::string{store().health().message()}, HasSubstr("READONLY"));
+  ASSERT_EQ(server().command({"REPLICAOF", "NO", "ONE"}), "OK");
+  drain(*consumer);
+  EXPECT_TRUE(ended);
+  EXPECT_THAT(told().at("last"), ElementsAre(testing::Pair("n", "9999999")));
+}
+
+// --- connections go
+
+TEST_F(RedisFaults, KilledConnectionsLoseNothing) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  Random random{5};
+  for (int kill = 0; kill < 12; ++kill) {
+    churn(*consumer, random, 10);
+    server().command({"CLIENT", "KILL", "TYPE", kill % 2 == 0 ? "normal" : "pubsub", "SKIPME", "yes"});
+    churn(*consumer, random, 3);
+    ASSERT_TRUE(driver().run_until([this] { return store().health().ok(); }));
+  }
+  EXPECT_GE(store().stats().connects, 12U);
+  expect_all_arrived(*consumer);
+}
+
+TEST_F(RedisFaults, KilledSubscriberTellsAChannelsListenerOnce) {
+  open();
+  const auto listener = subscribe(driver(), "C");
+  driver().settle();
+  server().command({"CLIENT", "KILL", "TYPE", "pubsub"});
+  int gaps = 0;
+  ASSERT_TRUE(driver().run_until([&] {
+    gaps += listener->take_gap() == Gap::Possible ? 1 : 0;
+    return gaps > 0;
+  }));
+  driver().settle();
+  EXPECT_EQ(listener->take_gap(), Gap::None);
+}
+
+// Redis cuts a subscriber that reads too slowly: the watcher is told exactly the difference, the listener that there was a gap.
+TEST_F(RedisFaults, OutputBufferLimitIsAGap) {
+  open();
+  ASSERT_EQ(server().command({"CONFIG", "SET", "client-output-buffer-limit", "pubsub 65536 0 0"}), "OK");
+  const auto watcher = subscribe(driver(), "W");
+  const auto listener = subscribe(driver(), "C");
+  server().command({"HSET", "W:stays", "a", "1"});
+  server().command({"HSET", "W:goes", "a", "1"});
+  EXPECT_EQ(take_all(driver(), *watcher).size(), 2U);
+  const std::uint64_t before = store().stats().connects;
+  const std::string big(100'000, 'x');
+  for (int i = 0; i < 100; ++i) server().command({"PUBLISH", "C", "[\"e\",\"" + big + "\"]"});
+  server().command({"DEL", "W:goes"});
+  server().command({"HSET", "W:new", "a", "1"});
+  ASSERT_TRUE(driver().run_until([this, before] { return store().stats().connects > before; }));
+  EXPECT_THAT(take_all(driver(), *watcher), UnorderedElementsAre("DEL goes", "SET new a=1"));
+  std::vector<Change> events;
+  listener->take(SIZE_MAX, events);
+  EXPECT_LT(events.size(), 100U);
+  EXPECT_EQ(listener->take_gap(), Gap::Possible);
+}
+
+// --- answers go
+
+TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "T");
+  std::map<std::string, int> times;
+  std::size_t told = 0;
+  for (int round = 0; round < 10; ++round) {
+    const auto before = proxy.stats().lost;
+    proxy.lose_reply("SPOP");
+    for (int i = 0; i < 300; ++i) set(driver(), "T", std::to_string(round) + "/" + std::to_string(i), {{"n", "1"}});
+    ASSERT_TRUE(driver().run_until([&proxy, before] { return proxy.stats().lost > before; }));
+    for (const std::string& line : take_all(driver(), *consumer, 100)) {
+      ++times[line];
+      ++told;
+    }
+  }
+  EXPECT_EQ(times.size(), 3000U);
+  EXPECT_LE(told, 3000U + store().stats().recovered) << "only what was in flight may be told again";
+  EXPECT_GT(store().stats().recovered, 0U);
+}
+
+TEST_F(RedisFaults, LostAnswerDoesNotForgetADelete) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "T");
+  for (const char* key : {"gone", "again"}) set(driver(), "T", key, {{"old", "1"}});
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 2U);
+  proxy.lose_reply("SPOP");
+  write(driver(), "T", Change::remove("gone"));
+  write(driver(), "T", Change::remove("again"));
+  set(driver(), "T", "again", {{"new", "2"}});
+  EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("DEL gone", "DEL again", "SET again new=2"));
+  EXPECT_EQ(proxy.stats().lost, 1U);
+}
+
+TEST_F(RedisFaults, LostAnswersOfQueuePopsLoseNothingAndKeepTheOrder) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "Q");
+  std::vector<std::string> sent;
+  std::vector<std::string> got;
+  for (int round = 0; round < 8; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "[\"n\",\"" + std::to_string(sent.size()) + "\"]", "SSET"});
+      sent.push_back("SET k n=" + std::to_string(sent.size()));
+    }
+    const auto before = proxy.stats().lost;
+    proxy.lose_reply("LTRIM", static_cast<unsigned>(round % 2));
+    server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+    ASSERT_TRUE(driver().run_until([&] {
+      std::ranges::move(take(*consumer, 50), std::back_inserter(got));
+      return proxy.stats().lost > before;
+    }));
+    std::ranges::move(take_all(driver(), *consumer, 50), std::back_inserter(got));
+  }
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(RedisFaults, LostRequestsAndAnswersOfEveryKindLoseNothing) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "T");
+  Random random{6};
+  for (int fault = 0; fault < 40; ++fault) {
+    const char* const texts[] = {"SPOP", "MULTI", "EXEC", "PUBLISH", "HGETALL", "SCARD", "SADD"};
+    const char* const text = texts[random.below(std::size(texts))];
+    if (random.chance(0.5)) {
+      proxy.lose_reply(text, static_cast<unsigned>(random.below(5)));
+    } else {
+      proxy.lose_request(text, static_cast<unsigned>(random.below(5)));
+    }
+    churn(*consumer, random, 10);
+    ASSERT_TRUE(driver().run_until([this] { return store().health().ok(); }));
+  }
+  expect_all_arrived(*consumer);
+  EXPECT_GT(proxy.stats().lost, 5U);
+}
+
+// Writes whose answers were lost are sent again: what is told must not go back to the older of two of them meanwhile.
+TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    redis_kit::RedisProxy proxy(server().address());
+    open(proxy);
+    const auto consumer = subscribe(driver(), "T");
+    Random random{seed};
+    churn(*consumer, random, 2);
+    for (int batch = 0; batch < 8; ++batch) {  // Several transactions with the same keys are under way.
+      for (int i = 0; i < 128; ++i) write_next("T", random, 200);
+      driver().scheduler().run_until_idle(4);
+      if (batch == 1) proxy.lose_reply("EXEC", static_cast<unsigned>(random.below(6)));
+    }
+    ASSERT_TRUE(driver().run_until([&proxy] { return proxy.stats().lost > 0; }));
+    ASSERT_TRUE(driver().run_until([&] {
+      take_into_told(*consumer, 20);
+      return store().health().ok() && store().unanswered() == 0;
+    }));
+    expect_all_arrived(*consumer);
+  }
+}
+
+TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    server().command({"FLUSHALL"});
+    redis_kit::RedisProxy proxy(server().address());
+    open(proxy);
+    const std::string table = "S" + std::to_string(seed);
+    declare(driver(), table);
+    const auto consumer = subscribe(driver(), table);
+    proxy.delay(std::chrono::milliseconds{2});
+    proxy.limit(2'000'000);
+    proxy.lossy(0.02, seed);
+    Random random{seed};
+    RowModel model;
+    RowModel told;
+    std::map<std::string, int> newest;
+    for (int i = 1; i <= 3000; ++i) {
+      const std::string key = std::to_string(random.below(100));
+      model.set(key, {{"n", std::to_string(i)}});
+      set(driver(), table, key, {{"n", std::to_string(i)}});
+      if (i % 20 != 0) continue;
+      driver().run_until([this] { return store().unanswered() < 100; });
+      std::vector<Change> changes;
+      consumer->take(SIZE_MAX, changes);
+      for (const Change& change : changes) told.apply(change);
+    }
+    proxy.lossy(0, seed);
+    driver().settle();
+    while (!consumer->empty()) {
+      std::vector<Change> changes;
+      consumer->take(SIZE_MAX, changes);
+      for (const Change& change : changes) told.apply(change);
+      driver().settle();
+    }
+    EXPECT_EQ(told.rows(), model.rows());
+    EXPECT_GT(proxy.stats().cut, 0U);
+  }
+}
+
+TEST_F(RedisFaults, BigValueThatIsCutInTheMiddleArrives) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "T");
+  const std::string big(5 * 1024 * 1024, 'x');
+  const std::size_t before = proxy.stats().bytes_to_server;
+  set(driver(), "T", "k", {{"big", big}});
+  ASSERT_TRUE(driver().run_until([&] { return proxy.stats().bytes_to_server > before + 1024 * 1024; }));
+  proxy.cut();
+  driver().settle();
+  std::vector<Change> changes;
+  ASSERT_EQ(consumer->take(10, changes), 1U);
+  EXPECT_TRUE(changes[0].fields().find("big") == big);
+}
+
+// --- the consumer's process goes
+
+TEST_F(RedisFaults, WhatAKilledConsumerHadNotDealtWithComesBack) {
+  server().command({"HSET", "T:gone", "a", "1"});
+  open();
+  for (int i = 0; i < 300; ++i) set(driver(), "T", std::to_string(i), {{"n", std::to_string(i)}});
+  write(driver(), "T", Change::remove("gone"));
+  driver().settle();
+  std::set<std::string> dealt_with;
+  {
+    const auto consumer = subscribe(driver(), "T");
+    driver().settle();
+    for (int i = 0; i < 2; ++i) {
+      for (const std::string& line : take(*consumer, 100)) dealt_with.insert(line);
+      driver().settle();
+    }
+    EXPECT_EQ(dealt_with.size(), 200U);
+  }
+  close();  // The rest is fetched, and in flight.
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  std::set<std::string> all = dealt_with;
+  for (const std::string& line : take_all(driver(), *consumer)) all.insert(line);
+  EXPECT_EQ(all.size(), 301U);
+  EXPECT_TRUE(all.contains("DEL gone"));
+  EXPECT_GT(store().stats().recovered, 0U);
+  EXPECT_THAT(take_all(driver(), *consumer), IsEmpty());
+}
+
+TEST_F(RedisFaults, WhatAKilledConsumerHadDealtWithDoesNotComeBack) {
+  open();
+  {
+    const auto consumer = subscribe(driver(), "T");
+    set(driver(), "T", "first", {{"n", "1"}});
+    EXPECT_EQ(take_all(driver(), *consumer).size(), 1U);
+    EXPECT_THAT(take(*consumer), IsEmpty());
+    set(driver(), "T", "second", {{"n", "2"}});  // Its pop says that the first is dealt with.
+    driver().settle();
+  }
+  close();
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET second n=2"));
+}
+
+// --- keys of another type
+
+TEST_F(RedisFaults, RowOfAnotherTypeIsReplaced) {
+  open();
+  server().command({"SET", "T:k", "text"});
+  server().command({"SET", "W:k", "text"});
+  const auto consumer = subscribe(driver(), "T");
+  const auto watcher = subscribe(driver(), "W");
+  for (int i = 0; i < 50; ++i) set(driver(), "T", i == 0 ? "k" : std::to_string(i), {{"n", "1"}});
+  set(driver(), "W", "other", {{"n", "1"}});
+  EXPECT_THAT(take_all(driver(), *consumer), testing::AllOf(testing::SizeIs(50), testing::Contains("SET k n=1")));
+  EXPECT_EQ(server().hash("T:k")["n"], "1");
+  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("SET other n=1"));
+}
+
+TEST_F(RedisFaults, StagedKeyOfAnotherTypeHarmsNoOther) {
+  open();
+  server().command({"SET", "_T:k", "text"});
+  server().command({"SADD", "T_KEY_SET", "k"});
+  set(driver(), "T", "other", {{"n", "1"}});
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), testing::Contains("SET other n=1"));
+  set(driver(), "T", "k", {{"n", "2"}});
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=2"));
+}
+
+TEST_F(RedisFaults, PendingSetOfAnotherTypeFailsTheWriteAndDoesNotSpin) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  server().command({"SET", "T_KEY_SET", "text"});
+  Status end;
+  bool ended = false;
+  ASSERT_TRUE(store().write("T", Change::set("k", {}), [&](const Status& status) { end = status, ended = true; }).ok());
+  ASSERT_TRUE(driver().run_until([&ended] { return ended; }));
+  EXPECT_EQ(end.code(), Code::FailedPrecondition) << end.to_string();
+  server().command({"DEL", "T_KEY_SET"});
+  set(driver(), "T", "later", {{"n", "1"}});
+  ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
+  EXPECT_THAT(take_all(driver(), *consumer), testing::Contains("SET later n=1"));
+}
+
+TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  for (const char* key : {"T_DEL_SET", "RONDO_INFLIGHT@T"}) {
+    server().command({"DEL", key});
+    server().command({"SET", key, "text"});
+    set(driver(), "T", key, {{"n", "1"}});
+    ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
+    driver().settle();
+    EXPECT_EQ(server().command({"SISMEMBER", "T_KEY_SET", key}), "1");
+    server().command({"DEL", key});
+    ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
+    EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET " + std::string{key} + " n=1"));
+  }
+}
+
+// --- much, and changes behind our back
+
+TEST_F(RedisFaults, HundredThousandPendingKeysStorm) {
+  constexpr std::size_t kKeys = 100'000;
+  const std::string fill =
+      "for i = 1, tonumber(ARGV[1]) do redis.call('SADD', 'T_KEY_SET', i) redis.call('HSET', '_T:' .. i, 'n', i) end return 'done'";
+  ASSERT_EQ(server().command({"EVAL", fill, "0", std::to_string(kKeys)}), "done");
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  std::set<std::string> keys;
+  std::size_t taken = 0;
+  ASSERT_TRUE(driver().run_until(
+      [&] {
+        std::vector<Change> changes;
+        taken += consumer->take(SIZE_MAX, changes);
+        for (const Change& change : changes) keys.insert(std::string{change.key()});
+        return taken >= kKeys;
+      },
+      60s));
+  EXPECT_EQ(taken, kKeys);
+  EXPECT_EQ(keys.size(), kKeys);
+  EXPECT_THAT(take_all(driver(), *consumer), IsEmpty());
+}
+
+TEST_F(RedisFaults, WatchedSeesExpiryRenameAndFlush) {
+  open();
+  for (const char* key : {"a", "b", "c"}) server().command({"HSET", "W:" + std::string{key}, "x", "1"});
+  const auto watcher = subscribe(driver(), "W");
+  EXPECT_EQ(take_all(driver(), *watcher).size(), 3U);
+  server().command({"RENAME", "W:a", "W:d"});
+  EXPECT_THAT(take_all(driver(), *watcher), UnorderedElementsAre("DEL a", "SET d x=1"));
+  server().command({"PEXPIRE", "W:b", "1"});
+  std::vector<std::string> told;  // That it will expire is a change, too.
+  ASSERT_TRUE(driver().run_until([&] {
+    std::ranges::move(take(*watcher), std::back_inserter(told));
+    return !told.empty() && told.back() == "DEL b";
+  }));
+  server().command({"HDEL", "W:c", "x"});
+  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL c"));
+  server().command({"FLUSHDB"});
+  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL d"));
+}
+
+TEST_F(RedisFaults, FlushedStagedTableGoesOn) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  set(driver(), "T", "before", {{"n", "1"}});
+  driver().settle();
+  server().command({"FLUSHALL"});
+  set(driver(), "T", "after", {{"n", "2"}});
+  EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("SET before n=1", "SET after n=2"));
+}
+
+// The commands connection may be back before the other one: what is watched must be reported to the new one, not to one that is gone.
+TEST_F(RedisFaults, WatchedHearsChangesAfterARestartHoweverTheConnectionsComeBack) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    server().command({"FLUSHALL"});
+    RedisStoreOptions options = quick_options();
+    options.seed = seed;
+    open(options);
+    driver().settle();
+    const auto watcher = subscribe(driver(), "W");
+    driver().settle();
+    server().kill9();
+    ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+    server().start();
+    driver().settle();
+    server().command({"HSET", "W:k", "a", "1"});
+    ASSERT_TRUE(driver().run_until([&watcher] { return !watcher->empty(); }, 5s));
+    EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("SET k a=1"));
+  }
+}
+
+// --- a server that is not there
+
+TEST_F(RedisFaults, WrongPasswordAndAbsentSocketAreNamed) {
+  start_server({.password = "right"});
+  RedisStoreOptions options = quick_options();
+  options.address.password = "wrong";
+  open(options);
+  ASSERT_TRUE(driver().run_until([this] { return std::string{store().health().message()}.find("WRONGPASS") != std::string::npos; }));
+  EXPECT_EQ(store().health().code(), Code::PermissionDenied);
+  options.address = server().address();
+  options.address.unix_path += ".absent";
+  open(options);
+  ASSERT_TRUE(driver().run_until([this] { return std::string{store().health().message()}.find(".absent") != std::string::npos; }));
+  EXPECT_FALSE(store().health().ok());
+}
+
+// In a second a busy machine gives fewer turns, never more: the bound can only be broken by spinning.
+TEST_F(RedisFaults, DeadServerDoesNotSpin) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  server().kill9();
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  set(driver(), "T", "k", {{"n", "1"}});
+  const std::uint64_t before = driver().scheduler().stats().turns;
+  driver().run_until([] { return false; }, 1s);
+  EXPECT_LT(driver().scheduler().stats().turns - before, 200U);
+  server().start();
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=1"));
+}
+
+TEST_F(RedisFaults, ReadOnlyServerDoesNotSpin) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  ASSERT_EQ(server().command({"REPLICAOF", "127.0.0.1", std::to_string(redis_kit::free_port())}), "OK");
+  set(driver(), "T", "k", {{"n", "1"}});
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  const std::uint64_t before = driver().scheduler().stats().turns;
+  driver().run_until([] { return false; }, 1s);
+  EXPECT_LT(driver().scheduler().stats().turns - before, 400U);
+}
+
+TEST_F(RedisFaults, OtherSourcesKeepTheirTurnsWithoutServer) {
+  open();
+  server().kill9();
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  std::size_t fired = 0;
+  TimerSource other("other", Priority{}, [&fired] { ++fired; });
+  driver().scheduler().add(other);
+  other.arm_every(1ms, driver().clock().now());
+  EXPECT_TRUE(driver().run_until([&fired] { return fired >= 300; }));
+  EXPECT_FALSE(store().health().ok());
+}
+
+// --- the contract of a connection that breaks
+
+/// The link to the server is cut and refused; another store, on a link of its own, is "elsewhere".
+class CutWorld final : public store::BreakableStoreWorld {
+ public:
+  CutWorld() : proxy_(server_.address()), driver_(options(proxy_.address())), elsewhere_(options(server_.address())) { driver_.settle(); }
+  Store& store() override { return driver_.store(); }
+  void settle() override {
+    if (away_) {
+      driver_.run_until([] { return false; }, 50ms);  // Nothing comes by itself.
+    } else {
+      driver_.settle();
+    }
+  }
+  bool counts_rows() const override { return false; }
+  void disconnect() override {
+    away_ = true;
+    proxy_.refuse();
+    proxy_.cut();
+    EXPECT_TRUE(driver_.run_until([this] { return !driver_.store().health().ok(); }));
+  }
+  void reconnect() override {
+    proxy_.refuse(false);
+    away_ = false;
+  }
+  void write_elsewhere(std::string_view table, Change change) override {
+    for (const TableSpec& spec : driver_.store().tables()) EXPECT_TRUE(elsewhere_.store().declare(spec).ok());
+    EXPECT_TRUE(elsewhere_.store().write(table, std::move(change)).ok());
+    elsewhere_.settle();
+  }
+
+ private:
+  static RedisStoreOptions options(const RedisAddress& address) {
+    RedisStoreOptions options;
+    options.address = address;
+    options.backoff_high = 50ms;
+    return options;
+  }
+  redis_kit::RedisServer server_;
+  redis_kit::RedisProxy proxy_;
+  StoreDriver driver_;
+  StoreDriver elsewhere_;
+  bool away_ = false;
+};
+
+}  // namespace
+}  // namespace rondo::redis
+
+namespace rondo::store {
+namespace {
+
+INSTANTIATE_TEST_SUITE_P(Redis, BrokenConnection,
+                         testing::Values(WorldMaker<BreakableStoreWorld>{"cut",
+                                                                         []() -> std::unique_ptr<BreakableStoreWorld> {
+                                                                           if (redis_kit::server_program().empty()) return nullptr;
+                                                                           return std::make_unique<redis::CutWorld>();
+                                                                         }}),
+                         [](const auto& one) { return one.param.name; });
+
+}  // namespace
+}  // namespace rondo::store
