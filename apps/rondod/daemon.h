@@ -28,6 +28,7 @@ class Daemon {
 
  private:
   static constexpr Duration kDrain = 5s;
+  static constexpr Duration kHealth = 1s;
 
   Daemon(const Config& config, Log& log);
   Status open_plane();
@@ -37,6 +38,8 @@ class Daemon {
   Status start_agent();
   void on_signal(int signal);
   void drain();
+  /// Logs that the store went away or came back.
+  void watch_store();
   bool is_drained() const;
 
   const Config config_;
@@ -49,6 +52,8 @@ class Daemon {
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<TimerSource> drain_timer_;
+  std::unique_ptr<TimerSource> health_timer_;
+  Status store_trouble_;
   Instant drain_until_;
 };
 
