@@ -19,6 +19,7 @@ Daemon::~Daemon() {
   // Each before what it uses.
   drain_timer_.reset();
   health_timer_.reset();
+  replays_.clear();
   signals_.reset();
   server_.reset();
   agent_.reset();
@@ -86,6 +87,10 @@ Status Daemon::open_runtime() {
 }
 
 void Daemon::watch_store() {
+  std::erase_if(replays_, [this](const std::unique_ptr<Replay>& replay) {
+    if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
+    return replay->is_done();
+  });
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
@@ -98,6 +103,7 @@ void Daemon::watch_store() {
 
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
+  replays_ = replay_rows(config_, runtime_->scheduler(), runtime_->store().tables());
   // Last: threads made after it would take both over.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
     log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});

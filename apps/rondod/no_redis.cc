@@ -7,4 +7,6 @@ Result<StoreMaker> redis_maker(const std::string&, char) {
   return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
 }
 
+std::unique_ptr<Replay> redis_replay(Scheduler&, const std::string&, char, const std::vector<std::string>&) { return nullptr; }
+
 }  // namespace rondo::daemon

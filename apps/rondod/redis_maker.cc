@@ -6,6 +6,7 @@
 #include "agent/priorities.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
+#include "store/redis/requeue.h"
 
 namespace rondo::daemon {
 
@@ -23,6 +24,31 @@ Result<StoreMaker> redis_maker(const std::string& url, char separator) {
   options.priority = agent::kStores;
   options.name = "store " + options.address.to_string();
   return StoreMaker{[options](Scheduler& scheduler) { return std::make_unique<RedisStore>(scheduler, options); }};
+}
+
+namespace {
+
+class RedisReplay final : public Replay {
+ public:
+  RedisReplay(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables)
+      : address_(address.to_string()), requeue_(scheduler, address, separator, tables, agent::kBulkWrites) {}
+  bool is_done() const override { return requeue_.is_done(); }
+  std::string describe() const override {
+    const std::string rows = std::to_string(requeue_.rows()) + " rows at " + address_ + " are handled again";
+    return requeue_.refused().ok() ? rows : rows + "; refused: " + std::string{requeue_.refused().message()};
+  }
+
+ private:
+  const std::string address_;
+  redis::Requeue requeue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const std::string& url, char separator, const std::vector<std::string>& tables) {
+  const Result<RedisAddress> address = parse_redis_address(url);
+  if (!address) return nullptr;  // Its password file went away since; the store has it.
+  return std::make_unique<RedisReplay>(scheduler, *address, separator, tables);
 }
 
 }  // namespace rondo::daemon

@@ -156,6 +156,17 @@ TEST_F(RondodOnRedis, ProgramsWhatAStockProducerWrites) {
   EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
 }
 
+TEST_F(RondodOnRedis, ANewRunProgramsTheRowsThatAnEarlierOneTook) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    start("url = \"" + url() + "\"\n");
+    if (signal == SIGTERM) produce_all();
+    EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+    end(signal);
+  }
+  start("url = \"" + url() + "\"\n");
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+}
+
 TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
   start("[[store.group]]\ntables = [\"PORT_TABLE\", \"INTF_TABLE\"]\nurl = \"" + url() + "\"\n");
   for (const char* const table : {"PORT_TABLE", "ROUTE_TABLE"}) {

@@ -1,16 +1,18 @@
 // See stores.h.
 #include "rondod/stores.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "rondo/store/memory_store.h"
-#include "rondod/redis_maker.h"
 #include "store/routed_store.h"
 
 namespace rondo::daemon {
 namespace {
+
+using Place = std::pair<std::string, std::string>;  // Address and separator: groups with the same share a store.
 
 Result<StoreMaker> maker_of(const std::string& url, const std::string& separator) {
   if (!url.empty()) return redis_maker(url, separator.front());
@@ -25,7 +27,6 @@ Status check_store_url(const std::string& url) {
 }
 
 Result<StoreMaker> choose_store(const Config& config) {
-  using Place = std::pair<std::string, std::string>;  // Address and separator: groups with the same share a store.
   const Place main{config.store_url, config.store_separator};
   Result<StoreMaker> rest = maker_of(main.first, main.second);
   if (!rest || config.store_groups.empty()) return rest;
@@ -47,6 +48,24 @@ Result<StoreMaker> choose_store(const Config& config) {
     for (const auto& [make, names] : routes) routed->route(make(scheduler), names);
     return routed;
   }};
+}
+
+std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables) {
+  std::map<Place, std::vector<std::string>> places;
+  for (const TableSpec& spec : tables) {
+    if (spec.kind != TableKind::Staged) continue;
+    Place place{config.store_url, config.store_separator};
+    for (const StoreGroup& group : config.store_groups) {
+      if (std::ranges::find(group.tables, spec.name) != group.tables.end()) place = {group.url, group.separator};
+    }
+    if (!place.first.empty()) places[place].push_back(spec.name);
+  }
+  std::vector<std::unique_ptr<Replay>> replays;
+  for (const auto& [place, names] : places) {
+    auto replay = redis_replay(scheduler, place.first, place.second.front(), names);
+    if (replay != nullptr) replays.push_back(std::move(replay));
+  }
+  return replays;
 }
 
 std::string describe_stores(const Config& config) {

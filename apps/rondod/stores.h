@@ -1,14 +1,15 @@
 // Where rondod's tables are: in this process, or on one or several Redis, as its configuration says.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rondo/base/result.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 #include "rondod/config.h"
+#include "rondod/redis_maker.h"
 
 namespace rondo::daemon {
 
@@ -18,7 +19,11 @@ namespace rondo::daemon {
 Status check_store_url(const std::string& url);
 
 /// The store that the configuration describes, for a Runtime. The error is that of check_store_url().
-Result<std::function<std::unique_ptr<Store>(Scheduler&)>> choose_store(const Config& config);
+Result<StoreMaker> choose_store(const Config& config);
+
+/// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
+/// Redis, one Replay a place. A row taken by an earlier run is known to nobody else.
+std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables);
 
 /// For people: "embedded", or the addresses; never a password.
 std::string describe_stores(const Config& config);
