@@ -9,6 +9,13 @@
 #include "store/redis/requeue.h"
 
 namespace rondo::daemon {
+namespace {
+
+/// Rows accepted and not yet on the Redis: a whole table, because whoever writes over the admin socket is not made to wait.
+constexpr std::size_t kWritesMax = 2'000'000;
+constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
+
+}  // namespace
 
 Result<StoreMaker> redis_maker(const std::string& url, char separator) {
   Result<RedisAddress> address = parse_redis_address(url);
@@ -22,6 +29,8 @@ Result<StoreMaker> redis_maker(const std::string& url, char separator) {
   options.address = std::move(*address);
   options.separator = separator;
   options.priority = agent::kStores;
+  options.writes_max = kWritesMax;
+  options.write_bytes_max = kWriteBytesMax;
   options.name = "store " + options.address.to_string();
   return StoreMaker{[options](Scheduler& scheduler) { return std::make_unique<RedisStore>(scheduler, options); }};
 }
