@@ -125,12 +125,14 @@ class RondodOnRedis : public testing::Test {
     return false;
   }
   bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
-  /// As a stock producer writes a row.
+  /// As a stock producer writes a row: all in one step.
   void produce(const std::string& table, const std::string& key, std::vector<std::string> fields) {
     fields.insert(fields.begin(), {"HSET", "_" + table + ":" + key});
+    server->command({"MULTI"});
     server->command({"SADD", table + "_KEY_SET", key});
     server->command(fields);
     server->command({"PUBLISH", table + "_CHANNEL@0", "G"});
+    server->command({"EXEC"});
   }
   void produce_all() {
     produce("ROUTE_TABLE", "192.168.0.0/16", {"nexthop", "10.0.0.2", "ifname", "swp1"});
