@@ -23,9 +23,10 @@ std::string list_of(std::span<const unsigned> numbers) {
   return "[" + text + "]";
 }
 
-std::string configuration(const std::string& socket, bool simulated, const std::vector<std::string>& ports, const CpuShares& cpus) {
-  std::string text = "[scheduler]\ncpus = " + list_of(cpus.scheduler) + "\n[admin]\nsocket = \"" + socket + "\"\n[dataplane]\nkind = \"" +
-                     (simulated ? "simulated" : "linux") + "\"\n";
+std::string configuration(const std::string& socket, bool simulated, const std::vector<std::string>& ports, const CpuShares& cpus,
+                          const std::string& store_url) {
+  std::string text = "[scheduler]\ncpus = " + list_of(cpus.scheduler) + "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" +
+                     store_url + "\"\n[dataplane]\nkind = \"" + (simulated ? "simulated" : "linux") + "\"\n";
   text += "cpus = " + list_of(cpus.others) + "\n";
   if (simulated) {
     text += "simulated_ports = [";
@@ -40,7 +41,8 @@ int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 
 }  // namespace
 
 Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& program, bool simulated,
-                                                            const std::vector<std::string>& ports, const CpuShares& cpus) {
+                                                            const std::vector<std::string>& ports, const CpuShares& cpus,
+                                                            const std::string& store_url) {
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
@@ -49,7 +51,7 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
   daemon->socket_ = pattern + "/rondod.sock";
   const std::string path = pattern + "/rondod.toml";
   std::ofstream file(path);
-  file << configuration(daemon->socket_, simulated, ports, cpus) << std::flush;
+  file << configuration(daemon->socket_, simulated, ports, cpus, store_url) << std::flush;
   if (!file) return failure(status_from_errno(errno, "writing " + path));
 
   std::vector<std::string> words{program, "--config", path};

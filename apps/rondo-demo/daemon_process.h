@@ -21,10 +21,10 @@ struct CpuShares {
 
 class DaemonProcess {
  public:
-  /// Starts 'program' with a configuration and socket in a directory of its own under $TMPDIR. Waits until it answers; Unavailable if it
-  /// ends before, DeadlineExceeded after 20 s.
+  /// Starts 'program' with a configuration and socket in a directory of its own under $TMPDIR, and its tables at 'store_url' (empty: in
+  /// itself). Waits until it answers; Unavailable if it ends before, DeadlineExceeded after 20 s.
   static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program, bool simulated, const std::vector<std::string>& ports,
-                                                      const CpuShares& cpus);
+                                                      const CpuShares& cpus, const std::string& store_url = {});
   /// Ends it (SIGTERM) if it still runs and removes the directory.
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;

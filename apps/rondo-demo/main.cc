@@ -26,6 +26,7 @@
 #include "rondo-demo/flapper.h"
 #include "rondo-demo/floor.h"
 #include "rondo-demo/pairing.h"
+#include "rondo-demo/redis_process.h"
 #include "rondo-demo/report.h"
 #include "rondo-demo/verify.h"
 #include "rondo-demo/witness.h"
@@ -47,6 +48,7 @@ struct Options {
   bool sorted = false;
   bool exit = false;
   bool simulated = false;
+  bool redis = false;
   bool floor = true;
   unsigned flap_ms = 100;
   unsigned flap_port = feed::kPorts;  // The spare one.
@@ -96,6 +98,7 @@ class Demo {
   std::unique_ptr<feed::NextHopPlan> plan_;
   std::vector<feed::Route> routes_;
   std::uint64_t asked_ = 0;
+  std::unique_ptr<RedisProcess> redis_;  // Only with --store redis; ends after the daemon.
   std::unique_ptr<DaemonProcess> daemon_;
   std::unique_ptr<AdminClient> client_;
   std::unique_ptr<AdminClient> flap_client_;  // Simulated only.
@@ -152,7 +155,13 @@ Status Demo::prepare_box() {
   if (std::vector<unsigned> all = allowed_cpus(); all.size() > 1) {
     cpus = {.scheduler = {all.back()}, .others = {all.begin(), all.end() - 1}};
   }
-  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports, cpus);
+  if (options_.redis) {
+    auto redis = RedisProcess::start();
+    if (!redis) return redis.error();
+    redis_ = std::move(*redis);
+    std::printf("redis-server runs (pid %d), %s\n", static_cast<int>(redis_->pid()), redis_->url().c_str());
+  }
+  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports, cpus, redis_ != nullptr ? redis_->url() : "");
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
@@ -442,6 +451,10 @@ int main(int argc, char** argv) {
   app.add_flag("--sorted", options.sorted, "Feed the synthetic table sorted instead of shuffled");
   app.add_flag("--exit", options.exit, "End when done, with 0 only if the data plane equals what was asked");
   app.add_flag("--simulated", options.simulated, "Use the simulated data plane");
+  app.add_option_function<std::string>(
+         "--store", [&options](const std::string& store) { options.redis = store == "redis"; },
+         "Where the tables are: embedded (in rondod), or redis (a private redis-server on a Unix socket)")
+      ->check(CLI::IsMember({"embedded", "redis"}));
   app.add_option("--flap", options.flap_ms, "Milliseconds between two moves of the cable")
       ->capture_default_str()
       ->check(CLI::Range(1, 3'600'000));

@@ -5,12 +5,13 @@
 
 #include <boost/json.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
 
+#include "backend.h"
 #include "exit_code.h"
 #include "render.h"
 #include "rondo/admin/text.h"
-#include "socket_path.h"
 
 namespace rondo::cli {
 namespace {
@@ -25,10 +26,17 @@ int finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 
 /// What was typed as JSON text: \xHH stays a byte, and bytes that JSON cannot carry become one.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
+/// The end of a command whose answer went out. The doctor's is also a verdict.
+int finish(const std::string& command, const json::object& result) {
+  const int printed = finish_output();
+  const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
+  return printed == kExitDone && problems != nullptr && problems->to_number<int>() > 0 ? kExitFailed : printed;
+}
+
 /// Rows go out as they arrive, then the rest of the result: one object on one line, whatever its length.
-int print_json(AdminClient& client, const Options& options, const std::string& command, const json::object& arguments) {
+int print_json(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   std::uint64_t rows = 0;
-  const Result<json::object> result = client.call(
+  const Result<json::object> result = backend.call(
       command, arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "{\"rows\":[" : ",") + json::serialize(row)); });
   if (!result) return report(options, result.error());
   json::object rest = *result;
@@ -39,37 +47,61 @@ int print_json(AdminClient& client, const Options& options, const std::string& c
     const std::string others = json::serialize(rest);
     print((rest.empty() ? "]" : "],") + others.substr(1) + "\n");
   }
-  return finish_output();
+  return finish(command, *result);
 }
 
-int print_text(AdminClient& client, const Options& options, const std::string& command, const json::object& arguments) {
+/// Changes have no end: each is a line that goes out at once.
+int print_changes(Backend& backend, const Options& options, const json::object& arguments) {
+  const Result<json::object> result = backend.call("watch", arguments, [&options](const json::value& row) {
+    print(options.json ? json::serialize(row) + "\n" : render_change(row));
+    std::fflush(stdout);
+  });
+  return result ? finish_output() : report(options, result.error());
+}
+
+int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   if (command == "keys") {
-    const Result<json::object> result = client.call(command, arguments, [](const json::value& row) {
+    const Result<json::object> result = backend.call(command, arguments, [](const json::value& row) {
       const json::value* const key = row.is_object() ? row.get_object().if_contains("key") : nullptr;
       print((key != nullptr && key->is_string() ? std::string{key->get_string()} : json::serialize(row)) + "\n");
     });
     return result ? finish_output() : report(options, result.error());
   }
-  const Result<json::object> result = client.call(command, arguments);
+  const Result<json::object> result = backend.call(command, arguments, {});
   if (!result) return report(options, result.error());
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   const json::value* const rows = result->if_contains("rows");
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) std::fputs("(none)\n", stderr);
   print(text);
-  return finish_output();
+  return finish(command, *result);
+}
+
+/// Whether a person who was asked said yes; a script must say --yes.
+bool may_clear(const json::object& arguments) {
+  if (arguments.contains("yes")) return true;
+  if (::isatty(STDIN_FILENO) != 1) return false;
+  std::fprintf(stderr, "Delete every row of %s and all that waits for its consumer? [y/N] ",
+               visible_text(arguments.at("table").as_string()).c_str());
+  const int answer = std::getchar();
+  return answer == 'y' || answer == 'Y';
 }
 
 int call(const Options& options, const std::string& command, const json::object& arguments) {
-  const Result<std::unique_ptr<AdminClient>> client = connect(options);
-  if (!client) return report(options, client.error());
-  return options.json ? print_json(**client, options, command, arguments) : print_text(**client, options, command, arguments);
+  if (command == "clear" && !may_clear(arguments)) {
+    return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
+  }
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
+  if (command == "watch") return print_changes(**backend, options, arguments);
+  return options.json ? print_json(**backend, options, command, arguments) : print_text(**backend, options, command, arguments);
 }
 
 int show_version(const Options& options) {
   json::object versions{{"client", RONDO_VERSION}, {"daemon", nullptr}};
-  const Result<std::unique_ptr<AdminClient>> client = connect(options);
-  if (client) {
-    const Result<json::object> daemon = (*client)->call("version", {});
+  std::unique_ptr<Backend> answers;
+  if (!options.store.given()) answers = open_backend(options).value_or(nullptr);
+  if (answers != nullptr) {
+    const Result<json::object> daemon = answers->call("version", {}, {});
     if (!daemon) return report(options, daemon.error());
     versions["daemon"] = *daemon;
   }
@@ -115,17 +147,6 @@ int report(const Options& options, const Status& why, int code) {
     std::fprintf(stderr, "rondo: %s\n", visible_text(why.message()).c_str());
   }
   return code >= 0 ? code : exit_code(why.code());
-}
-
-Result<std::unique_ptr<AdminClient>> connect(const Options& options) {
-  std::string tried;
-  for (const std::string& path : socket_candidates(options.socket)) {
-    Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(path, options.patience);
-    if (client) return client;
-    if (client.error().code() == Code::PermissionDenied || client.error().code() == Code::InvalidArgument) return client;
-    tried.append(tried.empty() ? "" : "; ").append(client.error().message());
-  }
-  return failure(Code::Unavailable, "no daemon answers: " + tried);
 }
 
 int run(const Options& options) { return std::visit(Run{options}, options.action); }

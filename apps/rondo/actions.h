@@ -1,12 +1,9 @@
-// What each command of the command line does: talk to the daemon, print the answer on standard output, troubles on standard error, and
+// What each command of the command line does: ask the backend, print the answer on standard output, troubles on standard error, and
 // return the exit code.
 #pragma once
 
-#include <memory>
-
 #include "options.h"
-#include "rondo/admin/client.h"
-#include "rondo/base/result.h"
+#include "rondo/base/status.h"
 
 namespace rondo::cli {
 
@@ -14,9 +11,6 @@ int run(const Options& options);
 
 /// Says 'why' on standard error ({"error":{code,message}} with --json) and returns its exit code, or 'code' if that is given.
 int report(const Options& options, const Status& why, int code = -1);
-
-/// The daemon at the first place where one answers. Unavailable, naming the places, when none does.
-Result<std::unique_ptr<AdminClient>> connect(const Options& options);
 
 /// rondo feed routes; rondo load.
 int feed_routes(const Options& options, const FeedRoutes& feed);

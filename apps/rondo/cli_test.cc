@@ -65,6 +65,23 @@ TEST(CommandLine, FeedTakesFilesOrNumbers) {
   EXPECT_EQ(std::get<FeedRoutes>(parse({"feed", "routes", "a.gz", "--order", "sorted"}).options.action).order, Order::Sorted);
 }
 
+TEST(CommandLine, AStoreIsAskedInsteadOfADaemon) {
+  const Parsed set = parse({"--store", "APPL_DB", "--database-config", "db.json", "--kind", "queue", "set", "T", "k", "--separator", "|"});
+  ASSERT_FALSE(set.finished) << set.text;
+  const StoreChoice& store = set.options.store;
+  EXPECT_EQ(store.where, "APPL_DB");
+  EXPECT_EQ(store.database_config, "db.json");
+  EXPECT_EQ(store.kind, TableKind::Queue);
+  EXPECT_EQ(store.separator, '|');
+  EXPECT_EQ(set.options.patience, 5s);
+  EXPECT_EQ(parse({"keys", "T"}).options.patience, 30s) << "a daemon may take longer";
+  EXPECT_EQ(parse({"--store", "unix:///s", "keys", "T", "--timeout", "0.5"}).options.patience, 500ms);
+  const Parsed watch = parse({"--store", "unix:///s", "watch", "T", "--count", "3"});
+  ASSERT_FALSE(watch.finished) << watch.text;
+  EXPECT_THAT(std::get<Call>(watch.options.action).arguments, testing::UnorderedElementsAre(Pair("table", "T"), Pair("count", "3")));
+  EXPECT_FALSE(watch.options.store.kind.has_value());
+}
+
 TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> table{
       {{}, "subcommand is required"},
@@ -77,6 +94,13 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"feed", "routes", "f", "--also", "everything"}, "everything"},
       {{"stats", "--timeout", "0"}, "--timeout"},
       {{"stats", "--jsn"}, "--jsn"},
+      {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
+      {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
+      {{"doctor"}, "needs --store"},
+      {{"keys", "T", "--kind", "staged"}, "go with --store"},
+      {{"--store", "unix:///s", "keys", "T", "--kind", "heap"}, "--kind"},
+      {{"--store", "unix:///s", "keys", "T", "--separator", ";"}, "--separator"},
+      {{"--store", "unix:///s", "watch", "T", "--count", "0"}, "--count"},
   };
   for (const auto& [words, part] : table) {
     const Parsed parsed = parse(words);

@@ -3,9 +3,14 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <array>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "exit_code.h"
 #include "rondo/admin/suggest.h"
@@ -15,8 +20,13 @@ namespace {
 
 constexpr const char* kFooter =
     "Without --socket: $RONDO_SOCKET, else /run/rondo/rondod.sock, else $XDG_RUNTIME_DIR/rondo/rondod.sock.\n"
+    "With --store a Redis is asked and no daemon is needed: set, del, get, keys, load, feed, watch, pending, clear, doctor.\n"
     "In tables, keys, names and values \\xHH stands for one byte.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 69 no daemon, 75 try again later, 78 bad input file.";
+
+// Commands that only a daemon answers, and those that only a store does.
+constexpr std::array<std::string_view, 7> kDaemonOnly{"tables", "why", "parked", "sources", "ports", "stats", "commands"};
+constexpr std::array<std::string_view, 4> kStoreOnly{"watch", "pending", "clear", "doctor"};
 
 struct Parser {
   CLI::App app{"Command line of rondod, the Rondo daemon", "rondo"};
@@ -29,7 +39,9 @@ struct Parser {
   FeedRoutes feed;
   std::string table;
   std::string key;
-  double patience_seconds = 30;
+  double patience_seconds = 0;  // 0: not given.
+  std::string separator;
+  std::string kind;
 
   Parser() {
     app.require_subcommand(1);
@@ -38,11 +50,13 @@ struct Parser {
     app.set_version_flag("--version", "rondo " RONDO_VERSION);
     app.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
     app.add_flag("--json", options.json, "Print the result as JSON");
-    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence")
+    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence; 30, or 5 with --store")
         ->type_name("SECONDS")
         ->check(CLI::PositiveNumber);
+    add_store_options();
     add_row_commands();
     add_report_commands();
+    add_store_commands();
     add_load();
     add_feed();
   }
@@ -88,6 +102,55 @@ struct Parser {
     add_call("stats", "Figures of the daemon", false, false, false);
     add_call("commands", "Commands the daemon knows", false, false, false);
     add("version", "Version of this program and of the daemon")->callback([this] { options.action = Version{}; });
+  }
+
+  void add_store_options() {
+    StoreChoice& store = options.store;
+    app.add_option("--store", store.where,
+                   "Tables on a Redis: redis://, rediss://, unix:// or redis+sentinel://, or a database's name such as APPL_DB")
+        ->type_name("URL");
+    app.add_option("--database-config", store.database_config, "SONiC's database_config.json, for --store APPL_DB")->type_name("FILE");
+    app.add_option("--separator", separator, "Between table and key: ':', or what the database has")->check(CLI::IsMember({":", "|"}));
+    app.add_option("--kind", kind, "How the table is written or watched; default: staged, and watched for watch")
+        ->check(CLI::IsMember({"staged", "watched", "queue", "channel"}));
+  }
+
+  void add_store_commands() {
+    add_call("pending", "Keys of a table on a store that wait for its consumer", true, false, true);
+    add_call("watch", "Print the rows of a table on a store, and then what changes", true, false, true);
+    app.get_subcommand("watch")
+        ->add_option_function<std::uint64_t>(
+            "--count", [this](std::uint64_t most) { call.arguments.emplace_back("count", std::to_string(most)); }, "End after N changes")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber);
+    add_call("clear", "Delete all of a table on a store: rows, and what waits for its consumer", true, false, true);
+    app.get_subcommand("clear")->add_flag_callback(
+        "--yes", [this] { call.arguments.emplace_back("yes", "yes"); }, "Do not ask");
+    add_call("doctor", "Say whether a store's server is fit to hold tables, and what to change", false, false, false);
+    app.get_subcommand("doctor")->add_flag_callback(
+        "--stock-peers", [this] { call.arguments.emplace_back("stock_peers", "yes"); },
+        "Programs built on SONiC's own library share the tables");
+  }
+
+  /// What is left to do when all words are known.
+  void finish() {
+    const std::string_view command = app.get_subcommands().front()->get_name();
+    StoreChoice& store = options.store;
+    if (store.given() && std::ranges::find(kDaemonOnly, command) != kDaemonOnly.end()) {
+      throw CLI::ValidationError("--store", "'" + std::string{command} + "' is a daemon's to answer; leave --store away");
+    }
+    if (!store.given()) {
+      const bool only = std::ranges::find(kStoreOnly, command) != kStoreOnly.end();
+      if (only) throw CLI::ValidationError(std::string{command}, "needs --store URL");
+      const bool store_option = !store.database_config.empty() || !separator.empty() || !kind.empty();
+      if (store_option) throw CLI::ValidationError("--database-config, --separator, --kind", "go with --store URL");
+    }
+    if (!separator.empty()) store.separator = separator.front();
+    const std::map<std::string_view, TableKind> kinds{
+        {"staged", TableKind::Staged}, {"watched", TableKind::Watched}, {"queue", TableKind::Queue}, {"channel", TableKind::Channel}};
+    if (const auto found = kinds.find(kind); found != kinds.end()) store.kind = found->second;
+    if (patience_seconds <= 0) patience_seconds = store.given() ? 5 : 30;
+    options.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(patience_seconds, 1e6)));
   }
 
   void add_load() {
@@ -160,12 +223,20 @@ struct Parser {
 
   /// The word that was meant to be a command, if the error is about one.
   std::string suggestion(int argc, const char* const* argv) const {
+    if (!app.get_subcommands().empty()) return {};
+    bool value = false;  // The word belongs to the option before it.
     std::vector<std::string_view> names;
     std::vector<std::string> kept;
     for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) kept.push_back(command->get_name());
     names.assign(kept.begin(), kept.end());
     for (const char* const word : std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)) {
-      if (*word == '-') continue;
+      const bool is_value = std::exchange(value, false);
+      if (*word == '-') {
+        const CLI::Option* const option = app.get_option_no_throw(word);
+        value = option != nullptr && option->get_items_expected_max() > 0;
+        continue;
+      }
+      if (is_value) continue;
       for (const std::string_view name : names) {
         if (name == word) return {};
       }
@@ -189,8 +260,8 @@ Parsed parse_command_line(int argc, const char* const* argv) {
   parsed.finished = true;
   try {
     parser.app.parse(argc, argv);
+    parser.finish();
     parsed.options = parser.options;
-    parsed.options.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(parser.patience_seconds, 1e6)));
     parsed.finished = false;
   } catch (const CLI::CallForHelp&) {
     parsed.text = parser.app.help();  // Of the command that was named.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -9,10 +10,11 @@
 
 #include "feed/next_hops.h"
 #include "rondo/base/time.h"
+#include "rondo/store/store.h"
 
 namespace rondo::cli {
 
-/// A command that the daemon answers: its name and its text arguments.
+/// A command that the backend answers: its name and its text arguments.
 struct Call {
   std::string command;
   std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
@@ -48,8 +50,18 @@ struct FeedRoutes {
 
 struct Version {};
 
+/// Tables on a Redis, without a daemon.
+struct StoreChoice {
+  std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
+  std::string database_config;  // SONiC's database_config.json; empty: SONiC's defaults.
+  std::optional<char> separator;
+  std::optional<TableKind> kind;  // Nothing: what suits the command.
+  bool given() const noexcept { return !where.empty(); }
+};
+
 struct Options {
   std::string socket;  // Empty: the default (socket_path.h).
+  StoreChoice store;
   bool json = false;
   Duration patience = 30s;
   std::variant<Version, Call, SetRow, LoadFile, FeedRoutes> action;

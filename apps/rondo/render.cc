@@ -144,6 +144,25 @@ std::string render_why(const json::object& result, bool color) {
   return out;
 }
 
+/// Each finding is a line, with what it means and what to do below; what is in order is only named.
+std::string render_doctor(const json::array& findings, bool color) {
+  std::string out;
+  for (const json::value& value : findings) {
+    const json::object* const finding = value.if_object();
+    if (finding == nullptr) continue;
+    const std::string level = text_member(*finding, "level");
+    const bool fine = level == "ok";
+    out.append(color && level == "problem" ? kBold : "").append(level).append(8 - std::min<std::size_t>(level.size(), 7), ' ');
+    out.append(text_member(*finding, "setting")).append(" = ").append(text_member(*finding, "value"));
+    out.append(color && level == "problem" ? kPlain : "").append("\n");
+    if (fine) continue;
+    out.append("        ").append(text_member(*finding, "meaning")).append("\n");
+    const std::string remedy = text_member(*finding, "remedy");
+    if (!remedy.empty()) out.append("        -> ").append(remedy).append("\n");
+  }
+  return out;
+}
+
 std::string render_commands(const json::array& rows, bool color) {
   json::array lines;
   for (const json::value& row : rows) {
@@ -238,11 +257,26 @@ std::string render_result(std::string_view command, const json::object& result, 
   const json::value* const rows = result.if_contains("rows");
   if (rows == nullptr || !rows->is_array()) return render_object(result, color);
   if (command == "commands") return render_commands(rows->get_array(), color);
+  if (command == "doctor") return render_doctor(rows->get_array(), color);
   json::object rest = result;
   rest.erase("rows");
   const std::string table = render_rows(rows->get_array(), color);
   const std::string others = render_object(rest, color);
   return table + (table.empty() || others.empty() ? "" : "\n") + others;
+}
+
+std::string render_change(const json::value& change) {
+  const json::object* const object = change.if_object();
+  if (object == nullptr) return cell_text(change) + "\n";
+  std::string line = text_member(*object, "op") + " " + text_member(*object, "key");
+  const json::value* const fields = object->if_contains("fields");
+  if (fields != nullptr && fields->is_array()) {
+    for (const json::value& field : fields->get_array()) {
+      const json::array* const pair = field.if_array();
+      if (pair != nullptr && pair->size() == 2) line.append(" ").append(cell_text((*pair)[0])).append("=").append(cell_text((*pair)[1]));
+    }
+  }
+  return line + "\n";
 }
 
 bool wants_color(int fd) {

@@ -1,5 +1,5 @@
-// Results for people: aligned tables with a header, numbers to the right, nothing cut off. Knows shapes, not commands, except for the three
-// whose shape deserves better (get, why, commands). JSON for machines does not pass through here.
+// Results for people: aligned tables with a header, numbers to the right, nothing cut off. Knows shapes, not commands, except for those
+// whose shape deserves better (get, why, commands, doctor). JSON for machines does not pass through here.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -36,6 +36,9 @@ class TextTable {
 
 /// The answer of 'command' as text with a final newline, or "" when there is nothing to say.
 std::string render_result(std::string_view command, const boost::json::object& result, bool color);
+
+/// One change of `watch` as a line: SET key field=value ...
+std::string render_change(const boost::json::value& change);
 
 /// Color only on a terminal that wants it: not with NO_COLOR (https://no-color.org) or TERM=dumb.
 bool wants_color(int fd);

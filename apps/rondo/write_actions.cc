@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "actions.h"
+#include "backend.h"
 #include "exit_code.h"
 #include "feed/feed.h"
 #include "feed/route_file.h"
@@ -58,7 +60,7 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
   return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
 }
 
-/// 'write' writes 'rows' rows into a sink: the daemon, or standard output for a dry run.
+/// 'write' writes 'rows' rows into a sink: the backend, or standard output for a dry run.
 template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write) {
   if (dry_run) {
@@ -66,19 +68,14 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
     const Status printed = write(sink);
     return printed.ok() && std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
   }
-  const Result<std::unique_ptr<AdminClient>> client = connect(options);
-  if (!client) return report(options, client.error());
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
   const SystemClock clock;
   const Instant start = clock.now();
   Result<BulkTotals> totals = failure(Code::Internal, "nothing was written");
   {
     Progress progress(clock, what, rows, can_show_progress());
-    BulkWriter writer(**client, {}, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused); });
-    if (const Status written = write(writer); !written.ok()) {
-      totals = failure(written);
-    } else {
-      totals = writer.finish();
-    }
+    totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused); });
   }
   if (!totals) return report(options, totals.error());
   return print_totals(options, *totals, clock.now() - start);

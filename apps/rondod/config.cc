@@ -4,11 +4,13 @@
 #include <array>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondod/stores.h"
 
 namespace rondo::daemon {
 
@@ -87,8 +89,30 @@ class Section {
     values.clear();
     for (const toml::node& element : *given) values.push_back(element.as_string()->get());
   }
+  /// The tables of [[section.key]].
+  std::vector<const toml::table*> groups(std::string_view key) {
+    std::vector<const toml::table*> all;
+    const toml::node* node = take(key);
+    if (node == nullptr) return all;
+    if (!node->is_array_of_tables()) {
+      complain(key, node->source(), "must be written as [[" + section_ + "." + std::string{key} + "]]");
+      return all;
+    }
+    for (const toml::node& element : *node->as_array()) all.push_back(element.as_table());
+    return all;
+  }
+  /// The address of a store that this program can use, without a password that would be shown.
+  void store_url(std::string_view key, std::string& value) {
+    text(key, value);
+    if (Status bad = check_store_url(value); !bad.ok()) complain(key, where(key), "cannot be used: " + std::string{bad.message()});
+  }
+  void complain(std::string_view key, const std::string& what) { complain(key, where(key), what); }
 
  private:
+  toml::source_region where(std::string_view key) const {
+    const toml::node* node = table_ == nullptr ? nullptr : table_->get(key);
+    return node != nullptr ? node->source() : table_ == nullptr ? toml::source_region{} : table_->source();
+  }
   const toml::node* take(std::string_view key) {
     known_.push_back(key);
     return table_ == nullptr ? nullptr : table_->get(key);
@@ -119,6 +143,32 @@ constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
+
+void read_separator(Section& section, std::string& value) {
+  std::string_view separator = value;
+  section.choice("separator", kSeparators, separator);
+  value = std::string{separator};
+}
+
+void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
+  Section s{table, "store", file, error};
+  s.store_url("url", config.store_url);
+  read_separator(s, config.store_separator);
+  std::set<std::string> routed;
+  for (const toml::table* const group : s.groups("group")) {
+    Section g{group, "store.group", file, error};
+    StoreGroup& read = config.store_groups.emplace_back();
+    g.texts("tables", read.tables);
+    g.store_url("url", read.url);
+    read_separator(g, read.separator);
+    if (read.tables.empty()) g.complain("tables", "must name the tables that are in this store");
+    for (const std::string& name : read.tables) {
+      if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
+    }
+  }
+}
+
 template <std::size_t N, class Value>
 std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>& choices, Value value) {
   return std::ranges::find(choices, value, &std::pair<std::string_view, Value>::second)->first;
@@ -127,7 +177,7 @@ std::string_view name_of(const std::array<std::pair<std::string_view, Value>, N>
 Result<Config> from_table(const toml::table& root, const std::string& file) {
   Config config;
   Status error;
-  constexpr std::array<std::string_view, 5> kSections{"scheduler", "admin", "log", "journal", "dataplane"};
+  constexpr std::array<std::string_view, 6> kSections{"scheduler", "admin", "log", "journal", "store", "dataplane"};
   for (const auto& [key, node] : root) {
     const std::string at = file + ":" + std::to_string(node.source().begin.line) + ": ";
     if (std::ranges::find(kSections, key.str()) == kSections.end()) {
@@ -152,6 +202,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.flag("changes", config.journal_changes);
     s.flag("retries", config.journal_retries);
   }
+  read_store(root["store"].as_table(), file, error, config);
   {
     Section s = section("dataplane");
     s.choice("kind", kKinds, config.simulated);
@@ -185,6 +236,22 @@ Result<Config> read_config(const std::string& path) {
   return parse_config(text.str(), path);
 }
 
+namespace {
+
+toml::table store_table(const Config& config) {
+  toml::table store{{"url", config.store_url}, {"separator", config.store_separator}};
+  toml::array groups;
+  for (const StoreGroup& group : config.store_groups) {
+    toml::array tables;
+    for (const std::string& name : group.tables) tables.push_back(name);
+    groups.push_back(toml::table{{"tables", tables}, {"url", group.url}, {"separator", group.separator}});
+  }
+  if (!groups.empty()) store.insert("group", groups);
+  return store;
+}
+
+}  // namespace
+
 std::string to_toml(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
@@ -203,6 +270,7 @@ std::string to_toml(const Config& config) {
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",
        toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
+      {"store", store_table(config)},
       {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
                                 {"network_namespace", config.network_namespace},
                                 {"protocol", static_cast<std::int64_t>(config.protocol)},

@@ -12,6 +12,14 @@
 
 namespace rondo::daemon {
 
+/// Tables that are in a store of their own.
+struct StoreGroup {
+  std::vector<std::string> tables;
+  std::string url;  // See parse_redis_address; empty: the embedded store.
+  std::string separator = ":";
+  friend bool operator==(const StoreGroup&, const StoreGroup&) = default;
+};
+
 struct Config {
   // [scheduler]
   StrictPriority policy;
@@ -26,6 +34,10 @@ struct Config {
   std::string journal_directory;
   bool journal_changes = true;
   bool journal_retries = true;
+  // [store]
+  std::string store_url;  // See parse_redis_address; empty: the embedded store.
+  std::string store_separator = ":";
+  std::vector<StoreGroup> store_groups;
   // [dataplane]
   bool simulated = false;
   std::string network_namespace;

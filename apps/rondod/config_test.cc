@@ -69,6 +69,26 @@ TEST(Config, WhatIsPrintedReadsBackTheSame) {
   EXPECT_EQ(to_toml(*again), to_toml(config));
 }
 
+TEST(Config, TablesMayBeInSeveralStores) {
+  const auto config = parse_config(
+      "[store]\nseparator = \"|\"\n[[store.group]]\ntables = [\"PORT_TABLE\", \"INTF_TABLE\"]\n"
+      "[[store.group]]\ntables = [\"ROUTE_TABLE\"]\nseparator = \"|\"\n",
+      "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store_separator, "|");
+  EXPECT_THAT(config->store_groups,
+              testing::ElementsAre(StoreGroup{{"PORT_TABLE", "INTF_TABLE"}, "", ":"}, StoreGroup{{"ROUTE_TABLE"}, "", "|"}));
+  const auto again = parse_config(to_toml(*config), "x");
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(again->store_groups, config->store_groups);
+  EXPECT_THAT(message_of("[store]\n[[store.group]]\nurl = \"\"\n"), AllOf(HasSubstr("store.group.tables"), HasSubstr("must name")));
+  EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\n[[store.group]]\ntables = [\"B\", \"A\"]\n"),
+              AllOf(HasSubstr("rondod.toml:4"), HasSubstr("'A'")));
+  EXPECT_THAT(message_of("[store]\ngroup = 1\n"), HasSubstr("[[store.group]]"));
+  EXPECT_THAT(message_of("[store]\nseparator = \";\"\n"), HasSubstr("':', '|'"));
+  EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\nulr = \"\"\n"), HasSubstr("did you mean 'url'"));
+}
+
 TEST(Config, AnUnknownKeyIsNamedWithFileLineAndTheNearestOne) {
   EXPECT_THAT(message_of("[admin]\nsockte = \"x\"\n"),
               AllOf(HasSubstr("rondod.toml:2"), HasSubstr("admin.sockte"), HasSubstr("did you mean 'socket'")));

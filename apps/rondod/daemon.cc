@@ -9,6 +9,7 @@
 #include "rondod/commands.h"
 #include "rondod/notify.h"
 #include "rondod/store_sink.h"
+#include "rondod/stores.h"
 
 namespace rondo::daemon {
 
@@ -17,6 +18,8 @@ Daemon::Daemon(const Config& config, Log& log) : config_(config), log_(log) {}
 Daemon::~Daemon() {
   // Each before what it uses.
   drain_timer_.reset();
+  health_timer_.reset();
+  replays_.clear();
   signals_.reset();
   server_.reset();
   agent_.reset();
@@ -50,6 +53,9 @@ Status Daemon::open_runtime() {
   static const SystemClock kClock;
   RuntimeOptions options;
   options.policy = config_.policy;
+  auto store = choose_store(config_);
+  if (!store) return store.error().with_context("opening the store");
+  options.store = std::move(*store);
   if (!config_.journal_directory.empty()) {
     JournalOptions journal;
     journal.directory = config_.journal_directory;
@@ -69,11 +75,35 @@ Status Daemon::open_runtime() {
   agent_ = std::make_unique<agent::Agent>(
       *runtime_, *plane_,
       agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota, .programmer_cpus = config_.dataplane_cpus});
+  for (const StoreGroup& group : config_.store_groups) {
+    for (const std::string& table : group.tables) {
+      if (Status known = check_table(runtime_->store(), table); !known.ok()) return known.with_context("a store's group of tables");
+    }
+  }
+  health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
+  runtime_->scheduler().add(*health_timer_);
+  health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
   return {};
+}
+
+void Daemon::watch_store() {
+  std::erase_if(replays_, [this](const std::unique_ptr<Replay>& replay) {
+    if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
+    return replay->is_done();
+  });
+  const Status health = runtime_->store().health();
+  if (health.message() == store_trouble_.message()) return;
+  store_trouble_ = health;
+  if (health.ok()) {
+    log_.info("the store is there", {{"store", describe_stores(config_)}});
+  } else {
+    log_.warn("the store is not there, going on without it", {{"why", health}});
+  }
 }
 
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
+  replays_ = replay_rows(config_, runtime_->scheduler(), runtime_->store().tables());
   // Last: threads made after it would take both over.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
     log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});
@@ -100,8 +130,10 @@ Status Daemon::open_admin() {
 }
 
 void Daemon::run() {
-  log_.info("serving",
-            {{"socket", config_.socket}, {"dataplane", plane_->describe()}, {"policy", runtime_->scheduler().policy().describe()}});
+  log_.info("serving", {{"socket", config_.socket},
+                        {"dataplane", plane_->describe()},
+                        {"policy", runtime_->scheduler().policy().describe()},
+                        {"store", describe_stores(config_)}});
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
   if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});

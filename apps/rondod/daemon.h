@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "agent/agent.h"
 #include "rondo/admin/server.h"
@@ -10,6 +11,7 @@
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
+#include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 
 namespace rondo::daemon {
@@ -28,6 +30,7 @@ class Daemon {
 
  private:
   static constexpr Duration kDrain = 5s;
+  static constexpr Duration kHealth = 1s;
 
   Daemon(const Config& config, Log& log);
   Status open_plane();
@@ -37,6 +40,8 @@ class Daemon {
   Status start_agent();
   void on_signal(int signal);
   void drain();
+  /// Logs that the store went away or came back, and that a replay is done.
+  void watch_store();
   bool is_drained() const;
 
   const Config config_;
@@ -49,6 +54,9 @@ class Daemon {
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<TimerSource> drain_timer_;
+  std::unique_ptr<TimerSource> health_timer_;
+  Status store_trouble_;
+  std::vector<std::unique_ptr<Replay>> replays_;
   Instant drain_until_;
 };
 

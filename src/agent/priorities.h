@@ -9,6 +9,7 @@ namespace rondo::agent {
 inline constexpr Priority kKernelEvents{55};  // Link events: milliseconds matter, a few microseconds each.
 inline constexpr Priority kTimers{50};
 inline constexpr Priority kAnswers{48};  // Answers of the data plane: they free what waits for them.
+inline constexpr Priority kStores{46};   // Connections to stores elsewhere: they carry the ports' rows, too, and fetch only what is taken.
 inline constexpr Priority kPorts{45};
 inline constexpr Priority kInterfaces{35};
 inline constexpr Priority kNeighbors{30};
@@ -17,7 +18,7 @@ inline constexpr Priority kAdmin{10};  // The admin socket: above bulk, so that 
 inline constexpr Priority kRoutes{5};
 inline constexpr Priority kBulkWrites{5};  // Feeding alternates with routes, so that neither builds up for long.
 
-static_assert(kKernelEvents > kAnswers && kAnswers > kPorts && kPorts > kInterfaces && kInterfaces > kNeighbors &&
+static_assert(kKernelEvents > kAnswers && kAnswers > kStores && kStores > kPorts && kPorts > kInterfaces && kInterfaces > kNeighbors &&
               kNeighbors > kNexthopGroups && kNexthopGroups > kRoutes);
 
 }  // namespace rondo::agent

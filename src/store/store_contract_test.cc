@@ -8,6 +8,7 @@ namespace {
 using Maker = WorldMaker<StoreWorld>;
 const auto kStores = testing::Values(Maker{"memory", [] { return std::make_unique<MemoryStoreWorld>(); }},
                                      Maker{"bridge", [] { return std::make_unique<BridgeStoreWorld>(); }},
+                                     Maker{"routed", [] { return std::make_unique<RoutedStoreWorld>(); }},
                                      Maker{"sim", [] { return std::make_unique<SimStoreWorld>(sim::SimStoreOptions{.seed = 1}); }});
 
 INSTANTIATE_TEST_SUITE_P(Store, StagedContract, kStores, name_of<StoreWorld>);

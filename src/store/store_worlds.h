@@ -5,11 +5,13 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "rondo/store/memory_store.h"
 #include "store/bridge/bridge_store.h"
+#include "store/routed_store.h"
 #include "store/store_contract.h"
 
 namespace rondo::store {
@@ -23,6 +25,23 @@ class MemoryStoreWorld final : public StoreWorld {
   sim::World world_{1};
   Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
   std::unique_ptr<Store> store_ = make_memory_store(scheduler_);
+};
+
+/// Tables whose name is one letter are in a store of their own behind the routed one.
+class RoutedStoreWorld final : public StoreWorld {
+ public:
+  RoutedStoreWorld() {
+    std::vector<std::string> routed;
+    for (char letter = 'A'; letter <= 'z'; ++letter) routed.push_back({letter});
+    store_.route(make_memory_store(scheduler_), routed);
+  }
+  Store& store() override { return store_; }
+  void settle() override { scheduler_.run_until_idle(); }
+
+ private:
+  sim::World world_{1};
+  Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
+  RoutedStore store_{make_memory_store(scheduler_)};
 };
 
 class SimStoreWorld final : public BreakableStoreWorld {

@@ -1,0 +1,16 @@
+// What `rondo doctor` asks a server, and its findings as the rows of an answer.
+#pragma once
+
+#include <boost/json.hpp>
+#include <functional>
+
+#include "redis_session.h"
+
+namespace rondo::cli {
+
+/// Each finding {level, setting, value, meaning, remedy} to 'on_row', problems first; the result has the numbers of problems and of advice.
+/// The judgement is examine_redis()'s.
+Result<boost::json::object> examine_server(RedisSession& session, bool stock_peers,
+                                           const std::function<void(const boost::json::value&)>& on_row);
+
+}  // namespace rondo::cli

@@ -1,0 +1,80 @@
+// RedisSession: a scheduler in this process and one connection to a Redis, for commands that are asked and waited for. Stores may live on
+// the same scheduler (redis_backend.cc). Every wait ends after 'patience' of silence. One thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/base/result.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/redis_address.h"
+#include "store/redis/connection.h"
+
+namespace rondo::cli {
+
+/// A reply that is ours to keep.
+struct RedisAnswer {
+  std::string text;                // Of texts and states.
+  std::int64_t integer = 0;        // Of integers.
+  std::vector<RedisAnswer> items;  // Of lists.
+  Status error;                    // Of errors.
+};
+
+using RedisCommand = std::vector<std::string>;
+
+class RedisSession {
+ public:
+  explicit RedisSession(Duration patience);
+  ~RedisSession();
+  RedisSession(const RedisSession&) = delete;
+  RedisSession& operator=(const RedisSession&) = delete;
+
+  /// Connects; with Sentinels, to the master that they name. The first failure counts: somebody waits for the answer. Unavailable (or
+  /// PermissionDenied, InvalidArgument) says where and why.
+  Status connect(RedisAddress address);
+  /// Where it is connected: the master's own address, when Sentinels named it.
+  const RedisAddress& address() const noexcept { return address_; }
+
+  /// Sends the commands together and waits for all answers; an answer may be an error. A Status only when the connection broke or was
+  /// silent.
+  Result<std::vector<RedisAnswer>> ask(const std::vector<RedisCommand>& commands);
+  /// The same for one command; its error is the result's.
+  Result<RedisAnswer> ask(const RedisCommand& command);
+
+  Scheduler& scheduler() noexcept { return scheduler_; }
+  const Clock& clock() const noexcept { return clock_; }
+  Duration patience() const noexcept { return patience_; }
+
+  /// Gives turns until 'done()' or the deadline; whether it came.
+  template <class Done>
+  bool run_until(Done done, Instant deadline) {
+    for (;;) {
+      scheduler_.run_until_idle(kTurns);
+      if (done()) return true;
+      if (clock_.now() >= deadline) return false;
+      scheduler_.wait(deadline);
+    }
+  }
+  template <class Done>
+  bool run_until(Done done) {
+    return run_until(done, clock_.now() + patience_);
+  }
+
+ private:
+  static constexpr std::uint64_t kTurns = 1024;
+  struct User;
+  Status connect_to(const RedisAddress& address);
+  Result<RedisAddress> find_master(const RedisAddress& address);
+
+  const Duration patience_;
+  SystemClock clock_;
+  std::unique_ptr<Reactor> reactor_;
+  Scheduler scheduler_;
+  RedisAddress address_;
+  std::unique_ptr<User> user_;
+};
+
+}  // namespace rondo::cli

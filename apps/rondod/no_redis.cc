@@ -1,0 +1,12 @@
+// Stands for redis_maker.cc in a rondod that was built without Redis.
+#include "rondod/redis_maker.h"
+
+namespace rondo::daemon {
+
+Result<StoreMaker> redis_maker(const std::string&, char) {
+  return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
+}
+
+std::unique_ptr<Replay> redis_replay(Scheduler&, const std::string&, char, const std::vector<std::string>&) { return nullptr; }
+
+}  // namespace rondo::daemon

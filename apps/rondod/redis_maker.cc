@@ -1,0 +1,63 @@
+// See redis_maker.h.
+#include "rondod/redis_maker.h"
+
+#include <utility>
+
+#include "agent/priorities.h"
+#include "rondo/store/redis_address.h"
+#include "rondo/store/redis_store.h"
+#include "store/redis/requeue.h"
+
+namespace rondo::daemon {
+namespace {
+
+/// Rows accepted and not yet on the Redis: a whole table, because whoever writes over the admin socket is not made to wait.
+constexpr std::size_t kWritesMax = 2'000'000;
+constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
+
+}  // namespace
+
+Result<StoreMaker> redis_maker(const std::string& url, char separator) {
+  Result<RedisAddress> address = parse_redis_address(url);
+  if (!address) return failure(address.error());
+  const bool from_file = url.find("?password_file=") != std::string::npos || url.find("&password_file=") != std::string::npos;
+  if (!address->password.empty() && !from_file) {
+    return failure(Code::InvalidArgument, "it holds a password, which --check-config would print: write ?password_file=FILE");
+  }
+  if (!address->sentinels.empty()) return failure(Code::Unimplemented, "rondod does not follow Sentinels: give the master's address");
+  RedisStoreOptions options;
+  options.address = std::move(*address);
+  options.separator = separator;
+  options.priority = agent::kStores;
+  options.writes_max = kWritesMax;
+  options.write_bytes_max = kWriteBytesMax;
+  options.name = "store " + options.address.to_string();
+  return StoreMaker{[options](Scheduler& scheduler) { return std::make_unique<RedisStore>(scheduler, options); }};
+}
+
+namespace {
+
+class RedisReplay final : public Replay {
+ public:
+  RedisReplay(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables)
+      : address_(address.to_string()), requeue_(scheduler, address, separator, tables, agent::kBulkWrites) {}
+  bool is_done() const override { return requeue_.is_done(); }
+  std::string describe() const override {
+    const std::string rows = std::to_string(requeue_.rows()) + " rows at " + address_ + " are handled again";
+    return requeue_.refused().ok() ? rows : rows + "; refused: " + std::string{requeue_.refused().message()};
+  }
+
+ private:
+  const std::string address_;
+  redis::Requeue requeue_;
+};
+
+}  // namespace
+
+std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const std::string& url, char separator, const std::vector<std::string>& tables) {
+  const Result<RedisAddress> address = parse_redis_address(url);
+  if (!address) return nullptr;  // Its password file went away since; the store has it.
+  return std::make_unique<RedisReplay>(scheduler, *address, separator, tables);
+}
+
+}  // namespace rondo::daemon

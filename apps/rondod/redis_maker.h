@@ -1,0 +1,32 @@
+// Stores on Redis, as far as this program was built with them: redis_maker.cc, or else no_redis.cc.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/store.h"
+
+namespace rondo::daemon {
+
+using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
+
+/// A store on the Redis at 'url'; see check_store_url() for what is refused.
+Result<StoreMaker> redis_maker(const std::string& url, char separator);
+
+/// Rows that an earlier rondod took come again; goes on in turns until done. Keep it until then.
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  virtual bool is_done() const = 0;
+  /// For people: how many, or what was refused.
+  virtual std::string describe() const = 0;
+};
+
+/// Of the Staged tables 'tables' at 'url', which redis_maker() has accepted.
+std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const std::string& url, char separator, const std::vector<std::string>& tables);
+
+}  // namespace rondo::daemon

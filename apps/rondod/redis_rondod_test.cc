@@ -1,0 +1,203 @@
+// rondod with its tables on a Redis of the test's own, and the simulated data plane: what other programs write there is programmed, what is
+// written over the admin socket can be seen there. RONDOD names the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rondo/admin/client.h"
+#include "rondo/base/clock.h"
+#include "rondod/config.h"
+#include "store/redis/redis_server_kit.h"
+
+namespace rondo::daemon {
+namespace {
+
+namespace json = boost::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string message_of(const std::string& text) {
+  const auto config = parse_config(text, "rondod.toml");
+  EXPECT_FALSE(config.has_value()) << text;
+  return config ? std::string{} : std::string{config.error().message()};
+}
+
+TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
+  EXPECT_THAT(message_of("[store]\nurl = \"redis://h:port\"\n"), AllOf(HasSubstr("rondod.toml:2"), HasSubstr("store.url")));
+  EXPECT_THAT(message_of("[store]\nurl = \"redis://:sesame@h/0\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
+  EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password=sesame\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
+  EXPECT_THAT(message_of("[store]\nurl = \"redis+cluster://h\"\n"), HasSubstr("luster"));
+  EXPECT_THAT(message_of("[store]\nurl = \"redis+sentinel://h/m\"\n"), HasSubstr("Sentinels"));
+  EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password_file=/not/there\"\n"), HasSubstr("/not/there"));
+  redis_kit::TempFolder folder;
+  std::ofstream(folder.file("password")) << "sesame\n";
+  const std::string url = "unix:///s?db=3&password_file=" + folder.file("password");
+  const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\nurl = \"" + url + "\"\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_THAT(to_toml(*config), AllOf(HasSubstr(url), Not(HasSubstr("sesame"))));
+}
+
+class RondodOnRedis : public testing::Test {
+ protected:
+  void SetUp() override {
+    RONDO_NEEDS_REDIS();
+    server = std::make_unique<redis_kit::RedisServer>();
+    notify = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = file("notify");
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    ASSERT_EQ(::bind(notify, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  void TearDown() override {
+    end(SIGKILL);
+    if (notify >= 0) ::close(notify);
+  }
+  std::string file(const std::string& name) const { return folder.file(name); }
+  std::string url() const { return "unix://" + server->socket(); }
+
+  void start(const std::string& store) {
+    const char* const program = std::getenv("RONDOD");
+    ASSERT_NE(program, nullptr) << "RONDOD does not name the program";
+    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
+                                << "simulated_ports = [\"swp1\"]\n[store]\n"
+                                << store;
+    const std::string config = file("toml");
+    const std::string log = file("log");
+    const std::string told = file("notify");
+    pid = ::fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+      ::setenv("NOTIFY_SOCKET", told.c_str(), 1);
+      ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 2);
+      ::execl(program, program, "--config", config.c_str(), static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    pollfd wanted{notify, POLLIN, 0};
+    ASSERT_EQ(::poll(&wanted, 1, 20'000), 1) << log_text();
+    char text[512];
+    ASSERT_GT(::recv(notify, text, sizeof text, 0), 0);
+    auto connected = AdminClient::connect(file("socket"));
+    ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
+    client = std::move(*connected);
+  }
+  void end(int signal) {
+    if (pid <= 0) return;
+    client.reset();
+    ::kill(pid, signal);
+    ::waitpid(pid, nullptr, 0);
+    pid = -1;
+    pollfd said{notify, POLLIN, 0};
+    char text[512];
+    while (::poll(&said, 1, 0) == 1 && ::recv(notify, text, sizeof text, 0) > 0) continue;
+  }
+  std::string log_text() const {
+    std::ifstream in(file("log"));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  json::object call(std::string_view command, const json::object& arguments = {}) {
+    auto answer = client->call(command, arguments);
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
+    return answer ? *answer : json::object{};
+  }
+  bool becomes(const std::function<bool()>& done) {
+    const SystemClock clock;
+    for (const Instant deadline = clock.now() + 20s; clock.now() < deadline;) {
+      if (done()) return true;
+    }
+    return false;
+  }
+  bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
+  /// As a stock producer writes a row: all in one step.
+  void produce(const std::string& table, const std::string& key, std::vector<std::string> fields) {
+    fields.insert(fields.begin(), {"HSET", "_" + table + ":" + key});
+    server->command({"MULTI"});
+    server->command({"SADD", table + "_KEY_SET", key});
+    server->command(fields);
+    server->command({"PUBLISH", table + "_CHANNEL@0", "G"});
+    server->command({"EXEC"});
+  }
+  void produce_all() {
+    produce("ROUTE_TABLE", "192.168.0.0/16", {"nexthop", "10.0.0.2", "ifname", "swp1"});
+    produce("NEIGH_TABLE", "swp1:10.0.0.2", {"neigh", "02:00:00:00:00:02", "family", "IPv4"});
+    produce("INTF_TABLE", "swp1:10.0.0.1/24", {"scope", "global", "family", "IPv4"});
+    produce("INTF_TABLE", "swp1", {"NULL", "NULL"});
+    produce("PORT_TABLE", "swp1", {"admin_status", "up", "mtu", "9100"});
+  }
+
+  redis_kit::TempFolder folder;
+  std::unique_ptr<redis_kit::RedisServer> server;
+  std::unique_ptr<AdminClient> client;
+  int notify = -1;
+  pid_t pid = -1;
+};
+
+TEST_F(RondodOnRedis, ProgramsWhatAStockProducerWrites) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+  EXPECT_EQ(server->command({"HGET", "ROUTE_TABLE:192.168.0.0/16", "nexthop"}), "10.0.0.2") << "popped into the table";
+  call("set", {{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
+}
+
+TEST_F(RondodOnRedis, ANewRunProgramsTheRowsThatAnEarlierOneTook) {
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    start("url = \"" + url() + "\"\n");
+    if (signal == SIGTERM) produce_all();
+    EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+    end(signal);
+    // As if all of them had been dealt with long ago: what is in flight would come again anyway.
+    for (const std::string& batches : server->list({"KEYS", "RONDO_INFLIGHT@*"})) server->command({"DEL", batches});
+  }
+  start("url = \"" + url() + "\"\n");
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+}
+
+TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
+  start("[[store.group]]\ntables = [\"PORT_TABLE\", \"INTF_TABLE\"]\nurl = \"" + url() + "\"\n");
+  for (const char* const table : {"PORT_TABLE", "ROUTE_TABLE"}) {
+    call("set", {{"table", table}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
+  }
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
+  EXPECT_EQ(server->list({"KEYS", "*ROUTE*"}).size(), 0U) << "routes stay in the daemon";
+}
+
+TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
+  server->stop();
+  start("url = \"" + url() + "\"\n");
+  const auto health = [this] { return std::string{call("stats").at("store").at("health").as_string()}; };
+  EXPECT_TRUE(becomes([&] { return health().find(server->socket()) != std::string::npos; })) << health();
+  server->start();
+  EXPECT_TRUE(becomes([&] { return health() == "ok"; })) << health();
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
+  std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
+                              << "[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" << url() << "\"\n";
+  const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
+  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("PORTS_TABLE"), HasSubstr("did you mean 'PORT_TABLE'")));
+}
+
+}  // namespace
+}  // namespace rondo::daemon

@@ -1,0 +1,31 @@
+// Where rondod's tables are: in this process, or on one or several Redis, as its configuration says.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/store.h"
+#include "rondod/config.h"
+#include "rondod/redis_maker.h"
+
+namespace rondo::daemon {
+
+/// Whether rondod can use a store at 'url'; empty is the embedded one. InvalidArgument for a malformed address and for one that holds a
+/// password: the configuration is printed, so the password belongs in a file (?password_file=FILE). Unimplemented for what this program was
+/// built without. Reads the password file.
+Status check_store_url(const std::string& url);
+
+/// The store that the configuration describes, for a Runtime. The error is that of check_store_url().
+Result<StoreMaker> choose_store(const Config& config);
+
+/// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
+/// Redis, one Replay a place. A row taken by an earlier run is known to nobody else.
+std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables);
+
+/// For people: "embedded", or the addresses; never a password.
+std::string describe_stores(const Config& config);
+
+}  // namespace rondo::daemon
