@@ -112,7 +112,8 @@ class WorkerFacts : public testing::TestWithParam<Places> {};
 TEST_P(WorkerFacts, NoWakeUpIsLostInAStorm) {
   SystemClock clock;
   std::uint64_t parked = 0;
-  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+  // How many rows meet a missing fact is a matter of the threads' timing: it goes on until the storm was one.
+  for (std::uint32_t seed = 1; seed <= 5 || (parked < 100 && seed <= 200); ++seed) {
     SCOPED_TRACE(seed);
     const auto house = std::make_unique<House>();
     std::atomic<int> done{0};
@@ -139,7 +140,7 @@ TEST_P(WorkerFacts, NoWakeUpIsLostInAStorm) {
     parked += house->at(GetParam().needy).consumers().at(0).parked_ever;
     EXPECT_EQ(house->at(GetParam().needy).consumers().at(0).parked, 0U);
   }
-  EXPECT_GT(parked, 0U) << "otherwise the storm was none";
+  EXPECT_GE(parked, 100U) << "otherwise the storm was none";
 }
 
 INSTANTIATE_TEST_SUITE_P(Places, WorkerFacts,

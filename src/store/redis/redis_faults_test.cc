@@ -250,16 +250,18 @@ TEST_F(RedisFaults, LostAnswersOfPopsLoseNothing) {
   std::size_t told = 0;
   for (int round = 0; round < 10; ++round) {
     const auto before = proxy.stats().lost;
-    proxy.lose_reply("SPOP");
     for (int i = 0; i < 300; ++i) set(driver(), "T", std::to_string(round) + "/" + std::to_string(i), {{"n", "1"}});
-    ASSERT_TRUE(driver().run_until([&proxy, before] { return proxy.stats().lost > before; }));
+    // The cut takes the writer's connection too, and what it had not answered is written, and told, again: here it has answered.
+    ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
+    proxy.lose_reply("SPOP");
     for (const std::string& line : take_all(driver(), *consumer, 100)) {
       ++times[line];
       ++told;
     }
+    EXPECT_EQ(proxy.stats().lost, before + 1);
   }
   EXPECT_EQ(times.size(), 3000U);
-  EXPECT_LE(told, 3000U + store().stats().recovered) << "only what was in flight may be told again";
+  EXPECT_EQ(told, 3000U);
   EXPECT_GT(store().stats().recovered, 0U);
 }
 
@@ -358,8 +360,8 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
     Random random{seed};
     RowModel model;
     RowModel told;
-    std::map<std::string, int> newest;
-    for (int i = 1; i <= 3000; ++i) {
+    // How often a link of 2 % losses is cut depends on how the bytes fall into packets: it goes on until it was.
+    for (int i = 1; i <= 3000 || (proxy.stats().cut < 2 && i <= 100'000); ++i) {
       const std::string key = std::to_string(random.below(100));
       model.set(key, {{"n", std::to_string(i)}});
       set(driver(), table, key, {{"n", std::to_string(i)}});
@@ -378,7 +380,7 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
       driver().settle();
     }
     EXPECT_EQ(told.rows(), model.rows());
-    EXPECT_GT(proxy.stats().cut, 0U);
+    EXPECT_GE(proxy.stats().cut, 2U);
   }
 }
 
