@@ -23,14 +23,14 @@ std::string list_of(std::span<const unsigned> numbers) {
   return "[" + text + "]";
 }
 
-std::string configuration(const std::string& socket, bool simulated, const std::vector<std::string>& ports, const CpuShares& cpus,
-                          const std::string& store_url) {
-  std::string text = "[scheduler]\ncpus = " + list_of(cpus.scheduler) + "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" +
-                     store_url + "\"\n[dataplane]\nkind = \"" + (simulated ? "simulated" : "linux") + "\"\n";
-  text += "cpus = " + list_of(cpus.others) + "\n";
-  if (simulated) {
+std::string configuration(const std::string& socket, const DaemonOptions& options) {
+  std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
+                     "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
+                     (options.simulated ? "simulated" : "linux") + "\"\n";
+  text += "cpus = " + list_of(options.cpus.others) + "\n";
+  if (options.simulated) {
     text += "simulated_ports = [";
-    for (const std::string& port : ports) text += "\"" + port + "\", ";
+    for (const std::string& port : options.ports) text += "\"" + port + "\", ";
     text += "]\n";
   }
   return text;
@@ -40,9 +40,8 @@ int exit_code_of(int result) { return WIFEXITED(result) ? WEXITSTATUS(result) : 
 
 }  // namespace
 
-Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& program, bool simulated,
-                                                            const std::vector<std::string>& ports, const CpuShares& cpus,
-                                                            const std::string& store_url) {
+Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const DaemonOptions& options) {
+  const std::string& program = options.program;
   std::unique_ptr<DaemonProcess> daemon{new DaemonProcess};
   const char* base = std::getenv("TMPDIR");
   std::string pattern = std::string{base != nullptr ? base : "/tmp"} + "/rondo-demo-XXXXXX";
@@ -51,7 +50,7 @@ Result<std::unique_ptr<DaemonProcess>> DaemonProcess::start(const std::string& p
   daemon->socket_ = pattern + "/rondod.sock";
   const std::string path = pattern + "/rondod.toml";
   std::ofstream file(path);
-  file << configuration(daemon->socket_, simulated, ports, cpus, store_url) << std::flush;
+  file << configuration(daemon->socket_, options) << std::flush;
   if (!file) return failure(status_from_errno(errno, "writing " + path));
 
   std::vector<std::string> words{program, "--config", path};

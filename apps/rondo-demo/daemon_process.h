@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,12 +20,20 @@ struct CpuShares {
   std::vector<unsigned> others;
 };
 
+struct DaemonOptions {
+  std::string program;
+  bool simulated = false;
+  std::vector<std::string> ports;  // Of the simulated box.
+  CpuShares cpus;
+  std::size_t reserve_mib = 0;
+  std::string store_url;  // Empty: its tables are in itself.
+};
+
 class DaemonProcess {
  public:
-  /// Starts 'program' with a configuration and socket in a directory of its own under $TMPDIR, and its tables at 'store_url' (empty: in
-  /// itself). Waits until it answers; Unavailable if it ends before, DeadlineExceeded after 20 s.
-  static Result<std::unique_ptr<DaemonProcess>> start(const std::string& program, bool simulated, const std::vector<std::string>& ports,
-                                                      const CpuShares& cpus, const std::string& store_url = {});
+  /// Starts it with a configuration and socket in a directory of its own under $TMPDIR. Waits until it answers; Unavailable if it ends
+  /// before, DeadlineExceeded after 20 s.
+  static Result<std::unique_ptr<DaemonProcess>> start(const DaemonOptions& options);
   /// Ends it (SIGTERM) if it still runs and removes the directory.
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;

@@ -40,6 +40,9 @@ namespace {
 
 namespace json = boost::json;
 
+/// What rondod needs for a route, with its tables in itself (docs/performance.md).
+constexpr std::size_t kBytesPerRoute = 260;
+
 struct Options {
   std::vector<std::string> files;
   std::uint64_t ipv4 = 1'000'000;
@@ -161,7 +164,12 @@ Status Demo::prepare_box() {
     redis_ = std::move(*redis);
     std::printf("redis-server runs (pid %d), %s\n", static_cast<int>(redis_->pid()), redis_->url().c_str());
   }
-  auto daemon = DaemonProcess::start(options_.rondod, options_.simulated, ports, cpus, redis_ != nullptr ? redis_->url() : "");
+  auto daemon = DaemonProcess::start({.program = options_.rondod,
+                                      .simulated = options_.simulated,
+                                      .ports = ports,
+                                      .cpus = cpus,
+                                      .reserve_mib = (routes_.size() * kBytesPerRoute) >> 20,
+                                      .store_url = redis_ != nullptr ? redis_->url() : ""});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
@@ -334,8 +342,10 @@ Status Demo::collect_figures() {
   double longest = 0;
   const auto sources = client_->call("sources", {}, [&](const json::value& row) {
     const auto turn = row.at("longest_us").to_number<double>();
-    if (turn > longest) report_.longest_turn_of = std::string{row.at("name").as_string()};
-    longest = std::max(longest, turn);
+    if (turn <= longest) return;
+    longest = turn;
+    report_.longest_turn_of = std::string{row.at("name").as_string()};
+    report_.longest_turn_cpu_us = row.at("longest_cpu_us").to_number<double>();
   });
   if (!sources) return sources.error();
   report_.sweep_rescues = number(all->at("scheduler").at("sweep_rescues"));

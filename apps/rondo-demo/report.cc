@@ -44,7 +44,8 @@ std::string to_text(const Report& r) {
        us(r.port_event_ns.max()), static_cast<unsigned long long>(r.port_events_unseen));
   line(text, "                    from the cable's move: p50 %.0f us, p99 %.0f us", us(r.cable_ns.quantile(0.5)),
        us(r.cable_ns.quantile(0.99)));
-  line(text, "longest turn        %.0f us (%s)", r.longest_turn_us, r.longest_turn_of.c_str());
+  line(text, "longest turn        %.0f us (%s), %.0f us of them on a CPU", r.longest_turn_us, r.longest_turn_of.c_str(),
+       r.longest_turn_cpu_us);
   line(text, "parked              %llu at the peak; %llu retried, first one %.0f us after its fact at the latest",
        static_cast<unsigned long long>(r.parked_peak), static_cast<unsigned long long>(r.retried), r.resolve_us);
   line(text, "put back            %llu routes that the kernel had dropped with their group", static_cast<unsigned long long>(r.put_back));
@@ -71,6 +72,7 @@ std::string to_json(const Report& r) {
       {"port_events", r.port_events},
       {"port_events_unseen", r.port_events_unseen},
       {"longest_turn_us", r.longest_turn_us},
+      {"longest_turn_cpu_us", r.longest_turn_cpu_us},
       {"longest_turn_of", r.longest_turn_of},
       {"peak_rss_bytes", r.peak_rss_bytes},
       {"parked_peak", r.parked_peak},

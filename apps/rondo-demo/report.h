@@ -23,7 +23,8 @@ struct Report {
   std::uint64_t port_events = 0;
   std::uint64_t port_events_unseen = 0;
   double longest_turn_us = 0;
-  std::string longest_turn_of;  // The source that had it.
+  double longest_turn_cpu_us = 0;  // What of it the thread had of a CPU, at most.
+  std::string longest_turn_of;     // The source that had it.
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t parked_peak = 0;
   double resolve_us = 0;  // Longest time from an announced fact to the first turn of a row that waited for it.

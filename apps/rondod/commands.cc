@@ -200,6 +200,7 @@ void command_sources(const CommandContext& context, Reply reply) {
                                 {"items", stats.items},
                                 {"ran_us", microseconds(stats.ran)},
                                 {"longest_us", microseconds(stats.longest_turn)},
+                                {"longest_cpu_us", microseconds(stats.longest_turn_cpu)},
                                 {"wait_p50_us", microseconds(stats.wait_ns.quantile(0.5))},
                                 {"wait_p99_us", microseconds(stats.wait_ns.quantile(0.99))},
                                 {"wait_max_us", microseconds(stats.wait_ns.max())},

@@ -141,6 +141,7 @@ constexpr std::array<std::pair<std::string_view, Tie>, 2> kTies{
     {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}}};
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
+std::int64_t microseconds(Duration d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); }
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
@@ -190,9 +191,13 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     Section s = section("scheduler");
     s.choice("tie", kTies, config.policy.tie);
     s.integer("batch", 1, limits::kBatchItems, config.policy.batch);
+    std::int64_t turn_us = microseconds(config.policy.turn);
+    s.integer("turn_us", 10, 1'000'000, turn_us);
+    config.policy.turn = std::chrono::microseconds{turn_us};
     s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
     s.integer("nice", -20, 19, config.nice);
     s.cpus("cpus", config.scheduler_cpus);
+    s.integer("reserve_mib", 0, 1024 * 1024, config.reserve_mib);
   }
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
@@ -263,9 +268,11 @@ std::string to_toml(const Config& config) {
   const toml::table root{
       {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
                                 {"batch", static_cast<std::int64_t>(config.policy.batch)},
+                                {"turn_us", microseconds(config.policy.turn)},
                                 {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
                                 {"nice", static_cast<std::int64_t>(config.nice)},
-                                {"cpus", cpus(config.scheduler_cpus)}}},
+                                {"cpus", cpus(config.scheduler_cpus)},
+                                {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)}}},
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",

@@ -26,6 +26,7 @@ struct Config {
   std::uint32_t retry_quota = 0;
   int nice = -20;
   std::vector<unsigned> scheduler_cpus;
+  std::size_t reserve_mib = 0;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
   // [log]

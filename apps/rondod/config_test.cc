@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 #include <sstream>
 
@@ -56,13 +57,14 @@ TEST(Config, TheCommentedExampleListsEveryOptionWithItsDefault) {
 
 TEST(Config, WhatIsPrintedReadsBackTheSame) {
   Config config;
-  config.policy = {.tie = Tie::Arrival, .batch = 1};
+  config.policy = {.tie = Tie::Arrival, .batch = 1, .turn = std::chrono::milliseconds{2}};
   config.socket = "/tmp/a \"quoted\" name.sock";
   config.simulated = true;
   config.simulated_ports = {"Ethernet0", "Ethernet4"};
   config.table = 0xFFFFFFFF;
   config.nice = 19;
   config.scheduler_cpus = {3};
+  config.reserve_mib = 300;
   config.dataplane_cpus = {0, 1, 2};
   const auto again = parse_config(to_toml(config), "x");
   ASSERT_TRUE(again.has_value()) << again.error().to_string();

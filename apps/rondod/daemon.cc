@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/base/memory.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/commands.h"
 #include "rondod/notify.h"
@@ -28,6 +29,7 @@ Daemon::~Daemon() {
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log)};
+  if (Status reserved = reserve_memory(config.reserve_mib << 20); !reserved.ok()) return failure(std::move(reserved));
   for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }

@@ -15,6 +15,8 @@ namespace rondo::agent {
 namespace {
 /// How often NEXTHOP_SET rows that nobody came to use are looked for.
 constexpr Duration kSetSweep = 10s;
+/// Routes handled between two looks at the clock. The orders of a turn go to the kernel together anyway.
+constexpr std::uint32_t kBatch = 16;
 }  // namespace
 
 /// Puts routes back that the kernel dropped with their group: a source like any other, at the routes' priority, a batch a turn.
@@ -102,7 +104,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       table_(table),
       put_back_(std::make_unique<PutBack>(*this)),
       sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }) {
-  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota});
+  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota, .batch_max = kBatch});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
   sweep_timer_.arm_every(kSetSweep, runtime.clock().now() + kSetSweep);

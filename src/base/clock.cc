@@ -14,5 +14,6 @@ std::int64_t read_clock(clockid_t id) noexcept {
 
 Instant SystemClock::now() const noexcept { return Instant::from_nanoseconds(read_clock(CLOCK_MONOTONIC)); }
 WallTime SystemClock::wall_now() const noexcept { return WallTime::from_nanoseconds(read_clock(CLOCK_REALTIME)); }
+Duration SystemClock::thread_cpu_time() const noexcept { return Duration{read_clock(CLOCK_THREAD_CPUTIME_ID)}; }
 
 }  // namespace rondo

@@ -1,18 +1,25 @@
-// programmer.cc: two lanes of submissions, a worker that turns them into batches for DataPlane::apply (a thread, or turns), and a source
-// that hands the answers back. Small submissions of a lane share a batch; large ones are cut. Orders are moved at most twice and never one
-// by one through a queue. Hand-over costs one lock a batch on either side.
+// programmer.cc: two lanes of submissions, cut into batches, a worker that gives them to DataPlane::apply (a thread, or turns), and a
+// source that hands the answers back. Small submissions of a lane share a batch; large ones are cut. Orders are moved at most twice and
+// never one by one through a queue.
+//
+// On a busy machine the programming thread may stand still for milliseconds, and a turn must never wait for it. So batches go to and fro
+// through rings without locks, and all that is allocated with them is allocated and freed by the scheduler's thread: the allocator has
+// locks, too.
 #include "rondo/dataplane/programmer.h"
 
 #include <algorithm>
-#include <condition_variable>
+#include <array>
+#include <atomic>
 #include <deque>
-#include <mutex>
+#include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "rondo/base/assert.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
+#include "sched/ring.h"
 
 namespace rondo {
 
@@ -20,6 +27,12 @@ namespace {
 
 // Most orders of one apply(): what one netlink send holds.
 constexpr std::size_t kBatch = limits::kNetlinkBatch;
+
+// Most answers between two looks at the clock.
+constexpr std::uint32_t kStep = 16;
+
+// Batches of a lane that lie ready for the programming thread: a turn's time of work. What waits behind them still shares batches.
+constexpr std::size_t kReady = 4;
 
 // What one submit() handed over.
 struct Submission {
@@ -83,6 +96,22 @@ class LaneQueue {
   std::deque<Waiting> waiting_;
 };
 
+// Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps
+// without end must not stop the routes.
+class LaneChoice {
+ public:
+  std::optional<Lane> next(bool urgent, bool bulk) {
+    if (!urgent && !bulk) return std::nullopt;
+    last_was_urgent_ = urgent && (!bulk || !last_was_urgent_);
+    return last_was_urgent_ ? Lane::Urgent : Lane::Bulk;
+  }
+
+ private:
+  bool last_was_urgent_ = false;
+};
+
+constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane); }
+
 void apply(Batch& batch, DataPlane& plane, const Clock& clock) {
   const Instant start = clock.now();
   plane.apply(batch.ops);
@@ -101,50 +130,75 @@ struct Programmer::Impl final : public Source {
     if (options.mode == Mode::Thread) thread = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
   ~Impl() override {
-    hand_over();
     if (thread.joinable()) {
       thread.request_stop();
+      ring_bell();
       thread.join();
-    } else {
-      for (Batch batch; take_work(batch); batch = Batch{}) apply(batch, plane, clock);
+    }
+    // What the thread had not come to.
+    for (Ring<std::unique_ptr<Batch>>& ring : ready) {
+      while (ring.available() > 0) apply(*ring.take(), plane, clock);
+    }
+    for (LaneQueue& lane : lanes) {
+      for (Batch batch; !lane.empty(); batch = Batch{}) {
+        lane.take(batch, kBatch);
+        apply(batch, plane, clock);
+      }
     }
   }
 
   // --- Scheduler's thread.
 
-  // What a turn submits is handed over together, in the turn after it: one lock and one wake for all, and small submissions share a batch.
+  // What a turn submits is handed over in the turn after it, together: small submissions share a batch.
   void submit(Lane lane, Submission submission) {
     in_flight += submission.ops.size();
     full = full || in_flight >= options.ops_max;
     stats.submitted += submission.ops.size();
-    outgoing.emplace_back(lane, std::move(submission));
+    lanes[index_of(lane)].push(std::move(submission));
     wake();
   }
 
   void hand_over() {
-    if (outgoing.empty()) return;
-    bool was_empty = false;
-    {
-      const std::lock_guard lock(mutex);
-      was_empty = lanes[0].empty() && lanes[1].empty();
-      for (auto& [lane, submission] : outgoing) lanes[static_cast<std::size_t>(lane)].push(std::move(submission));
+    if (options.mode == Mode::Inline) return;
+    bool any = false;
+    for (const Lane lane : {Lane::Urgent, Lane::Bulk}) {
+      LaneQueue& queue = lanes[index_of(lane)];
+      Ring<std::unique_ptr<Batch>>& ring = ready[index_of(lane)];
+      for (; !queue.empty() && ring.room() > 0 && with_thread < finished.capacity(); any = true) {
+        ++with_thread;
+        auto batch = std::make_unique<Batch>();
+        queue.take(*batch, kBatch);
+        ring.put(std::move(batch));
+      }
+      static_cast<void>(ring.publish());
     }
-    outgoing.clear();
-    if (was_empty && options.mode == Mode::Thread) work_came.notify_one();
+    if (any) ring_bell();
+  }
+
+  void ring_bell() {
+    bell.fetch_add(1, std::memory_order_seq_cst);
+    bell.notify_one();
+  }
+
+  void take_answers() {
+    for (; finished.available() > 0; --with_thread) answers.push_back(finished.take());
+    static_cast<void>(finished.release(1));
   }
 
   Result<Backlog> collect() override {
-    const std::lock_guard lock(mutex);
-    std::move(finished.begin(), finished.end(), std::back_inserter(answers));
-    finished.clear();
-    return has_backlog_locked() ? Backlog::More : Backlog::Empty;
+    take_answers();
+    return has_backlog() ? Backlog::More : Backlog::Empty;
   }
 
   Turn run(Budget budget) override {
     Turn turn;
+    take_answers();
     hand_over();
     if (options.mode == Mode::Inline && answers.empty()) program_inline(budget);
-    while (turn.items < budget.items && !answers.empty()) turn.items += deliver(budget.items - turn.items);
+    while (turn.items < budget.items && !answers.empty()) {
+      turn.items += deliver(std::min(kStep, budget.items - turn.items));
+      if (time_is_up(budget)) break;
+    }
     if (full && in_flight < options.ops_max) {
       full = false;
       for (const auto& listener : listeners) listener();
@@ -155,25 +209,23 @@ struct Programmer::Impl final : public Source {
   }
 
   bool has_backlog() const override {
-    const std::lock_guard lock(mutex);
-    return has_backlog_locked();
-  }
-
-  bool has_backlog_locked() const {
-    return !outgoing.empty() || !answers.empty() || !finished.empty() ||
-           (options.mode == Mode::Inline && !(lanes[0].empty() && lanes[1].empty()));
+    // What waits in a lane while the thread has batches goes on when one of them is answered.
+    if (!answers.empty() || finished.size() > 0) return true;
+    return with_thread == 0 && std::ranges::any_of(lanes, [](const LaneQueue& lane) { return !lane.empty(); });
   }
 
   void program_inline(Budget budget) {
-    Batch batch;
-    if (!take_work(batch, std::min<std::size_t>(budget.items, kBatch))) return;
-    apply(batch, plane, clock);
+    const auto lane = choice.next(!lanes[index_of(Lane::Urgent)].empty(), !lanes[index_of(Lane::Bulk)].empty());
+    if (!lane) return;
+    auto batch = std::make_unique<Batch>();
+    lanes[index_of(*lane)].take(*batch, std::min<std::size_t>(budget.items, kBatch));
+    apply(*batch, plane, clock);
     answers.push_back(std::move(batch));
   }
 
   // Hands out up to 'max' orders of the oldest batch; returns how many.
   std::uint32_t deliver(std::uint32_t max) {
-    Batch& batch = answers.front();
+    Batch& batch = *answers.front();
     if (delivered_shares == 0 && delivered_ops == 0) {
       ++stats.batches;
       stats.failed += batch.failed;
@@ -193,9 +245,9 @@ struct Programmer::Impl final : public Source {
     in_flight -= count;
     stats.applied += count;
     // 'delivering' keeps the orders alive while they are looked at; the books above are closed, so that the handler may submit.
-    Batch delivering;
+    std::unique_ptr<Batch> delivering;
     if (delivered_shares == batch.shares.size()) {
-      delivering = std::move(batch);
+      delivering = std::move(answers.front());
       answers.pop_front();
       delivered_shares = delivered_ops = 0;
     }
@@ -203,41 +255,24 @@ struct Programmer::Impl final : public Source {
     return static_cast<std::uint32_t>(std::max<std::size_t>(count, 1));
   }
 
-  // --- Either thread.
-
-  // Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps
-  // without end must not stop the routes. A batch is of one lane. False when there is nothing to do.
-  bool take_work(Batch& batch, std::size_t max = kBatch) {
-    const std::lock_guard lock(mutex);
-    return take_work_locked(batch, max);
-  }
-  bool take_work_locked(Batch& batch, std::size_t max) {
-    LaneQueue& urgent = lanes[static_cast<std::size_t>(Lane::Urgent)];
-    LaneQueue& bulk = lanes[static_cast<std::size_t>(Lane::Bulk)];
-    if (urgent.empty() && bulk.empty()) return false;
-    bulk_next = !urgent.empty() && (bulk.empty() || !bulk_next);
-    (bulk_next ? urgent : bulk).take(batch, max);
-    return true;
-  }
-
-  // --- Programming thread. Ends when asked and the lanes are empty.
+  // --- Programming thread. Ends when asked, after the batch in hand.
 
   void work(const std::stop_token& stop) {
-    for (;;) {
-      Batch batch;
-      {
-        std::unique_lock lock(mutex);
-        work_came.wait(lock, stop, [this] { return !lanes[0].empty() || !lanes[1].empty(); });
-        if (!take_work_locked(batch, kBatch)) return;
+    while (!stop.stop_requested()) {
+      const std::uint32_t heard = bell.load(std::memory_order_seq_cst);  // Before the look: what comes later rings again.
+      const auto lane = choice.next(ready[index_of(Lane::Urgent)].available() > 0, ready[index_of(Lane::Bulk)].available() > 0);
+      if (!lane) {
+        if (!stop.stop_requested()) bell.wait(heard, std::memory_order_seq_cst);
+        continue;
       }
-      apply(batch, plane, clock);
-      bool first = false;
-      {
-        const std::lock_guard lock(mutex);
-        first = finished.empty();
-        finished.push_back(std::move(batch));
-      }
-      if (first) wake_from_any_thread();
+      Ring<std::unique_ptr<Batch>>& ring = ready[index_of(*lane)];
+      std::unique_ptr<Batch> batch = ring.take();
+      static_cast<void>(ring.release(1));
+      apply(*batch, plane, clock);
+      RONDO_ASSERT(finished.room() > 0);  // hand_over() sees to it.
+      finished.put(std::move(batch));
+      static_cast<void>(finished.publish());
+      wake_from_any_thread();
     }
   }
 
@@ -246,8 +281,9 @@ struct Programmer::Impl final : public Source {
   const Options options;
 
   // Scheduler's thread.
-  std::deque<Batch> answers;
-  std::vector<std::pair<Lane, Submission>> outgoing;
+  std::array<LaneQueue, 2> lanes;  // By Lane.
+  std::deque<std::unique_ptr<Batch>> answers;
+  std::size_t with_thread = 0;       // Batches that were handed over and have not come back.
   std::size_t delivered_shares = 0;  // Of answers.front().
   std::size_t delivered_ops = 0;
   std::size_t in_flight = 0;
@@ -255,11 +291,14 @@ struct Programmer::Impl final : public Source {
   std::vector<std::function<void()>> listeners;
   ProgrammerStats stats;
 
-  mutable std::mutex mutex;
-  LaneQueue lanes[2];           // By Lane; guarded by 'mutex'.
-  bool bulk_next = false;       // The last batch was of Urgent; guarded by 'mutex'.
-  std::vector<Batch> finished;  // Guarded by 'mutex'.
-  std::condition_variable_any work_came;
+  LaneChoice choice;  // Whoever programs.
+
+  // Between the threads.
+  std::array<Ring<std::unique_ptr<Batch>>, 2> ready{Ring<std::unique_ptr<Batch>>{kReady},
+                                                    Ring<std::unique_ptr<Batch>>{kReady}};  // By Lane.
+  Ring<std::unique_ptr<Batch>> finished{2 * kReady + 2};  // Room for all that was ready and the one in hand.
+  std::atomic<std::uint32_t> bell{0};                     // Rung when there are batches, or the end.
+
   std::jthread thread;
 };
 

@@ -21,6 +21,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
     : Source(identity.table, identity.priority),
       table_(std::move(identity.table)),
       retry_quota_(options.retry_quota),
+      step_items_(handle_batch ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
       rows_max_(options.rows_max),
       services_(services),
       subscription_(std::move(subscription)),
@@ -52,9 +53,19 @@ Turn Consumer::run(Budget budget) {
   Turn turn;
   if (held_) return turn;
   services_.journal.set_time(services_.scheduler.clock().wall_now());
-  // What a turn cannot handle stays in the table, where it merges for free.
-  take(budget.items - std::min<std::size_t>(budget.items, ledger_.new_rows()));
-  turn.items = gather_tasks(budget.items);
+  while (turn.items < budget.items && ready()) {
+    const std::uint32_t looked_at = step(std::min(step_items_, budget.items - turn.items), budget.items);
+    turn.items += looked_at;
+    if (looked_at == 0 || time_is_up(budget)) break;
+  }
+  turn.backlog = ready() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+std::uint32_t Consumer::step(std::uint32_t max, std::uint32_t turn_items) {
+  // What a step cannot handle stays in the table, where it merges for free.
+  take(max - std::min<std::size_t>(max, ledger_.new_rows()));
+  const std::uint32_t looked_at = gather_tasks(max, turn_items);
   stats_.handled += tasks_.size();
   if (handle_batch_) {
     if (!tasks_.empty()) run_batch(tasks_);
@@ -62,8 +73,7 @@ Turn Consumer::run(Budget budget) {
     for (const Ledger::Task& task : tasks_) run_one(task);
   }
   tasks_.clear();
-  turn.backlog = ready() ? Backlog::More : Backlog::Empty;
-  return turn;
+  return looked_at;
 }
 
 void Consumer::take(std::size_t max) {
@@ -83,8 +93,8 @@ void Consumer::take(std::size_t max) {
   arrived_.clear();
 }
 
-std::uint32_t Consumer::gather_tasks(std::uint32_t max) {
-  const std::uint32_t retries = gather_resolved(std::min(max, retry_share(max)));
+std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items) {
+  const std::uint32_t retries = gather_resolved(retry_share(max, turn_items));
   std::uint32_t looked_at = retries;
   while (looked_at < max) {
     std::optional<Ledger::Task> task = ledger_.take_new();
@@ -95,13 +105,19 @@ std::uint32_t Consumer::gather_tasks(std::uint32_t max) {
   return looked_at + gather_resolved(max - looked_at);
 }
 
-std::uint32_t Consumer::retry_share(std::uint32_t max) {
-  // Whoever has nothing leaves the turn to the other.
+std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {
+  // Whoever has nothing leaves the step to the other.
   if (!ledger_.has_resolved()) return 0;
   if (!ledger_.has_new()) return max;
-  if (max > 1) return std::min(retry_quota_ != 0 ? retry_quota_ : max / 2, max - 1);
-  retry_next_ = !retry_next_;
-  return retry_next_ ? 1 : 0;
+  // Of 'turn_items' the quota, spread over the steps in this proportion: a turn may end after any of them. With one item a turn, every
+  // other.
+  const std::uint64_t quota = retry_quota_ != 0 ? retry_quota_ : turn_items / 2;
+  const std::uint64_t part = turn_items > 1 ? 2 * std::min<std::uint64_t>(quota, turn_items - 1) : 1;
+  const std::uint64_t whole = 2 * std::uint64_t{turn_items};
+  retry_credit_ += part * max;
+  const auto share = static_cast<std::uint32_t>(retry_credit_ / whole);
+  retry_credit_ %= whole;
+  return share;
 }
 
 void Consumer::on_resolved() {

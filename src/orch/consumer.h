@@ -70,9 +70,11 @@ class Consumer final : public Source {
  private:
   bool ready() const;
   void take(std::size_t max);
-  std::uint32_t gather_tasks(std::uint32_t max);
-  /// How many items of a turn resolved rows may have while new ones wait, too.
-  std::uint32_t retry_share(std::uint32_t max);
+  /// Takes, gathers and handles up to 'max' items of a turn of 'turn_items'; returns how many it looked at.
+  std::uint32_t step(std::uint32_t max, std::uint32_t turn_items);
+  std::uint32_t gather_tasks(std::uint32_t max, std::uint32_t turn_items);
+  /// How many items of a step resolved rows may have while new ones wait, too.
+  std::uint32_t retry_share(std::uint32_t max, std::uint32_t turn_items);
   std::uint32_t gather_resolved(std::uint32_t max);
   void on_resolved();
   void run_one(const Ledger::Task& task);
@@ -86,6 +88,7 @@ class Consumer final : public Source {
 
   const std::string table_;
   const std::uint32_t retry_quota_;
+  const std::uint32_t step_items_;
   const std::size_t rows_max_;
   Services services_;
   std::unique_ptr<Subscription> subscription_;
@@ -93,8 +96,8 @@ class Consumer final : public Source {
   HandleBatch handle_batch_;
   Ledger ledger_;
   bool held_ = false;
-  Instant resolved_since_;   // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
-  bool retry_next_ = false;  // Whose turn it is when a turn has one item.
+  Instant resolved_since_;          // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
+  std::uint64_t retry_credit_ = 0;  // What steps too short for a whole retried row leave to the next; see retry_share().
   std::vector<Change> arrived_;
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};

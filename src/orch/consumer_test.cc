@@ -424,6 +424,62 @@ TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
   EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
 }
 
+// --- the time of a turn
+
+TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
+  std::vector<std::uint64_t> turns;
+  consume([&](Op, std::string_view, const Fields&) {
+    turns.push_back(source("T").turns);
+    world.clock().advance(limits::kTurnTime / 10);
+    return Outcome::done();
+  });
+  for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
+  run();
+  ASSERT_EQ(turns.size(), 100U);
+  // The clock is looked at between steps of kItemsPerStep: the step that it ends in is the last.
+  constexpr std::ptrdiff_t kItems = 2 * limits::kItemsPerStep;
+  for (std::uint64_t turn = turns.front(); turn < turns.back(); ++turn) EXPECT_EQ(std::ranges::count(turns, turn), kItems);
+  EXPECT_EQ(source("T").longest_turn, kItems * limits::kTurnTime / 10);
+}
+
+TEST_F(ConsumerTest, ABulkHandlerHasItsBatchAndATurnAsManyAsItsTimeAllows) {
+  std::vector<std::size_t> batches;
+  std::vector<std::uint64_t> turns;
+  orch.consume_batches("T",
+                       [&](Batch& batch) {
+                         batches.push_back(batch.size());
+                         turns.push_back(source("T").turns);
+                         for (std::size_t i = 0; i < batch.size(); ++i) batch.done(i);
+                         world.clock().advance(limits::kTurnTime * 2 / 5);
+                       },
+                       {.batch_max = 20});
+  for (int i = 0; i < 128; ++i) set("T", std::to_string(i));
+  run();
+  EXPECT_THAT(batches, ElementsAre(20, 20, 20, 20, 20, 20, 8));
+  const std::uint64_t first = turns.front();
+  EXPECT_THAT(turns, ElementsAre(first, first, first, first + 1, first + 1, first + 1, first + 2));
+}
+
+TEST_F(ConsumerTest, RetriedRowsDoNotTakeAllOfTurnsThatAreCutShort) {
+  std::string order;
+  consume([&](Op, std::string_view key, const Fields&) {
+    order += key[0];
+    world.clock().advance(limits::kTurnTime);  // One step a turn.
+    return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
+  });
+  for (int i = 0; i < 64; ++i) set("T", "r" + std::to_string(i));
+  run();
+  order.clear();
+  for (int i = 0; i < 64; ++i) set("T", "n" + std::to_string(i));
+  announce("1");
+  run();
+  ASSERT_EQ(order.size(), 128U);
+  for (std::size_t from = 0; from < order.size(); from += limits::kItemsPerStep) {
+    const auto in_step = std::ranges::count(order.substr(from, limits::kItemsPerStep), 'r');
+    EXPECT_EQ(in_step, limits::kItemsPerStep / 2) << "from " << from;
+  }
+}
+
 // --- new and retried rows share turns
 
 class SharingTest : public ConsumerTest, public testing::WithParamInterface<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> {

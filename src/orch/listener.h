@@ -2,6 +2,7 @@
 // handler that throws loses that one event, which is reported; the next is handled.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -34,10 +35,13 @@ class Listener final : public Source {
 
   Turn run(Budget budget) override {
     Turn turn;
-    events_.clear();
     if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
-    turn.items = static_cast<std::uint32_t>(subscription_->take(budget.items, events_));
-    for (const Change& event : events_) deliver(event, handler_);
+    while (turn.items < budget.items && !subscription_->empty()) {
+      events_.clear();
+      turn.items += static_cast<std::uint32_t>(subscription_->take(std::min(limits::kItemsPerStep, budget.items - turn.items), events_));
+      for (const Change& event : events_) deliver(event, handler_);
+      if (events_.empty() || time_is_up(budget)) break;
+    }
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
     return turn;
   }

@@ -40,6 +40,7 @@ class Observer final : public Source {
       ++turn.items;
       if (node.mapped().ended) deliver(key, false);
       if (node.mapped().holds) deliver(key, true);
+      if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
     }
     turn.backlog = order_.empty() ? Backlog::Empty : Backlog::More;
     return turn;

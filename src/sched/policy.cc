@@ -23,7 +23,7 @@ class StrictPriorityPolicy final : public Policy {
   }
   Source* pick() override { return ready_.take(); }
   void removed(Source& source) override { ready_.erase(source); }
-  Budget budget(const Source&) const override { return Budget{options_.batch}; }
+  Budget budget(const Source&) const override { return Budget{.items = options_.batch, .time = options_.turn}; }
   bool empty() const override { return ready_.empty(); }
   std::string describe() const override {
     const char* tie = options_.tie == Tie::LeastRecentlyServed ? "least recently served first" : "in order of arrival";
@@ -38,6 +38,7 @@ class StrictPriorityPolicy final : public Policy {
 
 Result<std::unique_ptr<Policy>> make(const StrictPriority& options) {
   if (options.batch == 0) return failure(Code::InvalidArgument, "policy strict priority: batch must be at least 1 item a turn");
+  if (options.turn <= Duration{0}) return failure(Code::InvalidArgument, "policy strict priority: the time of a turn must be more than 0");
   return std::make_unique<StrictPriorityPolicy>(options);
 }
 

@@ -13,6 +13,8 @@ namespace {
 constexpr std::size_t kEvents = 256;
 /// and how often in one look, so that a storm of descriptors cannot hold the loop; the rest follows before the next turn but one.
 constexpr unsigned kRounds = 64;
+/// How old the reading of the CPU time before a long turn may be.
+constexpr Duration kCpuTimePeriod = 250us;
 /// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks
 /// a period keep the promise of the period.
 constexpr Duration kSweepStep = limits::kSweepPeriod / 2;
@@ -144,7 +146,10 @@ void Scheduler::give_turn(Source& source) {
   ++stats.turns;
   stats.items += turn.items;
   stats.ran += ran;
-  if (ran > stats.longest_turn) stats.longest_turn = ran;
+  if (ran > stats.longest_turn) {
+    stats.longest_turn = ran;
+    stats.longest_turn_cpu = std::min(ran, clock_.thread_cpu_time() - cpu_time_);
+  }
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
   const bool stays = source.state_ == Source::State::Running && failed.ok();
@@ -188,6 +193,10 @@ void Scheduler::gather(Instant deadline) {
   if (has_remote_wakes()) drain_remote_wakes();
   expire_timers();
   if (now_ >= next_sweep_) sweep();
+  if (now_ >= next_cpu_time_) {
+    cpu_time_ = clock_.thread_cpu_time();
+    next_cpu_time_ = now_ + kCpuTimePeriod;
+  }
   gathering_ = false;
 }
 

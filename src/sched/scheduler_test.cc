@@ -2,6 +2,7 @@
 #include "rondo/sched/scheduler.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <memory>
 
@@ -175,6 +176,30 @@ TEST(Scheduler, StatsSayWhoRanHowLongAndWaited) {
   EXPECT_EQ(source.stats().longest_turn, 30us);
   EXPECT_EQ(source.stats().wait_ns.max(), 10'000U);
   EXPECT_EQ(simulation.scheduler.stats().longest_turn, 30us);
+}
+
+TEST(Scheduler, ATurnThatWaitedIsToldFromOneThatWorked) {
+  SystemClock clock;
+  sim::World world(1);
+  Scheduler scheduler(clock, world.reactor(), test::policy());
+  test::WorkSource waits("waits", 5);
+  test::WorkSource works("works", 5);
+  const auto have_turn = [&scheduler](test::WorkSource& source, std::function<void()> what) {
+    source.on_run = std::move(what);
+    scheduler.add(source);
+    source.wake();
+    EXPECT_TRUE(scheduler.turn());
+  };
+  const auto until = [&clock](Duration elapsed, const auto& meanwhile) {
+    for (const Instant start = clock.now(); clock.now() - start < elapsed;) meanwhile();
+  };
+  have_turn(waits, [&] { until(20ms, [] { ::poll(nullptr, 0, 5); }); });
+  have_turn(works, [&] { until(20ms, [] {}); });
+  EXPECT_GE(waits.stats().longest_turn, 20ms);
+  EXPECT_LT(waits.stats().longest_turn_cpu, 10ms);
+  EXPECT_GE(works.stats().longest_turn, 20ms);
+  EXPECT_GT(works.stats().longest_turn_cpu, 0ms);
+  EXPECT_LE(works.stats().longest_turn_cpu, works.stats().longest_turn);
 }
 
 TEST(Scheduler, SourcesAreVisitedInTheOrderTheyWereAdded) {

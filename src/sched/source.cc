@@ -21,4 +21,9 @@ void Source::wake_from_any_thread() noexcept {
   if (Scheduler* owner = scheduler_.load(std::memory_order_acquire)) owner->wake_remote(*this);
 }
 
+bool Source::time_is_up(const Budget& budget) const {
+  const Scheduler* owner = scheduler();
+  return owner != nullptr && owner->clock().now() - owner->now() >= budget.time;
+}
+
 }  // namespace rondo

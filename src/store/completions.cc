@@ -43,6 +43,7 @@ Turn Completions::run(Budget budget) {
                           [](const Scan& scan) { scan.done(scan.page); }},
                completion);
     ++turn.items;
+    if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
   }
   turn.backlog = waiting_.empty() ? Backlog::Empty : Backlog::More;
   return turn;

@@ -12,6 +12,8 @@ class Clock {
   virtual Instant now() const noexcept = 0;
   /// May jump. Any thread.
   virtual WallTime wall_now() const noexcept = 0;
+  /// What the calling thread has had of a CPU since some moment. About 200 ns on Linux. A clock that cannot tell counts all time as such.
+  virtual Duration thread_cpu_time() const noexcept { return now() - Instant{}; }
 };
 
 /// CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread.
@@ -19,6 +21,7 @@ class SystemClock final : public Clock {
  public:
   Instant now() const noexcept override;
   WallTime wall_now() const noexcept override;
+  Duration thread_cpu_time() const noexcept override;
 };
 
 }  // namespace rondo

@@ -35,6 +35,9 @@ struct ConsumeOptions {
   /// least one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid
   /// starvation").
   std::uint32_t retry_quota = 0;
+  /// Most changes that a bulk handler gets at once; never more than the turn's items. The time of a turn is looked at between its calls, so
+  /// less means shorter turns, and more suits a device that takes as long for many as for one.
+  std::uint32_t batch_max = limits::kBatchItems;
   /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
   std::size_t rows_max = limits::kLedgerRows;
   /// A Set that meets a Delete which still waits for facts takes its place instead of queueing behind it: what was to go is wanted again.

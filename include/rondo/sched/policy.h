@@ -25,6 +25,7 @@ enum class Tie : std::uint8_t {
 struct StrictPriority {
   Tie tie = Tie::LeastRecentlyServed;
   std::uint32_t batch = limits::kBatchItems;  // Items a turn, at least 1.
+  Duration turn = limits::kTurnTime;          // Budget::time, more than 0.
 };
 
 /// The policies a user can choose by value.

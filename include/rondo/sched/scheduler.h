@@ -103,6 +103,9 @@ class Scheduler {
   bool gathering_ = false;
   Source* running_ = nullptr;
   Instant next_sweep_;
+  // The thread's CPU time when it was read last: not in every turn, because that costs more than a short one.
+  Duration cpu_time_{0};
+  Instant next_cpu_time_;
   Source* remote_pending_ = nullptr;  // Wakes taken from remote_head_, oldest first.
   std::function<void(const Source&, const Status&)> on_quarantine_;
 

@@ -21,9 +21,10 @@ class Scheduler;
 /// What a source knows after a turn, and the only word on readiness: More puts it back at once, Empty makes it idle until it is woken.
 enum class Backlog : std::uint8_t { Empty, More };
 
-/// How much a source may do in one turn.
+/// How much a source may do in one turn. Whoever's items can take long asks time_is_up() every few of them.
 struct Budget {
   std::uint32_t items = limits::kBatchItems;
+  Duration time = limits::kTurnTime;
 };
 
 /// What a source did in one turn.
@@ -39,6 +40,9 @@ struct SourceStats {
   std::uint64_t wakes = 0;  // Times it became ready from idle.
   Duration ran{0};          // Sum over all turns.
   Duration longest_turn{0};
+  /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
+  /// waited.
+  Duration longest_turn_cpu{0};
   Log2Histogram wait_ns;  // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
@@ -57,7 +61,8 @@ class Source {
   /// nothing while the descriptor stays in error quarantines the source: a source that outlives its descriptor unwatches it here.
   virtual Result<Backlog> collect() { return Backlog::More; }
 
-  /// Stage two: handles at most 'budget.items' items. An exception quarantines the source and disturbs no other.
+  /// Stage two: handles at most 'budget.items' items, and begins no further step when 'budget.time' is over. An exception quarantines the
+  /// source and disturbs no other.
   virtual Turn run(Budget budget) = 0;
 
   /// Would run() find something to do now? Asked once when the source is added, which wakes it if so; afterwards by the liveness sweep and
@@ -80,6 +85,10 @@ class Source {
   /// Why the scheduler gives this source no more turns; ok if it does. To try again, remove it and add it anew.
   const Status& quarantine() const noexcept { return quarantine_; }
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
+
+ protected:
+  /// In run(): whether the turn has lasted for budget.time. One reading of the clock. A source without a scheduler has all the time.
+  bool time_is_up(const Budget& budget) const;
 
  private:
   friend class Scheduler;

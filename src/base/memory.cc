@@ -1,0 +1,44 @@
+#include "rondo/base/memory.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace rondo {
+
+namespace {
+
+/// Stack that turns use; the deepest are some tens of KiB.
+constexpr std::size_t kStackBytes = 256 * 1024;
+
+void touch(volatile char* memory, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t at = 0; at < bytes; at += page) memory[at] = 0;
+}
+
+[[gnu::noinline]] void touch_stack() {
+  char stack[kStackBytes];
+  touch(stack, sizeof stack);
+}
+
+}  // namespace
+
+Status reserve_memory(std::size_t bytes) {
+  if (bytes == 0) return {};
+  const std::size_t machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::string what = "reserving " + std::to_string(bytes >> 20) + " MiB of memory";
+  if (bytes > machine) return Status{Code::ResourceExhausted, what + ": the machine has " + std::to_string(machine >> 20) + " MiB"};
+  touch_stack();
+  // From one heap that never shrinks: blocks mapped one by one would be fresh pages each time.
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+  ::mallopt(M_MMAP_MAX, 0);
+  void* const block = std::malloc(bytes);
+  if (block == nullptr) return Status{Code::ResourceExhausted, what + ": refused by the system"};
+  touch(static_cast<char*>(block), bytes);
+  std::free(block);
+  return {};
+}
+
+}  // namespace rondo

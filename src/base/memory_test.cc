@@ -1,0 +1,43 @@
+// The second test needs the allocator of glibc; the sanitizers bring their own.
+#include "rondo/base/memory.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <memory>
+#include <vector>
+
+namespace rondo {
+namespace {
+
+TEST(Memory, MoreThanTheMachineHasIsRefused) {
+  const Status refused = reserve_memory(std::size_t{1} << 60);
+  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_THAT(refused.to_string(), testing::HasSubstr("the machine has"));
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their allocators keep memory as they see fit.
+long faults() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_minflt;
+}
+
+TEST(Memory, WhatWasReservedIsUsedWithoutFaults) {
+  constexpr std::size_t kReserved = 64 << 20;
+  const long at_first = faults();
+  ASSERT_TRUE(reserve_memory(kReserved).ok());
+  EXPECT_GT(faults() - at_first, 10'000) << "one a page";
+  const long before = faults();
+  // Small blocks and blocks that malloc would have mapped one by one, up to 48 MiB.
+  std::vector<std::unique_ptr<char[]>> blocks;
+  for (const std::size_t size : {std::size_t{16} << 20, std::size_t{1} << 20, std::size_t{2000}}) {
+    for (std::size_t used = 0; used < (std::size_t{16} << 20); used += size) blocks.push_back(std::make_unique<char[]>(size));
+  }
+  EXPECT_LT(faults() - before, 100);
+}
+#endif
+
+}  // namespace
+}  // namespace rondo
