@@ -55,6 +55,7 @@ struct Options {
   bool floor = true;
   unsigned flap_ms = 100;
   unsigned flap_port = feed::kPorts;  // The spare one.
+  std::optional<std::size_t> reserve_mib;
   std::string json_path;
   std::string rondod;
 };
@@ -168,7 +169,7 @@ Status Demo::prepare_box() {
                                       .simulated = options_.simulated,
                                       .ports = ports,
                                       .cpus = cpus,
-                                      .reserve_mib = (routes_.size() * kBytesPerRoute) >> 20,
+                                      .reserve_mib = options_.reserve_mib.value_or((routes_.size() * kBytesPerRoute) >> 20),
                                       .store_url = redis_ != nullptr ? redis_->url() : ""});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
@@ -474,6 +475,9 @@ int main(int argc, char** argv) {
          "at each move of a cable of the first eight, and that is then most of what is measured")
       ->capture_default_str()
       ->check(CLI::Range(0U, feed_ports));
+  app.add_option("--reserve", options.reserve_mib,
+                 "MiB of memory that rondod touches at start, so that no turn waits for a page; by default what its table will need")
+      ->check(CLI::Range(0, 1024 * 1024));
   app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
   app.add_option("--json", options.json_path, "Write the figures to this file");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();

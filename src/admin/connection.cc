@@ -48,14 +48,14 @@ Result<Backlog> AdminConnection::collect() {
   return fd_ ? Backlog::More : Backlog::Empty;
 }
 
-Turn AdminConnection::run(Budget) {
+Turn AdminConnection::run(Budget budget) {
   Turn turn;
   if (!fd_) return turn;
   turn.items = 1;
   if (readable_ && session_.wants_input()) read_some();
   if (fd_ && session_.has_step()) {
     if (session_.output().empty()) last_written_ = scheduler_.now();
-    session_.step();
+    session_.step([this, &budget] { return time_is_up(budget); });
   }
   if (fd_ && writable_ && !session_.output().empty()) write_some();
   if (fd_ && session_.overflowed()) {

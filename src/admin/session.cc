@@ -56,13 +56,13 @@ bool AdminSession::wants_input() const noexcept { return !closing_ && !input_end
 
 bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !answering_ && !input_.empty(); }
 
-void AdminSession::step() {
+void AdminSession::step(const TimeIsUp& time_is_up) {
   in_step_ = true;
   switch (next()) {
     case Next::Nothing: break;
-    case Next::Rows: bulk_rows(); break;
+    case Next::Rows: bulk_rows(time_is_up); break;
     case Next::Continuation: resume(); break;
-    case Next::Request: request(); break;
+    case Next::Request: request(time_is_up); break;
     case Next::Truncated: {
       const std::optional<std::size_t> announced = announced_frame_bytes(input_.view());
       break_off(Status{Code::InvalidArgument, "the stream ended in the middle of a frame, after " + std::to_string(input_.size()) + " of " +
@@ -83,7 +83,7 @@ void AdminSession::resume() {
   }
 }
 
-void AdminSession::request() {
+void AdminSession::request(const TimeIsUp& time_is_up) {
   const Result<std::optional<Frame>> frame = next_frame(input_.view(), options_.frame_bytes);
   if (!frame) {
     break_off(frame.error());
@@ -92,7 +92,7 @@ void AdminSession::request() {
   RONDO_ASSERT(frame->has_value());
   switch ((**frame).kind) {
     case FrameKind::Json: json_request(**frame); return;
-    case FrameKind::Bulk: bulk_request(**frame); return;
+    case FrameKind::Bulk: bulk_request(**frame, time_is_up); return;
     case FrameKind::More: break_off(Status{Code::InvalidArgument, "frame kind 'M' is for answers, not for requests"}); return;
   }
 }
@@ -128,7 +128,7 @@ void AdminSession::dispatch(const json::object& request) {
   commands_.dispatch(request, Reply{state});
 }
 
-void AdminSession::bulk_request(const Frame& frame) {
+void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) {
   ++stats_.bulk_frames;
   Result<BulkReader> reader = BulkReader::open(frame.payload);
   if (!reader) {
@@ -148,12 +148,13 @@ void AdminSession::bulk_request(const Frame& frame) {
     return;
   }
   bulk_.emplace(Bulk{std::move(*reader), frame.bytes, 0, 0, {}});
-  bulk_rows();
+  bulk_rows(time_is_up);
 }
 
-void AdminSession::bulk_rows() {
+void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
   std::size_t bytes = 0;
   for (std::size_t rows = 0; rows < limits::kAdminRowsPerTurn && bytes < kSliceBytes; ++rows) {
+    if (rows > 0 && rows % limits::kItemsPerStep == 0 && time_is_up && time_is_up()) return;
     const Result<std::optional<BulkReader::Row>> row = bulk_->reader.next();
     if (!row) {
       const Status ended = sink_->end();

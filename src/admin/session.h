@@ -39,7 +39,9 @@ class AdminSession final : private ReplyPort {
 
   /// True when step() would do something. O(1).
   bool has_step() const;
-  void step();
+  /// Asked every few rows of a bulk frame: the step ends when it says that the time is up.
+  using TimeIsUp = std::function<bool()>;
+  void step(const TimeIsUp& time_is_up = {});
   /// Would more input help? False while an answer is under way, output is not read, or the session is closing.
   bool wants_input() const noexcept;
   /// Nothing will happen any more but writing out output().
@@ -55,12 +57,12 @@ class AdminSession final : private ReplyPort {
   enum class Next : std::uint8_t { Nothing, Rows, Continuation, Request, Truncated };
   Next next() const;
   bool output_has_room() const noexcept;
-  void request();
+  void request(const TimeIsUp& time_is_up);
   void json_request(const Frame& frame);
   void dispatch(const boost::json::object& request);
-  void bulk_request(const Frame& frame);
+  void bulk_request(const Frame& frame, const TimeIsUp& time_is_up);
   void resume();
-  void bulk_rows();
+  void bulk_rows(const TimeIsUp& time_is_up);
   void bulk_end();
   void note_error(std::string_view key, const Status& why);
   void answer(std::int64_t id, const Status& why);

@@ -16,7 +16,7 @@ namespace {
 /// How often NEXTHOP_SET rows that nobody came to use are looked for.
 constexpr Duration kSetSweep = 10s;
 /// Routes handled between two looks at the clock. The orders of a turn go to the kernel together anyway.
-constexpr std::uint32_t kBatch = 16;
+constexpr std::uint32_t kBatch = 32;
 }  // namespace
 
 /// Puts routes back that the kernel dropped with their group: a source like any other, at the routes' priority, a batch a turn.
@@ -49,7 +49,7 @@ class Routes::PutBack final : public Source {
     Turn turn;
     std::vector<Operation> operations;
     while (turn.items < budget.items && !groups_.empty() && routes_.programmer_.has_room()) {
-      if (take_one(operations)) ++turn.items;
+      if (take_one(operations) && ++turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
     }
     if (!operations.empty()) {
       routes_.counts_.put_back += operations.size();

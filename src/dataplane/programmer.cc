@@ -11,8 +11,10 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -114,7 +116,14 @@ constexpr std::size_t index_of(Lane lane) { return static_cast<std::size_t>(lane
 
 void apply(Batch& batch, DataPlane& plane, const Clock& clock) {
   const Instant start = clock.now();
-  plane.apply(batch.ops);
+  try {
+    plane.apply(batch.ops);
+  } catch (const std::exception& error) {
+    // Whether it was carried out is unknown; the one who ordered it must hear of it, and the thread goes on.
+    for (Operation& op : batch.ops) {
+      if (op.status.ok()) op.status = Status{Code::Internal, std::string{"the data plane threw: "} + error.what()};
+    }
+  }
   batch.busy = clock.now() - start;
   batch.failed =
       static_cast<std::uint64_t>(std::count_if(batch.ops.begin(), batch.ops.end(), [](const Operation& op) { return !op.status.ok(); }));

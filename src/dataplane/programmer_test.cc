@@ -7,8 +7,12 @@
 #include <sched.h>
 
 #include <condition_variable>
+#include <map>
 #include <mutex>
 #include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "rondo/base/clock.h"
 #include "rondo/base/thread_settings.h"
@@ -30,6 +34,7 @@ class RecordingPlane final : public DataPlane {
     ++entered_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !held_; });
+    if (std::exchange(throws_, false)) throw std::runtime_error("out of order");
     batches_.emplace_back();
     cpus_.push_back(static_cast<unsigned>(::sched_getcpu()));
     for (Operation& op : ops) {
@@ -41,6 +46,10 @@ class RecordingPlane final : public DataPlane {
   void hold() {
     const std::lock_guard lock(mutex_);
     held_ = true;
+  }
+  void throw_once() {
+    const std::lock_guard lock(mutex_);
+    throws_ = true;
   }
   void release() {
     const std::lock_guard lock(mutex_);
@@ -74,6 +83,7 @@ class RecordingPlane final : public DataPlane {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool held_ = false;
+  bool throws_ = false;
   int entered_ = 0;
   std::vector<std::vector<std::uint32_t>> batches_;
   std::vector<unsigned> cpus_;
@@ -94,6 +104,7 @@ class ProgrammerTest : public ::testing::TestWithParam<Programmer::Mode> {
   Programmer::Done collect() {
     return [this](std::span<Operation> ops) {
       sizes_.push_back(ops.size());
+      items_of_turn_[scheduler_.stats().turns] += ops.size();
       for (const Operation& op : ops) {
         const std::uint32_t id = std::get<NexthopDelete>(op.order).id.value();
         answered_.push_back(id);
@@ -118,6 +129,7 @@ class ProgrammerTest : public ::testing::TestWithParam<Programmer::Mode> {
   std::unique_ptr<Programmer> programmer_;
   std::vector<std::uint32_t> answered_;
   std::vector<std::size_t> sizes_;
+  std::map<std::uint64_t, std::size_t> items_of_turn_;
 };
 
 TEST_P(ProgrammerTest, EveryOrderIsAnsweredOnceInOrderWithItsOwnStatus) {
@@ -150,7 +162,22 @@ TEST_P(ProgrammerTest, NoBatchAndNoTurnIsLargerThanItsLimit) {
   std::vector<std::size_t> batch_sizes;
   for (const auto& batch : plane_.batches()) batch_sizes.push_back(batch.size());
   EXPECT_THAT(batch_sizes, Each(Le(limits::kNetlinkBatch)));
-  EXPECT_THAT(sizes_, Each(Le(std::size_t{limits::kBatchItems})));
+  for (const auto& [turn, items] : items_of_turn_) EXPECT_LE(items, limits::kBatchItems) << "turn " << turn;
+}
+
+TEST_P(ProgrammerTest, AThrowingPlaneIsAFailureOfItsOrdersAndTheNextGoOn) {
+  make();
+  plane_.throw_once();
+  std::vector<Status> statuses;
+  programmer_->submit(Lane::Bulk, orders(2, 3), [&statuses](std::span<Operation> ops) {
+    for (const Operation& op : ops) statuses.push_back(op.status);
+  });
+  const Instant deadline = clock_.now() + 10s;
+  for (scheduler_.run_until_idle(); statuses.size() < 3 && clock_.now() < deadline; scheduler_.run_until_idle()) scheduler_.wait(deadline);
+  ASSERT_EQ(statuses.size(), 3U);
+  for (const Status& status : statuses) EXPECT_EQ(status.to_string(), "internal: the data plane threw: out of order");
+  programmer_->submit(Lane::Bulk, orders(2, 1), collect());
+  run_until_answered(1);
 }
 
 TEST_P(ProgrammerTest, ANullCallbackAndAnEmptySubmissionAreFine) {
@@ -212,6 +239,28 @@ std::string name_of(const ::testing::TestParamInfo<Programmer::Mode>& info) {
 INSTANTIATE_TEST_SUITE_P(All, ProgrammerTest, ::testing::Values(Programmer::Mode::Thread, Programmer::Mode::Inline), name_of);
 
 class ThreadProgrammer : public ProgrammerTest {};
+
+TEST_P(ThreadProgrammer, TheEndAppliesWhatLiesReadyAndWhatWaitsBehindIt) {
+  make();
+  plane_.hold();
+  programmer_->submit(Lane::Bulk, orders(10'000, 3000), collect());
+  programmer_->submit(Lane::Urgent, orders(50'000, 3000), collect());
+  scheduler_.run_until_idle();
+  plane_.wait_until_entered(1);  // One batch in the plane, some ready, the rest in the lanes.
+  {
+    const std::jthread releases([this] { plane_.release(); });
+    programmer_.reset();
+  }
+  std::map<bool, std::vector<std::uint32_t>> applied;  // By lane.
+  for (const auto& batch : plane_.batches()) {
+    for (const std::uint32_t id : batch) applied[id >= 50'000].push_back(id);
+  }
+  for (const auto& [urgent, ids] : applied) {
+    ASSERT_EQ(ids.size(), 3000U);
+    for (std::uint32_t i = 0; i < ids.size(); ++i) ASSERT_EQ(ids[i], (urgent ? 50'000U : 10'000U) + i);
+  }
+  EXPECT_EQ(applied.size(), 2U);
+}
 
 TEST_P(ThreadProgrammer, UrgentOvertakesBulkBetweenTwoBatchesAndSmallSubmissionsShareOne) {
   make();

@@ -114,10 +114,10 @@ std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items)
   const std::uint64_t quota = retry_quota_ != 0 ? retry_quota_ : turn_items / 2;
   const std::uint64_t part = turn_items > 1 ? 2 * std::min<std::uint64_t>(quota, turn_items - 1) : 1;
   const std::uint64_t whole = 2 * std::uint64_t{turn_items};
-  retry_credit_ += part * max;
+  retry_credit_ = retry_credit_ % whole + part * max;  // What is left over may be of a longer turn.
   const auto share = static_cast<std::uint32_t>(retry_credit_ / whole);
   retry_credit_ %= whole;
-  return share;
+  return std::min(share, max);
 }
 
 void Consumer::on_resolved() {

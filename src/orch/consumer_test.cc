@@ -480,6 +480,30 @@ TEST_F(ConsumerTest, RetriedRowsDoNotTakeAllOfTurnsThatAreCutShort) {
   }
 }
 
+TEST_F(ConsumerTest, WhatATurnThatWasCutShortLeftOverDoesNotSwellAShorterOne) {
+  int retried = 0;
+  bool slow = false;
+  Consumer& consumer = consume(
+      [&](Op, std::string_view key, const Fields&) {
+        if (key[0] == 'r') ++retried;
+        if (slow) world.clock().advance(limits::kTurnTime);
+        return key[0] == 'r' ? wait_for_group("1") : Outcome::done();
+      },
+      {.retry_quota = 127});
+  for (int i = 0; i < 200; ++i) set("T", "r" + std::to_string(i));
+  run();
+  for (int i = 0; i < 200; ++i) set("T", "n" + std::to_string(i));
+  announce("1");
+  for (const std::uint32_t shorter : {1U, 3U, 1U, 2U}) {
+    slow = true;
+    EXPECT_EQ(consumer.run(Budget{.items = 128}).items, limits::kItemsPerStep);
+    slow = false;
+    retried = 0;
+    EXPECT_EQ(consumer.run(Budget{.items = shorter}).items, shorter);
+    EXPECT_LE(retried, static_cast<int>(shorter));
+  }
+}
+
 // --- new and retried rows share turns
 
 class SharingTest : public ConsumerTest, public testing::WithParamInterface<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>> {

@@ -35,12 +35,13 @@ class Listener final : public Source {
 
   Turn run(Budget budget) override {
     Turn turn;
-    if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
-    while (turn.items < budget.items && !subscription_->empty()) {
+    while (turn.items < budget.items) {
+      // A take ends before a gap: what comes after it is told after it.
+      if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
       events_.clear();
       turn.items += static_cast<std::uint32_t>(subscription_->take(std::min(limits::kItemsPerStep, budget.items - turn.items), events_));
       for (const Change& event : events_) deliver(event, handler_);
-      if (events_.empty() || time_is_up(budget)) break;
+      if (subscription_->empty() || time_is_up(budget)) break;
     }
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
     return turn;

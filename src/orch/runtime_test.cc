@@ -135,6 +135,7 @@ class ListenerTest : public RuntimeTest {
     ASSERT_TRUE(runtime.store().declare(spec).ok());
     runtime.add<OpenOrch>().listen("EVENTS",
                                    [this](const Change& event) {
+                                     world.clock().advance(slow * limits::kTurnTime / 8);
                                      if (event.key() == "bad") throw std::runtime_error("cannot bear it");
                                      if (event.key() == "worse") throw 42;  // NOLINT(hicpp-exception-baseclass): on purpose.
                                      calls.push_back(std::string{event.verb()} + " " + std::string{event.key()});
@@ -142,6 +143,8 @@ class ListenerTest : public RuntimeTest {
                                    {.kind = kind, .on_gap = [this] { calls.push_back("gap"); }});
   }
   void send(std::string_view verb, std::string_view key) { ASSERT_TRUE(runtime.table("EVENTS").write(Change::event(verb, key, {})).ok()); }
+
+  int slow = 0;  // Eighths of a turn's time that an event takes.
 };
 
 TEST_F(ListenerTest, EachEventIsHandledOnceInOrder) {
@@ -171,6 +174,35 @@ TEST_F(ListenerTest, LostEventsAreToldAsAGapInOrder) {
   send("up", "after");
   run();
   EXPECT_THAT(calls, ElementsAre("up 0", "up 1", "up 2", "gap", "up after"));
+}
+
+TEST_F(ListenerTest, AGapIsToldBeforeWhatCameAfterItInTheSameTurn) {
+  listen(TableKind::Channel, 20);
+  for (int i = 0; i < 25; ++i) {
+    const Status sent = runtime.table("EVENTS").write(Change::event("up", std::to_string(i), {}));
+    EXPECT_TRUE(sent.ok() || sent.code() == Code::ResourceExhausted);
+    if (i != 22) continue;
+    slow = 10;  // The first turn ends by time, with room in the subscription and the gap still ahead.
+    runtime.scheduler().turn();
+    slow = 0;
+  }
+  run();
+  ASSERT_EQ(std::ranges::count(calls, "gap"), 1);
+  ASSERT_EQ(calls.size(), 23U) << "20 before the gap, 2 behind it";
+  EXPECT_EQ(calls[19], "up 19");
+  EXPECT_EQ(calls[20], "gap");
+  EXPECT_EQ(calls[21], "up 23");
+}
+
+TEST_F(ListenerTest, ATurnEndsWhenItsTimeIsOver) {
+  listen(TableKind::Channel);
+  for (int i = 0; i < 64; ++i) send("up", std::to_string(i));
+  slow = 1000;
+  runtime.scheduler().turn();
+  EXPECT_EQ(calls.size(), limits::kItemsPerStep);
+  slow = 0;
+  run();
+  EXPECT_EQ(calls.size(), 64U);
 }
 
 TEST_F(ListenerTest, AQueueDeliversEveryOperationUnmerged) {

@@ -28,7 +28,7 @@ class StrictPriorityPolicy final : public Policy {
   std::string describe() const override {
     const char* tie = options_.tie == Tie::LeastRecentlyServed ? "least recently served first" : "in order of arrival";
     return std::string{"strict priority, "} + tie + ", " + std::to_string(options_.batch) + (options_.batch == 1 ? " item" : " items") +
-           " a turn";
+           " or " + std::to_string(options_.turn / 1us) + " us a turn";
   }
 
  private:

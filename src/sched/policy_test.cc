@@ -9,6 +9,7 @@ namespace rondo {
 namespace {
 
 using test::Simulation;
+using test::WorkSource;
 
 TEST(Policy, ABatchOfNothingIsRefused) {
   const Result<std::unique_ptr<Policy>> policy = make_policy(StrictPriority{.batch = 0});
@@ -16,10 +17,24 @@ TEST(Policy, ABatchOfNothingIsRefused) {
   EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
 }
 
+TEST(Policy, ATurnWithoutTimeIsRefused) {
+  for (const Duration turn : {Duration{0}, Duration{-1}}) {
+    const Result<std::unique_ptr<Policy>> policy = make_policy(StrictPriority{.turn = turn});
+    ASSERT_FALSE(policy.has_value());
+    EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+  }
+}
+
 TEST(Policy, DescribesItself) {
-  EXPECT_EQ(test::policy()->describe(), "strict priority, least recently served first, 128 items a turn");
-  EXPECT_EQ(test::policy(StrictPriority{.tie = Tie::Arrival, .batch = 1})->describe(),
-            "strict priority, in order of arrival, 1 item a turn");
+  EXPECT_EQ(test::policy()->describe(), "strict priority, least recently served first, 128 items or 1000 us a turn");
+  EXPECT_EQ(test::policy(StrictPriority{.tie = Tie::Arrival, .batch = 1, .turn = 50us})->describe(),
+            "strict priority, in order of arrival, 1 item or 50 us a turn");
+}
+
+TEST(Policy, TheTimeOfATurnIsTheBudgets) {
+  Simulation simulation;
+  const WorkSource source("s", 5);
+  EXPECT_EQ(test::policy(StrictPriority{.turn = 50us})->budget(source).time, 50us);
 }
 
 TEST(Policy, TheBatchIsTheBudgetOfATurn) {

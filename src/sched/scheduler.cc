@@ -148,7 +148,7 @@ void Scheduler::give_turn(Source& source) {
   stats.ran += ran;
   if (ran > stats.longest_turn) {
     stats.longest_turn = ran;
-    stats.longest_turn_cpu = std::min(ran, clock_.thread_cpu_time() - cpu_time_);
+    stats.longest_turn_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
   }
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;

@@ -179,6 +179,21 @@ TEST_F(Threads, AFullMailboxRefusesCountsAndLeavesTheMessageWithTheCaller) {
   EXPECT_TRUE(mailbox.post(std::move(third)).ok());
 }
 
+TEST_F(Threads, ATurnOfAMailboxEndsWhenItsTimeIsOver) {
+  test::Simulation simulation;
+  int handled = 0;
+  Mailbox<int> mailbox("slow", Priority{5}, [&](int&&) {
+    ++handled;
+    simulation.world.clock().advance(limits::kTurnTime);
+  });
+  simulation.scheduler.add(mailbox);
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(mailbox.post(int{i}).ok());
+  EXPECT_TRUE(simulation.scheduler.turn());
+  EXPECT_EQ(handled, static_cast<int>(limits::kItemsPerStep));
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(handled, 20);
+}
+
 TEST_F(Threads, AHandlerMayPostToItsOwnMailbox) {
   int handled = 0;
   Mailbox<int>* self = nullptr;

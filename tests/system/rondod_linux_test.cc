@@ -208,6 +208,30 @@ TEST_F(RondodOnLinux, AfterAKillItStartsAnewOverWhatWasLeft) {
   EXPECT_TRUE(becomes([&] { return route_is_done(); })) << log_text();
 }
 
+TEST_F(RondodOnLinux, BadRowsAreRefusedByNameAndTheNextGoOn) {
+  start();
+  const auto refusal = [this](const json::object& arguments) {
+    const auto answer = client->call("set", arguments);
+    return answer ? "accepted: " + json::serialize(*answer) : answer.error().to_string();
+  };
+  EXPECT_THAT(refusal({{"table", "NO_SUCH_TABLE"}, {"key", "a"}, {"fields", json::array{}}}), ::testing::HasSubstr("NO_SUCH_TABLE"));
+  EXPECT_THAT(refusal({{"key", "a"}, {"fields", json::array{}}}), ::testing::HasSubstr("table"));
+  EXPECT_THAT(refusal({{"table", 7}, {"key", "a"}, {"fields", json::array{}}}), ::testing::HasSubstr("table"));
+  EXPECT_THAT(refusal({{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", "mtu"}}), ::testing::HasSubstr("fields"));
+  EXPECT_THAT(refusal({{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", 1500}}}}),
+              ::testing::HasSubstr("fields"));
+  // What is a row but no route is the agent's to refuse: by table, key, field and value.
+  const std::string table = "ROUTE_TABLE";
+  for (const char* key : {"192.0.2.0/33", "not an address", "2001:db8::/129"}) {
+    set(table, key, {{"nexthop_group", "1"}});
+    EXPECT_TRUE(becomes([&] { return log_text().find(key) != std::string::npos; })) << key;
+  }
+  set("INTF_TABLE", "swp1", {{"mtu", "many"}});
+  EXPECT_TRUE(becomes([&] { return log_text().find("many") != std::string::npos; })) << log_text();
+  write_rows();
+  EXPECT_TRUE(becomes([&] { return route_is_done(); })) << log_text();
+}
+
 TEST_F(RondodOnLinux, ReopensItsJournalOnHangup) {
   start();
   set("PORT_TABLE", "swp1", {{"admin_status", "up"}});

@@ -15,7 +15,7 @@ inline constexpr unsigned kPriorities = 64;
 /// Items a source may handle in one turn (seed 000, "Batch Size Limit"): fair among tables, large enough to fill a netlink send.
 inline constexpr std::uint32_t kBatchItems = 128;
 /// A turn ends at the first convenient step after this, whatever is left of its items. Short against what a port event may wait (5 ms),
-/// because a step can be slow: a page that the machine has to find first takes up to 0.5 ms.
+/// because a step can be slow: a page that the machine has to find first takes up to milliseconds.
 inline constexpr Duration kTurnTime = 1000us;
 /// Items between two looks at the clock in a turn.
 inline constexpr std::uint32_t kItemsPerStep = 8;

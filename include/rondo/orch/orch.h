@@ -31,9 +31,9 @@ struct ConsumeOptions {
   TableKind kind = TableKind::Staged;
   /// Unset: the Orch's own.
   std::optional<Priority> priority = {};
-  /// At most this share of a turn's budget (in items) goes to retried rows while new ones wait too; 0 means half. New rows always keep at
-  /// least one item; when a turn has only one, new and retried rows alternate (seed 002: "limit the number of tasks to retry ... avoid
-  /// starvation").
+  /// While retried and new rows both wait, this share of a turn's budget (in items) goes to retried rows; 0 means half. New rows always
+  /// keep at least one item of a whole turn; in turns that end by time, and with one item a turn, the proportion holds over several of them
+  /// (seed 002: "limit the number of tasks to retry ... avoid starvation").
   std::uint32_t retry_quota = 0;
   /// Most changes that a bulk handler gets at once; never more than the turn's items. The time of a turn is looked at between its calls, so
   /// less means shorter turns, and more suits a device that takes as long for many as for one.

@@ -46,7 +46,7 @@ class Policy {
   /// What 'source', just picked, may do in this turn.
   virtual Budget budget(const Source& source) const = 0;
   virtual bool empty() const = 0;
-  /// For people, such as "strict priority, least recently served first, 128 items a turn".
+  /// For people, such as "strict priority, least recently served first, 128 items or 1000 us a turn".
   virtual std::string describe() const = 0;
 };
 

@@ -21,7 +21,8 @@ class Scheduler;
 /// What a source knows after a turn, and the only word on readiness: More puts it back at once, Empty makes it idle until it is woken.
 enum class Backlog : std::uint8_t { Empty, More };
 
-/// How much a source may do in one turn. Whoever's items can take long asks time_is_up() every few of them.
+/// How much a source may do in one turn. The time is for those whose items can take long, because they call a user's code or touch much
+/// memory: they ask time_is_up() every few items. Others are bounded by their items alone.
 struct Budget {
   std::uint32_t items = limits::kBatchItems;
   Duration time = limits::kTurnTime;
@@ -61,7 +62,7 @@ class Source {
   /// nothing while the descriptor stays in error quarantines the source: a source that outlives its descriptor unwatches it here.
   virtual Result<Backlog> collect() { return Backlog::More; }
 
-  /// Stage two: handles at most 'budget.items' items, and begins no further step when 'budget.time' is over. An exception quarantines the
+  /// Stage two: handles at most 'budget.items' items, fewer when 'budget.time' is over (see Budget). An exception quarantines the
   /// source and disturbs no other.
   virtual Turn run(Budget budget) = 0;
 

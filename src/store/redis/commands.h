@@ -1,6 +1,7 @@
 // Commands: requests in Redis' protocol (RESP2), one behind the other in one buffer.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <concepts>
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace rondo::redis {
 
@@ -43,9 +45,22 @@ class Commands {
     return *this;
   }
 
-  std::string_view bytes() const noexcept { return bytes_; }
-  bool empty() const noexcept { return bytes_.empty(); }
-  void clear() noexcept { bytes_.clear(); }
+  /// What was not sent yet.
+  std::string_view unsent() const noexcept { return std::string_view{bytes_}.substr(sent_); }
+  /// The first 'count' bytes of it are sent.
+  void sent(std::size_t count) {
+    sent_ += count;
+    if (sent_ == bytes_.size()) return clear();
+    // While others add as fast as the server takes, all is never sent: without this the buffer would grow without end. What stays is moved
+    // only when at least as much has gone.
+    if (sent_ >= std::max(kSentBytes, bytes_.size() - sent_)) bytes_.erase(0, std::exchange(sent_, 0));
+  }
+  void clear() noexcept {
+    bytes_.clear();
+    sent_ = 0;
+  }
+  /// Memory that is held.
+  std::size_t capacity() const noexcept { return bytes_.capacity(); }
 
  private:
   void head(char type, std::size_t count) {
@@ -56,7 +71,9 @@ class Commands {
     *end++ = '\n';
     bytes_.append(digits, static_cast<std::size_t>(end - digits));
   }
+  static constexpr std::size_t kSentBytes = 64 * 1024;
   std::string bytes_;
+  std::size_t sent_ = 0;  // Of them.
 };
 
 }  // namespace rondo::redis

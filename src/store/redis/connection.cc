@@ -121,7 +121,6 @@ void Connection::lose(Status why) {
   transport_.close();
   reader_.reset();
   out_.clear();
-  sent_ = 0;
   owed_.clear();
   doomed_ = Status{};
   readable_ = writable_ = waits_ping_ = false;
@@ -176,8 +175,9 @@ bool Connection::has_backlog() const {
   return readable_ || (writable_ && unsent_bytes() > 0);
 }
 
-Turn Connection::run(Budget) {
+Turn Connection::run(Budget budget) {
   Turn turn;
+  budget_ = budget;
   turn.items = 1;
   if (state_ == State::Connecting && (readable_ || writable_)) {
     readable_ = false;
@@ -210,6 +210,7 @@ void Connection::read_some() {
       if (*reply == nullptr) break;
       handle(**reply);
     }
+    if (turn_is_over()) return;
   }
 }
 
@@ -234,16 +235,15 @@ void Connection::handle(const Reply& reply) {
 
 void Connection::write_some() {
   while (unsent_bytes() > 0) {
-    const Result<std::size_t> sent = transport_.send(out_.bytes().substr(sent_));
+    const Result<std::size_t> sent = transport_.send(out_.unsent());
     if (!sent) return lose(sent.error());
     if (*sent == 0) {
       writable_ = false;
       return;
     }
-    sent_ += *sent;
+    out_.sent(*sent);
+    if (turn_is_over()) return;
   }
-  out_.clear();
-  sent_ = 0;
 }
 
 }  // namespace rondo::redis

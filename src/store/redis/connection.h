@@ -74,8 +74,10 @@ class Connection final : public Source {
   void expect(std::size_t answers, OnReply on_reply) { expect({answers, std::move(on_reply), {}, false}); }
   /// The same, and 'on_reply' gets each of them.
   void expect_each(std::size_t answers, OnReply on_reply) { expect({answers, std::move(on_reply), {}, true}); }
+  /// In its turn, and in that of its timer: the time is up, what is left is for the next one (wake() asks for it).
+  bool turn_is_over() const { return time_is_up(budget_); }
   std::size_t owed() const noexcept { return owed_.size(); }
-  std::size_t unsent_bytes() const noexcept { return out_.bytes().size() - sent_; }
+  std::size_t unsent_bytes() const noexcept { return out_.unsent().size(); }
 
   Result<Backlog> collect() override;
   Turn run(Budget budget) override;
@@ -111,8 +113,8 @@ class Connection final : public Source {
   Transport transport_;
   ReplyReader reader_;
   std::unique_ptr<char[]> buffer_;
+  Budget budget_;  // Of this turn.
   Commands out_;
-  std::size_t sent_ = 0;  // Of out_.
   std::deque<Owed> owed_;
   State state_ = State::Away;
   Status trouble_;

@@ -28,7 +28,11 @@ void Writer::add(Target& target, Change change, WriteDone done) {
 }
 
 void Writer::send() {
-  while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) send_batch();
+  while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) {
+    send_batch();  // One at least: answers that never cease must not stop the writes.
+    if (commands_.turn_is_over()) break;
+  }
+  if (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) commands_.wake();
 }
 
 void Writer::send_batch() {

@@ -1,0 +1,97 @@
+// The main job as ./run starts it, with a small table: its report, its exit code, and what it says when its daemon cannot start. On the
+// real kernel where a namespace may be made; the program itself says when it uses the simulated data plane instead. RONDO_DEMO names the
+// program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/wait.h>
+
+#include <boost/json.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <string>
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+class DemoOnLinux : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const program = std::getenv("RONDO_DEMO");
+    if (program == nullptr) {
+      std::cerr << "SKIPPED: RONDO_DEMO does not name the program\n";
+      GTEST_SKIP() << "RONDO_DEMO does not name the program";
+    }
+    program_ = program;
+    char name[] = "/tmp/rondo-demo-test-XXXXXX";
+    directory_ = ::mkdtemp(name);
+  }
+  void TearDown() override {
+    if (!directory_.empty()) fs::remove_all(directory_);
+  }
+  /// Its exit code; -1 if it did not end by itself.
+  int run(const std::string& arguments) {
+    const std::string command = program_ + " --exit --ipv4 3000 --ipv6 500 --flap 10 --json '" + (directory_ / "report.json").string() +
+                                "' " + arguments + " >'" + (directory_ / "output").string() + "' 2>&1";
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  std::string text_of(const char* file) const {
+    std::ifstream in(directory_ / file);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// What a report of a whole run must say.
+  void expect_report(bool has_floor) {
+    const json::object report = json::parse(text_of("report.json")).as_object();
+    EXPECT_EQ(report.at("routes").to_number<int>(), 3500);
+    EXPECT_EQ(report.at("verified_equal").to_number<int>(), 3500);
+    EXPECT_TRUE(report.at("all_equal").as_bool());
+    EXPECT_EQ(report.at("parked_peak").to_number<int>(), 3500) << "routes come first, and wait";
+    EXPECT_GE(report.at("retried").to_number<int>(), 3500);
+    EXPECT_EQ(report.at("sweep_rescues").to_number<int>(), 0);
+    for (const char* figure : {"routes_per_second", "longest_turn_us", "peak_rss_bytes", "resolve_us"}) {
+      EXPECT_GT(report.at(figure).to_number<double>(), 0) << figure;
+    }
+    for (const char* figure : {"p50", "p99", "max"}) EXPECT_TRUE(report.at("port_event_us").at(figure).is_number()) << figure;
+    EXPECT_EQ(report.at("netlink_floor_per_second").is_number(), has_floor);
+  }
+
+  std::string program_;
+  fs::path directory_;
+};
+
+TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
+  ASSERT_EQ(run(""), 0) << text_of("output");
+  const bool kernel = text_of("output").find("using the simulated data plane instead") == std::string::npos;
+  if (!kernel) std::cerr << "ON THE SIMULATED DATA PLANE: no network namespace may be made here\n";
+  expect_report(kernel);
+}
+
+TEST_F(DemoOnLinux, RunsOnTheSimulatedDataPlane) {
+  ASSERT_EQ(run("--simulated"), 0) << text_of("output");
+  expect_report(false);
+}
+
+TEST_F(DemoOnLinux, FailsWithAReasonWhenTheDaemonCannotStart) {
+  EXPECT_EQ(run("--simulated --rondod /bin/false"), 1);
+  EXPECT_THAT(text_of("output"), ::testing::HasSubstr("rondod ended at once with exit code 1"));
+  EXPECT_EQ(run("--simulated --rondod /nonexistent"), 1);
+  EXPECT_THAT(text_of("output"), ::testing::HasSubstr("starting /nonexistent"));
+}
+
+TEST_F(DemoOnLinux, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(run("--flap-port 99"), 2);
+  EXPECT_EQ(run("--routes /nonexistent"), 2);
+  std::ofstream(directory_ / "bad.tsv") << "this is no route\n";
+  EXPECT_EQ(run("--simulated --routes '" + (directory_ / "bad.tsv").string() + "'"), 1);
+  EXPECT_THAT(text_of("output"), ::testing::HasSubstr("bad.tsv"));
+}
+
+}  // namespace
+}  // namespace rondo
