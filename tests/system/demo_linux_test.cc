@@ -1,6 +1,6 @@
 // The main job as ./run starts it, with a small table: its report, its exit code, and what it says when its daemon cannot start. On the
-// real kernel where a namespace may be made; the program itself says when it uses the simulated data plane instead. RONDO_DEMO names the
-// program.
+// real kernel where a namespace may be made; the program itself says when it uses the simulated data plane instead. RONDOD names the
+// daemon, beside which the program is built.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,12 +23,12 @@ namespace json = boost::json;
 class DemoOnLinux : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* const program = std::getenv("RONDO_DEMO");
-    if (program == nullptr) {
-      std::cerr << "SKIPPED: RONDO_DEMO does not name the program\n";
-      GTEST_SKIP() << "RONDO_DEMO does not name the program";
+    const char* const daemon = std::getenv("RONDOD");
+    if (daemon == nullptr) {
+      std::cerr << "SKIPPED: RONDOD does not name the daemon\n";
+      GTEST_SKIP() << "RONDOD does not name the daemon";
     }
-    program_ = program;
+    program_ = (fs::path(daemon).parent_path().parent_path() / "rondo-demo" / "rondo-demo").string();
     char name[] = "/tmp/rondo-demo-test-XXXXXX";
     directory_ = ::mkdtemp(name);
   }

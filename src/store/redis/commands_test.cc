@@ -11,8 +11,9 @@ namespace {
 TEST(Commands, AreWrittenAsTheProtocolWants) {
   Commands commands;
   commands.command({"SET", "", std::string_view("a\0b", 3)});
-  commands.begin(2).word("T:", "key").number(-12);
-  EXPECT_EQ(commands.unsent(), std::string("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\na\0b\r\n*2\r\n$5\r\nT:key\r\n$3\r\n-12\r\n", 64));
+  commands.begin(3).word("GET").word("T:", "key").number(-12);
+  const std::string nul(1, '\0');
+  EXPECT_EQ(commands.unsent(), "*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\na" + nul + "b\r\n*3\r\n$3\r\nGET\r\n$5\r\nT:key\r\n$3\r\n-12\r\n");
 }
 
 TEST(Commands, WhatIsSentGoesAndTheRestStays) {
