@@ -5,9 +5,9 @@
 #include <charconv>
 #include <concepts>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
-#include <span>
-#include <string>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -17,21 +17,19 @@ class Commands {
  public:
   /// Begins a command of 'words' words, the command's name among them; exactly so many word() calls must follow.
   Commands& begin(std::size_t words) {
-    head('*', words);
-    return *this;
+    char* const to = room(kHeadBytes);
+    return written(head(to, '*', words));
   }
-  Commands& word(std::string_view text) {
-    head('$', text.size());
-    bytes_.append(text);
-    bytes_.append("\r\n");
-    return *this;
-  }
+  Commands& word(std::string_view text) { return word(text, {}); }
+  /// One word of two parts.
   Commands& word(std::string_view first, std::string_view second) {
-    head('$', first.size() + second.size());
-    bytes_.append(first);
-    bytes_.append(second);
-    bytes_.append("\r\n");
-    return *this;
+    const std::size_t size = first.size() + second.size();
+    char* to = head(room(kHeadBytes + size + 2), '$', size);
+    to = std::ranges::copy(first, to).out;
+    to = std::ranges::copy(second, to).out;
+    *to++ = '\r';
+    *to++ = '\n';
+    return written(to);
   }
   template <std::integral Number>
   Commands& number(Number value) {
@@ -46,33 +44,55 @@ class Commands {
   }
 
   /// What was not sent yet.
-  std::string_view unsent() const noexcept { return std::string_view{bytes_}.substr(sent_); }
+  std::string_view unsent() const noexcept { return {bytes_.get() + sent_, size_ - sent_}; }
   /// The first 'count' bytes of it are sent.
   void sent(std::size_t count) {
     sent_ += count;
-    if (sent_ == bytes_.size()) return clear();
+    if (sent_ == size_) return clear();
     // While others add as fast as the server takes, all is never sent: without this the buffer would grow without end. What stays is moved
     // only when at least as much has gone.
-    if (sent_ >= std::max(kSentBytes, bytes_.size() - sent_)) bytes_.erase(0, std::exchange(sent_, 0));
+    if (sent_ < std::max(kSentBytes, size_ - sent_)) return;
+    std::memmove(bytes_.get(), bytes_.get() + sent_, size_ - sent_);
+    size_ -= std::exchange(sent_, 0);
   }
-  void clear() noexcept {
-    bytes_.clear();
-    sent_ = 0;
+  void clear() {
+    size_ = sent_ = 0;
+    if (capacity_ > kKeptBytes) bytes_ = std::make_unique_for_overwrite<char[]>(capacity_ = kSentBytes);  // After a large value.
   }
   /// Memory that is held.
-  std::size_t capacity() const noexcept { return bytes_.capacity(); }
+  std::size_t capacity() const noexcept { return capacity_; }
 
  private:
-  void head(char type, std::size_t count) {
-    char digits[24];
-    digits[0] = type;
-    char* end = std::to_chars(digits + 1, digits + sizeof digits, count).ptr;
-    *end++ = '\r';
-    *end++ = '\n';
-    bytes_.append(digits, static_cast<std::size_t>(end - digits));
-  }
   static constexpr std::size_t kSentBytes = 64 * 1024;
-  std::string bytes_;
+  static constexpr std::size_t kKeptBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kHeadBytes = 24;  // A type, the longest number, and the end of the line.
+
+  static char* head(char* to, char type, std::size_t count) {
+    *to++ = type;
+    to = std::to_chars(to, to + kHeadBytes, count).ptr;
+    *to++ = '\r';
+    *to++ = '\n';
+    return to;
+  }
+  /// Where the next 'bytes' may be written.
+  char* room(std::size_t bytes) {
+    if (capacity_ - size_ < bytes) grow(size_ + bytes);
+    return bytes_.get() + size_;
+  }
+  Commands& written(const char* end) {
+    size_ = static_cast<std::size_t>(end - bytes_.get());
+    return *this;
+  }
+  void grow(std::size_t wanted) {
+    capacity_ = std::max({wanted, 2 * capacity_, kSentBytes});
+    auto bytes = std::make_unique_for_overwrite<char[]>(capacity_);
+    std::memcpy(bytes.get(), bytes_.get(), size_);
+    bytes_ = std::move(bytes);
+  }
+
+  std::unique_ptr<char[]> bytes_ = std::make_unique_for_overwrite<char[]>(kSentBytes);
+  std::size_t capacity_ = kSentBytes;
+  std::size_t size_ = 0;
   std::size_t sent_ = 0;  // Of them.
 };
 

@@ -48,5 +48,15 @@ TEST(Commands, ABufferThatIsNeverEmptyDoesNotGrow) {
   EXPECT_TRUE(commands.unsent().ends_with(value + "\r\n"));
 }
 
+TEST(Commands, TheMemoryOfALargeValueIsGivenBack) {
+  Commands commands;
+  commands.command({"SET", "k", std::string(20'000'000, 'v')});
+  EXPECT_GT(commands.capacity(), 20'000'000U);
+  commands.sent(commands.unsent().size());
+  EXPECT_LT(commands.capacity(), 1'000'000U);
+  commands.command({"PING"});
+  EXPECT_EQ(commands.unsent(), "*1\r\n$4\r\nPING\r\n");
+}
+
 }  // namespace
 }  // namespace rondo::redis

@@ -37,6 +37,7 @@ void Writer::send() {
 
 void Writer::send_batch() {
   const auto batch = std::make_shared<Batch>();
+  batch->writes.reserve(std::min(pending_.size(), kBatchWrites));
   std::size_t bytes = 0;
   while (!pending_.empty() && batch->writes.size() < kBatchWrites && bytes < kBatchBytes) {
     bytes += pending_.front().change.record().bytes();
