@@ -77,7 +77,7 @@ inline constexpr std::size_t kWorkerRequests = 4096;
 /// How long a worker waits for a turn of the home thread when it declares or subscribes; then DeadlineExceeded.
 inline constexpr Duration kWorkerCallWait = 5000ms;
 /// How long the home thread waits for a worker when somebody asks what waits there; then the answer says that the worker is busy.
-inline constexpr Duration kWorkerAskWait = 20ms;
+inline constexpr Duration kWorkerAskWait = 3ms;
 /// How long a worker that was told to stop goes on with what it has; then the rest is given up and counted.
 inline constexpr Duration kWorkerDrain = 5000ms;
 /// Facts of other threads that are remembered though nobody waits for them; of more, all of them are forgotten and asked for anew.
