@@ -10,32 +10,10 @@
 #include "sim/sim_store_ends.h"
 #include "sim/sim_wire.h"
 #include "store/completions.h"
+#include "store/end_subscription.h"
 #include "store/table_rules.h"
 
 namespace rondo::sim {
-
-namespace {
-
-/// The consumer's handle of an end. A popped end outlives it, the others are its own.
-class SimSubscription final : public Subscription {
- public:
-  SimSubscription(std::vector<std::weak_ptr<SimEnd>>& ends, std::shared_ptr<SimEnd> end) : end_(std::move(end)) {
-    std::erase_if(ends, [this](const std::weak_ptr<SimEnd>& known) { return known.expired() || known.lock() == end_; });
-    ends.push_back(end_);
-  }
-  ~SimSubscription() override { end_->close(); }
-  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
-  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
-  bool empty() const override { return end_->empty(); }
-  std::size_t depth() const override { return end_->depth(); }
-  Gap take_gap() override { return end_->take_gap(); }
-  std::uint64_t dropped() const override { return end_->dropped(); }
-
- private:
-  std::shared_ptr<SimEnd> end_;
-};
-
-}  // namespace
 
 struct SimStore::Parts {
   Parts(Scheduler& scheduler, const SimStoreOptions& given)
@@ -146,7 +124,9 @@ Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table
   const std::shared_ptr<SimEnd> end = parts_->end_of(*spec);
   if (end->is_open()) return failure(store::has_consumer(*spec));
   if (Status refused = end->open(); !refused.ok()) return failure(std::move(refused));
-  return std::make_unique<SimSubscription>(parts_->ends, end);
+  std::erase_if(parts_->ends, [&end](const std::weak_ptr<SimEnd>& known) { return known.expired() || known.lock() == end; });
+  parts_->ends.push_back(end);
+  return store::subscription_of(end, [](SimEnd& closing) { closing.close(); });
 }
 
 void SimStore::get(std::string_view table, std::string_view key, GetDone done) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "store/end_subscription.h"
 #include "store/table_rules.h"
 
 namespace rondo::store::bridge {
@@ -33,22 +34,6 @@ class BridgeStore::Inlet final : public Source {
 
  private:
   BridgeStore& store_;
-};
-
-class BridgeStore::NearSubscription final : public Subscription {
- public:
-  NearSubscription(BridgeStore& store, std::shared_ptr<NearEnd> end) : store_(store), end_(std::move(end)) {}
-  ~NearSubscription() override { store_.forget(*end_); }
-  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
-  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
-  bool empty() const override { return end_->empty(); }
-  std::size_t depth() const override { return end_->depth(); }
-  Gap take_gap() override { return end_->take_gap(); }
-  std::uint64_t dropped() const override { return end_->dropped(); }
-
- private:
-  BridgeStore& store_;
-  std::shared_ptr<NearEnd> end_;
 };
 
 BridgeStore::BridgeStore(Scheduler& worker, HomeEnd& home)
@@ -184,7 +169,7 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
   if (!lost.ok()) return failure(std::move(lost));
   end->open(lane);
   open_.push_back(end.get());
-  return std::make_unique<NearSubscription>(*this, std::move(end));
+  return store::subscription_of(std::move(end), [this](NearEnd& closing) { forget(closing); });
 }
 
 void BridgeStore::forget(NearEnd& end) {

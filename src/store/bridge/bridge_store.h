@@ -45,7 +45,6 @@ class BridgeStore final : public Store {
 
  private:
   class Inlet;
-  class NearSubscription;
   using Waiting = std::variant<WriteDone, GetDone, ScanDone>;
 
   const TableSpec* find(std::string_view table) const;

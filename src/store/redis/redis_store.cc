@@ -10,6 +10,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/sched/timer.h"
 #include "store/completions.h"
+#include "store/end_subscription.h"
 #include "store/redis/channel_end.h"
 #include "store/redis/connection.h"
 #include "store/redis/queue_end.h"
@@ -43,21 +44,6 @@ redis::ConnectionOptions connection_options(const RedisStoreOptions& options, st
           .seed = options.seed + (subscriber ? 1 : 0),
           .subscriber = subscriber};
 }
-
-class RedisSubscription final : public Subscription {
- public:
-  explicit RedisSubscription(std::shared_ptr<End> end) : end_(std::move(end)) {}
-  ~RedisSubscription() override { end_->close(); }
-  void on_ready(std::function<void()> wake) override { end_->on_ready(std::move(wake)); }
-  std::size_t take(std::size_t max, std::vector<Change>& out) override { return end_->take(max, out); }
-  bool empty() const override { return end_->empty(); }
-  std::size_t depth() const override { return end_->depth(); }
-  Gap take_gap() override { return end_->take_gap(); }
-  std::uint64_t dropped() const override { return end_->dropped(); }
-
- private:
-  std::shared_ptr<End> end_;
-};
 
 }  // namespace
 
@@ -355,7 +341,7 @@ Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view tab
   const std::shared_ptr<End> end = parts_->end_of(*target);
   if (end->is_open()) return failure(store::has_consumer(target->spec));
   parts_->adopt(end);
-  return std::make_unique<RedisSubscription>(end);
+  return store::subscription_of(end, [](End& closing) { closing.close(); });
 }
 
 void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
