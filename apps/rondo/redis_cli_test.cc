@@ -250,6 +250,16 @@ TEST_F(RedisCli, TheDoctorsVerdictIsTheExitCode) {
                              HasSubstr("ok      redis_version"), HasSubstr("round trip")));
 }
 
+TEST_F(RedisCli, TheDoctorTriesWhetherConnectionsMayBeEndedAndEndsNone) {
+  redis_kit::RedisClient bystander(server->address());
+  const std::string url = "--store 'unix://" + server->socket() + "?user=limited&password=word' doctor";
+  ASSERT_EQ(server->command({"ACL", "SETUSER", "limited", "on", ">word", "~*", "&*", "+@all"}), "OK");
+  EXPECT_THAT(run(url).out, Not(HasSubstr("CLIENT KILL")));
+  EXPECT_EQ(bystander.command({"PING"}), "PONG");
+  ASSERT_EQ(server->command({"ACL", "SETUSER", "limited", "-client|kill"}), "OK");
+  EXPECT_THAT(run(url).out, HasSubstr("advice  CLIENT KILL"));
+}
+
 TEST(RedisCliSentinel, TheMasterIsAskedFor) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;

@@ -54,6 +54,8 @@ struct RedisStoreStats {
   std::uint64_t resyncs = 0;     // Full reads of Watched tables.
   std::uint64_t malformed = 0;   // Events and queue entries that could not be read; dropped.
   std::uint64_t connects = 0;    // Times the store became usable.
+  std::uint64_t fenced = 0;      // Connections given up that the server still had: what it had not carried out of them was dropped.
+  std::uint64_t unfenced = 0;    // Connections made without the right to do so (CLIENT ID, INFO, CLIENT KILL): it may come late.
 };
 
 class RedisStore final : public Store {

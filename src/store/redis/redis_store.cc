@@ -138,6 +138,8 @@ struct RedisStore::Parts final : Connection::User {
 void RedisStore::Parts::connected(Connection& connection) {
   if (&connection == &commands) {
     tracked.clear();
+    if (commands.greeting().ended_earlier) ++stats.fenced;
+    if (!commands.greeting().refused.ok()) ++stats.unfenced;
   } else {
     channels.clear();
     events_id = 0;
