@@ -24,7 +24,6 @@ Result<StoreMaker> redis_maker(const std::string& url, char separator) {
   if (!address->password.empty() && !from_file) {
     return failure(Code::InvalidArgument, "it holds a password, which --check-config would print: write ?password_file=FILE");
   }
-  if (!address->sentinels.empty()) return failure(Code::Unimplemented, "rondod does not follow Sentinels: give the master's address");
   RedisStoreOptions options;
   options.address = std::move(*address);
   options.separator = separator;

@@ -44,7 +44,6 @@ TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
   EXPECT_THAT(message_of("[store]\nurl = \"redis://:sesame@h/0\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
   EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password=sesame\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
   EXPECT_THAT(message_of("[store]\nurl = \"redis+cluster://h\"\n"), HasSubstr("luster"));
-  EXPECT_THAT(message_of("[store]\nurl = \"redis+sentinel://h/m\"\n"), HasSubstr("Sentinels"));
   EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password_file=/not/there\"\n"), HasSubstr("/not/there"));
   redis_kit::TempFolder folder;
   std::ofstream(folder.file("password")) << "sesame\n";
@@ -52,6 +51,13 @@ TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
   const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\nurl = \"" + url + "\"\n", "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
   EXPECT_THAT(to_toml(*config), AllOf(HasSubstr(url), Not(HasSubstr("sesame"))));
+}
+
+TEST(RedisConfig, SentinelsMayNameTheStore) {
+  const std::string url = "redis+sentinel://one,two:26380/mymaster/3";
+  const auto config = parse_config("[store]\nurl = \"" + url + "\"\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store_url, url);
 }
 
 class RondodOnRedis : public testing::Test {

@@ -7,6 +7,7 @@
 
 #include "store/redis/redis_sentinel_kit.h"
 #include "store/redis/redis_worlds.h"
+#include "store/redis/requeue.h"
 
 namespace rondo::redis {
 namespace {
@@ -54,6 +55,19 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
       },
       30s);
   EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
+}
+
+TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  group.first().command({"HSET", "T:k", "a", "1"});
+  RedisStoreOptions options;
+  options.address = group.first().address();
+  StoreDriver driver{options};
+  Requeue requeue(driver.scheduler(), group.address(), ':', {"T"}, Priority{});
+  ASSERT_TRUE(driver.run_until([&requeue] { return requeue.is_done(); }));
+  EXPECT_EQ(requeue.rows(), 1U) << requeue.refused().to_string();
+  EXPECT_EQ(group.first().command({"SISMEMBER", "T_KEY_SET", "k"}), "1");
 }
 
 }  // namespace

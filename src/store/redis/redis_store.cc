@@ -79,9 +79,8 @@ struct RedisStore::Parts final : Connection::User {
       events.start();
       return;
     }
-    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address.sentinels,
-                                                     options.address.sentinel_master,
-                                                     [this](const std::string& host, std::uint16_t port) { found_master(host, port); });
+    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address,
+                                                     [this](const RedisAddress& master) { found_master(master); });
     finder->find();
   }
 
@@ -99,7 +98,7 @@ struct RedisStore::Parts final : Connection::User {
   }
 
   /// Where the Sentinels say the master is.
-  void found_master(const std::string& host, std::uint16_t port);
+  void found_master(const RedisAddress& master);
 
   // --- both connections together
   void come_up();
@@ -165,14 +164,10 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (finder != nullptr) finder->find();
 }
 
-void RedisStore::Parts::found_master(const std::string& host, std::uint16_t port) {
+void RedisStore::Parts::found_master(const RedisAddress& master) {
   for (Connection* const connection : {&commands, &events}) {
-    RedisAddress address = options.address;
-    address.sentinels.clear();
-    address.host = host;
-    address.port = port;
-    const bool moved = !(connection->address() == address);
-    connection->set_address(std::move(address));
+    const bool moved = !(connection->address() == master);
+    connection->set_address(master);
     if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
     connection->start();
   }
