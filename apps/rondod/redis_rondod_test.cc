@@ -197,6 +197,24 @@ TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
 }
 
+TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  const auto said = [this] {
+    const std::string text = log_text();
+    std::size_t times = 0;
+    for (std::size_t at = text.find("another one"); at != std::string::npos; at = text.find("another one", at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(said(), 0U) << log_text();
+  server->kill9();
+  server->start();
+  EXPECT_TRUE(becomes([&said] { return said() > 0; })) << log_text();
+  end(SIGTERM);
+  EXPECT_EQ(said(), 1U) << log_text();
+}
+
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
   std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
                               << "[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" << url() << "\"\n";

@@ -12,6 +12,7 @@
 #include "store/completions.h"
 #include "store/redis/channel_end.h"
 #include "store/redis/connection.h"
+#include "store/redis/epoch.h"
 #include "store/redis/queue_end.h"
 #include "store/redis/reader.h"
 #include "store/redis/sentinel_finder.h"
@@ -71,6 +72,7 @@ struct RedisStore::Parts final : Connection::User {
         link{on, commands, events, options, stats},
         writer(commands, completions, stats, options),
         reader(commands, completions),
+        epoch(commands, stats, [this](bool while_connected) { failed_over(while_connected); }),
         timer(options.name + ":tick", options.priority, [this] { tick(); }) {
     on.add(timer);
     timer.arm_every(kTick, on.now() + kTick);
@@ -99,6 +101,8 @@ struct RedisStore::Parts final : Connection::User {
 
   /// Where the Sentinels say the master is.
   void found_master(const RedisAddress& master);
+  /// The server, or its data, is not the one of before.
+  void failed_over(bool while_connected);
 
   // --- both connections together
   void come_up();
@@ -123,6 +127,7 @@ struct RedisStore::Parts final : Connection::User {
   redis::Link link;
   redis::Writer writer;
   redis::Reader reader;
+  redis::Epoch epoch;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
   std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
@@ -139,6 +144,7 @@ void RedisStore::Parts::connected(Connection& connection) {
     tracked.clear();
     if (commands.greeting().ended_earlier) ++stats.fenced;
     if (!commands.greeting().refused.ok()) ++stats.unfenced;
+    epoch.ask();
   } else {
     channels.clear();
     events_id = 0;
@@ -156,6 +162,7 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (&connection == &commands) {
     writer.lost();
     reader.lost(why);
+    epoch.lost();
   } else {
     channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
     events_id = 0;
@@ -171,6 +178,13 @@ void RedisStore::Parts::found_master(const RedisAddress& master) {
     if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
     connection->start();
   }
+}
+
+void RedisStore::Parts::failed_over(bool while_connected) {
+  if (while_connected) {  // Else coming up has seen to it.
+    for (const std::shared_ptr<End>& end : living()) bring_online(end);
+  }
+  if (options.on_failover) options.on_failover(stats.epoch);
 }
 
 void RedisStore::Parts::come_up() {
@@ -259,6 +273,7 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 
 void RedisStore::Parts::tick() {
   if (!link.up) return;
+  epoch.ask();
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();
   }
