@@ -18,6 +18,7 @@ class RedisEpoch : public RedisTableTest {
       if (when_told_) when_told_();
     };
     driver_ = std::make_unique<StoreDriver>(std::move(options));
+    declare(*driver_, "T");
     declare(*driver_, "W", TableKind::Watched);
     declare(*driver_, "C", TableKind::Channel);
     driver_->settle();
@@ -101,6 +102,39 @@ TEST_F(RedisEpoch, AnEpochThatChangesUnderAConnectionResyncsEveryConsumer) {
   EXPECT_GT(stats().resyncs, resyncs);
   EXPECT_EQ(listener->take_gap(), Gap::Possible);
   EXPECT_EQ(stats().connects, connects);
+}
+
+TEST_F(RedisEpoch, WhatIsOnItsWayWhenItChangesUnderAConnectionArrives) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  driver().settle();
+  server().command({"HSET", "RONDO_EPOCH", "run_id", "another"});
+  RowModel written;
+  RowModel taken;
+  const auto take_some = [&] {
+    std::vector<Change> changes;
+    consumer->take(SIZE_MAX, changes);
+    for (const Change& change : changes) taken.apply(change);
+  };
+  int n = 0;
+  ASSERT_TRUE(driver().run_until([&] {
+    for (const int end = n + 40; n < end; ++n) {
+      const std::string key = std::to_string(n % 300);
+      const std::string value = std::to_string(n);
+      written.set(key, {{"n", value}});
+      set(driver(), "T", key, {{"n", value}});
+    }
+    driver().scheduler().run_until_idle(6);
+    take_some();
+    return !told().empty();
+  }));
+  driver().settle();
+  while (!consumer->empty()) {
+    take_some();
+    driver().settle();
+  }
+  EXPECT_EQ(taken.rows(), written.rows());
+  EXPECT_EQ(rows_in_redis("T:"), written.rows());
 }
 
 TEST_F(RedisEpoch, AKeyOfAnotherTypeLeavesItUnknown) {
