@@ -160,7 +160,7 @@ TEST_F(RedisCli, ClearDeletesOneTableAndNoOther) {
   const Outcome cleared = rondo("clear T --yes --json");
   EXPECT_EQ(cleared.code, 0);
   EXPECT_EQ(cleared.out, "{\"deleted_pending\":2,\"deleted_staged\":1,\"deleted_rows\":1500}\n");
-  EXPECT_EQ(server->command({"DBSIZE"}), std::to_string(others.size() + 1)) << "the others, and what T2 has in flight";
+  EXPECT_EQ(server->command({"DBSIZE"}), std::to_string(others.size() + 2)) << "the others, what T2 has in flight, and the epoch";
   // A name that a pattern would take for more.
   server->command({"HSET", "[T]*:k", "f", "v"});
   EXPECT_EQ(rondo("clear '[T]*' --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":1}\n");
@@ -248,6 +248,16 @@ TEST_F(RedisCli, TheDoctorsVerdictIsTheExitCode) {
   EXPECT_EQ(ill.code, 1);
   EXPECT_THAT(ill.out, AllOf(StartsWith("problem "), HasSubstr("maxmemory-policy = allkeys-lru"), HasSubstr("-> redis-cli"),
                              HasSubstr("ok      redis_version"), HasSubstr("round trip")));
+}
+
+TEST_F(RedisCli, TheDoctorTriesWhetherConnectionsMayBeEndedAndEndsNone) {
+  redis_kit::RedisClient bystander(server->address());
+  const std::string url = "--store 'unix://" + server->socket() + "?user=limited&password=word' doctor";
+  ASSERT_EQ(server->command({"ACL", "SETUSER", "limited", "on", ">word", "~*", "&*", "+@all"}), "OK");
+  EXPECT_THAT(run(url).out, Not(HasSubstr("CLIENT KILL")));
+  EXPECT_EQ(bystander.command({"PING"}), "PONG");
+  ASSERT_EQ(server->command({"ACL", "SETUSER", "limited", "-client|kill"}), "OK");
+  EXPECT_THAT(run(url).out, HasSubstr("advice  CLIENT KILL"));
 }
 
 TEST(RedisCliSentinel, TheMasterIsAskedFor) {

@@ -15,6 +15,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr int kPings = 20;
+/// The number of no connection: servers count them from 1.
+constexpr const char* kNobody = "9223372036854775807";
 
 /// The text of a file of this machine, if there is one.
 std::optional<std::string> machine_text(const std::string& path) {
@@ -31,7 +33,8 @@ bool is_here(const RedisAddress& address) {
 Result<RedisFacts> gather(RedisSession& session) {
   RedisFacts facts;
   facts.address = session.address();
-  const Result<std::vector<RedisAnswer>> answers = session.ask({{"INFO"}, {"CONFIG", "GET", "*"}, {"ROLE"}});
+  const Result<std::vector<RedisAnswer>> answers =
+      session.ask({{"INFO"}, {"CONFIG", "GET", "*"}, {"ROLE"}, {"CLIENT", "KILL", "ID", kNobody}});
   if (!answers) return failure(answers.error());
   facts.info = (*answers)[0].text;
   if ((*answers)[1].error.ok()) {
@@ -40,6 +43,7 @@ Result<RedisFacts> gather(RedisSession& session) {
     for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) facts.config->emplace(pairs[i].text, pairs[i + 1].text);
   }
   if (!(*answers)[2].items.empty()) facts.role = (*answers)[2].items[0].text;
+  facts.kill_refused = (*answers)[3].error.code() == Code::PermissionDenied;
   for (int i = 0; i < kPings; ++i) {
     const Instant start = session.clock().now();
     if (const Result<RedisAnswer> pong = session.ask({"PING"}); !pong) return failure(pong.error());

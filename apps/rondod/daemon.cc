@@ -55,7 +55,9 @@ Status Daemon::open_runtime() {
   static const SystemClock kClock;
   RuntimeOptions options;
   options.policy = config_.policy;
-  auto store = choose_store(config_);
+  auto store = choose_store(config_, [this](const std::string& where, std::uint64_t epoch) {
+    log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
+  });
   if (!store) return store.error().with_context("opening the store");
   options.store = std::move(*store);
   if (!config_.journal_directory.empty()) {

@@ -17,14 +17,13 @@ constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
 
 }  // namespace
 
-Result<StoreMaker> redis_maker(const std::string& url, char separator) {
+Result<StoreMaker> redis_maker(const std::string& url, char separator, OnFailover on_failover) {
   Result<RedisAddress> address = parse_redis_address(url);
   if (!address) return failure(address.error());
   const bool from_file = url.find("?password_file=") != std::string::npos || url.find("&password_file=") != std::string::npos;
   if (!address->password.empty() && !from_file) {
     return failure(Code::InvalidArgument, "it holds a password, which --check-config would print: write ?password_file=FILE");
   }
-  if (!address->sentinels.empty()) return failure(Code::Unimplemented, "rondod does not follow Sentinels: give the master's address");
   RedisStoreOptions options;
   options.address = std::move(*address);
   options.separator = separator;
@@ -32,6 +31,7 @@ Result<StoreMaker> redis_maker(const std::string& url, char separator) {
   options.writes_max = kWritesMax;
   options.write_bytes_max = kWriteBytesMax;
   options.name = "store " + options.address.to_string();
+  options.on_failover = [told = std::move(on_failover), where = options.address.to_string()](std::uint64_t epoch) { told(where, epoch); };
   return StoreMaker{[options](Scheduler& scheduler) { return std::make_unique<RedisStore>(scheduler, options); }};
 }
 

@@ -1,6 +1,7 @@
 // Stores on Redis, as far as this program was built with them: redis_maker.cc, or else no_redis.cc.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,8 +15,11 @@ namespace rondo::daemon {
 
 using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
 
+/// Called in a turn when the Redis of a store is another one than before: its address, and RedisStoreStats::epoch.
+using OnFailover = std::function<void(const std::string& store, std::uint64_t epoch)>;
+
 /// A store on the Redis at 'url'; see check_store_url() for what is refused.
-Result<StoreMaker> redis_maker(const std::string& url, char separator);
+Result<StoreMaker> redis_maker(const std::string& url, char separator, OnFailover on_failover);
 
 /// Rows that an earlier rondod took come again; goes on in turns until done. Keep it until then.
 class Replay {

@@ -44,7 +44,6 @@ TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
   EXPECT_THAT(message_of("[store]\nurl = \"redis://:sesame@h/0\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
   EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password=sesame\"\n"), AllOf(HasSubstr("password_file"), Not(HasSubstr("sesame"))));
   EXPECT_THAT(message_of("[store]\nurl = \"redis+cluster://h\"\n"), HasSubstr("luster"));
-  EXPECT_THAT(message_of("[store]\nurl = \"redis+sentinel://h/m\"\n"), HasSubstr("Sentinels"));
   EXPECT_THAT(message_of("[store]\nurl = \"unix:///s?password_file=/not/there\"\n"), HasSubstr("/not/there"));
   redis_kit::TempFolder folder;
   std::ofstream(folder.file("password")) << "sesame\n";
@@ -52,6 +51,13 @@ TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
   const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\nurl = \"" + url + "\"\n", "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
   EXPECT_THAT(to_toml(*config), AllOf(HasSubstr(url), Not(HasSubstr("sesame"))));
+}
+
+TEST(RedisConfig, SentinelsMayNameTheStore) {
+  const std::string url = "redis+sentinel://one,two:26380/mymaster/3";
+  const auto config = parse_config("[store]\nurl = \"" + url + "\"\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store_url, url);
 }
 
 class RondodOnRedis : public testing::Test {
@@ -189,6 +195,24 @@ TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
   EXPECT_TRUE(becomes([&] { return health() == "ok"; })) << health();
   produce_all();
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
+  start("url = \"" + url() + "\"\n");
+  produce_all();
+  EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  const auto said = [this] {
+    const std::string text = log_text();
+    std::size_t times = 0;
+    for (std::size_t at = text.find("another one"); at != std::string::npos; at = text.find("another one", at + 1)) ++times;
+    return times;
+  };
+  EXPECT_EQ(said(), 0U) << log_text();
+  server->kill9();
+  server->start();
+  EXPECT_TRUE(becomes([&said] { return said() > 0; })) << log_text();
+  end(SIGTERM);
+  EXPECT_EQ(said(), 1U) << log_text();
 }
 
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {

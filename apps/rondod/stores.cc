@@ -14,21 +14,21 @@ namespace {
 
 using Place = std::pair<std::string, std::string>;  // Address and separator: groups with the same share a store.
 
-Result<StoreMaker> maker_of(const std::string& url, const std::string& separator) {
-  if (!url.empty()) return redis_maker(url, separator.front());
+Result<StoreMaker> maker_of(const std::string& url, const std::string& separator, const OnFailover& on_failover) {
+  if (!url.empty()) return redis_maker(url, separator.front(), on_failover);
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }
 
 }  // namespace
 
 Status check_store_url(const std::string& url) {
-  const Result<StoreMaker> maker = maker_of(url, ":");
+  const Result<StoreMaker> maker = maker_of(url, ":", {});
   return maker ? Status{} : maker.error();
 }
 
-Result<StoreMaker> choose_store(const Config& config) {
+Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover) {
   const Place main{config.store_url, config.store_separator};
-  Result<StoreMaker> rest = maker_of(main.first, main.second);
+  Result<StoreMaker> rest = maker_of(main.first, main.second, on_failover);
   if (!rest || config.store_groups.empty()) return rest;
   std::map<Place, std::vector<std::string>> tables;
   for (const StoreGroup& group : config.store_groups) {
@@ -39,7 +39,7 @@ Result<StoreMaker> choose_store(const Config& config) {
   }
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
   for (auto& [place, names] : tables) {
-    Result<StoreMaker> maker = maker_of(place.first, place.second);
+    Result<StoreMaker> maker = maker_of(place.first, place.second, on_failover);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }

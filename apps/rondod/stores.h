@@ -19,7 +19,7 @@ namespace rondo::daemon {
 Status check_store_url(const std::string& url);
 
 /// The store that the configuration describes, for a Runtime. The error is that of check_store_url().
-Result<StoreMaker> choose_store(const Config& config);
+Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover);
 
 /// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
 /// Redis, one Replay a place. A row taken by an earlier run is known to nobody else.

@@ -22,6 +22,8 @@ struct RedisFacts {
   std::optional<std::map<std::string, std::string>> config{};
   /// The first element of the reply to ROLE; empty: as INFO says.
   std::string role{};
+  /// CLIENT KILL was refused.
+  bool kill_refused = false;
   /// How it was reached: for the commands to type.
   RedisAddress address{};
   /// Do programs built on the stock swss-common share its tables? Some settings matter to them only.

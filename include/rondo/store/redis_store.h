@@ -40,6 +40,10 @@ struct RedisStoreOptions {
   unsigned replicas = 0;
   Duration replicas_timeout = 1s;
   std::uint64_t seed = 1;  // Of the jitter.
+  /// Called in a turn when the server is another one than before (a fail-over, a restart): what the last one had not saved or replicated is
+  /// lost, also of what was written and answered. A producer writes its rows again; writes from here on come behind those that are sent
+  /// again by themselves. 'epoch' as in RedisStoreStats. Must not destroy the store.
+  std::function<void(std::uint64_t epoch)> on_failover{};
 };
 
 /// Figures since the store was made.
@@ -54,6 +58,10 @@ struct RedisStoreStats {
   std::uint64_t resyncs = 0;     // Full reads of Watched tables.
   std::uint64_t malformed = 0;   // Events and queue entries that could not be read; dropped.
   std::uint64_t connects = 0;    // Times the store became usable.
+  std::uint64_t epoch = 0;       // Grows with each server that takes the tables over; the same for all stores. 0: not known, or refused.
+  std::uint64_t failovers = 0;   // Times the server, or the epoch, was another one than before.
+  std::uint64_t fenced = 0;      // Connections given up that the server still had: what it had not carried out of them was dropped.
+  std::uint64_t unfenced = 0;    // Connections made without the right to do so (CLIENT ID, INFO, CLIENT KILL): it may come late.
 };
 
 class RedisStore final : public Store {

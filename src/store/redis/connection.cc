@@ -14,6 +14,16 @@ constexpr std::size_t kBite = 16 * 1024;
 constexpr int kBites = 8;
 constexpr Duration kTick = 250ms;
 constexpr Duration kLookupTick = 5ms;
+/// Servers whose last connection of ours is remembered; more than any group of replicas has.
+constexpr std::size_t kServers = 16;
+
+/// The value of 'name' in the answer to INFO; empty if it is not there.
+std::string_view info_value(std::string_view info, std::string_view name) {
+  const std::size_t at = info.find("\n" + std::string{name} + ":");
+  if (at == std::string_view::npos) return {};
+  const std::string_view rest = info.substr(at + name.size() + 2);
+  return rest.substr(0, rest.find_first_of("\r\n"));
+}
 }  // namespace
 
 Connection::Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user)
@@ -104,11 +114,46 @@ void Connection::greet() {
   expect(answers, [this](const Reply& reply, const Status& earlier) {
     if (!earlier.ok()) return give_up(earlier);
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
+    if (options_.subscriber) greeted();
+  });
+  if (!options_.subscriber) identify();
+}
+
+void Connection::identify() {
+  greeting_ = {};
+  out_.command({"CLIENT", "ID"});
+  expect(1, [this](const Reply& reply, const Status&) {
+    if (reply.is_error()) greeting_.refused = status_of(reply, "CLIENT ID");
+    greeting_.id = reply.integer();
+  });
+  out_.command({"INFO", "server"});
+  expect(1, [this](const Reply& reply, const Status&) {
+    if (!reply.is_error()) greeting_.run_id = info_value(reply.text(), "run_id");
+    if (greeting_.run_id.empty()) {
+      greeting_.refused = reply.is_error() ? status_of(reply, "INFO") : Status{Code::Unimplemented, "INFO names no run_id"};
+    }
+    fence();
+  });
+}
+
+/// What an earlier connection had sent, and this server has not come to yet, must not be carried out behind what is sent from now on. The
+/// answer is awaited: if this attempt breaks before it, the next one has the same connection to end, and never more than one.
+void Connection::fence() {
+  const auto earlier = earlier_.find(greeting_.run_id);
+  if (earlier == earlier_.end()) return greeted();
+  out_.begin(4).word("CLIENT").word("KILL").word("ID").number(earlier->second);
+  expect(1, [this](const Reply& reply, const Status&) {
+    if (reply.is_error()) greeting_.refused = status_of(reply, "CLIENT KILL");
+    greeting_.ended_earlier = reply.integer() > 0;
     greeted();
   });
 }
 
 void Connection::greeted() {
+  if (greeting_.id != 0 && !greeting_.run_id.empty()) {
+    if (earlier_.size() >= kServers && !earlier_.contains(greeting_.run_id)) earlier_.erase(earlier_.begin());
+    earlier_[greeting_.run_id] = greeting_.id;
+  }
   state_ = State::Ready;
   trouble_ = Status{};
   ready_since_ = owner_.clock().now();

@@ -1,12 +1,14 @@
 // Connection: one pipelined connection to a Redis server as a source of the scheduler. It connects, authenticates, selects the database and
 // comes back by itself (backoff with jitter); a server that does not answer in time is left. What is sent while it is away is refused:
-// whoever sends knows what to send again. Nothing here waits. Scheduler's thread.
+// whoever sends knows what to send again. Before it is ready again it has the server end what is left there of its predecessor, so that
+// nothing that was sent earlier is carried out later (ADR 0011). Nothing here waits. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -51,6 +53,14 @@ class Connection final : public Source {
   /// The last answer of a sequence, and the first error among those before it.
   using OnReply = std::function<void(const Reply& reply, const Status& earlier)>;
 
+  /// What the server said in the handshake; a subscriber does not ask.
+  struct Greeting {
+    std::string run_id;          // Of the server's process; empty when it does not say.
+    std::int64_t id = 0;         // The server's number of this connection.
+    bool ended_earlier = false;  // It still had an earlier connection of ours, and what that had sent.
+    Status refused;              // Why it may carry out late what an earlier connection had sent; ok if it cannot.
+  };
+
   Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user);
   ~Connection() override;
 
@@ -64,6 +74,8 @@ class Connection final : public Source {
   bool is_connected() const noexcept { return state_ == State::Ready; }
   /// Why it is not connected; ok while it is.
   const Status& trouble() const noexcept { return trouble_; }
+  /// Of the connection that is, or was last, ready.
+  const Greeting& greeting() const noexcept { return greeting_; }
   /// Gives the connection up, as if it had broken, and connects anew. Takes place at the end of the turn, so that a callback may ask for
   /// it.
   void give_up(Status why);
@@ -96,6 +108,8 @@ class Connection final : public Source {
   void open(const std::string& ip);
   void advance();
   void greet();
+  void identify();
+  void fence();
   void greeted();
   void read_some();
   void handle(const Reply& reply);
@@ -127,6 +141,8 @@ class Connection final : public Source {
   bool readable_ = false;
   bool writable_ = false;
   bool waits_ping_ = false;
+  Greeting greeting_;
+  std::map<std::string, std::int64_t, std::less<>> earlier_;  // By run id: the server's number of our last connection to it.
 };
 
 }  // namespace rondo::redis

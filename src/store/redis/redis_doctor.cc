@@ -98,6 +98,7 @@ class Doctor {
     }
     keyspace_events();
     tracking();
+    fence();
     clients();
     machine();
     latency();
@@ -398,6 +399,13 @@ class Doctor {
     advice("tracking-table-max-keys", std::to_string(*most),
            std::to_string(tracked) + " keys are tracked: beyond the limit keys are reported as changed that are not, and read again",
            set("tracking-table-max-keys", std::to_string(*most * 4)));
+  }
+
+  void fence() {
+    if (!facts_.kill_refused) return;
+    advice("CLIENT KILL", "refused",
+           "what a connection that was given up had sent may be carried out late, behind what its successor sent: an older value may stand",
+           "allow the user to end its own connections: ACL SETUSER name '+client|kill'");
   }
 
   void idle_clients() {

@@ -284,6 +284,13 @@ TEST(RedisDoctor, WithoutSettingsItJudgesByInfoAndSaysSo) {
   EXPECT_THAT(complaints(facts), ElementsAre("problem maxmemory-policy", "advice CONFIG GET"));
 }
 
+TEST(RedisDoctor, AUserWhoMayNotEndConnectionsIsAdvised) {
+  RedisFacts facts = healthy();
+  facts.kill_refused = true;
+  EXPECT_THAT(complaints(facts), ElementsAre("advice CLIENT KILL"));
+  EXPECT_THAT(about(facts, "CLIENT KILL").remedy, HasSubstr("+client|kill"));
+}
+
 TEST(RedisDoctor, WhatToTypeGoesTheSameWayIn) {
   const auto typed = [](const RedisAddress& address) {
     RedisFacts facts = healthy();

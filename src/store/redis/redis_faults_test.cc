@@ -270,11 +270,17 @@ TEST_F(RedisFaults, LostAnswerDoesNotForgetADelete) {
   open(proxy);
   const auto consumer = subscribe(driver(), "T");
   for (const char* key : {"gone", "again"}) set(driver(), "T", key, {{"old", "1"}});
+  ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
   EXPECT_EQ(take_all(driver(), *consumer).size(), 2U);
+  StoreDriver writer{quick_options()};  // On a link of its own: the cut must not take its answers, too, or it writes again.
+  declare(writer, "T");
+  writer.settle();
   proxy.lose_reply("SPOP");
-  write(driver(), "T", Change::remove("gone"));
-  write(driver(), "T", Change::remove("again"));
-  set(driver(), "T", "again", {{"new", "2"}});
+  write(writer, "T", Change::remove("gone"));
+  write(writer, "T", Change::remove("again"));
+  set(writer, "T", "again", {{"new", "2"}});
+  writer.settle();
+  ASSERT_TRUE(driver().run_until([&proxy] { return proxy.stats().lost > 0; }));
   EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("DEL gone", "DEL again", "SET again new=2"));
   EXPECT_EQ(proxy.stats().lost, 1U);
 }
@@ -588,7 +594,7 @@ TEST_F(RedisFaults, WrongPasswordAndAbsentSocketAreNamed) {
   options.address.unix_path += ".absent";
   open(options);
   ASSERT_TRUE(driver().run_until([this] { return std::string{store().health().message()}.find(".absent") != std::string::npos; }));
-  EXPECT_FALSE(store().health().ok());
+  EXPECT_EQ(store().health().code(), Code::Unavailable) << "it may come";
 }
 
 // In a second a busy machine gives fewer turns, never more: the bound can only be broken by spinning.

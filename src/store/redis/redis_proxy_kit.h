@@ -34,6 +34,7 @@ class RedisProxy {
     std::size_t lost = 0;      // Of those, by lose_reply() and lose_request().
     std::size_t bytes_to_server = 0;
     std::size_t bytes_to_client = 0;
+    std::size_t held = 0;  // Bytes that hold() keeps from the server now.
   };
 
   /// Passes on to 'server' (a socket or plain TCP); listens on a socket in a folder of its own, or on a free port of 127.0.0.1.
@@ -79,6 +80,21 @@ class RedisProxy {
       if (direction != Direction::ToServer) down_stalled_ = on;
     });
   }
+  /// What the clients of now send from here on is kept, also when they hang up; connections made later are not concerned. With release()
+  /// it reaches the server, late, and the replies reach nobody. A connection that the server ends meanwhile is gone with what was kept.
+  void hold() {
+    on_thread([this] {
+      for (Link& link : links_) link.held = true;
+    });
+  }
+  void release() {
+    on_thread([this] {
+      for (Link& link : links_) {
+        link.swallows = link.swallows || link.held;
+        link.held = false;
+      }
+    });
+  }
   /// What arrives from now on passes that much later, each way.
   void delay(std::chrono::milliseconds by) {
     on_thread([this, by] { delay_ = by; });
@@ -106,6 +122,7 @@ class RedisProxy {
     on_thread([this, &result] {
       result = stats_;
       result.open = links_.size();
+      for (const Link& link : links_) result.held += link.held ? link.up.queued : 0;
     });
     return result;
   }
@@ -133,6 +150,7 @@ class RedisProxy {
     Flow up{};
     Flow down{};
     bool swallows = false;  // Its replies are lost.
+    bool held = false;      // What its client sends is kept.
     bool shut = false;      // The server was told that no more comes.
     bool over = false;
   };
@@ -215,7 +233,7 @@ class RedisProxy {
       if (!link.over && (server.revents & (POLLIN | POLLHUP | POLLERR)) != 0 && may_read(link.down, down_stalled_)) {
         read(link, link.down, link.server);
       }
-      if (!link.over && !up_stalled_) write(link, link.up, link.server);
+      if (!link.over && !up_stalled_ && !link.held) write(link, link.up, link.server);
       if (!link.over && !down_stalled_) write(link, link.down, link.client);
       if (!link.over) settle(link);
     }
@@ -232,7 +250,7 @@ class RedisProxy {
   int milliseconds_to_next() const {
     Time next = Time::max();
     for (const Link& link : links_) {
-      for (const auto& [flow, stalled] : {std::pair{&link.up, up_stalled_}, std::pair{&link.down, down_stalled_}}) {
+      for (const auto& [flow, stalled] : {std::pair{&link.up, up_stalled_ || link.held}, std::pair{&link.down, down_stalled_}}) {
         if (!stalled && !flow->blocked && !flow->chunks.empty())
           next = std::min(next, std::max(flow->chunks.front().due, flow->not_before));
       }

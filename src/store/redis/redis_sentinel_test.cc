@@ -7,6 +7,7 @@
 
 #include "store/redis/redis_sentinel_kit.h"
 #include "store/redis/redis_worlds.h"
+#include "store/redis/requeue.h"
 
 namespace rondo::redis {
 namespace {
@@ -19,6 +20,8 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   options.replicas = 1;
   options.replicas_timeout = 100ms;
   options.answer_timeout = 2s;
+  std::vector<std::uint64_t> epochs;
+  options.on_failover = [&epochs](std::uint64_t epoch) { epochs.push_back(epoch); };
   StoreDriver driver{options};
   RedisStore& store = driver.store();
   ASSERT_TRUE(store.declare({.name = "T", .kind = TableKind::Staged}).ok());
@@ -37,9 +40,19 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   };
   for (int i = 0; i < 1000; ++i) write();
   ASSERT_TRUE(driver.run_until([&] { return done.size() == 1000; }));
+  EXPECT_EQ(store.stats().epoch, 1U) << "and a replica has it, since it has what was written after it";
+  EXPECT_THAT(epochs, testing::IsEmpty());
   group.first().kill9();
   for (int i = 0; i < 1000; ++i) write();
   ASSERT_TRUE(driver.run_until([&] { return store.unanswered() == 0; }, 60s)) << store.health().to_string();
+
+  EXPECT_THAT(epochs, testing::ElementsAre(2U));
+  EXPECT_EQ(store.stats().failovers, 1U);
+  group.wait_for_master(group.second());
+  EXPECT_EQ(group.second().hash("RONDO_EPOCH")["run_id"], group.second().info("server")["run_id"]);
+  StoreDriver other{options};
+  ASSERT_TRUE(other.run_until([&other] { return other.store().stats().epoch != 0; }));
+  EXPECT_EQ(other.store().stats().epoch, 2U) << "all stores agree";
 
   auto subscription = store.subscribe("T");
   ASSERT_TRUE(subscription.has_value());
@@ -54,6 +67,19 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
       },
       30s);
   EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
+}
+
+TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  group.first().command({"HSET", "T:k", "a", "1"});
+  RedisStoreOptions options;
+  options.address = group.first().address();
+  StoreDriver driver{options};
+  Requeue requeue(driver.scheduler(), group.address(), ':', {"T"}, Priority{});
+  ASSERT_TRUE(driver.run_until([&requeue] { return requeue.is_done(); }));
+  EXPECT_EQ(requeue.rows(), 1U) << requeue.refused().to_string();
+  EXPECT_EQ(group.first().command({"SISMEMBER", "T_KEY_SET", "k"}), "1");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "store/end_subscription.h"
 #include "store/redis/channel_end.h"
 #include "store/redis/connection.h"
+#include "store/redis/epoch.h"
 #include "store/redis/queue_end.h"
 #include "store/redis/reader.h"
 #include "store/redis/sentinel_finder.h"
@@ -57,6 +58,7 @@ struct RedisStore::Parts final : Connection::User {
         link{on, commands, events, options, stats},
         writer(commands, completions, stats, options),
         reader(commands, completions),
+        epoch(commands, stats, [this](bool while_connected) { failed_over(while_connected); }),
         timer(options.name + ":tick", options.priority, [this] { tick(); }) {
     on.add(timer);
     timer.arm_every(kTick, on.now() + kTick);
@@ -65,9 +67,8 @@ struct RedisStore::Parts final : Connection::User {
       events.start();
       return;
     }
-    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address.sentinels,
-                                                     options.address.sentinel_master,
-                                                     [this](const std::string& host, std::uint16_t port) { found_master(host, port); });
+    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address,
+                                                     [this](const RedisAddress& master) { found_master(master); });
     finder->find();
   }
 
@@ -85,7 +86,9 @@ struct RedisStore::Parts final : Connection::User {
   }
 
   /// Where the Sentinels say the master is.
-  void found_master(const std::string& host, std::uint16_t port);
+  void found_master(const RedisAddress& master);
+  /// The server, or its data, is not the one of before.
+  void failed_over(bool while_connected);
 
   // --- both connections together
   void come_up();
@@ -110,6 +113,7 @@ struct RedisStore::Parts final : Connection::User {
   redis::Link link;
   redis::Writer writer;
   redis::Reader reader;
+  redis::Epoch epoch;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
   std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
@@ -124,6 +128,9 @@ struct RedisStore::Parts final : Connection::User {
 void RedisStore::Parts::connected(Connection& connection) {
   if (&connection == &commands) {
     tracked.clear();
+    if (commands.greeting().ended_earlier) ++stats.fenced;
+    if (!commands.greeting().refused.ok()) ++stats.unfenced;
+    epoch.ask();
   } else {
     channels.clear();
     events_id = 0;
@@ -141,6 +148,7 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (&connection == &commands) {
     writer.lost();
     reader.lost(why);
+    epoch.lost();
   } else {
     channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
     events_id = 0;
@@ -149,17 +157,20 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
   if (finder != nullptr) finder->find();
 }
 
-void RedisStore::Parts::found_master(const std::string& host, std::uint16_t port) {
+void RedisStore::Parts::found_master(const RedisAddress& master) {
   for (Connection* const connection : {&commands, &events}) {
-    RedisAddress address = options.address;
-    address.sentinels.clear();
-    address.host = host;
-    address.port = port;
-    const bool moved = !(connection->address() == address);
-    connection->set_address(std::move(address));
+    const bool moved = !(connection->address() == master);
+    connection->set_address(master);
     if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
     connection->start();
   }
+}
+
+void RedisStore::Parts::failed_over(bool while_connected) {
+  if (while_connected) {  // Else coming up has seen to it.
+    for (const std::shared_ptr<End>& end : living()) bring_online(end);
+  }
+  if (options.on_failover) options.on_failover(stats.epoch);
 }
 
 void RedisStore::Parts::come_up() {
@@ -248,6 +259,7 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 
 void RedisStore::Parts::tick() {
   if (!link.up) return;
+  epoch.ask();
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();
   }

@@ -132,26 +132,44 @@ Result<const Reply*> ReplyReader::next() {
   return static_cast<const Reply*>(reply);
 }
 
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Code>, 15> kCodes{{{"READONLY", Code::Unavailable},
+                                                                    {"LOADING", Code::Unavailable},
+                                                                    {"MASTERDOWN", Code::Unavailable},
+                                                                    {"BUSY", Code::Unavailable},
+                                                                    {"CLUSTERDOWN", Code::Unavailable},
+                                                                    {"TRYAGAIN", Code::Unavailable},
+                                                                    {"NOREPLICAS", Code::Unavailable},
+                                                                    {"MISCONF", Code::Unavailable},
+                                                                    {"OOM", Code::ResourceExhausted},
+                                                                    {"NOAUTH", Code::PermissionDenied},
+                                                                    {"NOPERM", Code::PermissionDenied},
+                                                                    {"WRONGPASS", Code::PermissionDenied},
+                                                                    {"WRONGTYPE", Code::FailedPrecondition},
+                                                                    {"MOVED", Code::FailedPrecondition},
+                                                                    {"CROSSSLOT", Code::FailedPrecondition}}};
+
+/// Of the first word that is known; of the first word alone unless 'all'.
+Code code_of(std::string_view text, bool all) {
+  while (!text.empty()) {
+    std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(word.size() + 1, text.size()));
+    if (word.starts_with('-')) word.remove_prefix(1);
+    const auto found = std::ranges::find(kCodes, word, &std::pair<std::string_view, Code>::first);
+    if (found != kCodes.end()) return found->second;
+    if (!all) break;
+  }
+  return Code::Internal;
+}
+
+}  // namespace
+
 Status status_of(const Reply& error, std::string_view what) {
   RONDO_ASSERT(error.is_error());
-  static constexpr std::array<std::pair<std::string_view, Code>, 15> kCodes{{{"READONLY", Code::Unavailable},
-                                                                             {"LOADING", Code::Unavailable},
-                                                                             {"MASTERDOWN", Code::Unavailable},
-                                                                             {"BUSY", Code::Unavailable},
-                                                                             {"CLUSTERDOWN", Code::Unavailable},
-                                                                             {"TRYAGAIN", Code::Unavailable},
-                                                                             {"NOREPLICAS", Code::Unavailable},
-                                                                             {"MISCONF", Code::Unavailable},
-                                                                             {"OOM", Code::ResourceExhausted},
-                                                                             {"NOAUTH", Code::PermissionDenied},
-                                                                             {"NOPERM", Code::PermissionDenied},
-                                                                             {"WRONGPASS", Code::PermissionDenied},
-                                                                             {"WRONGTYPE", Code::FailedPrecondition},
-                                                                             {"MOVED", Code::FailedPrecondition},
-                                                                             {"CROSSSLOT", Code::FailedPrecondition}}};
-  const std::string_view word = error.text().substr(0, error.text().find(' '));
-  const auto found = std::ranges::find(kCodes, word, &std::pair<std::string_view, Code>::first);
-  return {found == kCodes.end() ? Code::Internal : found->second, std::string{what} + ": " + std::string{error.text()}};
+  // Redis 6 puts what a script's command was refused for behind where it was: "... (call to f_1a): @user_script: 3: -READONLY You can't".
+  const bool in_script = error.text().starts_with("ERR Error running script");
+  return {code_of(error.text(), in_script), std::string{what} + ": " + std::string{error.text()}};
 }
 
 }  // namespace rondo::redis

@@ -39,7 +39,8 @@ class Reply {
 };
 
 /// What an error reply means for the caller: READONLY, LOADING, MASTERDOWN, BUSY, CLUSTERDOWN and TRYAGAIN are Unavailable, OOM is
-/// ResourceExhausted, NOAUTH, NOPERM and WRONGPASS are PermissionDenied, WRONGTYPE is FailedPrecondition, the rest is Internal.
+/// ResourceExhausted, NOAUTH, NOPERM and WRONGPASS are PermissionDenied, WRONGTYPE is FailedPrecondition, the rest is Internal. The same
+/// for a script that failed so.
 Status status_of(const Reply& error, std::string_view what);
 
 class ReplyReader {

@@ -40,14 +40,27 @@ Requeue::Requeue(Scheduler& scheduler, const RedisAddress& address, char separat
                  Priority priority)
     : connection_(scheduler, address, {.name = "requeue", .priority = priority}, *this) {
   for (const std::string& table : tables) tables_.emplace_back(table, separator, address.database);
-  connection_.start();
+  if (address.sentinels.empty()) {
+    connection_.start();
+    return;
+  }
+  const auto found = [this](const RedisAddress& master) {
+    connection_.set_address(master);
+    connection_.start();
+  };
+  finder_ =
+      std::make_unique<SentinelFinder>(scheduler, ConnectionOptions{.name = "requeue:sentinel", .priority = priority}, address, found);
+  finder_->find();
 }
 
 void Requeue::connected(Connection&) {
   if (!done_) scan("0");
 }
 
-void Requeue::lost(Connection&, const Status&, bool) { unanswered_ = 0; }
+void Requeue::lost(Connection&, const Status&, bool) {
+  unanswered_ = 0;
+  if (finder_ != nullptr && !done_) finder_->find();
+}
 
 void Requeue::scan(std::string_view cursor) {
   connection_.out().command({"SCAN", cursor, "COUNT", kPage});

@@ -5,17 +5,19 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "store/redis/connection.h"
+#include "store/redis/sentinel_finder.h"
 #include "store/redis/table_keys.h"
 
 namespace rondo::redis {
 
 class Requeue final : private Connection::User {
  public:
-  /// The Staged tables 'tables' of the database that 'address' names. Begins in a turn to come.
+  /// The Staged tables 'tables' of the database that 'address' names, behind Sentinels the master's. Begins in a turn to come.
   Requeue(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables, Priority priority);
 
   bool is_done() const noexcept { return done_; }
@@ -39,6 +41,7 @@ class Requeue final : private Connection::User {
   bool done_ = false;
   Status refused_;
   Connection connection_;
+  std::unique_ptr<SentinelFinder> finder_;  // Where the address names Sentinels.
 };
 
 }  // namespace rondo::redis

@@ -120,4 +120,14 @@ end
 return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
+/// Marks the server that answers; the number grows when it is another one than the last. KEYS: the hash. ARGV: its run id. Answer: the
+/// number. The number comes first: where it cannot be counted on, nothing is marked.
+inline constexpr std::string_view kMarkEpoch = R"lua(
+local known = redis.call('HMGET', KEYS[1], 'run_id', 'epoch')
+if known[1] == ARGV[1] then return tonumber(known[2]) end
+local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
+redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
+return epoch
+)lua";
+
 }  // namespace rondo::redis

@@ -4,23 +4,19 @@
 
 namespace rondo::redis {
 
-SentinelFinder::SentinelFinder(Scheduler& scheduler, ConnectionOptions options,
-                               std::vector<std::pair<std::string, std::uint16_t>> sentinels, std::string master, Found found)
-    : sentinels_(std::move(sentinels)),
-      master_(std::move(master)),
-      found_(std::move(found)),
-      connection_(scheduler, RedisAddress{}, std::move(options), *this) {}
+SentinelFinder::SentinelFinder(Scheduler& scheduler, ConnectionOptions options, RedisAddress address, Found found)
+    : address_(std::move(address)), found_(std::move(found)), connection_(scheduler, RedisAddress{}, std::move(options), *this) {}
 
 void SentinelFinder::find() {
   if (searching_) return;
   searching_ = true;
-  trouble_ = Status{Code::Unavailable, "asking the Sentinels for the master '" + master_ + "'"};
+  trouble_ = Status{Code::Unavailable, "asking the Sentinels for the master '" + address_.sentinel_master + "'"};
   ask_next();
   connection_.start();
 }
 
 void SentinelFinder::ask_next() {
-  const auto& [host, port] = sentinels_[next_++ % sentinels_.size()];
+  const auto& [host, port] = address_.sentinels[next_++ % address_.sentinels.size()];
   RedisAddress address;
   address.host = host;
   address.port = port;
@@ -28,7 +24,7 @@ void SentinelFinder::ask_next() {
 }
 
 void SentinelFinder::connected(Connection& connection) {
-  connection.out().command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", master_});
+  connection.out().command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address_.sentinel_master});
   connection.expect(1, [this](const Reply& reply, const Status&) { answered(reply); });
 }
 
@@ -38,14 +34,17 @@ void SentinelFinder::answered(const Reply& reply) {
   const std::string_view digits = parts.size() == 2 ? parts[1].text() : std::string_view{};
   const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (digits.empty() || error != std::errc{} || stop != digits.data() + digits.size()) {
-    connection_.give_up({Code::NotFound, "this Sentinel knows no master '" + master_ + "'"});
+    connection_.give_up({Code::NotFound, "this Sentinel knows no master '" + address_.sentinel_master + "'"});
     return;
   }
   searching_ = false;
   trouble_ = Status{};
-  const std::string host{parts[0].text()};
+  RedisAddress master = address_;
+  master.sentinels.clear();
+  master.host = parts[0].text();
+  master.port = port;
   connection_.stop();
-  found_(host, port);
+  found_(master);
 }
 
 void SentinelFinder::lost(Connection&, const Status& why, bool) {

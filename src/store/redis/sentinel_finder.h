@@ -2,11 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <functional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "store/redis/connection.h"
 
@@ -14,11 +10,11 @@ namespace rondo::redis {
 
 class SentinelFinder final : Connection::User {
  public:
-  using Found = std::function<void(const std::string& host, std::uint16_t port)>;
+  /// The address of the master itself, without Sentinels.
+  using Found = std::function<void(const RedisAddress& master)>;
 
-  /// 'sentinels' is not empty. 'found' is called in a turn of the finder's connection, once for each search that has an answer.
-  SentinelFinder(Scheduler& scheduler, ConnectionOptions options, std::vector<std::pair<std::string, std::uint16_t>> sentinels,
-                 std::string master, Found found);
+  /// 'address' names Sentinels. 'found' is called in a turn of the finder's connection, once for each search that has an answer.
+  SentinelFinder(Scheduler& scheduler, ConnectionOptions options, RedisAddress address, Found found);
 
   /// Begins a search, if none is under way. It ends with an answer, however long that takes.
   void find();
@@ -31,8 +27,7 @@ class SentinelFinder final : Connection::User {
   void answered(const Reply& reply);
   void ask_next();
 
-  const std::vector<std::pair<std::string, std::uint16_t>> sentinels_;
-  const std::string master_;
+  const RedisAddress address_;
   const Found found_;
   std::size_t next_ = 0;
   bool searching_ = false;

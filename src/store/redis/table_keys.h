@@ -1,4 +1,5 @@
-// TableKeys: the names under which SONiC's swss-common keeps a table in Redis, and our one beside them (ADR 0008).
+// TableKeys: the names under which SONiC's swss-common keeps a table in Redis, and ours beside them (ADR 0008,
+// ADR 0011).
 #pragma once
 
 #include <string>
@@ -24,6 +25,9 @@ struct TableKeys {
   std::string channel;   // Where a write says that there is something.
   std::string inflight;  // Hash: what was popped and not yet acknowledged, by batch. Ours alone.
 };
+
+/// Hash of a database: which server a store of ours last came up on, see epoch.h. Ours alone.
+inline constexpr std::string_view kEpochKey = "RONDO_EPOCH";
 
 /// Redis has no empty hash: a row without fields holds this one, by SONiC's convention, and readers leave it out.
 inline constexpr std::string_view kNoField = "NULL";

@@ -52,6 +52,12 @@ Result<Target> target_of(const RedisAddress& address, const std::string& ip) {
   return target;
 }
 
+/// A Unix socket that is not there is a server that is not there, and may come.
+Status no_connection(int error) {
+  const Status status = status_from_errno(error, "connect");
+  return error == ENOENT ? Status{Code::Unavailable, std::string{status.message()}, error} : status;
+}
+
 std::string tls_error() {
   std::array<char, 256> text{};
   const unsigned long code = ::ERR_get_error();
@@ -133,7 +139,7 @@ Status Transport::open(const RedisAddress& address, const std::string& ip) {
   connecting_ = true;
   if (::connect(fd_.get(), reinterpret_cast<const sockaddr*>(&target->address), target->size) != 0) {
     // A Unix socket whose queue is full answers EAGAIN and never reports: tried again later.
-    if (errno != EINPROGRESS) return status_from_errno(errno == EAGAIN ? ECONNREFUSED : errno, "connect");
+    if (errno != EINPROGRESS) return no_connection(errno == EAGAIN ? ECONNREFUSED : errno);
   }
   if (!address.tls) return {};
   tls_ = std::make_unique<Tls>();
