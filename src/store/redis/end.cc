@@ -25,4 +25,10 @@ Record record_of(std::string_view key, const Reply& fields) {
   return Record::make(key, list);
 }
 
+Result<Record> row_of(std::string_view key, const Reply& answer) {
+  if (!answer.is_error()) return record_of(key, answer);
+  if (answer.text().starts_with("WRONGTYPE")) return Record{};
+  return failure(status_of(answer, "reading " + quoted(key)));
+}
+
 }  // namespace rondo::redis

@@ -99,5 +99,8 @@ class End : public std::enable_shared_from_this<End> {
 /// The row that an HGETALL (or the same from a script) tells. False (no record) when there are no fields at all; the convention of the
 /// empty row is undone.
 Record record_of(std::string_view key, const Reply& fields);
+/// The same of the answer to an HGETALL. A key that holds something else is no row; every other error is one: a row that could not be read
+/// must not be taken for one that is gone.
+Result<Record> row_of(std::string_view key, const Reply& answer);
 
 }  // namespace rondo::redis

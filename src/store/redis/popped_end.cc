@@ -81,6 +81,7 @@ void PoppedEnd::send_pop() {
   ++pops_;
   ask(1, [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
     std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
+    if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());  // It may not have come to them.
     popped(reply, number);
   });
 }
@@ -115,7 +116,11 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   read_popped(reply.items()[1], batch);
   if (target().waiting == 0) emptied_ = link().scheduler.clock().now();
   if (batch.entries.empty()) {
-    ++stats().empty_pops;
+    if (reply.items()[1].items().empty()) {
+      ++stats().empty_pops;
+    } else {
+      done_.push_back(number);  // All of it malformed: nobody will take it, and it need not stay in flight.
+    }
     return pump();
   }
   stats().popped += batch.entries.size();
@@ -137,9 +142,11 @@ void PoppedEnd::recovered(const Reply& reply) {
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
-    if (contains(dealt_with, batch.number)) {
-      done_.push_back(batch.number);
-    } else if (!contains(handing_out_, batch.number) && !contains(taken_, batch.number)) {
+    const bool dealt = contains(dealt_with, batch.number);
+    if (dealt) done_.push_back(batch.number);
+    if (dealt || contains(handing_out_, batch.number) || contains(taken_, batch.number)) {
+      complete(batch);  // What it left to do in Redis may not have arrived; oldest first, so the newest wins again.
+    } else {
       stats().recovered += batch.entries.size();
       coming_.push_back(std::move(batch));
       read_rows(coming_.back());
@@ -160,12 +167,17 @@ void PoppedEnd::read_rows(Batch& batch) {
       batch.unread,
       [this, number = batch.number, next](const Reply& reply) {
         const auto found = std::ranges::find(coming_, number, &Batch::number);
-        RONDO_ASSERT(found != coming_.end());
+        if (found == coming_.end()) return;  // Given up, see below.
         while (!found->entries[*next].unread) ++*next;
         Entry& entry = found->entries[(*next)++];
-        Record row = record_of(entry.key, reply);
-        if (row) {
-          entry.change = Change{Op::Set, std::move(row)};
+        Result<Record> row = row_of(entry.key, reply);
+        if (!row) {  // Not gone, but not to be had: the batch is in flight, and is recovered as a whole later.
+          coming_.erase(found);
+          hand_over();
+          return failed(reply, "reading rows");
+        }
+        if (*row) {
+          entry.change = Change{Op::Set, std::move(*row)};
         } else {
           entry.deleted = true;  // It went in the meantime.
         }

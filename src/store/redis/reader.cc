@@ -99,9 +99,12 @@ void Reader::read_page(const std::shared_ptr<Scan>& scan) {
   for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->prefix, scan->keys[i]);
   ask(
       count,
-      [this, scan, count, next = std::size_t{0}](const Reply& reply) mutable {
-        if (Record row = record_of(scan->keys[next++], reply)) scan->page.rows.push_back(std::move(row));
+      [this, scan, count, next = std::size_t{0}, failed = Status{}](const Reply& reply) mutable {
+        Result<Record> row = row_of(scan->keys[next++], reply);
+        if (!row && failed.ok()) failed = row.error();
+        if (row && *row) scan->page.rows.push_back(std::move(*row));
         if (next < count) return;
+        if (!failed.ok()) return completions_.post(scan->done, failure(std::move(failed)));
         scan->keys.erase(scan->keys.begin(), scan->keys.begin() + static_cast<std::ptrdiff_t>(count));
         if (scan->page.rows.empty()) return go_on(scan);  // They went in the meantime, or hold no hash.
         finish(scan);

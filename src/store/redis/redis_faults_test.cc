@@ -390,6 +390,99 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
   }
 }
 
+// --- refused by the server
+
+TEST_F(RedisFaults, RowThatCannotBeReadIsNotTakenForDeleted) {
+  open();
+  for (int i = 0; i < 300; ++i) server().command({"HSET", "W:" + std::to_string(i), "n", "1"});
+  const auto consumer = subscribe(driver(), "W");
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 300U);
+  server().command({"ACL", "SETUSER", "default", "-hgetall"});
+  server().command({"HSET", "W:7", "n", "2"});
+  const std::uint64_t reads = store().stats().reads;
+  ASSERT_TRUE(driver().run_until([&] { return store().stats().reads > reads + 1; })) << "it tries again";
+  server().command({"CLIENT", "KILL", "TYPE", "normal"});  // A whole new reading fails, too.
+  ASSERT_TRUE(driver().run_until([&] { return store().stats().connects > 1 && store().stats().resyncs > 2; }));
+  EXPECT_TRUE(consumer->empty());
+  server().command({"ACL", "SETUSER", "default", "+@all"});
+  server().command({"DEL", "W:8"});
+  std::vector<std::string> told;
+  ASSERT_TRUE(driver().run_until([&] {
+    std::ranges::move(take(*consumer, 10), std::back_inserter(told));
+    return told.size() >= 2;
+  }));
+  EXPECT_THAT(told, UnorderedElementsAre("SET 7 n=2", "DEL 8"));
+}
+
+TEST_F(RedisFaults, NewRowsThatCannotBeReadAreToldOnceTheyCan) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  driver().settle();
+  server().command({"ACL", "SETUSER", "default", "-hgetall"});
+  for (int i = 0; i < 100; ++i) set(driver(), "T", std::to_string(i), {{"n", "1"}});
+  ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0 && server().command({"HLEN", "RONDO_INFLIGHT@T"}) != "0"; }));
+  driver().scheduler().run_until_idle();
+  EXPECT_TRUE(consumer->empty());
+  server().command({"ACL", "SETUSER", "default", "+@all"});
+  std::set<std::string> told;
+  ASSERT_TRUE(driver().run_until([&] {
+    for (std::string& line : take(*consumer, 10)) told.insert(std::move(line));
+    return told.size() >= 100;
+  }));
+  for (const std::string& line : told) EXPECT_THAT(line, testing::StartsWith("SET "));
+}
+
+TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
+  open();
+  const auto consumer = subscribe(driver(), "Q");
+  std::vector<std::string> sent;
+  std::vector<std::string> got;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 200; ++i) {
+      write(driver(), "Q", Change::set("k", {{"n", std::to_string(sent.size())}}));
+      sent.push_back("SET k n=" + std::to_string(sent.size()));
+    }
+    ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
+    driver().settle();
+    std::ranges::move(take(*consumer, 128), std::back_inserter(got));
+    server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+    std::ranges::move(take(*consumer, 128), std::back_inserter(got));  // Its pop is refused.
+    const std::uint64_t connects = store().stats().connects;
+    driver().run_until([&] { return store().stats().connects > connects; }, 300ms);
+    server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+    driver().settle();
+    std::ranges::move(take_all(driver(), *consumer, 50), std::back_inserter(got));
+  }
+  EXPECT_EQ(got, sent);
+}
+
+TEST_F(RedisFaults, RowsOfAQueueThatWereNotWrittenAreWrittenAfterTheGap) {
+  redis_kit::RedisProxy proxy(server().address());
+  open(proxy);
+  const auto consumer = subscribe(driver(), "Q");
+  driver().settle();
+  proxy.lose_request("Q:k");  // What the popped entry leaves to do.
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "[\"n\",\"1\"]", "SSET"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  ASSERT_TRUE(driver().run_until([&] { return proxy.stats().lost == 1; }));
+  driver().settle();
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=1"));
+  EXPECT_EQ(server().command({"HGET", "Q:k", "n"}), "1");
+}
+
+TEST_F(RedisFaults, BatchesOfMalformedEntriesDoNotStayInFlight) {
+  open();
+  const auto consumer = subscribe(driver(), "Q");
+  driver().settle();
+  for (int i = 0; i < 20; ++i) {
+    server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "no json", "SSET"});
+    server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+    ASSERT_TRUE(driver().run_until([&] { return store().stats().malformed == static_cast<std::uint64_t>(i) + 1; }));
+  }
+  EXPECT_EQ(server().command({"HLEN", "RONDO_INFLIGHT@Q"}), "1") << "the last one, which the next pop acknowledges";
+  EXPECT_TRUE(consumer->empty());
+}
+
 TEST_F(RedisFaults, BigValueThatIsCutInTheMiddleArrives) {
   redis_kit::RedisProxy proxy(server().address());
   open(proxy);

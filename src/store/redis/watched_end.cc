@@ -26,11 +26,12 @@ void WatchedEnd::offline() {
   seen_.clear();
   rows_.clear();
   reading_ = 0;
-  scanning_ = again_ = failed_ = false;
+  scanning_ = again_ = failed_ = unread_ = false;
 }
 
 void WatchedEnd::tick() {
-  if (std::exchange(failed_, false)) resync();
+  if (std::exchange(failed_, false)) return resync();
+  if (std::exchange(unread_, false)) fetch();
 }
 
 void WatchedEnd::changed(std::string_view key) {
@@ -46,7 +47,7 @@ void WatchedEnd::resync() {
   }
   ++stats().resyncs;
   scanning_ = true;
-  again_ = false;
+  again_ = unread_ = false;
   rows_.clear();
   seen_.clear();
   scan("0");
@@ -72,16 +73,18 @@ void WatchedEnd::scanned(const Reply& reply) {
   if (page->empty()) return page_read(cursor);
   read(
       page,
-      [this](const std::string&, Record row) {
-        if (row) rows_.push_back(std::move(row));
+      [this](const std::string&, Result<Record> row) {
+        failed_ = failed_ || !row;
+        if (row && *row) rows_.push_back(std::move(*row));
       },
       [this, cursor] { page_read(cursor); });
 }
 
 void WatchedEnd::page_read(const std::string& cursor) {
-  if (cursor != "0") return scan(cursor);
+  if (cursor != "0" && !failed_) return scan(cursor);
   scanning_ = false;
   seen_.clear();
+  if (failed_) return rows_.clear();  // tick() begins anew; what was known until then stays.
   if (again_) return resync();
   const bool had_news = has_news();
   view_.resync(rows_);
@@ -92,7 +95,7 @@ void WatchedEnd::page_read(const std::string& cursor) {
 
 /// What changes while the full read is under way is read after it: the newest counts.
 void WatchedEnd::fetch() {
-  if (scanning_ || dirty_.empty()) return;
+  if (scanning_ || failed_ || unread_ || dirty_.empty()) return;
   // A part of a round trip only when nothing else is under way: what comes meanwhile joins it, and a key that changes often is read less.
   if (reading_ > 0 && (dirty_.size() < kRead || reading_ + kRead > kReading)) return;
   const auto batch = std::make_shared<std::vector<std::string>>();
@@ -102,9 +105,14 @@ void WatchedEnd::fetch() {
   stats().reads += count;
   read(
       batch,
-      [this](const std::string& key, Record row) {
+      [this](const std::string& key, Result<Record> row) {
+        if (!row) {
+          dirty_.insert(key);
+          unread_ = true;
+          return;
+        }
         tell_due_ = tell_due_ || !has_news();
-        view_.changed(row ? Change{Op::Set, std::move(row)} : Change::remove(key));
+        view_.changed(*row ? Change{Op::Set, std::move(*row)} : Change::remove(key));
       },
       [this, count] {
         reading_ -= count;
@@ -114,14 +122,16 @@ void WatchedEnd::fetch() {
   fetch();
 }
 
-void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted, std::function<void(const std::string& key, Record row)> each,
-                      std::function<void()> end) {
+void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted,
+                      std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {
   for (const std::string& key : *wanted) link().commands.out().begin(2).word("HGETALL").word(keys().rows, key);
   ask(
       wanted->size(),
-      [wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
+      [this, wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
         const std::string& key = (*wanted)[next++];
-        each(key, record_of(key, reply));  // A key that holds no hash has no fields: it is no row.
+        Result<Record> row = row_of(key, reply);
+        if (!row && row.error().code() == Code::Unavailable) link().commands.give_up(row.error());
+        each(key, std::move(row));
         if (next == wanted->size()) end();
       },
       true);

@@ -38,7 +38,7 @@ class WatchedEnd final : public End {
   void scan(std::string cursor);
   void scanned(const Reply& reply);
   void page_read(const std::string& cursor);
-  void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Record row)> each,
+  void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Result<Record> row)> each,
             std::function<void()> end);
 
   store::WatchedView view_;
@@ -48,6 +48,7 @@ class WatchedEnd final : public End {
   bool again_ = false;  // Another full read is due when this one ends.
   bool tell_due_ = false;
   bool failed_ = false;  // The full read failed; tick() tries again.
+  bool unread_ = false;  // Some of dirty_ could not be read; tick() tries again.
   std::unordered_set<std::string> seen_;
   std::vector<Record> rows_;  // Of the full read under way.
 };
