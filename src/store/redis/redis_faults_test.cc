@@ -635,6 +635,7 @@ class CutWorld final : public store::BreakableStoreWorld {
  public:
   CutWorld() : proxy_(server_.address()), driver_(options(proxy_.address())), elsewhere_(options(server_.address())) { driver_.settle(); }
   Store& store() override { return driver_.store(); }
+  Scheduler& scheduler() override { return driver_.scheduler(); }
   void settle() override {
     if (away_) {
       driver_.run_until([] { return false; }, 50ms);  // Nothing comes by itself.

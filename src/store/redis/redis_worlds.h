@@ -75,6 +75,7 @@ class RedisStoreWorld : public store::BreakableStoreWorld {
     driver_->settle();
   }
   Store& store() override { return driver_->store(); }
+  Scheduler& scheduler() override { return driver_->scheduler(); }
   void settle() override {
     if (away_) {
       driver_->scheduler().run_until_idle();
