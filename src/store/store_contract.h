@@ -29,6 +29,8 @@ class StoreWorld {
   virtual Scheduler& scheduler() = 0;
   /// Drives the scheduler, and time, until nothing more happens by itself.
   virtual void settle() = 0;
+  /// The tables that it has from the beginning.
+  virtual std::size_t tables_at_first() const { return 0; }
   /// size() tells rows. A store whose rows are elsewhere may not know.
   virtual bool counts_rows() const { return true; }
 };

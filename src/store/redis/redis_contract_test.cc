@@ -11,11 +11,14 @@ std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
   return info.param.name;
 }
 
+template <bool kTls>
+std::unique_ptr<StoreWorld> make_world() {
+  if (redis_kit::server_program().empty()) return nullptr;
+  return std::make_unique<redis::RedisStoreWorld>(kTls);
+}
+
 using Maker = WorldMaker<StoreWorld>;
-const auto kRedis = testing::Values(Maker{"redis", []() -> std::unique_ptr<StoreWorld> {
-                                            if (redis_kit::server_program().empty()) return nullptr;
-                                            return std::make_unique<redis::RedisStoreWorld>();
-                                          }});
+const auto kRedis = testing::Values(Maker{"redis", make_world<false>}, Maker{"tls", make_world<true>});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StagedContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, WatchedContract, kRedis, name_of<StoreWorld>);
