@@ -1,6 +1,7 @@
 // What tables on Redis cost: Redis' own processor time and ours, and what goes through, beside the commands that SONiC's swss-common sends
 // (its effects written out here), in one run on one server of its own on a Unix socket.
 //   bench_redis_store [routes]     default: 100,000
+//   bench_redis_store absence      only what a server that is not there costs others (a minute; the other form does it, too)
 #include <time.h>
 
 #include <algorithm>
@@ -293,9 +294,104 @@ void latency(RedisServer& server) {
       ours_us[1000], ours_us[1980], bare_us[1000], bare_us[1980], bound);
 }
 
+// --- a server that is not there, beside a source that does not need it
+
+/// Woken by another thread; notes how long its turn took to come.
+class Bell final : public Source {
+ public:
+  Bell() : Source("bell", Priority::p7) {}
+  void ring() {
+    rung_us_ = wall_us();
+    wake_from_any_thread();
+  }
+  Turn run(Budget) override {
+    waited_us.push_back(wall_us() - rung_us_);
+    return {.items = 1, .backlog = Backlog::Empty};
+  }
+  std::vector<double> waited_us;
+
+ private:
+  std::atomic<double> rung_us_{0};
+};
+
+struct Waits {
+  double p50 = 0;
+  double p99 = 0;
+};
+
+/// Rings every 200 us for four seconds.
+Waits bell_waits(Side& side) {
+  constexpr std::size_t kRings = 20'000;
+  Bell bell;
+  bell.waited_us.reserve(kRings);
+  side.scheduler.add(bell);
+  std::atomic<bool> stop{false};
+  std::thread ringer{[&] {
+    for (std::size_t i = 0; i < kRings; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds{200});
+      bell.ring();
+    }
+    stop = true;
+  }};
+  side.run_until([&stop] { return stop.load(); });
+  ringer.join();
+  side.scheduler.remove(bell);
+  std::ranges::sort(bell.waited_us);
+  const std::size_t n = bell.waited_us.size();
+  require(n > 100, "the bell was not heard");
+  return {bell.waited_us[n / 2], bell.waited_us[n * 99 / 100]};
+}
+
+/// Of the store's thread while nothing else happens, in percent.
+double idle_cpu(Side& side) {
+  const double cpu = thread_us();
+  const double wall = wall_us();
+  const Instant end = side.clock.now() + 5s;
+  side.run_until([&] { return side.clock.now() >= end; });
+  return (thread_us() - cpu) / (wall_us() - wall) * 100;
+}
+
+/// In each round with the server and without it, so that what else goes on in the machine meets both.
+void absence(const char* what, RedisServer& server, const std::function<void()>& go, const std::function<void()>& come) {
+  Side side{server.address()};
+  auto subscription = side.store.subscribe("ROUTE_TABLE").value();
+  std::vector<double> with;
+  std::vector<double> without;
+  double cpu = 0;
+  for (int round = 0; round < 3; ++round) {
+    with.push_back(bell_waits(side).p99);
+    go();
+    require(side.store.write("ROUTE_TABLE", Change::set("k", {{"n", "1"}})).ok(), "write");
+    require(side.run_until([&side] { return !side.store.health().ok(); }), "nobody noticed");
+    without.push_back(bell_waits(side).p99);
+    if (round == 0) cpu = idle_cpu(side);
+    come();
+    require(side.run_until([&side] { return side.store.health().ok() && side.store.unanswered() == 0; }), "it does not come back");
+  }
+  std::ranges::sort(with);
+  std::ranges::sort(without);
+  std::printf(
+      "server %s: another source waits for its turn, p99 %.1f us with it and %.1f us without, %+.1f %% (wanted 5); CPU %.2f %% (wanted "
+      "1)\n",
+      what, with[1], without[1], (without[1] / with[1] - 1) * 100, cpu);
+  std::fflush(stdout);
+}
+
+void absences(RedisServer& server) {
+  absence(
+      "killed", server, [&] { server.kill9(); }, [&] { server.start(); });
+  absence(
+      "stopped (SIGSTOP)", server, [&] { server.freeze(); }, [&] { server.thaw(); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view{argv[1]} == "absence") {
+    RedisServer server;
+    absences(server);
+    return 0;
+  }
   const std::size_t count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100'000;
   require(count > 0, "the number of routes must be positive");
   require(!redis_kit::server_program().empty(), "no redis-server: install Debian's package redis-tools");
@@ -306,5 +402,6 @@ int main(int argc, char** argv) {
   channel(server, count);
   watched(server, keys);
   latency(server);
+  absences(server);
   return 0;
 }

@@ -31,6 +31,13 @@ struct SimStore::Parts {
     --unanswered;
     completions.post(std::move(done), std::move(status));
   }
+  /// A question: 'deliver' asks the server for 'done' when the way there and back has been travelled.
+  template <class Done>
+  void ask(std::string_view table, const Done& done, std::function<void()> deliver) {
+    if (find(table) == nullptr) return completions.post(done, failure(store::no_such_table(table)));
+    auto lost = [this, done] { completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); };
+    wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
+  }
 
   SimStoreOptions options;
   store::Completions completions;
@@ -130,21 +137,21 @@ Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table
 }
 
 void SimStore::get(std::string_view table, std::string_view key, GetDone done) {
-  Parts* const parts = parts_.get();
-  if (parts->find(table) == nullptr) return parts->completions.post(std::move(done), failure(store::no_such_table(table)));
-  parts->wire.send(
-      {.perform = {},
-       .deliver = [parts, name = std::string{table}, wanted = std::string{key}, done] { parts->server->get(name, wanted, done); },
-       .lost = [parts, done] { parts->completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); }});
+  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, wanted = std::string{key}, done] {
+    parts->server->get(name, wanted, done);
+  });
 }
 
 void SimStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
-  Parts* const parts = parts_.get();
-  if (parts->find(table) == nullptr) return parts->completions.post(std::move(done), failure(store::no_such_table(table)));
-  parts->wire.send(
-      {.perform = {},
-       .deliver = [parts, name = std::string{table}, from = std::string{cursor}, max, done] { parts->server->scan(name, from, max, done); },
-       .lost = [parts, done] { parts->completions.post(done, failure(Code::Unavailable, "the connection to the store is lost")); }});
+  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
+    parts->server->scan(name, from, max, done);
+  });
+}
+
+void SimStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  parts_->ask(table, done, [parts = parts_.get(), name = std::string{table}, from = std::string{cursor}, max, done] {
+    parts->server->scan_written(name, from, max, done);
+  });
 }
 
 Result<Store::Size> SimStore::size(std::string_view table) const {

@@ -1,6 +1,6 @@
 // KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row is known by its 32-bit number,
 // which stays its own until it is erased, so lists of rows (staged, changed, free) are chains of numbers. Used by the tables of
-// store/memory and by WatchedView. One thread; every call O(1) but the constructor of a chunk.
+// store/memory, by WatchedView and by TableView. One thread; every call O(1) but the constructor of a chunk.
 #pragma once
 
 #include <array>
@@ -48,6 +48,14 @@ class KeyedRows {
     row.next = free_;
     free_ = id;
     if (index_.size() == 0 && chunks_.size() > 1) clear();
+  }
+
+  /// Frees some of the rows, for an owner who is done with all of them and must not be held up for long. False when none are left. After it
+  /// only more of it, or the end.
+  bool free_some() {
+    if (chunks_.empty()) return false;
+    chunks_.pop_back();
+    return true;
   }
 
   Row& operator[](std::uint32_t id) noexcept { return (*chunks_[id / kChunk])[id % kChunk]; }

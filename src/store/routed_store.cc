@@ -43,6 +43,10 @@ void RoutedStore::scan(std::string_view table, std::string_view cursor, std::siz
   at(table).scan(table, cursor, max, std::move(done));
 }
 
+void RoutedStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  at(table).scan_written(table, cursor, max, std::move(done));
+}
+
 Status RoutedStore::health() const {
   Status first;
   std::string all;

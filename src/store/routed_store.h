@@ -26,6 +26,7 @@ class RoutedStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return at(table).subscribe(table); }
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override { return at(table).size(table); }
   /// Of the first store that is not well; all of those that are not are in the message.
   Status health() const override;

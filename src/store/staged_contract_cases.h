@@ -87,6 +87,7 @@ TEST_P(StagedContract, SetWithoutFieldsIsASetAndMakesARow) {  // Spec A2: in SON
   set("T", "k", {});
   const auto consumer = subscribe("T");
   EXPECT_THAT(take(*consumer), ElementsAre("SET k"));
+  settle();
   EXPECT_EQ(row("T", "k"), "k");
 }
 
@@ -147,6 +148,7 @@ TEST_P(StagedContract, EmptyKeysValuesNamesSeparatorsAndNulAreSafe) {  // Spec A
   const auto consumer = subscribe("T");
   EXPECT_THAT(take(*consumer),
               UnorderedElementsAre("SET  =", "SET T:k|x:y a:b=| " + nul + "=" + nul, "SET " + nul + " NULL=null", "SET %d \n e="));
+  settle();
   EXPECT_EQ(row("T", ""), " =");
   EXPECT_EQ(row("T", nul), nul + " NULL=null");
   EXPECT_EQ(row("T", "a"), "no row");

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 
 namespace rondo::store {
@@ -25,8 +26,11 @@ class StoreWorld {
  public:
   virtual ~StoreWorld() = default;
   virtual Store& store() = 0;
+  virtual Scheduler& scheduler() = 0;
   /// Drives the scheduler, and time, until nothing more happens by itself.
   virtual void settle() = 0;
+  /// The tables that it has from the beginning.
+  virtual std::size_t tables_at_first() const { return 0; }
   /// size() tells rows. A store whose rows are elsewhere may not know.
   virtual bool counts_rows() const { return true; }
 };

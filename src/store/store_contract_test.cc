@@ -1,6 +1,7 @@
 // Every promise of rondo/store/store.h, held against the stores of this layer.
 #include "store/store_contract_cases.h"
 #include "store/store_worlds.h"
+#include "store/view_contract_cases.h"
 
 namespace rondo::store {
 namespace {
@@ -16,6 +17,8 @@ INSTANTIATE_TEST_SUITE_P(Store, WatchedContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, ChannelContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, QueueContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, AnyStoreContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, WrittenContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, ViewContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, OrderContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, RowsContract, kStores, name_of<StoreWorld>);
 

@@ -19,6 +19,7 @@ namespace rondo::store {
 class MemoryStoreWorld final : public StoreWorld {
  public:
   Store& store() override { return *store_; }
+  Scheduler& scheduler() override { return scheduler_; }
   void settle() override { scheduler_.run_until_idle(); }
 
  private:
@@ -36,6 +37,7 @@ class RoutedStoreWorld final : public StoreWorld {
     store_.route(make_memory_store(scheduler_), routed);
   }
   Store& store() override { return store_; }
+  Scheduler& scheduler() override { return scheduler_; }
   void settle() override { scheduler_.run_until_idle(); }
 
  private:
@@ -48,6 +50,7 @@ class SimStoreWorld final : public BreakableStoreWorld {
  public:
   explicit SimStoreWorld(sim::SimStoreOptions options) : store_(scheduler_, options) {}
   Store& store() override { return store_; }
+  Scheduler& scheduler() override { return scheduler_; }
   void settle() override { world_.run_for(scheduler_, 300ms); }
   void disconnect() override { store_.disconnect(); }
   void reconnect() override { store_.reconnect(); }
@@ -66,6 +69,7 @@ class SimStoreWorld final : public BreakableStoreWorld {
 class BridgeStoreWorld final : public StoreWorld {
  public:
   Store& store() override { return bridge_; }
+  Scheduler& scheduler() override { return worker_scheduler_; }
   void settle() override {
     while (home_scheduler_.run_until_idle() + worker_scheduler_.run_until_idle() > 0) {
     }

@@ -52,6 +52,11 @@ Status check_change(const TableSpec& spec, const Change& change) {
   return check_record(change.record()).with_context(table_of(spec));
 }
 
+Status check_scan_written(const TableSpec& spec) {
+  if (spec.kind == TableKind::Staged || spec.kind == TableKind::Watched) return {};
+  return {Code::InvalidArgument, table_of(spec) + " has no rows that are written ahead"};
+}
+
 Status check_merge(std::string_view table, const Record& older, const Record& newer) {
   if (!older) return {};
   if (older.fields().size() + newer.fields().size() <= limits::kFields && older.bytes() + newer.bytes() <= limits::kRecordBytes) return {};

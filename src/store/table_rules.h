@@ -14,6 +14,8 @@ Status check_spec(const TableSpec& spec);
 Status check_same(const TableSpec& existing, const TableSpec& wanted);
 /// InvalidArgument when 'change' cannot go to that table whatever its state.
 Status check_change(const TableSpec& spec, const Change& change);
+/// InvalidArgument when scan_written() means nothing for that kind of table.
+Status check_scan_written(const TableSpec& spec);
 /// ResourceExhausted when 'newer' laid over 'older' (which may be none) would be beyond the limits of a record. Cheap unless it is close.
 Status check_merge(std::string_view table, const Record& older, const Record& newer);
 

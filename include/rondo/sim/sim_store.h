@@ -60,6 +60,7 @@ class SimStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;  // As the server knows it now; what was fetched counts as staged.
   Status health() const override;
 

@@ -8,7 +8,7 @@
 //
 // All that is not a direct table goes straight to the wrapped store. For a direct table:
 //   write      an entry of this process; merges with those from the socket. 'done' tells that it is staged.
-//   get, scan  ask the wrapped store: the rows lag behind what was taken by as much as waits to be written.
+//   get, scan  ask the wrapped store: the rows lag behind what was taken by as much as waits to be written. scan_written: Unimplemented.
 //   take       pauses while keys_behind_max keys of the table wait to be written: a slow store slows its consumer, and nothing is lost.
 // While the wrapped store cannot write (Unavailable, DeadlineExceeded), a batch is tried again until it can; one it has no room for
 // (ResourceExhausted) for a few times, and then the row is left out of the copy, counted and told. It does not keep the consumer from it.
@@ -72,6 +72,7 @@ class DirectStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
 

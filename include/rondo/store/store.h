@@ -108,6 +108,11 @@ class Store {
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;
   /// At most 'max' rows (at least one is allowed for) after 'cursor' (empty: from the start). InvalidArgument for a cursor that is none.
   virtual void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
+  /// As scan(), but each row as it will be when everything that was written before the scan began has been popped: with what is staged for
+  /// it, and without the rows whose Delete waits. It is how a producer finds out what it has said so far (TableView). A key may come twice.
+  /// Of Staged and Watched tables; InvalidArgument for the others, and for a cursor from before the connection was lost: begin anew.
+  /// Unimplemented where what is staged and the rows lie in different places (direct tables).
+  virtual void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
   /// Rows of the table (nothing where the store cannot know without reading them all), and keys or entries staged and not yet popped, as
   /// far as is known here. NotFound for an unknown table.
   struct Size {

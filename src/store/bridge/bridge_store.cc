@@ -136,10 +136,18 @@ void BridgeStore::get(std::string_view table, std::string_view key, GetDone done
 }
 
 void BridgeStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  ask_for_page(Request::Kind::Scan, table, cursor, max, std::move(done));
+}
+
+void BridgeStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  ask_for_page(Request::Kind::ScanWritten, table, cursor, max, std::move(done));
+}
+
+void BridgeStore::ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
   const TableSpec* const spec = find(table);
   if (spec == nullptr) return completions_.post(std::move(done), failure(no_such_table(table)));
   Request request;
-  request.kind = Request::Kind::Scan;
+  request.kind = kind;
   request.table = spec;
   request.text = std::string{cursor};
   request.max = max;

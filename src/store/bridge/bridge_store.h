@@ -37,6 +37,7 @@ class BridgeStore final : public Store {
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, Priority priority);
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   Result<Size> size(std::string_view table) const override;
   Status health() const override;
 
@@ -49,6 +50,7 @@ class BridgeStore final : public Store {
 
   const TableSpec* find(std::string_view table) const;
   Status ask(Request&& request, Waiting done);
+  void ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done);
   void finish(Answer&& answer);
   void forget(NearEnd& end);
 

@@ -83,6 +83,10 @@ void HomeEnd::handle(Request&& request) {
       store_->scan(request.table->name, request.text, request.max,
                    [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
       return;
+    case Request::Kind::ScanWritten:
+      store_->scan_written(request.table->name, request.text, request.max,
+                           [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
+      return;
   }
 }
 

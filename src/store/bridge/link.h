@@ -48,13 +48,13 @@ struct Lane {
 
 /// Worker to home. 'table' belongs to the worker's end and stays as long as that.
 struct Request {
-  enum class Kind : std::uint8_t { Write, Get, Scan };
+  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten };
   Kind kind = Kind::Write;
   std::uint64_t id = 0;  // Of the answer; 0: none is wanted.
   const TableSpec* table = nullptr;
   Change change;
-  std::string text;     // Get: the key. Scan: the cursor.
-  std::size_t max = 0;  // Scan.
+  std::string text;     // Get: the key. Scans: the cursor.
+  std::size_t max = 0;  // Scans.
 };
 
 /// Home to worker: how a request ended.

@@ -153,6 +153,12 @@ void DirectStore::scan(std::string_view table, std::string_view cursor, std::siz
   parts_->wrapped().scan(table, cursor, max, std::move(done));
 }
 
+void DirectStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  if (parts_->find(table) == nullptr) return parts_->wrapped().scan_written(table, cursor, max, std::move(done));
+  const Status never{Code::Unimplemented, "direct table " + quoted(table) + ": what waits lies in its server and the rows in the store"};
+  parts_->completions().post(std::move(done), failure(never));
+}
+
 Result<Store::Size> DirectStore::size(std::string_view table) const {
   Result<Size> size = parts_->wrapped().size(table);
   const DirectTableSpec* const direct = parts_->find(table);

@@ -115,6 +115,24 @@ TEST_F(DirectStores, OtherTablesPassThroughAndADirectOneLooksStaged) {
   EXPECT_TRUE(store->health().ok());
 }
 
+TEST_F(DirectStores, WhatWillBeInADirectTableCannotBeAsked) {
+  const auto store = open();
+  ASSERT_TRUE(store->declare({.name = "OTHER", .kind = TableKind::Staged}).ok());
+  ASSERT_TRUE(store->write("OTHER", Change::set("k", {})).ok());
+  std::vector<Code> ends;
+  std::size_t rows = 0;
+  const auto told = [&](const Result<RowPage>& page) {
+    ends.push_back(page ? Code::Ok : page.error().code());
+    rows += page ? page->rows.size() : 0;
+  };
+  store->scan_written("T", "", 10, told);
+  ASSERT_TRUE(until([&] { return ends.size() == 1; }));
+  store->scan_written("OTHER", "", 10, told);
+  ASSERT_TRUE(until([&] { return ends.size() == 2; }));
+  EXPECT_THAT(ends, ElementsAre(Code::Unimplemented, Code::Ok));
+  EXPECT_EQ(rows, 1U);
+}
+
 TEST_F(DirectStores, ATableThatTheWrappedStoreHasOtherwiseIsAnError) {
   auto wrapped = make_memory_store(scheduler_);
   ASSERT_TRUE(wrapped->declare({.name = "T", .kind = TableKind::Staged}).ok());

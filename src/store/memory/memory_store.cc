@@ -76,6 +76,13 @@ class MemoryStore final : public Store {
     completions_.post(std::move(done), table == nullptr ? failure(no_such_table(name)) : table->scan(cursor, max));
   }
 
+  void scan_written(std::string_view name, std::string_view cursor, std::size_t max, ScanDone done) override {
+    const MemoryTable* const table = find(name);
+    if (table == nullptr) return completions_.post(std::move(done), failure(no_such_table(name)));
+    Status bad = check_scan_written(table->spec());
+    completions_.post(std::move(done), bad.ok() ? table->scan_written(cursor, max) : failure(std::move(bad)));
+  }
+
   Result<Size> size(std::string_view name) const override {
     const MemoryTable* const table = find(name);
     if (table == nullptr) return failure(no_such_table(name));

@@ -26,6 +26,7 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   /// The row, or an empty record.
   virtual Record get(std::string_view key) const = 0;
   virtual Result<RowPage> scan(std::string_view cursor, std::size_t max) const = 0;
+  virtual Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const { return scan(cursor, max); }
   virtual Store::Size size() const = 0;
 
  private:

@@ -91,4 +91,19 @@ Result<RowPage> StagedTable::scan(std::string_view cursor, std::size_t max) cons
   return scan_rows(rows_, cursor, max, [this](std::uint32_t id) -> const Record& { return rows_[id].real; });
 }
 
+/// The row when what is staged has been popped.
+Record StagedTable::written(const Row& row) {
+  switch (row.state) {
+    case Staged::Nothing: return row.real;
+    case Staged::Set: return row.real ? Record::merged(row.real, row.staged) : row.staged;
+    case Staged::Delete: return {};
+    case Staged::DeleteThenSet: return row.staged;
+  }
+  return {};
+}
+
+Result<RowPage> StagedTable::scan_written(std::string_view cursor, std::size_t max) const {
+  return scan_rows(rows_, cursor, max, [this](std::uint32_t id) { return written(rows_[id]); });
+}
+
 }  // namespace rondo::store

@@ -20,6 +20,7 @@ class StagedTable final : public PoppedTable {
   Status write(Change change) override;
   Record get(std::string_view key) const override;
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
+  Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {real_count_, staged_count_}; }
 
  protected:
@@ -38,6 +39,7 @@ class StagedTable final : public PoppedTable {
   };
 
   Status stage(Row& row, Change change);
+  static Record written(const Row& row);
   void append(std::uint32_t id);
   void pop_row(std::uint32_t id, std::vector<Change>& out);
 

@@ -96,4 +96,14 @@ class Commands {
   std::size_t sent_ = 0;  // Of them.
 };
 
+/// 'text' for a pattern (SCAN's MATCH) that matches it and nothing else.
+inline std::string literal(std::string_view text) {
+  std::string pattern;
+  for (const char c : text) {
+    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') pattern.push_back('\\');
+    pattern.push_back(c);
+  }
+  return pattern;
+}
+
 }  // namespace rondo::redis

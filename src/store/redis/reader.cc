@@ -5,17 +5,30 @@
 #include <utility>
 
 #include "store/redis/end.h"
+#include "store/redis/scripts.h"
 
 namespace rondo::redis {
 
 namespace {
-constexpr std::size_t kRestsMax = 64;
+constexpr std::size_t kPlacesMax = 64;
 constexpr std::size_t kScanLow = 64;
 constexpr std::size_t kScanHigh = 512;
+/// Of one script: less than a millisecond of the server.
+constexpr std::size_t kWrittenKeys = 256;
 
 bool is_number(std::string_view text, std::uint64_t& number) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc{} && stop == text.data() + text.size();
+}
+
+/// What the row will be when what waits is popped; 'waits' as kReadWritten says it.
+Record written_row(std::string_view key, std::int64_t waits, const Reply& row, const Reply& staged) {
+  Record now = record_of(key, row);
+  Record newer = record_of(key, staged);
+  if (now && newer) return Record::merged(now, newer);
+  if (newer) return newer;
+  if (now || waits != 1) return now;
+  return Record::make(key, {});  // A Set without fields, as a stock producer stages it.
 }
 }  // namespace
 
@@ -30,6 +43,7 @@ void Reader::ask(std::size_t answers, std::function<void(const Reply&)> on_reply
 }
 
 void Reader::lost(const Status& why) {
+  std::erase_if(places_, [](const auto& place) { return place.second.written; });
   for (const auto& [number, on_lost] : std::exchange(owed_, {})) on_lost(why);
 }
 
@@ -45,43 +59,60 @@ void Reader::get(const Target& target, std::string_view key, GetDone done) {
       [this, done](const Status& why) { completions_.post(done, failure(why)); });
 }
 
-Status Reader::resume(std::string_view cursor, Scan& scan) {
-  const Status bad{Code::InvalidArgument, quoted(cursor) + " is not a cursor of a scan, or no longer one"};
-  std::uint64_t number = 0;
-  if (cursor.empty()) {
-    scan.cursor = "start";
-  } else if (cursor.front() != 'r') {
-    if (!is_number(cursor, number)) return bad;
-    scan.cursor = cursor;
-  } else {
-    const auto rest = is_number(cursor.substr(1), number) ? rests_.extract(number) : std::map<std::uint64_t, Rest>::node_type{};
-    if (rest.empty()) return bad;
-    scan.cursor = std::move(rest.mapped().cursor);
-    scan.keys = std::move(rest.mapped().keys);
-  }
-  return {};
+void Reader::scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done) {
+  start(target, {}, cursor, max, std::move(done));
 }
 
-void Reader::scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done) {
+void Reader::scan_written(const Target& target, std::string_view cursor, std::size_t max, ScanDone done) {
+  const Place from{.written = true, .pending = target.spec.kind == TableKind::Staged, .keys = {}};
+  start(target, from, cursor, max, std::move(done));
+}
+
+void Reader::start(const Target& target, Place from, std::string_view cursor, std::size_t max, ScanDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
   const auto scan = std::make_shared<Scan>();
-  scan->prefix = target.keys.rows;
-  for (const char c : scan->prefix) {
-    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') scan->pattern.push_back('\\');
-    scan->pattern.push_back(c);
-  }
-  scan->pattern.push_back('*');
+  scan->target = &target;
+  scan->at = std::move(from);
   scan->max = std::max<std::size_t>(1, max);
   scan->done = std::move(done);
-  if (Status bad = resume(cursor, *scan); !bad.ok()) return completions_.post(std::move(scan->done), failure(std::move(bad)));
+  if (Status bad = resume(cursor, scan->at); !bad.ok()) return completions_.post(std::move(scan->done), failure(std::move(bad)));
   go_on(scan);
 }
 
+/// The cursors of scan_written() are all ours ("r" and a number) and end with the connection: behind another server, or the same one that
+/// was started anew, Redis' own would leave rows out.
+Status Reader::resume(std::string_view cursor, Place& place) {
+  const Status bad{Code::InvalidArgument, quoted(cursor) + " is not a cursor of this scan, or no longer one"};
+  if (cursor.empty()) return {};
+  std::uint64_t number = 0;
+  if (cursor.front() != 'r') {
+    if (place.written || !is_number(cursor, number)) return bad;
+    place.cursor = cursor;
+    return {};
+  }
+  const auto known = is_number(cursor.substr(1), number) ? places_.find(number) : places_.end();
+  if (known == places_.end() || known->second.written != place.written) return bad;
+  place = std::move(known->second);
+  places_.erase(known);
+  return {};
+}
+
 void Reader::go_on(const std::shared_ptr<Scan>& scan) {
-  if (!scan->keys.empty()) return read_page(scan);
-  if (scan->cursor == "0") return finish(scan);
+  Place& at = scan->at;
+  const TableKeys& keys = scan->target->keys;
+  if (!at.keys.empty()) return at.written && scan->target->spec.kind == TableKind::Staged ? read_written(scan) : read_rows(scan);
+  if (at.cursor == "0") {
+    if (!at.pending) return finish(scan);
+    at.pending = false;
+    at.cursor = "start";
+  }
   const std::string count = std::to_string(std::clamp(scan->max, kScanLow, kScanHigh));
-  commands_.out().command({"SCAN", scan->cursor == "start" ? "0" : scan->cursor, "MATCH", scan->pattern, "COUNT", count});
+  const std::string_view from = at.cursor == "start" ? "0" : std::string_view{at.cursor};
+  if (at.pending) {
+    commands_.out().command({"SSCAN", keys.pending, from, "COUNT", count});
+  } else {
+    commands_.out().command({"SCAN", from, "MATCH", literal(keys.rows) + "*", "COUNT", count});
+  }
   ask(
       1, [this, scan](const Reply& reply) { scanned(scan, reply); },
       [this, scan](const Status& why) { completions_.post(scan->done, failure(why)); });
@@ -89,16 +120,19 @@ void Reader::go_on(const std::shared_ptr<Scan>& scan) {
 
 void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
   if (reply.is_error()) return completions_.post(scan->done, failure(status_of(reply, "scan")));
-  scan->cursor = reply.items()[0].text();
-  for (const Reply& key : reply.items()[1].items()) scan->keys.emplace_back(key.text().substr(scan->prefix.size()));
+  Place& at = scan->at;
+  at.cursor = reply.items()[0].text();
+  const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();
+  for (const Reply& key : reply.items()[1].items()) at.keys.emplace_back(key.text().substr(prefix));
   go_on(scan);
 }
 
-void Reader::read_page(const std::shared_ptr<Scan>& scan) {
-  const std::size_t count = std::min(scan->keys.size(), scan->max);
-  for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->prefix, scan->keys[i]);
+void Reader::read_rows(const std::shared_ptr<Scan>& scan) {
+  const std::size_t count = std::min(scan->at.keys.size(), scan->max);
+  for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->target->keys.rows, scan->at.keys[i]);
   ask(
       count,
+<<<<<<< HEAD
       [this, scan, count, next = std::size_t{0}, failed = Status{}](const Reply& reply) mutable {
         Result<Record> row = row_of(scan->keys[next++], reply);
         if (!row && failed.ok()) failed = row.error();
@@ -108,18 +142,51 @@ void Reader::read_page(const std::shared_ptr<Scan>& scan) {
         scan->keys.erase(scan->keys.begin(), scan->keys.begin() + static_cast<std::ptrdiff_t>(count));
         if (scan->page.rows.empty()) return go_on(scan);  // They went in the meantime, or hold no hash.
         finish(scan);
+=======
+      [this, scan, count, next = std::size_t{0}](const Reply& reply) mutable {
+        if (Record row = record_of(scan->at.keys[next++], reply)) scan->page.rows.push_back(std::move(row));
+        if (next == count) page_read(scan, count);
+>>>>>>> wt-views
       },
       [this, scan](const Status& why) { completions_.post(scan->done, failure(why)); });
 }
 
+void Reader::read_written(const std::shared_ptr<Scan>& scan) {
+  const TableKeys& keys = scan->target->keys;
+  const std::size_t count = std::min({scan->at.keys.size(), scan->max, kWrittenKeys});
+  Commands& out = commands_.out();
+  out.begin(7 + count).word("EVAL").word(kReadWritten).word("2").word(keys.pending).word(keys.deleted).word(keys.rows).word(keys.staging);
+  for (std::size_t i = 0; i < count; ++i) out.word(scan->at.keys[i]);
+  ask(
+      1,
+      [this, scan, count](const Reply& reply) {
+        const std::span<const Reply> items = reply.items();
+        if (items.size() != 3 * count) return completions_.post(scan->done, failure(status_of(reply, "scan")));
+        for (std::size_t i = 0; i < count; ++i) {
+          Record row = written_row(scan->at.keys[i], items[3 * i].integer(), items[3 * i + 1], items[3 * i + 2]);
+          if (row) scan->page.rows.push_back(std::move(row));
+        }
+        page_read(scan, count);
+      },
+      [this, scan](const Status& why) { completions_.post(scan->done, failure(why)); });
+}
+
+void Reader::page_read(const std::shared_ptr<Scan>& scan, std::size_t keys) {
+  scan->at.keys.erase(scan->at.keys.begin(), scan->at.keys.begin() + static_cast<std::ptrdiff_t>(keys));
+  if (scan->page.rows.empty()) return go_on(scan);  // They went in the meantime, or hold no hash.
+  finish(scan);
+}
+
 void Reader::finish(const std::shared_ptr<Scan>& scan) {
-  if (!scan->keys.empty()) {
-    while (rests_.size() >= kRestsMax) rests_.erase(rests_.begin());  // Scans that nobody goes on with.
+  Place& at = scan->at;
+  const bool ended = at.keys.empty() && at.cursor == "0" && !at.pending;
+  if (!at.keys.empty() || (at.written && !ended)) {
+    while (places_.size() >= kPlacesMax) places_.erase(places_.begin());  // Scans that nobody goes on with.
     const std::uint64_t number = next_++;
-    rests_.emplace(number, Rest{scan->cursor, std::move(scan->keys)});
+    places_.emplace(number, std::move(at));
     scan->page.next = "r" + std::to_string(number);
-  } else if (scan->cursor != "0") {
-    scan->page.next = scan->cursor;
+  } else if (!ended) {
+    scan->page.next = at.cursor;
   }
   completions_.post(scan->done, std::move(scan->page));
 }

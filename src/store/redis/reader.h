@@ -1,4 +1,4 @@
-// Reader: get() and scan() of the Redis store. Each call ends once, with an answer or because the connection broke.
+// Reader: get(), scan() and scan_written() of the Redis store. Each call ends once, with an answer or because the connection broke.
 #pragma once
 
 #include <cstdint>
@@ -21,37 +21,42 @@ class Reader {
 
   void get(const Target& target, std::string_view key, GetDone done);
   void scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
+  /// Goes over the keys that wait first: one that is popped meanwhile is a row by the time the rows are gone over.
+  void scan_written(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
   void lost(const Status& why);
 
  private:
+  /// How far a scan has come.
+  struct Place {
+    bool written = false;           // Of scan_written().
+    bool pending = false;           // Still among the keys that wait.
+    std::string cursor = "start";   // Redis' own; "0" at the end.
+    std::vector<std::string> keys;  // Found and not yet in a page: SCAN finds more than it was asked for.
+  };
   /// A page under way.
   struct Scan {
-    std::string prefix;
-    std::string pattern;
+    const Target* target = nullptr;
+    Place at;
     std::size_t max = 1;
-    std::string cursor;             // Redis' own; "0" at the end.
-    std::vector<std::string> keys;  // Found and not yet in a page.
     RowPage page;
     ScanDone done;
   };
-  /// What a page left over: SCAN finds more than it was asked for.
-  struct Rest {
-    std::string cursor;
-    std::vector<std::string> keys;
-  };
 
   void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost);
-  Status resume(std::string_view cursor, Scan& scan);
+  void start(const Target& target, Place from, std::string_view cursor, std::size_t max, ScanDone done);
+  Status resume(std::string_view cursor, Place& place);
   void go_on(const std::shared_ptr<Scan>& scan);
   void scanned(const std::shared_ptr<Scan>& scan, const Reply& reply);
-  void read_page(const std::shared_ptr<Scan>& scan);
+  void read_rows(const std::shared_ptr<Scan>& scan);
+  void read_written(const std::shared_ptr<Scan>& scan);
+  void page_read(const std::shared_ptr<Scan>& scan, std::size_t keys);
   void finish(const std::shared_ptr<Scan>& scan);
 
   Connection& commands_;
   store::Completions& completions_;
   std::map<std::uint64_t, std::function<void(const Status&)>> owed_;  // What to do if the answer never comes.
   std::uint64_t next_ = 1;
-  std::map<std::uint64_t, Rest> rests_;
+  std::map<std::uint64_t, Place> places_;  // Of scans between two pages, by the number in their cursor.
 };
 
 }  // namespace rondo::redis

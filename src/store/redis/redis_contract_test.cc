@@ -1,6 +1,7 @@
 // Every promise of rondo/store/store.h, held against the Redis store on a real server.
 #include "store/redis/redis_worlds.h"
 #include "store/store_contract_cases.h"
+#include "store/view_contract_cases.h"
 
 namespace rondo::store {
 namespace {
@@ -10,17 +11,22 @@ std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
   return info.param.name;
 }
 
+template <bool kTls>
+std::unique_ptr<StoreWorld> make_world() {
+  if (redis_kit::server_program().empty()) return nullptr;
+  return std::make_unique<redis::RedisStoreWorld>(kTls);
+}
+
 using Maker = WorldMaker<StoreWorld>;
-const auto kRedis = testing::Values(Maker{"redis", []() -> std::unique_ptr<StoreWorld> {
-                                            if (redis_kit::server_program().empty()) return nullptr;
-                                            return std::make_unique<redis::RedisStoreWorld>();
-                                          }});
+const auto kRedis = testing::Values(Maker{"redis", make_world<false>}, Maker{"tls", make_world<true>});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StagedContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, WatchedContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, ChannelContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, QueueContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, AnyStoreContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, WrittenContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, ViewContract, kRedis, name_of<StoreWorld>);
 
 // Keys that wait are a set in Redis, and the rows are Redis' own: no order of arrival, no limit on rows.
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(OrderContract);

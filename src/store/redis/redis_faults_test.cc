@@ -2,6 +2,7 @@
 // only, connections are cut and answers lost. The server is a real one; the proxy breaks the link. Every case ends when the state of the
 // world is right, not after a time.
 #include "rondo/sched/timer.h"
+#include "rondo/store/table_view.h"
 #include "store/redis/redis_table_kit.h"
 #include "store/store_connection_cases.h"
 
@@ -543,6 +544,98 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadDealtWithDoesNotComeBack) {
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET second n=2"));
 }
 
+// --- a view that is cut short
+
+/// Rows of which a view keeps the even ones and adds as many new ones, and a consumer that has dealt with them.
+class RedisViewFaults : public RedisFaults {
+ protected:
+  static constexpr int kRows = 3000;
+  void fill_table() {
+    for (int i = 0; i < kRows; ++i) set(driver(), "T", std::to_string(i), {{"a", "1"}});
+    driver().settle();
+  }
+  static void fill(TableView& view) {
+    for (int i = 0; i < kRows; i += 2) {
+      ASSERT_TRUE(view.set(std::to_string(i), {{"a", "1"}}).ok());
+      ASSERT_TRUE(view.set("new" + std::to_string(i), {{"a", "1"}}).ok());
+    }
+  }
+  void give_turns(std::uint64_t turns) {
+    for (; turns > 0; --turns) {
+      if (!driver().scheduler().turn()) driver().scheduler().wait(driver().clock().now() + 1ms);
+    }
+  }
+  void take_from(Subscription& consumer) {
+    for (const std::string& line : take(consumer)) {
+      const bool stays = line.starts_with("DEL ") && (line.back() - '0') % 2 == 0;
+      EXPECT_FALSE(stays) << line << ": it stays";
+    }
+  }
+  void expect_the_view(Subscription& consumer) {
+    driver().settle();
+    while (!consumer.empty()) {
+      take_from(consumer);
+      driver().settle();
+    }
+    Rows expected;
+    for (int i = 0; i < kRows; i += 2) expected[std::to_string(i)] = expected["new" + std::to_string(i)] = {{"a", "1"}};
+    EXPECT_EQ(rows_in_redis("T:"), expected);
+  }
+};
+
+TEST_F(RedisViewFaults, GoesOnThroughCutsAndRestarts) {
+  start_server({.arguments = {"--appendonly", "yes", "--appendfsync", "always"}});
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  fill_table();
+  EXPECT_EQ(take_all(driver(), *consumer).size(), std::size_t{kRows});
+  TableView view(driver().scheduler(), store(), "T", {.retry = 10ms});
+  fill(view);
+  Result<ViewTotals> end = failure(Code::Internal, "not told");
+  ASSERT_TRUE(view.apply([&end](const Result<ViewTotals>& told) { end = told; }).ok());
+  Random random{1};
+  int faults = 0;
+  for (; faults < 6 && view.is_applying(); ++faults) {
+    give_turns(random.between(1, 40));
+    take_from(*consumer);
+    if (faults % 3 == 2) {
+      server().kill9();
+      server().start();
+    } else {
+      server().command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
+    }
+  }
+  ASSERT_TRUE(driver().run_until([&] {
+    take_from(*consumer);
+    return !view.is_applying();
+  }));
+  EXPECT_TRUE(end.has_value()) << end.error().to_string();
+  EXPECT_EQ(faults, 6) << "in the middle";
+  expect_the_view(*consumer);
+}
+
+TEST_F(RedisViewFaults, TheNextProcessFinishes) {
+  open();
+  fill_table();
+  for (const std::uint64_t turns : {1U, 10U, 20U, 40U}) {
+    {
+      TableView view(driver().scheduler(), store(), "T");
+      fill(view);
+      ASSERT_TRUE(view.apply().ok());
+      give_turns(turns);
+      EXPECT_TRUE(view.is_applying()) << "in the middle";
+    }
+    close();  // As if the process had ended: what was not sent is gone.
+    open();
+  }
+  const auto consumer = subscribe(driver(), "T");
+  TableView view(driver().scheduler(), store(), "T");
+  fill(view);
+  ASSERT_TRUE(view.apply().ok());
+  ASSERT_TRUE(driver().run_until([&view] { return !view.is_applying(); }));
+  expect_the_view(*consumer);
+}
+
 // --- keys of another type
 
 TEST_F(RedisFaults, RowOfAnotherTypeIsReplaced) {
@@ -734,6 +827,7 @@ class CutWorld final : public store::BreakableStoreWorld {
  public:
   CutWorld() : proxy_(server_.address()), driver_(options(proxy_.address())), elsewhere_(options(server_.address())) { driver_.settle(); }
   Store& store() override { return driver_.store(); }
+  Scheduler& scheduler() override { return driver_.scheduler(); }
   void settle() override {
     if (away_) {
       driver_.run_until([] { return false; }, 50ms);  // Nothing comes by itself.

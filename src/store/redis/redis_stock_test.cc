@@ -2,6 +2,7 @@
 // plain commands and short scripts of this test. Random groups of writes, with pops in between, in three casts: stock producer and our
 // consumer, our producer and stock consumer, both producers at once. A plain model says what rows must stand and what each consumer must
 // believe in the end.
+#include "rondo/store/table_view.h"
 #include "store/redis/redis_table_kit.h"
 
 namespace rondo::redis {
@@ -53,21 +54,28 @@ class StockConsumer {
   void pop() {
     if (owed_ == 0) return;
     --owed_;
-    std::vector<std::string> flat = client_.list({"EVAL", kPop, "2", "T_KEY_SET", "T_DEL_SET", "128"});
+    const std::vector<std::string> flat = client_.list({"EVAL", kPop, "2", "T_KEY_SET", "T_DEL_SET", "128"});
     for (std::size_t at = 0; at < flat.size();) {
       ASSERT_LT(at + 1, flat.size()) << flat[at];
       const std::string key = flat[at++];
       std::size_t fields = std::stoul(flat[at++]);
       if (fields == 0) {
         told_.remove(key);
+        changes_.push_back("DEL " + key);
         continue;
       }
+      changes_.push_back("SET " + key);
       Row row;
       for (; fields > 0; --fields, at += 2) row[flat[at]] = flat[at + 1];
       told_.set(key, row);
     }
   }
+  void pop_all() {
+    for (listen(); owed_ > 0;) pop();
+  }
   const Rows& told() const noexcept { return told_.rows(); }
+  /// What was told since the last call, without the fields.
+  std::vector<std::string> changes() { return std::exchange(changes_, {}); }
 
  private:
   // Answer: key, number of fields, then those.
@@ -91,6 +99,7 @@ return told)";
   redis_kit::RedisClient ear_;
   std::size_t owed_ = 0;
   RowModel told_;
+  std::vector<std::string> changes_;
 };
 
 class RedisStock : public RedisTableTest {
@@ -259,6 +268,76 @@ TEST_F(RedisStock, BothProducersAtOnceNeverLeaveAStockConsumerShortModel) {
     while (consumer.owed() > 0) consumer.pop();
     expect_nothing_waits();
     EXPECT_EQ(rows_in_redis("T:"), model());
+  }
+}
+
+// A view over rows of a stock producer, some of them not popped yet. The stock consumer is told of each row that differs, once, and of no
+// other; in the end the rows are the view.
+TEST_F(RedisStock, ViewTellsAStockConsumerExactlyTheDifferenceModel) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    begin(seed);
+    StockProducer producer(server().address());
+    StockConsumer consumer(server().address());
+    for (int group = 0; group < 40; ++group) write_group(&producer);
+    consumer.pop_all();
+    consumer.changes();
+    TableView view(driver().scheduler(), driver().store(), "T");
+    std::vector<std::string> expected;
+    Rows wanted;
+    for (const auto& [key, row] : model()) {
+      if (random().chance(0.2)) {
+        expected.push_back("DEL " + key);
+        continue;
+      }
+      wanted[key] = row;
+      if (random().chance(0.3)) wanted[key] = some_fields();
+      if (wanted[key] != row) expected.push_back("SET " + key);
+    }
+    for (int i = 0; i < 300; ++i) {
+      const std::string key = "new" + std::to_string(i);
+      wanted[key] = some_fields();
+      expected.push_back("SET " + key);
+    }
+    for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
+    ASSERT_TRUE(view.apply().ok());
+    ASSERT_TRUE(driver().run_until([&] {
+      if (seed % 2 == 0) consumer.pop_all();  // It does not wait for the end.
+      return !view.is_applying();
+    }));
+    consumer.pop_all();
+    EXPECT_THAT(consumer.changes(), testing::UnorderedElementsAreArray(expected));
+    EXPECT_EQ(rows_in_redis("T:"), wanted);
+    expect_nothing_waits();
+  }
+}
+
+// What a stock producer left waiting counts as there, and nothing of it comes back after the view.
+TEST_F(RedisStock, ViewOverWhatAStockProducerLeftWaitingModel) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    begin(seed);
+    StockProducer producer(server().address());
+    StockConsumer consumer(server().address());
+    for (int group = 0; group < 40; ++group) {
+      write_group(&producer);
+      if (random().chance(0.2)) consumer.listen();
+      if (random().chance(0.5)) consumer.pop();
+    }
+    TableView view(driver().scheduler(), driver().store(), "T");
+    Rows wanted;
+    for (const auto& [key, row] : model()) {
+      if (random().chance(0.7)) wanted[key] = random().chance(0.5) ? row : some_fields();
+    }
+    for (const auto& [key, row] : wanted) ASSERT_TRUE(view.set(key, fields_of(row)).ok());
+    ASSERT_TRUE(view.apply().ok());
+    ASSERT_TRUE(driver().run_until([&] {
+      if (seed % 2 == 0) consumer.pop_all();
+      return !view.is_applying();
+    }));
+    consumer.pop_all();
+    EXPECT_EQ(rows_in_redis("T:"), wanted);
+    expect_nothing_waits();
   }
 }
 

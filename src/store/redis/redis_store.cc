@@ -368,6 +368,18 @@ void RedisStore::scan(std::string_view table, std::string_view cursor, std::size
   parts_->reader.scan(*target, cursor, max, std::move(done));
 }
 
+void RedisStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  Parts& parts = *parts_;
+  const redis::Target* const target = parts.find(table);
+  if (target == nullptr) return parts.completions.post(std::move(done), failure(store::no_such_table(table)));
+  if (Status bad = store::check_scan_written(target->spec); !bad.ok()) return parts.completions.post(std::move(done), failure(bad));
+  if (!parts.commands.is_connected() || !cursor.empty()) return parts.reader.scan_written(*target, cursor, max, std::move(done));
+  parts.writer.when_answered([&parts, target, max, done = std::move(done)](const Status& lost) {
+    if (!lost.ok()) return parts.completions.post(done, failure(lost));
+    parts.reader.scan_written(*target, {}, max, done);
+  });
+}
+
 Result<Store::Size> RedisStore::size(std::string_view table) const {
   const redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));

@@ -1,5 +1,6 @@
 // What stands in Redis after each operation of ours, key by key and byte by byte: the format of SONiC's swss-common, so that its producers
 // and consumers understand ours. Plain commands look; a subscriber of the test's own hears what is said.
+#include "rondo/store/table_view.h"
 #include "store/redis/redis_table_kit.h"
 
 namespace rondo::redis {
@@ -177,6 +178,43 @@ TEST_F(RedisWire, OneGForEach128KeysAtLeast) {
   EXPECT_EQ(client().command({"SCARD", "T_KEY_SET"}), std::to_string(kKeys));
   EXPECT_EQ(client().command({"SCARD", "T2_KEY_SET"}), std::to_string(kKeys));
   EXPECT_EQ(client().command({"SCARD", "T2_DEL_SET"}), std::to_string((kKeys + 2) / 3));
+}
+
+// The 128 writes of a transaction end between the Delete and the Set: nobody may pop there.
+TEST_F(RedisWire, ReplacedRowIsDeletedAndSetInOneTransaction) {
+  for (int i = 0; i < 127; ++i) set("T", std::to_string(i), {{"a", "1"}});
+  remove("T", "k");
+  set("T", "k", {{"a", "2"}});
+  EXPECT_THAT(heard(), ElementsAre("T_CHANNEL@0 G"));
+  EXPECT_EQ(client().command({"SCARD", "T_KEY_SET"}), "128");
+  EXPECT_THAT(client().list({"SMEMBERS", "T_DEL_SET"}), ElementsAre("k"));
+}
+
+/// What a view of the rows "same", "value", "less" and "new" leaves beside rows of the first three and "gone".
+TEST_F(RedisWire, ViewLeavesTheDifferenceAsAStockProducerDoes) {
+  for (const char separator : {':', '|'}) {
+    open(separator == ':' ? 0 : 6, separator);
+    const std::string head = std::string{"T"} + separator;
+    for (const char* key : {"same", "value", "less", "gone"}) client().command({"HSET", head + key, "a", "1", "b", "1"});
+    client().command({"HSET", std::string{"T2"} + separator + "k", "a", "1"});  // Begins alike.
+    client().command({"SADD", "T2_KEY_SET", "k"});
+    TableView view(driver().scheduler(), driver().store(), "T");
+    ASSERT_TRUE(view.set("same", {{"b", "1"}, {"a", "1"}}).ok());
+    ASSERT_TRUE(view.set("value", {{"a", "1"}, {"b", "2"}}).ok());
+    ASSERT_TRUE(view.set("less", {{"a", "1"}}).ok());
+    ASSERT_TRUE(view.set("new", {}).ok());
+    ASSERT_TRUE(view.apply().ok());
+    ASSERT_TRUE(driver().run_until([&view] { return !view.is_applying(); }));
+    const std::string channel = "T_CHANNEL@" + std::string{separator == ':' ? "0" : "6"};
+    EXPECT_THAT(heard(), testing::Each(channel + " G"));
+    EXPECT_THAT(client().list({"SMEMBERS", "T_KEY_SET"}), UnorderedElementsAre("value", "less", "gone", "new"));
+    EXPECT_THAT(client().list({"SMEMBERS", "T_DEL_SET"}), UnorderedElementsAre("less", "gone"));
+    EXPECT_THAT(client().list({"KEYS", "_T*"}), UnorderedElementsAre("_" + head + "value", "_" + head + "less", "_" + head + "new"));
+    EXPECT_THAT(hash("_" + head + "value"), ElementsAre(Pair("a", "1"), Pair("b", "2")));
+    EXPECT_THAT(hash("_" + head + "less"), ElementsAre(Pair("a", "1")));
+    EXPECT_THAT(hash("_" + head + "new"), ElementsAre(Pair("NULL", "NULL")));
+    EXPECT_THAT(client().list({"SMEMBERS", "T2_KEY_SET"}), ElementsAre("k"));
+  }
 }
 
 // --- Staged: what a consumer leaves

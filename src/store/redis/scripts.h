@@ -97,6 +97,28 @@ end
 return {redis.call('SCARD', KEYS[1]), out}
 )lua";
 
+/// Rows of a Staged table as they are, and what waits for them.
+/// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, then the keys.
+/// Answer, for each key: 0 if nothing waits, 1, or 2 if a Delete does; the row's fields and values, none where they will be deleted; those
+/// that are staged. A key of another type is no row, and stages nothing.
+inline constexpr std::string_view kReadWritten = R"lua(
+local out, n = {}, 0
+local function fields(hash)
+  local found = redis.pcall('HGETALL', hash)
+  if found.err then return {} end
+  return found
+end
+for i = 3, #ARGV do
+  local waits = redis.call('SISMEMBER', KEYS[1], ARGV[i])
+  if waits == 1 then waits = 1 + redis.call('SISMEMBER', KEYS[2], ARGV[i]) end
+  out[n + 1] = waits
+  out[n + 2] = waits < 2 and fields(ARGV[1] .. ARGV[i]) or {}
+  out[n + 3] = waits > 0 and fields(ARGV[2] .. ARGV[i]) or {}
+  n = n + 3
+end
+return out
+)lua";
+
 /// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, then the numbers of batches
 /// that were dealt with. Answer: {entries left, {key, value, operation, ...}}.
 inline constexpr std::string_view kPopQueue = R"lua(

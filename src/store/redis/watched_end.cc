@@ -9,16 +9,6 @@ namespace {
 constexpr std::size_t kRead = 256;
 /// Rows asked for and not yet here: the next round trips are under way while one is handled.
 constexpr std::size_t kReading = 4 * kRead;
-
-/// 'text' for a pattern that matches it and nothing else.
-std::string literal(std::string_view text) {
-  std::string pattern;
-  for (const char c : text) {
-    if (c == '*' || c == '?' || c == '[' || c == ']' || c == '\\') pattern.push_back('\\');
-    pattern.push_back(c);
-  }
-  return pattern;
-}
 }  // namespace
 
 void WatchedEnd::offline() {

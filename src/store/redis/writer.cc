@@ -9,7 +9,8 @@
 namespace rondo::redis {
 
 namespace {
-/// Keys of one transaction: one notification a transaction is then enough for a stock consumer, which pops as many for each.
+/// Writes, and so keys, of one transaction: one notification a transaction is then enough for a stock consumer, which pops as many for
+/// each.
 constexpr std::size_t kBatchWrites = 128;
 /// Bytes of one; larger ones hold the server for long.
 constexpr std::size_t kBatchBytes = 256 * 1024;
@@ -27,6 +28,11 @@ void Writer::add(Target& target, Change change, WriteDone done) {
   if (commands_.is_connected()) commands_.wake();
 }
 
+void Writer::when_answered(std::function<void(const Status& lost)> told) {
+  if (unanswered() == 0) return told({});
+  waiting_.push_back({finished_ + unanswered(), std::move(told)});
+}
+
 void Writer::send() {
   while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) {
     send_batch();  // One at least: answers that never cease must not stop the writes.
@@ -35,15 +41,29 @@ void Writer::send() {
   if (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) commands_.wake();
 }
 
-void Writer::send_batch() {
-  const auto batch = std::make_shared<Batch>();
-  batch->writes.reserve(std::min(pending_.size(), kBatchWrites));
+/// A Set stays with the Delete of its key before it, beyond the limits if need be: a row that is replaced is never seen gone, and is not
+/// left gone when the process ends here.
+std::shared_ptr<Writer::Batch> Writer::next_batch() {
+  auto batch = std::make_shared<Batch>();
+  batch->writes.reserve(std::min(pending_.size(), kBatchWrites + 1));
   std::size_t bytes = 0;
-  while (!pending_.empty() && batch->writes.size() < kBatchWrites && bytes < kBatchBytes) {
-    bytes += pending_.front().change.record().bytes();
-    batch->writes.push_back(std::move(pending_.front()));
+  const auto replaces = [](const Write& last, const Write& next) {
+    return last.change.op() == Op::Delete && next.change.op() == Op::Set && last.target == next.target &&
+           last.change.key() == next.change.key();
+  };
+  while (!pending_.empty()) {
+    Write& next = pending_.front();
+    const bool room = batch->writes.size() < kBatchWrites && bytes < kBatchBytes;
+    if (!room && !replaces(batch->writes.back(), next)) break;
+    bytes += next.change.record().bytes();
+    batch->writes.push_back(std::move(next));
     pending_.pop_front();
   }
+  return batch;
+}
+
+void Writer::send_batch() {
+  const std::shared_ptr<Batch> batch = next_batch();
   under_way_writes_ += batch->writes.size();
   under_way_.push_back(batch);
   std::vector<Group> groups;  // Few tables write at a time.
@@ -69,7 +89,7 @@ void Writer::send_batch() {
   if (options_.replicas > 0) write_wait(batch);
 }
 
-/// The server answers it when enough replicas have what was sent before; others' commands are not held up.
+/// The server answers it when enough replicas have what was sent before; until then what was sent on this connection behind it waits.
 void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
   ++batch->parts;
@@ -200,10 +220,16 @@ void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
   for (Write& write : batch->writes) finish(write, batch->failed);
   under_way_writes_ -= batch->writes.size();
   std::erase(under_way_, batch);
+  while (!waiting_.empty() && waiting_.front().finished <= finished_) {
+    const Waiting waiting = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting.told({});
+  }
   if (!pending_.empty()) commands_.wake();
 }
 
 void Writer::finish(Write& write, const Status& status) {
+  ++finished_;
   bytes_ -= write.change.record().bytes();
   if (write.done) completions_.post(std::move(write.done), status.with_context("table " + quoted(write.target->spec.name)));
 }
@@ -223,6 +249,7 @@ void Writer::lost() {
   under_way_.clear();
   under_way_writes_ = 0;
   pending_.insert(pending_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
+  for (const Waiting& waiting : std::exchange(waiting_, {})) waiting.told(commands_.trouble());
 }
 
 }  // namespace rondo::redis

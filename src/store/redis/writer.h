@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,6 +26,9 @@ class Writer {
       : commands_(commands), completions_(completions), stats_(stats), options_(options) {}
 
   void add(Target& target, Change change, WriteDone done);
+  /// Calls 'told' once, when everything that was added until now has its answer (at once if it has), or with the reason when the connection
+  /// is lost before.
+  void when_answered(std::function<void(const Status& lost)> told);
   std::size_t unanswered() const noexcept { return pending_.size() + under_way_writes_; }
   std::size_t unanswered_bytes() const noexcept { return bytes_; }
 
@@ -57,6 +61,12 @@ class Writer {
     std::array<std::uint8_t, 256> slots{};  // One more than the place; 0: free.
   };
 
+  struct Waiting {
+    std::uint64_t finished = 0;
+    std::function<void(const Status&)> told;
+  };
+
+  std::shared_ptr<Batch> next_batch();
   void send_batch();
   static void merge(Group& group, const Change& change);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
@@ -72,8 +82,10 @@ class Writer {
   const RedisStoreOptions& options_;
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
+  std::deque<Waiting> waiting_;
   std::size_t under_way_writes_ = 0;
   std::size_t bytes_ = 0;
+  std::uint64_t finished_ = 0;  // Writes that have their answer.
 };
 
 }  // namespace rondo::redis
