@@ -351,6 +351,93 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
   }
 }
 
+// Two batches with the same keys were carried out, and popped by another process, when their answers are lost. Sent again they come slowly,
+// so that the other one pops between whatever there is to pop between.
+TEST_F(RedisFaults, ResentWritesDoNotGoBackForAConsumerElsewhere) {
+  constexpr int kKeys = 128;
+  redis_kit::RedisProxy proxy(server().address());
+  RedisStoreOptions options = quick_options();
+  options.address = proxy.address();
+  options.answer_timeout = 20s;  // The proxy ends the connection.
+  open(options);
+  driver().settle();
+  StoreDriver elsewhere{quick_options()};
+  declare(elsewhere, "T");
+  const auto consumer = subscribe(elsewhere, "T");
+  elsewhere.settle();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient);
+  const std::string padding(1200, 'x');  // As many as a transaction takes.
+  std::vector<int> ends;
+  for (int value = 1; value <= 2; ++value) {
+    for (int key = 0; key < kKeys; ++key) {
+      const int number = (value - 1) * kKeys + key;
+      const Change change = Change::set("k" + std::to_string(key), {{"n", std::to_string(value)}, {"padding", padding}});
+      ASSERT_TRUE(store().write("T", change, [&ends, number](const Status& end) { ends.push_back(end.ok() ? number : -1); }).ok());
+    }
+    ASSERT_TRUE(elsewhere.run_until([&] {
+      driver().scheduler().run_until_idle();
+      take_into_told(*consumer);
+      return told().size() == kKeys &&
+             std::ranges::all_of(told(), [&](const auto& row) { return row.second.at("n") == std::to_string(value); });
+    }));
+  }
+  EXPECT_THAT(ends, IsEmpty());
+  const std::uint64_t before = store().stats().transactions;
+  proxy.limit(1'000'000);
+  proxy.cut();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient, false);
+  ASSERT_TRUE(driver().run_until([&] {
+    elsewhere.scheduler().run_until_idle();
+    take_into_told(*consumer);
+    return ends.size() == 2U * kKeys && store().unanswered() == 0;
+  }));
+  EXPECT_EQ(store().stats().transactions, before + 1) << "each key once";
+  std::vector<int> all(ends.size());
+  std::ranges::generate(all, [next = 0]() mutable { return next++; });
+  EXPECT_EQ(ends, all);
+}
+
+// What the writes of a key come to: fields of several, and the Delete before them.
+TEST_F(RedisFaults, ResentWritesAreWhatTheyWereOneByOne) {
+  redis_kit::RedisProxy proxy(server().address());
+  RedisStoreOptions options = quick_options();
+  options.address = proxy.address();
+  options.answer_timeout = 20s;
+  open(options);
+  driver().settle();
+  for (const char* table : {"T", "W"}) {
+    for (const char* key : {"both", "new", "gone"}) server().command({"HSET", std::string{table} + ":" + key, "old", "1"});
+  }
+  proxy.stall(redis_kit::RedisProxy::Direction::ToServer);
+  std::vector<std::string> ends;
+  const auto send = [&](std::string_view table, Change change) {
+    const std::string name = std::string{table} + " " + store::line(change);
+    ASSERT_TRUE(
+        store().write(table, std::move(change), [&ends, name](const Status& end) { ends.push_back(end.ok() ? name : "failed"); }).ok());
+    driver().scheduler().run_until_idle();  // A batch of its own.
+  };
+  for (const char* table : {"T", "W"}) {
+    send(table, Change::set("both", {{"a", "1"}, {"b", "1"}}));
+    send(table, Change::set("new", {{"a", "1"}}));
+    send(table, Change::remove("new"));
+    send(table, Change::set("both", {{"b", "2"}}));
+    send(table, Change::set("gone", {{"a", "1"}}));
+    send(table, Change::set("new", {{"b", "1"}}));
+    send(table, Change::remove("gone"));
+  }
+  proxy.cut();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToServer, false);
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre("T SET both a=1 b=1", "T SET new a=1", "T DEL new", "T SET both b=2", "T SET gone a=1", "T SET new b=1",
+                                "T DEL gone", "W SET both a=1 b=1", "W SET new a=1", "W DEL new", "W SET both b=2", "W SET gone a=1",
+                                "W SET new b=1", "W DEL gone"));
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("SET both a=1 b=2", "DEL new", "SET new b=1", "DEL gone"));
+  const Rows expected{{"both", {{"old", "1"}, {"a", "1"}, {"b", "2"}}}, {"new", {{"b", "1"}}}};
+  EXPECT_EQ(rows_in_redis("T:"), expected);
+  EXPECT_EQ(rows_in_redis("W:"), expected);
+}
+
 TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "store/redis/wire_json.h"
@@ -22,8 +23,9 @@ bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == Ta
 
 void Writer::add(Target& target, Change change, WriteDone done) {
   bytes_ += change.record().bytes();
+  ++unanswered_;
   ++stats_.writes;
-  pending_.push_back({&target, std::move(change), std::move(done)});
+  pending_.push_back({.target = &target, .change = std::move(change), .done = std::move(done), .number = stats_.writes});
   if (commands_.is_connected()) commands_.wake();
 }
 
@@ -44,7 +46,6 @@ void Writer::send_batch() {
     batch->writes.push_back(std::move(pending_.front()));
     pending_.pop_front();
   }
-  under_way_writes_ += batch->writes.size();
   under_way_.push_back(batch);
   std::vector<Group> groups;  // Few tables write at a time.
   const auto flush = [&] {
@@ -63,7 +64,7 @@ void Writer::send_batch() {
       group->keys.reserve(batch->writes.size());
       group->target = write.target;
     }
-    merge(*group, write.change);
+    merge(*group, write);
   }
   flush();
   if (options_.replicas > 0) write_wait(batch);
@@ -97,12 +98,14 @@ Writer::Group::Key& Writer::Group::at(const Record& record) {
   }
 }
 
-void Writer::merge(Group& group, const Change& change) {
+void Writer::merge(Group& group, const Write& write) {
+  const Change& change = write.change;
   Group::Key& key = group.at(change.record());
-  if (change.op() == Op::Delete) {
+  if (write.deleted || change.op() == Op::Delete) {
     key.deleted = true;
     key.record = {};
-  } else {
+  }
+  if (change.op() == Op::Set) {
     key.record = key.record ? Record::merged(key.record, change.record()) : change.record();
   }
 }
@@ -149,11 +152,16 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
       if (change.op() == Op::Delete) {
         out.begin(2).word("DEL").word(keys.rows, change.key());
       } else {
+        if (write.deleted) {  // At once: a watcher need not see it go, and come back.
+          out.command({"MULTI"});
+          out.begin(2).word("DEL").word(keys.rows, change.key());
+        }
         out.begin(2 + 2 * std::max<std::size_t>(1, change.fields().size())).word("HSET").word(keys.rows, change.key());
         for (const Field field : change.fields()) out.word(field.name).word(field.value);
         if (change.fields().empty()) out.word(kNoField).word(kNoField);
+        if (write.deleted) out.command({"EXEC"});
       }
-      expect(1, batch, nullptr);
+      expect(write.deleted ? 4 : 1, batch, nullptr);
       return;
     }
     case TableKind::Channel: {
@@ -198,14 +206,37 @@ void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
   if (batch->failed.ok()) batch->failed = std::move(status);
   if (--batch->parts > 0) return;
   for (Write& write : batch->writes) finish(write, batch->failed);
-  under_way_writes_ -= batch->writes.size();
   std::erase(under_way_, batch);
   if (!pending_.empty()) commands_.wake();
 }
 
 void Writer::finish(Write& write, const Status& status) {
   bytes_ -= write.change.record().bytes();
-  if (write.done) completions_.post(std::move(write.done), status.with_context("table " + quoted(write.target->spec.name)));
+  const Status told = status.ok() ? status : status.with_context("table " + quoted(write.target->spec.name));
+  if (!write.again) return tell(std::move(write.done), told);
+  for (Ended& older : write.carried) ended_.push_back({older.number, std::move(older.done), told});
+  ended_.push_back({write.number, std::move(write.done), told});
+  if (--again_ > 0) return;
+  std::ranges::sort(ended_, {}, &Ended::number);
+  for (Ended& end : std::exchange(ended_, {})) tell(std::move(end.done), std::move(end.status));
+}
+
+void Writer::tell(WriteDone done, Status status) {
+  --unanswered_;
+  if (done) completions_.post(std::move(done), std::move(status));
+}
+
+/// 'newer' comes to stand for both, writes of one key.
+void Writer::absorb(Write& newer, Write& older) {
+  bytes_ -= newer.change.record().bytes() + older.change.record().bytes();
+  if (newer.change.op() == Op::Set && !newer.deleted) {
+    newer.deleted = older.deleted || older.change.op() == Op::Delete;
+    if (older.change.op() == Op::Set) newer.change = {Op::Set, Record::merged(older.change.record(), newer.change.record())};
+  }
+  bytes_ += newer.change.record().bytes();
+  std::ranges::move(older.carried, std::back_inserter(newer.carried));
+  newer.carried.push_back({older.number, std::move(older.done), {}});
+  older.target = nullptr;
 }
 
 void Writer::lost() {
@@ -215,14 +246,22 @@ void Writer::lost() {
     for (Write& write : batch->writes) {
       if (may_repeat(write.target->spec.kind)) {
         again.push_back(std::move(write));
+        again.back().again = true;
       } else {
         finish(write, unknown);
       }
     }
   }
   under_way_.clear();
-  under_way_writes_ = 0;
+  // From the newest back: each key stays where its last write was.
+  std::map<std::pair<const Target*, std::string>, Write*> newest;
+  for (auto write = again.rbegin(); write != again.rend(); ++write) {
+    const auto [known, first] = newest.try_emplace({write->target, std::string{write->change.key()}}, &*write);
+    if (!first) absorb(*known->second, *write);
+  }
+  std::erase_if(again, [](const Write& write) { return write.target == nullptr; });
   pending_.insert(pending_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
+  again_ = static_cast<std::size_t>(std::ranges::count_if(pending_, &Write::again));
 }
 
 }  // namespace rondo::redis

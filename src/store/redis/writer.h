@@ -1,7 +1,8 @@
 // Writer: the writes that were accepted and not yet answered, in order. Those of Staged tables go out as SONiC's ProducerStateTable does
 // it, in plain transactions of up to 128 keys (one SADD, one HSET a key, one notification), which cost Redis a third of its script. What
-// was under way when the connection broke is sent again where that is the same as sending it once (Staged, Watched); for the rest the
-// outcome is unknown and is told so.
+// was under way when the connection broke is sent again where that is the same as sending it once (Staged, Watched), each key once with
+// what its writes come to: a consumer elsewhere may have had them all, and must not be told of an older one behind the newest. For the rest
+// the outcome is unknown and is told so.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ class Writer {
       : commands_(commands), completions_(completions), stats_(stats), options_(options) {}
 
   void add(Target& target, Change change, WriteDone done);
-  std::size_t unanswered() const noexcept { return pending_.size() + under_way_writes_; }
+  std::size_t unanswered() const noexcept { return unanswered_; }
   std::size_t unanswered_bytes() const noexcept { return bytes_; }
 
   /// Sends what may be sent now.
@@ -33,10 +34,19 @@ class Writer {
   void lost();
 
  private:
+  struct Ended {
+    std::uint64_t number = 0;
+    WriteDone done;
+    Status status;
+  };
   struct Write {
     Target* target = nullptr;
     Change change;
     WriteDone done;
+    std::uint64_t number = 0;      // In the order of acceptance.
+    bool deleted = false;          // A Set that carries a Delete before it.
+    bool again = false;            // Sent before, on a connection that broke.
+    std::vector<Ended> carried{};  // Older writes of the key that this one stands for.
   };
   struct Batch {
     std::vector<Write> writes;
@@ -58,13 +68,15 @@ class Writer {
   };
 
   void send_batch();
-  static void merge(Group& group, const Change& change);
+  static void merge(Group& group, const Write& write);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
   void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
   void write_wait(const std::shared_ptr<Batch>& batch);
   void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted);
   void answered(const std::shared_ptr<Batch>& batch, Status status);
+  void absorb(Write& newer, Write& older);
   void finish(Write& write, const Status& status);
+  void tell(WriteDone done, Status status);
 
   Connection& commands_;
   store::Completions& completions_;
@@ -72,7 +84,9 @@ class Writer {
   const RedisStoreOptions& options_;
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
-  std::size_t under_way_writes_ = 0;
+  std::vector<Ended> ended_;    // Of those sent again; told in their order when all of them are answered.
+  std::size_t again_ = 0;       // Those that are not.
+  std::size_t unanswered_ = 0;  // Accepted and not told.
   std::size_t bytes_ = 0;
 };
 
