@@ -537,6 +537,39 @@ TEST_F(RedisFaults, WhatAKilledConsumerHadDealtWithDoesNotComeBack) {
   EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET second n=2"));
 }
 
+// --- a process that only writes
+
+// Both who tries again and who looks at size() must see it.
+TEST_F(RedisFaults, FullTableHasRoomAgainWhenAConsumerElsewhereMadeIt) {
+  open();
+  StoreDriver elsewhere{quick_options()};
+  for (const TableKind kind : {TableKind::Staged, TableKind::Queue}) {
+    for (const bool by_writing : {true, false}) {
+      const std::string table = std::string{to_string(kind)} + (by_writing ? "_written" : "_read");
+      SCOPED_TRACE(table);
+      for (StoreDriver* each : {&driver(), &elsewhere}) {
+        ASSERT_TRUE(each->store().declare({.name = table, .kind = kind, .rows_max = 3}).ok());
+      }
+      for (const char* key : {"a", "b", "c"}) set(driver(), table, key, {{"n", "1"}});
+      driver().settle();
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted);
+      driver().settle();
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted) << "it is full";
+      driver().settle();
+      const auto consumer = subscribe(elsewhere, table);
+      EXPECT_EQ(take_all(elsewhere, *consumer).size(), 3U);
+      bool accepted = false;
+      ASSERT_TRUE(driver().run_until([&] {
+        if (!by_writing) return store().size(table)->staged == 0;
+        return accepted = accepted || store().write(table, Change::set("d", {{"n", "1"}})).ok();
+      }));
+      if (!by_writing) set(driver(), table, "d", {{"n", "1"}});
+      driver().settle();
+      EXPECT_THAT(take_all(elsewhere, *consumer), ElementsAre("SET d n=1"));
+    }
+  }
+}
+
 // --- keys of another type
 
 TEST_F(RedisFaults, RowOfAnotherTypeIsReplaced) {

@@ -260,6 +260,9 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 void RedisStore::Parts::tick() {
   if (!link.up) return;
   epoch.ask();
+  for (auto& [name, target] : tables) {
+    if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
+  }
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();
   }
@@ -337,9 +340,10 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
     if (parts.commands.is_connected()) return {Code::ResourceExhausted, room};
     return {Code::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
   }
-  const bool popped = target->spec.kind == TableKind::Staged || target->spec.kind == TableKind::Queue;
-  const std::size_t room = target->spec.kind == TableKind::Queue ? store::queue_capacity(target->spec) : target->spec.rows_max;
-  if (popped && target->waiting >= room && change.op() != Op::Delete) return store::table_full(target->spec, change.key());
+  if (target->is_full() && change.op() != Op::Delete) {
+    parts.writer.ask_waiting(*target);
+    return store::table_full(target->spec, change.key());
+  }
   if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
     change = Change{Op::Set, change.record().with_distinct_names()};
   }

@@ -239,7 +239,19 @@ void Writer::absorb(Write& newer, Write& older) {
   older.target = nullptr;
 }
 
+void Writer::ask_waiting(Target& target) {
+  if (!commands_.is_connected() || std::ranges::find(asked_, &target) != asked_.end()) return;
+  asked_.push_back(&target);
+  const bool queue = target.spec.kind == TableKind::Queue;
+  commands_.out().command({queue ? "LLEN" : "SCARD", queue ? target.keys.queue : target.keys.pending});
+  commands_.expect(1, [this, &target, queue](const Reply& reply, const Status&) {
+    std::erase(asked_, &target);
+    if (reply.kind() == Reply::Kind::Integer) target.waiting = static_cast<std::size_t>(reply.integer()) / (queue ? 3 : 1);
+  });
+}
+
 void Writer::lost() {
+  asked_.clear();
   const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
   std::vector<Write> again;
   for (const std::shared_ptr<Batch>& batch : under_way_) {

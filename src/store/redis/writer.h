@@ -32,6 +32,9 @@ class Writer {
   /// Sends what may be sent now.
   void send();
   void lost();
+  /// Asks how much waits in a Staged or Queue table, if nobody has asked yet: nothing else would tell a process that only writes, and is
+  /// refused, that a consumer elsewhere has made room.
+  void ask_waiting(Target& target);
 
  private:
   struct Ended {
@@ -84,9 +87,10 @@ class Writer {
   const RedisStoreOptions& options_;
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
-  std::vector<Ended> ended_;    // Of those sent again; told in their order when all of them are answered.
-  std::size_t again_ = 0;       // Those that are not.
-  std::size_t unanswered_ = 0;  // Accepted and not told.
+  std::vector<const Target*> asked_;  // What waits there.
+  std::vector<Ended> ended_;          // Of those sent again; told in their order when all of them are answered.
+  std::size_t again_ = 0;             // Those that are not.
+  std::size_t unanswered_ = 0;        // Accepted and not told.
   std::size_t bytes_ = 0;
 };
 
