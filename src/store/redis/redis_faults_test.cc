@@ -611,6 +611,24 @@ TEST_F(RedisFaults, PendingSetOfAnotherTypeFailsTheWriteAndDoesNotSpin) {
   EXPECT_THAT(take_all(driver(), *consumer), testing::Contains("SET later n=1"));
 }
 
+TEST_F(RedisFaults, FailedWriteFailsNoOtherOfItsBatch) {
+  open();
+  declare(driver(), "T2");
+  server().command({"SET", "T_KEY_SET", "text"});
+  server().command({"SET", "W:bad", "text"});
+  server().command({"SET", "Q_KEY_VALUE_OP_QUEUE", "text"});
+  std::map<std::string, Code> ends;
+  for (const auto& [table, key] : {std::pair{"T", "k"}, {"T2", "k"}, {"W", "bad"}, {"W", "good"}, {"Q", "k"}, {"T2", "other"}}) {
+    const std::string name = std::string{table} + " " + key;
+    const auto done = [&ends, name](const Status& end) { ends[name] = end.code(); };
+    ASSERT_TRUE(store().write(table, Change::set(key, {{"n", "1"}}), done).ok());
+  }
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre(testing::Pair("Q k", Code::FailedPrecondition), testing::Pair("T k", Code::FailedPrecondition),
+                                testing::Pair("T2 k", Code::Ok), testing::Pair("T2 other", Code::Ok),
+                                testing::Pair("W bad", Code::FailedPrecondition), testing::Pair("W good", Code::Ok)));
+}
+
 TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {
   open();
   const auto consumer = subscribe(driver(), "T");

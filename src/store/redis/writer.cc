@@ -52,9 +52,10 @@ void Writer::send_batch() {
     for (const Group& group : groups) write_group(group, batch);
     groups.clear();
   };
-  for (const Write& write : batch->writes) {
+  for (Write& write : batch->writes) {
     if (write.target->spec.kind != TableKind::Staged) {
       flush();
+      write.part = add_part(*batch);
       write_single(write, batch);
       continue;
     }
@@ -63,17 +64,24 @@ void Writer::send_batch() {
       group = groups.emplace(groups.end());
       group->keys.reserve(batch->writes.size());
       group->target = write.target;
+      group->part = add_part(*batch);
     }
+    write.part = group->part;
     merge(*group, write);
   }
   flush();
   if (options_.replicas > 0) write_wait(batch);
 }
 
+std::size_t Writer::add_part(Batch& batch) {
+  batch.outcomes.emplace_back();
+  return batch.outcomes.size() - 1;
+}
+
 /// The server answers it when enough replicas have what was sent before; others' commands are not held up.
 void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
-  ++batch->parts;
+  ++batch->awaited;
   commands_.expect(1, [this, batch](const Reply& reply, const Status&) {
     Status status;
     if (reply.is_error()) {
@@ -82,7 +90,7 @@ void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
       status = Status{Code::DeadlineExceeded, "written, but only " + std::to_string(reply.integer()) + " of " +
                                                   std::to_string(options_.replicas) + " replicas have it"};
     }
-    answered(batch, std::move(status));
+    answered(batch, kWhole, std::move(status));
   });
 }
 
@@ -140,7 +148,7 @@ void Writer::write_group(const Group& group, const std::shared_ptr<Batch>& batch
   out.command({"SCARD", keys.pending});
   out.command({"PUBLISH", keys.channel, "G"});
   out.command({"EXEC"});
-  expect(answers, batch, group.target);
+  expect(answers, batch, group.part, group.target);
 }
 
 void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batch) {
@@ -161,29 +169,29 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
         if (change.fields().empty()) out.word(kNoField).word(kNoField);
         if (write.deleted) out.command({"EXEC"});
       }
-      expect(write.deleted ? 4 : 1, batch, nullptr);
+      expect(write.deleted ? 4 : 1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Channel: {
       out.command({"PUBLISH", write.target->spec.name, event_text(change)});
-      expect(1, batch, nullptr);
+      expect(1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Queue: {
       out.command({"LPUSH", keys.queue, change.key(), fields_text(change), queue_operation(change)});
-      expect(1, batch, write.target);
+      expect(1, batch, write.part, write.target);
       out.command({"PUBLISH", keys.channel, "G"});
-      expect(1, batch, nullptr);
+      expect(1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Staged: return;  // Never: send_batch() gathers those.
   }
 }
 
-void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted) {
-  ++batch->parts;
+void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted) {
+  ++batch->awaited;
   ++stats_.transactions;
-  commands_.expect(answers, [this, batch, counted](const Reply& reply, const Status& earlier) {
+  commands_.expect(answers, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
     Status status = earlier;
     if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
     for (const Reply& item : reply.items()) {
@@ -194,18 +202,18 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Ta
     } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
       counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
     }
-    answered(batch, std::move(status));
+    answered(batch, part, std::move(status));
   });
 }
 
-void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
+void Writer::answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status) {
   if (status.code() == Code::Unavailable) {  // This server cannot now: all of it is sent again, here or to the next one.
     commands_.give_up(std::move(status));
     return;
   }
-  if (batch->failed.ok()) batch->failed = std::move(status);
-  if (--batch->parts > 0) return;
-  for (Write& write : batch->writes) finish(write, batch->failed);
+  if (batch->outcomes[part].ok()) batch->outcomes[part] = std::move(status);
+  if (--batch->awaited > 0) return;
+  for (Write& write : batch->writes) finish(write, batch->outcome(write));
   std::erase(under_way_, batch);
   if (!pending_.empty()) commands_.wake();
 }

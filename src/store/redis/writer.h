@@ -37,6 +37,7 @@ class Writer {
   void ask_waiting(Target& target);
 
  private:
+  static constexpr std::size_t kWhole = 0;  // The part of a batch that stands for all of it.
   struct Ended {
     std::uint64_t number = 0;
     WriteDone done;
@@ -46,15 +47,18 @@ class Writer {
     Target* target = nullptr;
     Change change;
     WriteDone done;
+    std::size_t part = 0;          // Of its batch: what failed for another table, or another write, is not its failure.
     std::uint64_t number = 0;      // In the order of acceptance.
     bool deleted = false;          // A Set that carries a Delete before it.
     bool again = false;            // Sent before, on a connection that broke.
     std::vector<Ended> carried{};  // Older writes of the key that this one stands for.
   };
   struct Batch {
+    /// How a write of it ended.
+    const Status& outcome(const Write& write) const { return outcomes[write.part].ok() ? outcomes[kWhole] : outcomes[write.part]; }
     std::vector<Write> writes;
-    std::size_t parts = 0;  // Answers still to come.
-    Status failed;
+    std::size_t awaited = 0;  // Answers still to come.
+    std::vector<Status> outcomes = std::vector<Status>(1);
   };
   /// The staged writes of one table within a batch, merged by key.
   struct Group {
@@ -66,17 +70,19 @@ class Writer {
     /// The place of 'record''s key in 'keys', made if it is new. O(1): at most half of the slots are used.
     Key& at(const Record& record);
     Target* target = nullptr;
+    std::size_t part = 0;
     std::vector<Key> keys;
     std::array<std::uint8_t, 256> slots{};  // One more than the place; 0: free.
   };
 
   void send_batch();
+  static std::size_t add_part(Batch& batch);
   static void merge(Group& group, const Write& write);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
   void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
   void write_wait(const std::shared_ptr<Batch>& batch);
-  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted);
-  void answered(const std::shared_ptr<Batch>& batch, Status status);
+  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted);
+  void answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status);
   void absorb(Write& newer, Write& older);
   void finish(Write& write, const Status& status);
   void tell(WriteDone done, Status status);
