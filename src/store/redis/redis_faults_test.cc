@@ -188,6 +188,32 @@ TEST_F(RedisFaults, ReadOnlyServerMakesWritesWaitUntilItIsNot) {
   EXPECT_THAT(told().at("last"), ElementsAre(testing::Pair("n", "9999999")));
 }
 
+TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
+  open();
+  std::vector<std::string> ends;
+  const auto send = [&](std::string_view table, const char* value) {
+    const auto done = [&ends, value](const Status& end) { ends.push_back(std::string{value} + " " + std::string{to_string(end.code())}); };
+    ASSERT_TRUE(store().write(table, Change::set("k", {{"n", value}}), done).ok());
+    driver().scheduler().run_until_idle();
+  };
+  ASSERT_EQ(server().command({"CONFIG", "SET", "min-replicas-to-write", "1"}), "OK");
+  const std::uint64_t connects = store().stats().connects;
+  const std::uint64_t before = store().stats().transactions;
+  send("T", "1");
+  send("W", "2");
+  send("T", "3");
+  ASSERT_TRUE(driver().run_until([&] { return store().stats().transactions >= before + 5; })) << "it tries again";
+  EXPECT_THAT(ends, IsEmpty());
+  ASSERT_TRUE(driver().run_until([&] { return store().health().code() == Code::Unavailable; }));
+  EXPECT_THAT(std::string{store().health().message()}, HasSubstr("NOREPLICAS"));
+  ASSERT_EQ(server().command({"CONFIG", "SET", "min-replicas-to-write", "0"}), "OK");
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre("1 ok", "2 ok", "3 ok"));
+  EXPECT_EQ(store().stats().connects, connects);
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=3"));
+}
+
 // --- connections go
 
 TEST_F(RedisFaults, KilledConnectionsLoseNothing) {

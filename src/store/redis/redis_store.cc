@@ -260,6 +260,7 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 void RedisStore::Parts::tick() {
   if (!link.up) return;
   epoch.ask();
+  writer.tick();
   for (auto& [name, target] : tables) {
     if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
   }
@@ -385,7 +386,7 @@ Status RedisStore::health() const {
   if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
-  return {};
+  return parts_->writer.trouble();
 }
 
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }

@@ -19,6 +19,8 @@ constexpr std::size_t kUnderWay = 16;
 constexpr std::size_t kUnsentBytes = 1024 * 1024;
 
 bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; }
+/// Too few replicas are in step (min-replicas-to-write): the server refuses writes until they are, and another connection changes nothing.
+bool lacks_replicas(const Status& status) { return status.message().find(": NOREPLICAS") != std::string_view::npos; }
 }  // namespace
 
 void Writer::add(Target& target, Change change, WriteDone done) {
@@ -30,6 +32,7 @@ void Writer::add(Target& target, Change change, WriteDone done) {
 }
 
 void Writer::send() {
+  if (!trouble_.ok()) return;
   while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) {
     send_batch();  // One at least: answers that never cease must not stop the writes.
     if (commands_.turn_is_over()) break;
@@ -207,12 +210,18 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, st
 }
 
 void Writer::answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status) {
-  if (status.code() == Code::Unavailable) {  // This server cannot now: all of it is sent again, here or to the next one.
+  const bool refused = status.code() == Code::Unavailable && lacks_replicas(status);
+  if (refused) trouble_ = status;
+  if (status.code() == Code::Unavailable && !refused) {  // This server cannot now: all of it is sent again, here or to the next one.
     commands_.give_up(std::move(status));
     return;
   }
   if (batch->outcomes[part].ok()) batch->outcomes[part] = std::move(status);
   if (--batch->awaited > 0) return;
+  if (!trouble_.ok()) {  // What came behind a refused write may have been accepted, and must not be overtaken: all of it again.
+    if (std::ranges::all_of(under_way_, [](const auto& other) { return other->awaited == 0; })) send_again();
+    return;
+  }
   for (Write& write : batch->writes) finish(write, batch->outcome(write));
   std::erase(under_way_, batch);
   if (!pending_.empty()) commands_.wake();
@@ -258,8 +267,20 @@ void Writer::ask_waiting(Target& target) {
   });
 }
 
+void Writer::tick() {
+  if (trouble_.ok() || !under_way_.empty()) return;
+  trouble_ = {};
+  if (!pending_.empty()) commands_.wake();
+}
+
 void Writer::lost() {
   asked_.clear();
+  trouble_ = {};
+  send_again();
+}
+
+/// Puts what was under way, as far as it may be repeated, before what waits to be sent.
+void Writer::send_again() {
   const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
   std::vector<Write> again;
   for (const std::shared_ptr<Batch>& batch : under_way_) {
@@ -268,7 +289,7 @@ void Writer::lost() {
         again.push_back(std::move(write));
         again.back().again = true;
       } else {
-        finish(write, unknown);
+        finish(write, batch->awaited == 0 ? batch->outcome(write) : unknown);
       }
     }
   }

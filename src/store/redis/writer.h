@@ -35,6 +35,10 @@ class Writer {
   /// Asks how much waits in a Staged or Queue table, if nobody has asked yet: nothing else would tell a process that only writes, and is
   /// refused, that a consumer elsewhere has made room.
   void ask_waiting(Target& target);
+  /// Now and then: what was refused a moment ago is sent again.
+  void tick();
+  /// Why writes wait although the connection is there; ok while they do not.
+  const Status& trouble() const noexcept { return trouble_; }
 
  private:
   static constexpr std::size_t kWhole = 0;  // The part of a batch that stands for all of it.
@@ -83,6 +87,7 @@ class Writer {
   void write_wait(const std::shared_ptr<Batch>& batch);
   void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted);
   void answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status);
+  void send_again();
   void absorb(Write& newer, Write& older);
   void finish(Write& write, const Status& status);
   void tell(WriteDone done, Status status);
@@ -93,6 +98,7 @@ class Writer {
   const RedisStoreOptions& options_;
   std::deque<Write> pending_;
   std::deque<std::shared_ptr<Batch>> under_way_;
+  Status trouble_;                    // Not ok: nothing is sent until the next tick that finds everything answered.
   std::vector<const Target*> asked_;  // What waits there.
   std::vector<Ended> ended_;          // Of those sent again; told in their order when all of them are answered.
   std::size_t again_ = 0;             // Those that are not.
