@@ -132,21 +132,13 @@ void Reader::read_rows(const std::shared_ptr<Scan>& scan) {
   for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->target->keys.rows, scan->at.keys[i]);
   ask(
       count,
-<<<<<<< HEAD
       [this, scan, count, next = std::size_t{0}, failed = Status{}](const Reply& reply) mutable {
-        Result<Record> row = row_of(scan->keys[next++], reply);
+        Result<Record> row = row_of(scan->at.keys[next++], reply);
         if (!row && failed.ok()) failed = row.error();
         if (row && *row) scan->page.rows.push_back(std::move(*row));
         if (next < count) return;
         if (!failed.ok()) return completions_.post(scan->done, failure(std::move(failed)));
-        scan->keys.erase(scan->keys.begin(), scan->keys.begin() + static_cast<std::ptrdiff_t>(count));
-        if (scan->page.rows.empty()) return go_on(scan);  // They went in the meantime, or hold no hash.
-        finish(scan);
-=======
-      [this, scan, count, next = std::size_t{0}](const Reply& reply) mutable {
-        if (Record row = record_of(scan->at.keys[next++], reply)) scan->page.rows.push_back(std::move(row));
-        if (next == count) page_read(scan, count);
->>>>>>> wt-views
+        page_read(scan, count);
       },
       [this, scan](const Status& why) { completions_.post(scan->done, failure(why)); });
 }

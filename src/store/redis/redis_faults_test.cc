@@ -189,6 +189,32 @@ TEST_F(RedisFaults, ReadOnlyServerMakesWritesWaitUntilItIsNot) {
   EXPECT_THAT(told().at("last"), ElementsAre(testing::Pair("n", "9999999")));
 }
 
+TEST_F(RedisFaults, TooFewReplicasMakeWritesWaitAndCostNoConnection) {
+  open();
+  std::vector<std::string> ends;
+  const auto send = [&](std::string_view table, const char* value) {
+    const auto done = [&ends, value](const Status& end) { ends.push_back(std::string{value} + " " + std::string{to_string(end.code())}); };
+    ASSERT_TRUE(store().write(table, Change::set("k", {{"n", value}}), done).ok());
+    driver().scheduler().run_until_idle();
+  };
+  ASSERT_EQ(server().command({"CONFIG", "SET", "min-replicas-to-write", "1"}), "OK");
+  const std::uint64_t connects = store().stats().connects;
+  const std::uint64_t before = store().stats().transactions;
+  send("T", "1");
+  send("W", "2");
+  send("T", "3");
+  ASSERT_TRUE(driver().run_until([&] { return store().stats().transactions >= before + 5; })) << "it tries again";
+  EXPECT_THAT(ends, IsEmpty());
+  ASSERT_TRUE(driver().run_until([&] { return store().health().code() == Code::Unavailable; }));
+  EXPECT_THAT(std::string{store().health().message()}, HasSubstr("NOREPLICAS"));
+  ASSERT_EQ(server().command({"CONFIG", "SET", "min-replicas-to-write", "0"}), "OK");
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre("1 ok", "2 ok", "3 ok"));
+  EXPECT_EQ(store().stats().connects, connects);
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=3"));
+}
+
 // --- connections go
 
 TEST_F(RedisFaults, KilledConnectionsLoseNothing) {
@@ -350,6 +376,93 @@ TEST_F(RedisFaults, ResentWritesDoNotGoBack) {
     }));
     expect_all_arrived(*consumer);
   }
+}
+
+// Two batches with the same keys were carried out, and popped by another process, when their answers are lost. Sent again they come slowly,
+// so that the other one pops between whatever there is to pop between.
+TEST_F(RedisFaults, ResentWritesDoNotGoBackForAConsumerElsewhere) {
+  constexpr int kKeys = 128;
+  redis_kit::RedisProxy proxy(server().address());
+  RedisStoreOptions options = quick_options();
+  options.address = proxy.address();
+  options.answer_timeout = 20s;  // The proxy ends the connection.
+  open(options);
+  driver().settle();
+  StoreDriver elsewhere{quick_options()};
+  declare(elsewhere, "T");
+  const auto consumer = subscribe(elsewhere, "T");
+  elsewhere.settle();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient);
+  const std::string padding(1200, 'x');  // As many as a transaction takes.
+  std::vector<int> ends;
+  for (int value = 1; value <= 2; ++value) {
+    for (int key = 0; key < kKeys; ++key) {
+      const int number = (value - 1) * kKeys + key;
+      const Change change = Change::set("k" + std::to_string(key), {{"n", std::to_string(value)}, {"padding", padding}});
+      ASSERT_TRUE(store().write("T", change, [&ends, number](const Status& end) { ends.push_back(end.ok() ? number : -1); }).ok());
+    }
+    ASSERT_TRUE(elsewhere.run_until([&] {
+      driver().scheduler().run_until_idle();
+      take_into_told(*consumer);
+      return told().size() == kKeys &&
+             std::ranges::all_of(told(), [&](const auto& row) { return row.second.at("n") == std::to_string(value); });
+    }));
+  }
+  EXPECT_THAT(ends, IsEmpty());
+  const std::uint64_t before = store().stats().transactions;
+  proxy.limit(1'000'000);
+  proxy.cut();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToClient, false);
+  ASSERT_TRUE(driver().run_until([&] {
+    elsewhere.scheduler().run_until_idle();
+    take_into_told(*consumer);
+    return ends.size() == 2U * kKeys && store().unanswered() == 0;
+  }));
+  EXPECT_EQ(store().stats().transactions, before + 1) << "each key once";
+  std::vector<int> all(ends.size());
+  std::ranges::generate(all, [next = 0]() mutable { return next++; });
+  EXPECT_EQ(ends, all);
+}
+
+// What the writes of a key come to: fields of several, and the Delete before them.
+TEST_F(RedisFaults, ResentWritesAreWhatTheyWereOneByOne) {
+  redis_kit::RedisProxy proxy(server().address());
+  RedisStoreOptions options = quick_options();
+  options.address = proxy.address();
+  options.answer_timeout = 20s;
+  open(options);
+  driver().settle();
+  for (const char* table : {"T", "W"}) {
+    for (const char* key : {"both", "new", "gone"}) server().command({"HSET", std::string{table} + ":" + key, "old", "1"});
+  }
+  proxy.stall(redis_kit::RedisProxy::Direction::ToServer);
+  std::vector<std::string> ends;
+  const auto send = [&](std::string_view table, Change change) {
+    const std::string name = std::string{table} + " " + store::line(change);
+    ASSERT_TRUE(
+        store().write(table, std::move(change), [&ends, name](const Status& end) { ends.push_back(end.ok() ? name : "failed"); }).ok());
+    driver().scheduler().run_until_idle();  // A batch of its own.
+  };
+  for (const char* table : {"T", "W"}) {
+    send(table, Change::set("both", {{"a", "1"}, {"b", "1"}}));
+    send(table, Change::set("new", {{"a", "1"}}));
+    send(table, Change::remove("new"));
+    send(table, Change::set("both", {{"b", "2"}}));
+    send(table, Change::set("gone", {{"a", "1"}}));
+    send(table, Change::set("new", {{"b", "1"}}));
+    send(table, Change::remove("gone"));
+  }
+  proxy.cut();
+  proxy.stall(redis_kit::RedisProxy::Direction::ToServer, false);
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre("T SET both a=1 b=1", "T SET new a=1", "T DEL new", "T SET both b=2", "T SET gone a=1", "T SET new b=1",
+                                "T DEL gone", "W SET both a=1 b=1", "W SET new a=1", "W DEL new", "W SET both b=2", "W SET gone a=1",
+                                "W SET new b=1", "W DEL gone"));
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), UnorderedElementsAre("SET both a=1 b=2", "DEL new", "SET new b=1", "DEL gone"));
+  const Rows expected{{"both", {{"old", "1"}, {"a", "1"}, {"b", "2"}}}, {"new", {{"b", "1"}}}};
+  EXPECT_EQ(rows_in_redis("T:"), expected);
+  EXPECT_EQ(rows_in_redis("W:"), expected);
 }
 
 TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
@@ -636,6 +749,39 @@ TEST_F(RedisViewFaults, TheNextProcessFinishes) {
   expect_the_view(*consumer);
 }
 
+// --- a process that only writes
+
+// Both who tries again and who looks at size() must see it.
+TEST_F(RedisFaults, FullTableHasRoomAgainWhenAConsumerElsewhereMadeIt) {
+  open();
+  StoreDriver elsewhere{quick_options()};
+  for (const TableKind kind : {TableKind::Staged, TableKind::Queue}) {
+    for (const bool by_writing : {true, false}) {
+      const std::string table = std::string{to_string(kind)} + (by_writing ? "_written" : "_read");
+      SCOPED_TRACE(table);
+      for (StoreDriver* each : {&driver(), &elsewhere}) {
+        ASSERT_TRUE(each->store().declare({.name = table, .kind = kind, .rows_max = 3}).ok());
+      }
+      for (const char* key : {"a", "b", "c"}) set(driver(), table, key, {{"n", "1"}});
+      driver().settle();
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted);
+      driver().settle();
+      EXPECT_EQ(store().write(table, Change::set("d", {})).code(), Code::ResourceExhausted) << "it is full";
+      driver().settle();
+      const auto consumer = subscribe(elsewhere, table);
+      EXPECT_EQ(take_all(elsewhere, *consumer).size(), 3U);
+      bool accepted = false;
+      ASSERT_TRUE(driver().run_until([&] {
+        if (!by_writing) return store().size(table)->staged == 0;
+        return accepted = accepted || store().write(table, Change::set("d", {{"n", "1"}})).ok();
+      }));
+      if (!by_writing) set(driver(), table, "d", {{"n", "1"}});
+      driver().settle();
+      EXPECT_THAT(take_all(elsewhere, *consumer), ElementsAre("SET d n=1"));
+    }
+  }
+}
+
 // --- keys of another type
 
 TEST_F(RedisFaults, RowOfAnotherTypeIsReplaced) {
@@ -675,6 +821,24 @@ TEST_F(RedisFaults, PendingSetOfAnotherTypeFailsTheWriteAndDoesNotSpin) {
   set(driver(), "T", "later", {{"n", "1"}});
   ASSERT_TRUE(driver().run_until([&consumer] { return !consumer->empty(); }));
   EXPECT_THAT(take_all(driver(), *consumer), testing::Contains("SET later n=1"));
+}
+
+TEST_F(RedisFaults, FailedWriteFailsNoOtherOfItsBatch) {
+  open();
+  declare(driver(), "T2");
+  server().command({"SET", "T_KEY_SET", "text"});
+  server().command({"SET", "W:bad", "text"});
+  server().command({"SET", "Q_KEY_VALUE_OP_QUEUE", "text"});
+  std::map<std::string, Code> ends;
+  for (const auto& [table, key] : {std::pair{"T", "k"}, {"T2", "k"}, {"W", "bad"}, {"W", "good"}, {"Q", "k"}, {"T2", "other"}}) {
+    const std::string name = std::string{table} + " " + key;
+    const auto done = [&ends, name](const Status& end) { ends[name] = end.code(); };
+    ASSERT_TRUE(store().write(table, Change::set(key, {{"n", "1"}}), done).ok());
+  }
+  driver().settle();
+  EXPECT_THAT(ends, ElementsAre(testing::Pair("Q k", Code::FailedPrecondition), testing::Pair("T k", Code::FailedPrecondition),
+                                testing::Pair("T2 k", Code::Ok), testing::Pair("T2 other", Code::Ok),
+                                testing::Pair("W bad", Code::FailedPrecondition), testing::Pair("W good", Code::Ok)));
 }
 
 TEST_F(RedisFaults, DeletedSetOrInFlightOfAnotherTypeLosesNoKey) {

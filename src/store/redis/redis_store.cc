@@ -260,6 +260,10 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 void RedisStore::Parts::tick() {
   if (!link.up) return;
   epoch.ask();
+  writer.tick();
+  for (auto& [name, target] : tables) {
+    if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
+  }
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();
   }
@@ -337,9 +341,10 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
     if (parts.commands.is_connected()) return {Code::ResourceExhausted, room};
     return {Code::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
   }
-  const bool popped = target->spec.kind == TableKind::Staged || target->spec.kind == TableKind::Queue;
-  const std::size_t room = target->spec.kind == TableKind::Queue ? store::queue_capacity(target->spec) : target->spec.rows_max;
-  if (popped && target->waiting >= room && change.op() != Op::Delete) return store::table_full(target->spec, change.key());
+  if (target->is_full() && change.op() != Op::Delete) {
+    parts.writer.ask_waiting(*target);
+    return store::table_full(target->spec, change.key());
+  }
   if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
     change = Change{Op::Set, change.record().with_distinct_names()};
   }
@@ -393,7 +398,7 @@ Status RedisStore::health() const {
   if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
-  return {};
+  return parts_->writer.trouble();
 }
 
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }

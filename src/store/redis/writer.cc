@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "store/redis/wire_json.h"
@@ -19,12 +20,15 @@ constexpr std::size_t kUnderWay = 16;
 constexpr std::size_t kUnsentBytes = 1024 * 1024;
 
 bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; }
+/// Too few replicas are in step (min-replicas-to-write): the server refuses writes until they are, and another connection changes nothing.
+bool lacks_replicas(const Status& status) { return status.message().find(": NOREPLICAS") != std::string_view::npos; }
 }  // namespace
 
 void Writer::add(Target& target, Change change, WriteDone done) {
   bytes_ += change.record().bytes();
+  ++unanswered_;
   ++stats_.writes;
-  pending_.push_back({&target, std::move(change), std::move(done)});
+  pending_.push_back({.target = &target, .change = std::move(change), .done = std::move(done), .number = stats_.writes});
   if (commands_.is_connected()) commands_.wake();
 }
 
@@ -34,6 +38,7 @@ void Writer::when_answered(std::function<void(const Status& lost)> told) {
 }
 
 void Writer::send() {
+  if (!trouble_.ok()) return;
   while (!pending_.empty() && under_way_.size() < kUnderWay && commands_.unsent_bytes() < kUnsentBytes) {
     send_batch();  // One at least: answers that never cease must not stop the writes.
     if (commands_.turn_is_over()) break;
@@ -64,16 +69,16 @@ std::shared_ptr<Writer::Batch> Writer::next_batch() {
 
 void Writer::send_batch() {
   const std::shared_ptr<Batch> batch = next_batch();
-  under_way_writes_ += batch->writes.size();
   under_way_.push_back(batch);
   std::vector<Group> groups;  // Few tables write at a time.
   const auto flush = [&] {
     for (const Group& group : groups) write_group(group, batch);
     groups.clear();
   };
-  for (const Write& write : batch->writes) {
+  for (Write& write : batch->writes) {
     if (write.target->spec.kind != TableKind::Staged) {
       flush();
+      write.part = add_part(*batch);
       write_single(write, batch);
       continue;
     }
@@ -82,17 +87,24 @@ void Writer::send_batch() {
       group = groups.emplace(groups.end());
       group->keys.reserve(batch->writes.size());
       group->target = write.target;
+      group->part = add_part(*batch);
     }
-    merge(*group, write.change);
+    write.part = group->part;
+    merge(*group, write);
   }
   flush();
   if (options_.replicas > 0) write_wait(batch);
 }
 
+std::size_t Writer::add_part(Batch& batch) {
+  batch.outcomes.emplace_back();
+  return batch.outcomes.size() - 1;
+}
+
 /// The server answers it when enough replicas have what was sent before; until then what was sent on this connection behind it waits.
 void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
-  ++batch->parts;
+  ++batch->awaited;
   commands_.expect(1, [this, batch](const Reply& reply, const Status&) {
     Status status;
     if (reply.is_error()) {
@@ -101,7 +113,7 @@ void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
       status = Status{Code::DeadlineExceeded, "written, but only " + std::to_string(reply.integer()) + " of " +
                                                   std::to_string(options_.replicas) + " replicas have it"};
     }
-    answered(batch, std::move(status));
+    answered(batch, kWhole, std::move(status));
   });
 }
 
@@ -117,12 +129,14 @@ Writer::Group::Key& Writer::Group::at(const Record& record) {
   }
 }
 
-void Writer::merge(Group& group, const Change& change) {
+void Writer::merge(Group& group, const Write& write) {
+  const Change& change = write.change;
   Group::Key& key = group.at(change.record());
-  if (change.op() == Op::Delete) {
+  if (write.deleted || change.op() == Op::Delete) {
     key.deleted = true;
     key.record = {};
-  } else {
+  }
+  if (change.op() == Op::Set) {
     key.record = key.record ? Record::merged(key.record, change.record()) : change.record();
   }
 }
@@ -157,7 +171,7 @@ void Writer::write_group(const Group& group, const std::shared_ptr<Batch>& batch
   out.command({"SCARD", keys.pending});
   out.command({"PUBLISH", keys.channel, "G"});
   out.command({"EXEC"});
-  expect(answers, batch, group.target);
+  expect(answers, batch, group.part, group.target);
 }
 
 void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batch) {
@@ -169,33 +183,38 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
       if (change.op() == Op::Delete) {
         out.begin(2).word("DEL").word(keys.rows, change.key());
       } else {
+        if (write.deleted) {  // At once: a watcher need not see it go, and come back.
+          out.command({"MULTI"});
+          out.begin(2).word("DEL").word(keys.rows, change.key());
+        }
         out.begin(2 + 2 * std::max<std::size_t>(1, change.fields().size())).word("HSET").word(keys.rows, change.key());
         for (const Field field : change.fields()) out.word(field.name).word(field.value);
         if (change.fields().empty()) out.word(kNoField).word(kNoField);
+        if (write.deleted) out.command({"EXEC"});
       }
-      expect(1, batch, nullptr);
+      expect(write.deleted ? 4 : 1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Channel: {
       out.command({"PUBLISH", write.target->spec.name, event_text(change)});
-      expect(1, batch, nullptr);
+      expect(1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Queue: {
       out.command({"LPUSH", keys.queue, change.key(), fields_text(change), queue_operation(change)});
-      expect(1, batch, write.target);
+      expect(1, batch, write.part, write.target);
       out.command({"PUBLISH", keys.channel, "G"});
-      expect(1, batch, nullptr);
+      expect(1, batch, write.part, nullptr);
       return;
     }
     case TableKind::Staged: return;  // Never: send_batch() gathers those.
   }
 }
 
-void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Target* counted) {
-  ++batch->parts;
+void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted) {
+  ++batch->awaited;
   ++stats_.transactions;
-  commands_.expect(answers, [this, batch, counted](const Reply& reply, const Status& earlier) {
+  commands_.expect(answers, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
     Status status = earlier;
     if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
     for (const Reply& item : reply.items()) {
@@ -206,19 +225,24 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, Ta
     } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
       counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
     }
-    answered(batch, std::move(status));
+    answered(batch, part, std::move(status));
   });
 }
 
-void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
-  if (status.code() == Code::Unavailable) {  // This server cannot now: all of it is sent again, here or to the next one.
+void Writer::answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status) {
+  const bool refused = status.code() == Code::Unavailable && lacks_replicas(status);
+  if (refused) trouble_ = status;
+  if (status.code() == Code::Unavailable && !refused) {  // This server cannot now: all of it is sent again, here or to the next one.
     commands_.give_up(std::move(status));
     return;
   }
-  if (batch->failed.ok()) batch->failed = std::move(status);
-  if (--batch->parts > 0) return;
-  for (Write& write : batch->writes) finish(write, batch->failed);
-  under_way_writes_ -= batch->writes.size();
+  if (batch->outcomes[part].ok()) batch->outcomes[part] = std::move(status);
+  if (--batch->awaited > 0) return;
+  if (!trouble_.ok()) {  // What came behind a refused write may have been accepted, and must not be overtaken: all of it again.
+    if (std::ranges::all_of(under_way_, [](const auto& other) { return other->awaited == 0; })) send_again();
+    return;
+  }
+  for (Write& write : batch->writes) finish(write, batch->outcome(write));
   std::erase(under_way_, batch);
   while (!waiting_.empty() && waiting_.front().finished <= finished_) {
     const Waiting waiting = std::move(waiting_.front());
@@ -229,27 +253,83 @@ void Writer::answered(const std::shared_ptr<Batch>& batch, Status status) {
 }
 
 void Writer::finish(Write& write, const Status& status) {
-  ++finished_;
   bytes_ -= write.change.record().bytes();
-  if (write.done) completions_.post(std::move(write.done), status.with_context("table " + quoted(write.target->spec.name)));
+  const Status told = status.ok() ? status : status.with_context("table " + quoted(write.target->spec.name));
+  if (!write.again) return tell(std::move(write.done), told);
+  for (Ended& older : write.carried) ended_.push_back({older.number, std::move(older.done), told});
+  ended_.push_back({write.number, std::move(write.done), told});
+  if (--again_ > 0) return;
+  std::ranges::sort(ended_, {}, &Ended::number);
+  for (Ended& end : std::exchange(ended_, {})) tell(std::move(end.done), std::move(end.status));
+}
+
+void Writer::tell(WriteDone done, Status status) {
+  --unanswered_;
+  ++finished_;
+  if (done) completions_.post(std::move(done), std::move(status));
+}
+
+/// 'newer' comes to stand for both, writes of one key.
+void Writer::absorb(Write& newer, Write& older) {
+  bytes_ -= newer.change.record().bytes() + older.change.record().bytes();
+  if (newer.change.op() == Op::Set && !newer.deleted) {
+    newer.deleted = older.deleted || older.change.op() == Op::Delete;
+    if (older.change.op() == Op::Set) newer.change = {Op::Set, Record::merged(older.change.record(), newer.change.record())};
+  }
+  bytes_ += newer.change.record().bytes();
+  std::ranges::move(older.carried, std::back_inserter(newer.carried));
+  newer.carried.push_back({older.number, std::move(older.done), {}});
+  older.target = nullptr;
+}
+
+void Writer::ask_waiting(Target& target) {
+  if (!commands_.is_connected() || std::ranges::find(asked_, &target) != asked_.end()) return;
+  asked_.push_back(&target);
+  const bool queue = target.spec.kind == TableKind::Queue;
+  commands_.out().command({queue ? "LLEN" : "SCARD", queue ? target.keys.queue : target.keys.pending});
+  commands_.expect(1, [this, &target, queue](const Reply& reply, const Status&) {
+    std::erase(asked_, &target);
+    if (reply.kind() == Reply::Kind::Integer) target.waiting = static_cast<std::size_t>(reply.integer()) / (queue ? 3 : 1);
+  });
+}
+
+void Writer::tick() {
+  if (trouble_.ok() || !under_way_.empty()) return;
+  trouble_ = {};
+  if (!pending_.empty()) commands_.wake();
 }
 
 void Writer::lost() {
+  asked_.clear();
+  trouble_ = {};
+  send_again();
+  for (const Waiting& waiting : std::exchange(waiting_, {})) waiting.told(commands_.trouble());
+}
+
+/// Puts what was under way, as far as it may be repeated, before what waits to be sent.
+void Writer::send_again() {
   const Status unknown{Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"};
   std::vector<Write> again;
   for (const std::shared_ptr<Batch>& batch : under_way_) {
     for (Write& write : batch->writes) {
       if (may_repeat(write.target->spec.kind)) {
         again.push_back(std::move(write));
+        again.back().again = true;
       } else {
-        finish(write, unknown);
+        finish(write, batch->awaited == 0 ? batch->outcome(write) : unknown);
       }
     }
   }
   under_way_.clear();
-  under_way_writes_ = 0;
+  // From the newest back: each key stays where its last write was.
+  std::map<std::pair<const Target*, std::string>, Write*> newest;
+  for (auto write = again.rbegin(); write != again.rend(); ++write) {
+    const auto [known, first] = newest.try_emplace({write->target, std::string{write->change.key()}}, &*write);
+    if (!first) absorb(*known->second, *write);
+  }
+  std::erase_if(again, [](const Write& write) { return write.target == nullptr; });
   pending_.insert(pending_.begin(), std::make_move_iterator(again.begin()), std::make_move_iterator(again.end()));
-  for (const Waiting& waiting : std::exchange(waiting_, {})) waiting.told(commands_.trouble());
+  again_ = static_cast<std::size_t>(std::ranges::count_if(pending_, &Write::again));
 }
 
 }  // namespace rondo::redis
