@@ -45,9 +45,17 @@ Connection::~Connection() {
   if (transport_.descriptor() >= 0) owner_.reactor().unwatch(transport_.descriptor());
 }
 
-void Connection::start() {
-  resting_ = false;
-  if (state_ == State::Away) timer_.arm_at(owner_.now());
+void Connection::start(Duration delay) {
+  const bool rested = std::exchange(resting_, false);
+  if (state_ != State::Away || (!rested && !moved_)) return;
+  backoff_ = options_.backoff_low;
+  timer_.arm_at(owner_.now() + delay);
+}
+
+void Connection::set_address(RedisAddress address) {
+  if (address == address_) return;
+  address_ = std::move(address);
+  moved_ = true;
 }
 
 void Connection::stop() {
@@ -72,6 +80,7 @@ void Connection::expect(Owed owed) {
 // --- coming and going
 
 void Connection::attempt() {
+  moved_ = false;
   deadline_ = owner_.clock().now() + options_.connect_timeout;
   state_ = State::Resolving;
   if (!address_.unix_path.empty()) return open({});
@@ -172,6 +181,7 @@ void Connection::lose(Status why) {
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
   // A server that takes us and then cannot serve us (read only, say) is asked more and more rarely, too.
+  if (moved_) backoff_ = options_.backoff_low;
   if (was_connected && owner_.clock().now() - ready_since_ >= options_.backoff_high) backoff_ = options_.backoff_low;
   const auto most = static_cast<std::uint64_t>(backoff_.count());
   timer_.disarm();

@@ -64,12 +64,13 @@ class Connection final : public Source {
   Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user);
   ~Connection() override;
 
-  /// Begins to connect, in a turn to come, if it is away.
-  void start();
+  /// Begins to connect, in a turn to come and not before 'delay', if it is away. What waits for its next attempt goes on waiting, unless
+  /// that goes elsewhere.
+  void start(Duration delay = {});
   /// Ends the connection at the end of the turn, for good until start().
   void stop();
   /// Where the next attempt goes.
-  void set_address(RedisAddress address) { address_ = std::move(address); }
+  void set_address(RedisAddress address);
   const RedisAddress& address() const noexcept { return address_; }
   bool is_connected() const noexcept { return state_ == State::Ready; }
   /// Why it is not connected; ok while it is.
@@ -138,6 +139,7 @@ class Connection final : public Source {
   Instant heard_;        // Or when the first of the owed answers began to be owed.
   Instant deadline_;     // Of an attempt.
   bool resting_ = true;  // Not to be connected.
+  bool moved_ = false;   // The address is not that of the last attempt.
   bool readable_ = false;
   bool writable_ = false;
   bool waits_ping_ = false;

@@ -69,6 +69,23 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
 }
 
+// Until the Sentinels agree that the master is dead they name it, at once, whenever they are asked.
+TEST(RedisSentinelLinux, ADeadMasterDoesNotSpin) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  RedisStoreOptions options;
+  options.address = group.address();
+  StoreDriver driver{options};
+  ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); })) << driver.store().health().to_string();
+  group.first().kill9();
+  ASSERT_TRUE(driver.run_until([&] { return !driver.store().health().ok(); }));
+  const std::uint64_t before = driver.scheduler().stats().turns;
+  const Instant killed = driver.clock().now();
+  ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); }, 60s)) << driver.store().health().to_string();
+  const auto seconds = static_cast<std::uint64_t>((driver.clock().now() - killed) / 1s) + 1;
+  EXPECT_LT(driver.scheduler().stats().turns - before, 200U * seconds) << "in " << seconds << " seconds";
+}
+
 TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
