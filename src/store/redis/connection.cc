@@ -181,6 +181,7 @@ void Connection::lose(Status why) {
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
   // A server that takes us and then cannot serve us (read only, say) is asked more and more rarely, too.
+  if (!was_connected) resolver_.next();
   if (moved_) backoff_ = options_.backoff_low;
   if (was_connected && owner_.clock().now() - ready_since_ >= options_.backoff_high) backoff_ = options_.backoff_low;
   const auto most = static_cast<std::uint64_t>(backoff_.count());
