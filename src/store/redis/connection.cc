@@ -123,9 +123,20 @@ void Connection::greet() {
   expect(answers, [this](const Reply& reply, const Status& earlier) {
     if (!earlier.ok()) return give_up(earlier);
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
+    if (options_.subscriber && !options_.master_only) greeted();
+  });
+  if (options_.master_only) ask_role();
+  if (!options_.subscriber) identify();
+}
+
+/// Sentinels may name a server that is not the master any more, or not yet. It would answer reads, and say nothing of what is written
+/// elsewhere. A user who may not ask goes on: READONLY tells a writer.
+void Connection::ask_role() {
+  out_.command({"ROLE"});
+  expect(1, [this](const Reply& reply, const Status&) {
+    if (!reply.items().empty() && reply.items()[0].text() == "slave") return give_up({Code::Unavailable, "the server is a replica"});
     if (options_.subscriber) greeted();
   });
-  if (!options_.subscriber) identify();
 }
 
 void Connection::identify() {

@@ -32,7 +32,8 @@ struct ConnectionOptions {
   Duration backoff_low = 20ms;   // Before the first new attempt; doubled each time, drawn from half of it to all of it.
   Duration backoff_high = 2s;
   std::uint64_t seed = 1;
-  bool subscriber = false;  // Carries messages: everything but the handshake goes to User::message().
+  bool subscriber = false;   // Carries messages: everything but the handshake goes to User::message().
+  bool master_only = false;  // A server that says it is a replica is given up.
 };
 
 class Connection final : public Source {
@@ -109,6 +110,7 @@ class Connection final : public Source {
   void open(const std::string& ip);
   void advance();
   void greet();
+  void ask_role();
   void identify();
   void fence();
   void greeted();

@@ -38,7 +38,7 @@ return staged
 
 Requeue::Requeue(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables,
                  Priority priority)
-    : connection_(scheduler, address, {.name = "requeue", .priority = priority}, *this) {
+    : connection_(scheduler, address, {.name = "requeue", .priority = priority, .master_only = !address.sentinels.empty()}, *this) {
   for (const std::string& table : tables) tables_.emplace_back(table, separator, address.database);
   if (address.sentinels.empty()) {
     connection_.start();
