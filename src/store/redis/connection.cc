@@ -45,9 +45,17 @@ Connection::~Connection() {
   if (transport_.descriptor() >= 0) owner_.reactor().unwatch(transport_.descriptor());
 }
 
-void Connection::start() {
-  resting_ = false;
-  if (state_ == State::Away) timer_.arm_at(owner_.now());
+void Connection::start(Duration delay) {
+  const bool rested = std::exchange(resting_, false);
+  if (state_ != State::Away || (!rested && !moved_)) return;
+  backoff_ = options_.backoff_low;
+  timer_.arm_at(owner_.now() + delay);
+}
+
+void Connection::set_address(RedisAddress address) {
+  if (address == address_) return;
+  address_ = std::move(address);
+  moved_ = true;
 }
 
 void Connection::stop() {
@@ -72,6 +80,7 @@ void Connection::expect(Owed owed) {
 // --- coming and going
 
 void Connection::attempt() {
+  moved_ = false;
   deadline_ = owner_.clock().now() + options_.connect_timeout;
   state_ = State::Resolving;
   if (!address_.unix_path.empty()) return open({});
@@ -114,9 +123,20 @@ void Connection::greet() {
   expect(answers, [this](const Reply& reply, const Status& earlier) {
     if (!earlier.ok()) return give_up(earlier);
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
+    if (options_.subscriber && !options_.master_only) greeted();
+  });
+  if (options_.master_only) ask_role();
+  if (!options_.subscriber) identify();
+}
+
+/// Sentinels may name a server that is not the master any more, or not yet. It would answer reads, and say nothing of what is written
+/// elsewhere. A user who may not ask goes on: READONLY tells a writer.
+void Connection::ask_role() {
+  out_.command({"ROLE"});
+  expect(1, [this](const Reply& reply, const Status&) {
+    if (!reply.items().empty() && reply.items()[0].text() == "slave") return give_up({Code::Unavailable, "the server is a replica"});
     if (options_.subscriber) greeted();
   });
-  if (!options_.subscriber) identify();
 }
 
 void Connection::identify() {
@@ -172,6 +192,8 @@ void Connection::lose(Status why) {
   state_ = State::Away;
   trouble_ = why.with_context("Redis at " + address_.to_string());
   // A server that takes us and then cannot serve us (read only, say) is asked more and more rarely, too.
+  if (!was_connected) resolver_.next();
+  if (moved_) backoff_ = options_.backoff_low;
   if (was_connected && owner_.clock().now() - ready_since_ >= options_.backoff_high) backoff_ = options_.backoff_low;
   const auto most = static_cast<std::uint64_t>(backoff_.count());
   timer_.disarm();

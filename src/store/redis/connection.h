@@ -32,7 +32,8 @@ struct ConnectionOptions {
   Duration backoff_low = 20ms;   // Before the first new attempt; doubled each time, drawn from half of it to all of it.
   Duration backoff_high = 2s;
   std::uint64_t seed = 1;
-  bool subscriber = false;  // Carries messages: everything but the handshake goes to User::message().
+  bool subscriber = false;   // Carries messages: everything but the handshake goes to User::message().
+  bool master_only = false;  // A server that says it is a replica is given up.
 };
 
 class Connection final : public Source {
@@ -64,12 +65,13 @@ class Connection final : public Source {
   Connection(Scheduler& scheduler, RedisAddress address, ConnectionOptions options, User& user);
   ~Connection() override;
 
-  /// Begins to connect, in a turn to come, if it is away.
-  void start();
+  /// Begins to connect, in a turn to come and not before 'delay', if it is away. What waits for its next attempt goes on waiting, unless
+  /// that goes elsewhere.
+  void start(Duration delay = {});
   /// Ends the connection at the end of the turn, for good until start().
   void stop();
   /// Where the next attempt goes.
-  void set_address(RedisAddress address) { address_ = std::move(address); }
+  void set_address(RedisAddress address);
   const RedisAddress& address() const noexcept { return address_; }
   bool is_connected() const noexcept { return state_ == State::Ready; }
   /// Why it is not connected; ok while it is.
@@ -108,6 +110,7 @@ class Connection final : public Source {
   void open(const std::string& ip);
   void advance();
   void greet();
+  void ask_role();
   void identify();
   void fence();
   void greeted();
@@ -138,6 +141,7 @@ class Connection final : public Source {
   Instant heard_;        // Or when the first of the owed answers began to be owed.
   Instant deadline_;     // Of an attempt.
   bool resting_ = true;  // Not to be connected.
+  bool moved_ = false;   // The address is not that of the last attempt.
   bool readable_ = false;
   bool writable_ = false;
   bool waits_ping_ = false;

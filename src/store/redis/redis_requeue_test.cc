@@ -77,5 +77,31 @@ TEST(RedisRequeue, ManyRowsOfSeveralTables) {
   EXPECT_EQ(server.command({"SCARD", "U_KEY_SET"}), "1500");
 }
 
+// A page that the server has no time for is not skipped: the walk starts anew, and counts anew.
+TEST(RedisRequeue, ABusyServerIsAskedAgain) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::RedisServer server({.arguments = {"--lua-time-limit", "1"}});
+  constexpr std::size_t kRows = 20000;
+  for (std::size_t i = 0; i < kRows; ++i) server.command({"HSET", "T:" + std::to_string(i), "a", "1"});
+  redis_kit::RedisProxy proxy(server.address());
+  redis_kit::RedisClient script(server.address());
+  redis_kit::RedisClient other(server.address());
+  StoreDriver driver({.address = server.address()});
+  Requeue requeue(driver.scheduler(), proxy.address(), ':', {"T"}, Priority{});
+  ASSERT_TRUE(driver.run_until([&] { return requeue.rows() > 0; }));
+  ASSERT_FALSE(requeue.is_done());
+  script.append({"EVAL", "while true do end", "0"});
+  script.flush();
+  redis_kit::wait_until("the script runs", [&] { return other.command({"PING"}).starts_with("(error) BUSY"); });
+  const std::size_t before = proxy.stats().accepted;
+  driver.run_until([&] { return requeue.is_done() || proxy.stats().accepted > before; });
+  EXPECT_FALSE(requeue.is_done()) << requeue.refused().to_string();
+  EXPECT_EQ(other.command({"SCRIPT", "KILL"}), "OK");
+  ASSERT_TRUE(driver.run_until([&] { return requeue.is_done(); }));
+  EXPECT_TRUE(requeue.refused().ok()) << requeue.refused().to_string();
+  EXPECT_EQ(requeue.rows(), kRows);
+  EXPECT_EQ(server.command({"SCARD", "T_KEY_SET"}), std::to_string(kRows));
+}
+
 }  // namespace
 }  // namespace rondo::redis

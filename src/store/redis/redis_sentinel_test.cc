@@ -69,6 +69,48 @@ TEST(RedisSentinelLinux, AFailOverIsSurvivedAndEveryWriteThatAReplicaHadArrives)
   EXPECT_EQ(seen.size(), 2000U) << "those under way when the master died are sent again to the new one";
 }
 
+// Until the Sentinels agree that the master is dead they name it, at once, whenever they are asked.
+TEST(RedisSentinelLinux, ADeadMasterDoesNotSpin) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  RedisStoreOptions options;
+  options.address = group.address();
+  StoreDriver driver{options};
+  ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); })) << driver.store().health().to_string();
+  group.first().kill9();
+  ASSERT_TRUE(driver.run_until([&] { return !driver.store().health().ok(); }));
+  const std::uint64_t before = driver.scheduler().stats().turns;
+  const Instant killed = driver.clock().now();
+  ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); }, 60s)) << driver.store().health().to_string();
+  const auto seconds = static_cast<std::uint64_t>((driver.clock().now() - killed) / 1s) + 1;
+  EXPECT_LT(driver.scheduler().stats().turns - before, 200U * seconds) << "in " << seconds << " seconds";
+}
+
+/// What a connection told.
+struct Told final : Connection::User {
+  void connected(Connection&) override { ++times_connected; }
+  void lost(Connection&, const Status& why, bool) override { trouble = why; }
+  int times_connected = 0;
+  Status trouble;
+};
+
+TEST(RedisSentinel, AServerThatWasNamedAndIsAReplicaIsGivenUpUntilItIsTheMaster) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::RedisServer server;
+  StoreDriver driver({.address = server.address()});
+  for (const bool subscriber : {false, true}) {
+    ASSERT_EQ(server.command({"REPLICAOF", "127.0.0.1", std::to_string(redis_kit::free_port())}), "OK");
+    Told told;
+    Connection connection(driver.scheduler(), server.address(), {.name = "asks", .subscriber = subscriber, .master_only = true}, told);
+    connection.start();
+    ASSERT_TRUE(driver.run_until([&] { return !told.trouble.ok() || told.times_connected > 0; }));
+    EXPECT_THAT(told.trouble.to_string(), testing::HasSubstr("is a replica"));
+    EXPECT_EQ(told.times_connected, 0);
+    server.command({"REPLICAOF", "NO", "ONE"});
+    EXPECT_TRUE(driver.run_until([&] { return told.times_connected == 1; })) << told.trouble.to_string();
+  }
+}
+
 TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;

@@ -43,7 +43,8 @@ redis::ConnectionOptions connection_options(const RedisStoreOptions& options, st
           .backoff_low = options.backoff_low,
           .backoff_high = options.backoff_high,
           .seed = options.seed + (subscriber ? 1 : 0),
-          .subscriber = subscriber};
+          .subscriber = subscriber,
+          .master_only = !options.address.sentinels.empty()};
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ return staged
 
 Requeue::Requeue(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables,
                  Priority priority)
-    : connection_(scheduler, address, {.name = "requeue", .priority = priority}, *this) {
+    : connection_(scheduler, address, {.name = "requeue", .priority = priority, .master_only = !address.sentinels.empty()}, *this) {
   for (const std::string& table : tables) tables_.emplace_back(table, separator, address.database);
   if (address.sentinels.empty()) {
     connection_.start();
@@ -54,7 +54,10 @@ Requeue::Requeue(Scheduler& scheduler, const RedisAddress& address, char separat
 }
 
 void Requeue::connected(Connection&) {
-  if (!done_) scan("0");
+  if (done_) return;
+  rows_ = 0;
+  refused_ = Status{};
+  scan("0");
 }
 
 void Requeue::lost(Connection&, const Status&, bool) {
@@ -67,9 +70,20 @@ void Requeue::scan(std::string_view cursor) {
   connection_.expect(1, [this](const Reply& reply, const Status&) { scanned(reply); });
 }
 
+bool Requeue::retries(const Reply& reply, std::string_view what) {
+  if (!reply.is_error()) return false;
+  Status why = status_of(reply, what);
+  if (why.code() == Code::Unavailable) {
+    connection_.give_up(std::move(why));
+    return true;
+  }
+  refused_ = std::move(why);
+  return false;
+}
+
 void Requeue::scanned(const Reply& reply) {
+  if (retries(reply, "SCAN")) return;
   if (reply.is_error() || reply.items().size() != 2) {
-    if (reply.is_error()) refused_ = status_of(reply, "SCAN");
     done_ = true;
     return;
   }
@@ -92,7 +106,7 @@ void Requeue::stage(const TableKeys& table, const std::vector<std::string>& keys
   for (const std::string& key : keys) out.word(key);
   ++unanswered_;
   connection_.expect(1, [this](const Reply& reply, const Status&) {
-    if (reply.is_error()) refused_ = status_of(reply, "staging rows again");
+    if (retries(reply, "staging rows again")) return;
     rows_ += static_cast<std::size_t>(reply.integer());
     if (--unanswered_ == 0) page_done();
   });

@@ -1,7 +1,7 @@
 // Requeue: a Staged table hands each change to its consumer once, and the rows stay in Redis. A consumer that has forgotten them, because
 // its process ended, gets them again: every row waits once more, as a Set of all its fields under what waits for the same key already.
 // Each page is one step in Redis, so that no write of a producer is overtaken. One connection and one walk over the database for any
-// number of tables; starts anew when the connection breaks. Scheduler's thread.
+// number of tables; starts anew when the connection breaks or the server is busy. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,8 @@ class Requeue final : private Connection::User {
   void connected(Connection& connection) override;
   void lost(Connection& connection, const Status& why, bool was_connected) override;
   void scan(std::string_view cursor);
+  /// After what a server says that will serve us later (BUSY, LOADING) the walk starts anew. Any other error is kept in refused().
+  bool retries(const Reply& reply, std::string_view what);
   void scanned(const Reply& reply);
   void stage(const TableKeys& table, const std::vector<std::string>& keys);
   void page_done();

@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 
 #include <array>
-#include <utility>
+#include <vector>
 
 namespace rondo::redis {
 
@@ -37,46 +37,54 @@ std::string text_of(const addrinfo& found) {
 Resolver::Resolver() = default;
 
 Resolver::~Resolver() {
-  if (question_ == nullptr) return;
   // One that glibc has begun cannot be taken back: it is left to it, a few hundred bytes at the end of a connection's life.
-  const int state = ::gai_cancel(&question_->request);
-  if (state == EAI_CANCELED || state == EAI_ALLDONE) {
-    if (question_->request.ar_result != nullptr) ::freeaddrinfo(question_->request.ar_result);
-    delete question_;
+  for (const auto& [host, question] : questions_) {
+    if (::gai_cancel(&question->request) != EAI_NOTCANCELED) drop(question);
   }
 }
 
+bool Resolver::is_open(Question& question) { return question.failed.ok() && ::gai_error(&question.request) == EAI_INPROGRESS; }
+
+void Resolver::drop(Question* question) {
+  if (question->request.ar_result != nullptr) ::freeaddrinfo(question->request.ar_result);
+  delete question;
+}
+
 void Resolver::ask(const std::string& host) {
-  ip_.clear();
-  if (is_number(host)) {
-    ip_ = host;
-    return;
-  }
-  if (question_ != nullptr) return;  // The one that is under way is about the same host; another waits for it.
-  question_ = new Question;
-  question_->host = host;
-  question_->hints.ai_socktype = SOCK_STREAM;
-  question_->request.ar_name = question_->host.c_str();
-  question_->request.ar_request = &question_->hints;
-  gaicb* list[] = {&question_->request};
+  if (host != host_) turn_ = 0;
+  host_ = host;
+  std::erase_if(questions_, [](const auto& entry) {
+    const bool done = !is_open(*entry.second);
+    if (done) drop(entry.second);
+    return done;
+  });
+  if (is_number(host) || questions_.contains(host)) return;
+  auto* const question = new Question;
+  questions_.emplace(host, question);
+  question->host = host;
+  question->hints.ai_socktype = SOCK_STREAM;
+  question->request.ar_name = question->host.c_str();
+  question->request.ar_request = &question->hints;
+  gaicb* list[] = {&question->request};
   if (const int error = ::getaddrinfo_a(GAI_NOWAIT, list, 1, nullptr); error != 0) {
-    question_->failed = Status{Code::Unavailable, "looking up '" + host + "': " + ::gai_strerror(error)};
+    question->failed = Status{Code::Unavailable, "looking up '" + host + "': " + ::gai_strerror(error)};
   }
 }
 
 Result<std::optional<std::string>> Resolver::answer() {
-  if (!ip_.empty()) return std::optional{ip_};
-  if (question_ == nullptr) return failure(Code::Internal, "no host was asked for");
-  const int state = question_->failed.ok() ? ::gai_error(&question_->request) : 0;
+  if (is_number(host_)) return std::optional{host_};
+  const auto asked = questions_.find(host_);
+  if (asked == questions_.end()) return failure(Code::Internal, "no host was asked for");
+  const Question& question = *asked->second;
+  if (!question.failed.ok()) return failure(question.failed);
+  const int state = ::gai_error(&asked->second->request);
   if (state == EAI_INPROGRESS) return std::optional<std::string>{};
-  const std::unique_ptr<Question> done{std::exchange(question_, nullptr)};
-  if (!done->failed.ok()) return failure(done->failed);
-  if (state != 0 || done->request.ar_result == nullptr) {
-    return failure(Code::Unavailable, "looking up '" + done->host + "': " + ::gai_strerror(state));
+  if (state != 0 || question.request.ar_result == nullptr) {
+    return failure(Code::Unavailable, "looking up '" + host_ + "': " + ::gai_strerror(state));
   }
-  ip_ = text_of(*done->request.ar_result);
-  ::freeaddrinfo(done->request.ar_result);
-  return std::optional{ip_};
+  std::vector<std::string> all;
+  for (const addrinfo* found = question.request.ar_result; found != nullptr; found = found->ai_next) all.push_back(text_of(*found));
+  return std::optional{all[turn_ % all.size()]};
 }
 
 }  // namespace rondo::redis

@@ -1,18 +1,27 @@
 #include "store/redis/sentinel_finder.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace rondo::redis {
 
 SentinelFinder::SentinelFinder(Scheduler& scheduler, ConnectionOptions options, RedisAddress address, Found found)
-    : address_(std::move(address)), found_(std::move(found)), connection_(scheduler, RedisAddress{}, std::move(options), *this) {}
+    : owner_(scheduler),
+      address_(std::move(address)),
+      pause_low_(options.backoff_low),
+      pause_high_(options.backoff_high),
+      found_(std::move(found)),
+      connection_(scheduler, RedisAddress{}, std::move(options), *this) {}
 
 void SentinelFinder::find() {
   if (searching_) return;
   searching_ = true;
   trouble_ = Status{Code::Unavailable, "asking the Sentinels for the master '" + address_.sentinel_master + "'"};
   ask_next();
-  connection_.start();
+  const Duration since = owner_.now() - answered_;
+  if (since >= pause_high_) pause_ = Duration{};
+  connection_.start(std::max(Duration{}, pause_ - since));
+  pause_ = std::clamp(pause_ * 2, pause_low_, pause_high_);
 }
 
 void SentinelFinder::ask_next() {
@@ -38,6 +47,7 @@ void SentinelFinder::answered(const Reply& reply) {
     return;
   }
   searching_ = false;
+  answered_ = owner_.now();
   trouble_ = Status{};
   RedisAddress master = address_;
   master.sentinels.clear();

@@ -16,7 +16,8 @@ class SentinelFinder final : Connection::User {
   /// 'address' names Sentinels. 'found' is called in a turn of the finder's connection, once for each search that has an answer.
   SentinelFinder(Scheduler& scheduler, ConnectionOptions options, RedisAddress address, Found found);
 
-  /// Begins a search, if none is under way. It ends with an answer, however long that takes.
+  /// Begins a search, if none is under way. It ends with an answer, however long that takes. Searches that follow each other are more and
+  /// more apart: the Sentinels name a dead master until they have agreed on another.
   void find();
   /// Why there is no answer yet; ok when there is no search.
   const Status& trouble() const noexcept { return trouble_; }
@@ -27,10 +28,15 @@ class SentinelFinder final : Connection::User {
   void answered(const Reply& reply);
   void ask_next();
 
+  Scheduler& owner_;
   const RedisAddress address_;
+  const Duration pause_low_;
+  const Duration pause_high_;
   const Found found_;
   std::size_t next_ = 0;
   bool searching_ = false;
+  Duration pause_{};  // Between the last answer and the next search.
+  Instant answered_;
   Status trouble_;
   Connection connection_;
 };

@@ -83,12 +83,51 @@ Status apply_files(SSL_CTX* context, const RedisAddress& address) {
 
 }  // namespace
 
+namespace {
+
+/// A socket as OpenSSL sees it. Its own writes with write(), and one to a server that has gone is a SIGPIPE, which ends the process.
+struct SocketBio {
+  static const BIO_METHOD* method() {
+    static const BIO_METHOD* const made = make();
+    return made;
+  }
+
+ private:
+  static BIO_METHOD* make() {
+    BIO_METHOD* const made = ::BIO_meth_new(::BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket without SIGPIPE");
+    if (made == nullptr) return nullptr;
+    ::BIO_meth_set_read(made, receive);
+    ::BIO_meth_set_write(made, send);
+    ::BIO_meth_set_ctrl(made, control);
+    return made;
+  }
+  static int descriptor(BIO* bio) { return *static_cast<const int*>(::BIO_get_data(bio)); }
+  static int receive(BIO* bio, char* room, int size) {
+    BIO_clear_retry_flags(bio);
+    const ssize_t got = ::recv(descriptor(bio), room, static_cast<std::size_t>(size), MSG_DONTWAIT);
+    if (got < 0 && again(errno)) BIO_set_retry_read(bio);
+    return static_cast<int>(got);
+  }
+  static int send(BIO* bio, const char* bytes, int size) {
+    BIO_clear_retry_flags(bio);
+    const ssize_t sent = ::send(descriptor(bio), bytes, static_cast<std::size_t>(size), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0 && again(errno)) BIO_set_retry_write(bio);
+    return static_cast<int>(sent);
+  }
+  /// OpenSSL flushes, and takes anything but 1 for a failure. It asks for nothing else that a socket has.
+  static long control(BIO*, int what, long, void*) { return what == BIO_CTRL_FLUSH ? 1 : 0; }
+  static bool again(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+};
+
+}  // namespace
+
 struct Transport::Tls {
   ~Tls() {
     if (ssl != nullptr) ::SSL_free(ssl);
     if (context != nullptr) ::SSL_CTX_free(context);
   }
-  Status begin(const RedisAddress& address, int fd) {
+  Status begin(const RedisAddress& address, int socket) {
+    fd = socket;
     context = ::SSL_CTX_new(::TLS_client_method());
     if (context == nullptr) return {Code::Internal, "TLS: " + tls_error()};
     ::SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -99,7 +138,13 @@ struct Transport::Tls {
     const std::string& name = address.server_name.empty() ? address.host : address.server_name;
     sockaddr_in6 probe{};
     const bool numeric = ::inet_pton(AF_INET, name.c_str(), &probe) == 1 || ::inet_pton(AF_INET6, name.c_str(), &probe) == 1;
-    bool named = ssl != nullptr && ::SSL_set_fd(ssl, fd) == 1;
+    BIO* const bio = ssl != nullptr && SocketBio::method() != nullptr ? ::BIO_new(SocketBio::method()) : nullptr;
+    if (bio != nullptr) {
+      ::BIO_set_data(bio, &fd);
+      ::BIO_set_init(bio, 1);
+      ::SSL_set_bio(ssl, bio, bio);  // Which it owns from here on.
+    }
+    bool named = bio != nullptr;
     if (named && numeric) {
       named = ::X509_VERIFY_PARAM_set1_ip_asc(::SSL_get0_param(ssl), name.c_str()) == 1;
     } else if (named) {
@@ -119,6 +164,7 @@ struct Transport::Tls {
   }
   SSL_CTX* context = nullptr;
   SSL* ssl = nullptr;
+  int fd = -1;  // The Transport's.
   bool shaken = false;
 };
 
