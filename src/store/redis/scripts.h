@@ -82,16 +82,23 @@ return {redis.call('SCARD', KEYS[1]), out}
 )lua";
 
 /// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
-/// KEYS: pending set, in-flight hash. ARGV: staging prefix. Answer: {keys pending, {batch, {keys}, {deleted} or nil, ...}}.
+/// If such a key has no row yet and had no Delete, nothing of it is to be told before that.
+/// KEYS: pending set, in-flight hash. ARGV: staging prefix, row prefix. Answer: {keys pending, {batch, {keys}, {deleted}, ...}}.
 inline constexpr std::string_view kRecoverStaged = R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
 for i = 1, #batches, 2 do
   local content = cmsgpack.unpack(batches[i + 1])
-  for _, key in ipairs(content[1]) do
-    if redis.call('EXISTS', ARGV[1] .. key) == 1 then redis.call('SADD', KEYS[1], key) end
+  local keys, gone = {}, {}
+  for k, key in ipairs(content[1]) do
+    local deleted = content[2] and content[2][k] or 0
+    local again = redis.call('EXISTS', ARGV[1] .. key) == 1
+    if again then redis.call('SADD', KEYS[1], key) end
+    if not again or deleted == 1 or redis.call('EXISTS', ARGV[2] .. key) == 1 then
+      keys[#keys + 1], gone[#gone + 1] = key, deleted
+    end
   end
-  out[n + 1], out[n + 2], out[n + 3] = batches[i], content[1], content[2]
+  out[n + 1], out[n + 2], out[n + 3] = batches[i], keys, gone
   n = n + 3
 end
 return {redis.call('SCARD', KEYS[1]), out}

@@ -30,7 +30,7 @@ void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vect
 }
 
 void StagedEnd::write_recover() {
-  link().commands.out().command({"EVAL", kRecoverStaged, "2", keys().pending, keys().inflight, keys().staging});
+  link().commands.out().command({"EVAL", kRecoverStaged, "2", keys().pending, keys().inflight, keys().staging, keys().rows});
 }
 
 void StagedEnd::read_popped(const Reply& content, Batch& batch) {
