@@ -340,6 +340,8 @@ Status Demo::collect_figures() {
   report_.routes_per_second = static_cast<double>(number(agent.at("programmed"))) / std::chrono::duration<double>(span).count();
   report_.dataplane = std::string{all->at("dataplane").at("kind").as_string()};
   report_.longest_turn_us = all->at("scheduler").at("longest_turn_us").to_number<double>();
+  report_.turns = number(all->at("scheduler").at("turns"));
+  report_.long_turns = number(all->at("scheduler").at("long_turns"));
   double longest = 0;
   const auto sources = client_->call("sources", {}, [&](const json::value& row) {
     const auto turn = row.at("longest_us").to_number<double>();

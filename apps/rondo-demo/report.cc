@@ -46,6 +46,8 @@ std::string to_text(const Report& r) {
        us(r.cable_ns.quantile(0.99)));
   line(text, "longest turn        %.0f us (%s), %.0f us of them on a CPU", r.longest_turn_us, r.longest_turn_of.c_str(),
        r.longest_turn_cpu_us);
+  line(text, "                    %llu of %llu turns above 5 ms", static_cast<unsigned long long>(r.long_turns),
+       static_cast<unsigned long long>(r.turns));
   line(text, "parked              %llu at the peak; %llu retried, first one %.0f us after its fact at the latest",
        static_cast<unsigned long long>(r.parked_peak), static_cast<unsigned long long>(r.retried), r.resolve_us);
   line(text, "put back            %llu routes that the kernel had dropped with their group", static_cast<unsigned long long>(r.put_back));
@@ -74,6 +76,8 @@ std::string to_json(const Report& r) {
       {"longest_turn_us", r.longest_turn_us},
       {"longest_turn_cpu_us", r.longest_turn_cpu_us},
       {"longest_turn_of", r.longest_turn_of},
+      {"turns", r.turns},
+      {"long_turns", r.long_turns},
       {"peak_rss_bytes", r.peak_rss_bytes},
       {"parked_peak", r.parked_peak},
       {"resolve_us", r.resolve_us},

@@ -25,6 +25,8 @@ struct Report {
   double longest_turn_us = 0;
   double longest_turn_cpu_us = 0;  // What of it the thread had of a CPU, at most.
   std::string longest_turn_of;     // The source that had it.
+  std::uint64_t turns = 0;
+  std::uint64_t long_turns = 0;  // Above 5 ms.
   std::uint64_t peak_rss_bytes = 0;
   std::uint64_t parked_peak = 0;
   double resolve_us = 0;  // Longest time from an announced fact to the first turn of a row that waited for it.

@@ -277,7 +277,8 @@ json::object scheduler_json(const Scheduler& scheduler) {
                       {"polls", stats.polls},
                       {"sweep_rescues", stats.sweep_rescues},
                       {"quarantined", stats.quarantined},
-                      {"longest_turn_us", microseconds(stats.longest_turn)}};
+                      {"longest_turn_us", microseconds(stats.longest_turn)},
+                      {"long_turns", stats.long_turns}};
 }
 
 json::object port_events_json(const agent::Ports& ports) {

@@ -142,6 +142,7 @@ void Scheduler::give_turn(Source& source) {
   if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
   ++stats_.turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
+  if (ran > limits::kLongTurn) ++stats_.long_turns;
   SourceStats& stats = source.stats_;
   ++stats.turns;
   stats.items += turn.items;

@@ -178,6 +178,18 @@ TEST(Scheduler, StatsSayWhoRanHowLongAndWaited) {
   EXPECT_EQ(simulation.scheduler.stats().longest_turn, 30us);
 }
 
+TEST(Scheduler, TurnsThatOthersWouldNoticeAreCounted) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  for (const Duration length : {limits::kLongTurn, limits::kLongTurn + 1ns, 2 * limits::kLongTurn, Duration{0}}) {
+    source.on_run = [&simulation, length] { simulation.world.clock().advance(length); };
+    source.wake();
+    simulation.scheduler.turn();
+  }
+  EXPECT_EQ(simulation.scheduler.stats().turns, 4U);
+  EXPECT_EQ(simulation.scheduler.stats().long_turns, 2U);
+}
+
 TEST(Scheduler, ATurnThatWaitedIsToldFromOneThatWorked) {
   SystemClock clock;
   sim::World world(1);

@@ -55,6 +55,8 @@ class DemoOnLinux : public ::testing::Test {
     EXPECT_EQ(report.at("parked_peak").to_number<int>(), 3500) << "routes come first, and wait";
     EXPECT_GE(report.at("retried").to_number<int>(), 3500);
     EXPECT_EQ(report.at("sweep_rescues").to_number<int>(), 0);
+    EXPECT_GT(report.at("turns").to_number<int>(), 0);
+    EXPECT_EQ(report.at("long_turns").to_number<int>() > 0, report.at("longest_turn_us").to_number<double>() > 5000);
     for (const char* figure : {"routes_per_second", "longest_turn_us", "peak_rss_bytes", "resolve_us"}) {
       EXPECT_GT(report.at(figure).to_number<double>(), 0) << figure;
     }

@@ -17,6 +17,8 @@ inline constexpr std::uint32_t kBatchItems = 128;
 /// A turn ends at the first convenient step after this, whatever is left of its items. Short against what a port event may wait (5 ms),
 /// because a step can be slow: a page that the machine has to find first takes up to milliseconds.
 inline constexpr Duration kTurnTime = 1000us;
+/// A turn that took longer than this is counted: what waits behind it, a port event say, waits as long.
+inline constexpr Duration kLongTurn = 5000us;
 /// Items between two looks at the clock in a turn.
 inline constexpr std::uint32_t kItemsPerStep = 8;
 /// The reactor is looked at before the next turn when the last one took longer than this; see kTurnsWithoutPoll for short turns.

@@ -28,6 +28,7 @@ struct SchedulerStats {
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
+  std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
 };
 
 class Scheduler {
