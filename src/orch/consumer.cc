@@ -214,6 +214,11 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
+  settle_row(row);
+}
+
+void Consumer::settle_row(std::uint32_t row) {
+  if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
 
@@ -274,7 +279,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   stats_.last_reject = named.to_string();
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
-  ledger_.settle(row);
+  settle_row(row);
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {

@@ -83,6 +83,7 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);
+  void settle_row(std::uint32_t row);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked(const Change& change);
 

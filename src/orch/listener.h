@@ -40,7 +40,10 @@ class Listener final : public Source {
       if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
       events_.clear();
       turn.items += static_cast<std::uint32_t>(subscription_->take(std::min(limits::kItemsPerStep, budget.items - turn.items), events_));
-      for (const Change& event : events_) deliver(event, handler_);
+      for (const Change& event : events_) {
+        deliver(event, handler_);
+        subscription_->dealt_with(event);
+      }
       if (subscription_->empty() || time_is_up(budget)) break;
     }
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;

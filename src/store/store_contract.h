@@ -51,6 +51,11 @@ struct WorldMaker {
   friend void PrintTo(const WorldMaker& maker, std::ostream* out) { *out << maker.name; }
 };
 
+template <class World>
+std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
+  return info.param.name;
+}
+
 /// "SET key a=1 b=2", "DEL key", "flush key x=y": what a consumer sees, in one line.
 inline std::string line(const Change& change) {
   std::string text{change.verb()};

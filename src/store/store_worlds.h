@@ -85,9 +85,4 @@ class BridgeStoreWorld final : public StoreWorld {
   bridge::BridgeStore bridge_{worker_scheduler_, home_};
 };
 
-template <class World>
-std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
-  return info.param.name;
-}
-
 }  // namespace rondo::store

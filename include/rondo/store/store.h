@@ -79,6 +79,10 @@ class Subscription {
   virtual std::size_t depth() const = 0;
   /// The gap before the next change that take() will append, or one that take() went past unread; reading it clears it.
   virtual Gap take_gap() = 0;
+  /// What this change, which was taken, asked for is done, or refused for good: a durable store need not tell it again after a restart. For
+  /// the Deletes of a Staged table, in any order, and for all entries of a Queue, in the order in which they were taken. Sets need no such
+  /// word: their rows are told after a restart anyway.
+  virtual void dealt_with(const Change& change) { static_cast<void>(change); }
   /// Channel: events lost to overflow since the subscription was made.
   virtual std::uint64_t dropped() const { return 0; }
 };

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "rondo/store/store.h"
+#include "store/memory/row_keeper.h"
 #include "store/table_rules.h"
 
 namespace rondo::store {
@@ -29,8 +30,19 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   virtual Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const { return scan(cursor, max); }
   virtual Store::Size size() const = 0;
 
+  /// From here on 'keeper' hears what is to be there after a restart. It outlives the table's writes. None: nothing is kept.
+  void keep_with(RowKeeper* keeper) noexcept { keeper_ = keeper; }
+  /// A row that was kept, for a new table that has no consumer yet and no keeper: its consumer will be told of it. Nothing of a Channel.
+  virtual void restore(Record row) { static_cast<void>(row); }
+  /// A row limit other than the one it was made with.
+  void set_rows_max(std::size_t rows_max) noexcept { spec_.rows_max = rows_max; }
+
+ protected:
+  RowKeeper* keeper() const noexcept { return keeper_; }
+
  private:
   TableSpec spec_;
+  RowKeeper* keeper_ = nullptr;
 };
 
 /// One page of a table whose rows lie in a KeyedRows: 'row_of(id)' is the record, empty where there is no row.

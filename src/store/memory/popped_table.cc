@@ -19,6 +19,7 @@ class PoppedTable::Consumer final : public Subscription {
   bool empty() const override { return table_->waiting() == 0; }
   std::size_t depth() const override { return table_->waiting(); }
   Gap take_gap() override { return Gap::None; }
+  void dealt_with(const Change& change) override { table_->dealt_with(change); }
 
  private:
   std::shared_ptr<PoppedTable> table_;

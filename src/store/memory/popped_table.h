@@ -18,6 +18,8 @@ class PoppedTable : public MemoryTable {
   /// At most 'max' keys (Staged) or entries (Queue).
   virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
   virtual std::size_t waiting() const = 0;
+  /// See Subscription.
+  virtual void dealt_with(const Change& change) = 0;
   /// To be called when waiting() has become 1.
   void became_ready() const {
     if (wake_) wake_();

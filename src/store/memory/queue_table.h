@@ -17,10 +17,12 @@ class QueueTable final : public PoppedTable {
   Record get(std::string_view key) const override;
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {rows_.size(), entries_.size()}; }
+  void restore(Record row) override;
 
  protected:
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return entries_.size(); }
+  void dealt_with(const Change& change) override;
 
  private:
   struct Row {

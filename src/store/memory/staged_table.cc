@@ -12,7 +12,34 @@ Status StagedTable::write(Change change) {
   const bool was_staged = rows_[id].state != Staged::Nothing;
   if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // Never for a new row.
   if (!was_staged) append(id);
+  if (keeper() != nullptr) tell_keeper(rows_[id]);
   return {};
+}
+
+void StagedTable::tell_keeper(const Row& row) const {
+  if (row.state == Staged::Delete) {
+    keeper()->keep_delete(row.staged);
+  } else {
+    keeper()->keep(written(row));
+  }
+}
+
+/// A Delete that was dealt with, unless something was written for the key since.
+void StagedTable::dealt_with(const Change& change) {
+  if (keeper() == nullptr || change.op() != Op::Delete) return;
+  const Record& key = change.record();
+  if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) keeper()->forget(key);
+}
+
+/// The row stands as popped, and its consumer is told of it: whatever it knew, it is another process now.
+void StagedTable::restore(Record record) {
+  const std::uint32_t id = rows_.find_or_add(record.key(), record.key_hash()).id;
+  Row& row = rows_[id];
+  row.staged = record;
+  row.real = std::move(record);
+  row.state = Staged::Set;
+  ++real_count_;
+  append(id);
 }
 
 /// Meets what is staged for the same key already: sonic-swss addToSync (spec B1).

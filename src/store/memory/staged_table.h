@@ -22,10 +22,12 @@ class StagedTable final : public PoppedTable {
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
   Result<RowPage> scan_written(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {real_count_, staged_count_}; }
+  void restore(Record row) override;
 
  protected:
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
   std::size_t waiting() const override { return staged_count_; }
+  void dealt_with(const Change& change) override;
 
  private:
   /// What is staged for a key; the four states of spec B1 ("DEL, SET" is kept as both).
@@ -40,6 +42,7 @@ class StagedTable final : public PoppedTable {
 
   Status stage(Row& row, Change change);
   static Record written(const Row& row);
+  void tell_keeper(const Row& row) const;
   void append(std::uint32_t id);
   void pop_row(std::uint32_t id, std::vector<Change>& out);
 

@@ -111,6 +111,7 @@ Status WatchedTable::set(Record record) {
     row.deleted = false;
     ++count_;
   }
+  if (keeper() != nullptr) keeper()->keep(row.record);
   for (Watcher* watcher : watchers_) watcher->changed(id, exists ? Watcher::What::Changed : Watcher::What::New);
   return {};
 }
@@ -121,6 +122,7 @@ void WatchedTable::remove(const Record& key) {
   rows_[id].record = key;
   rows_[id].deleted = true;
   --count_;
+  if (keeper() != nullptr) keeper()->forget(key);
   for (Watcher* watcher : watchers_) watcher->changed(id, Watcher::What::Deleted);
   erase_if_settled(id);
 }

@@ -20,6 +20,7 @@ class WatchedTable final : public MemoryTable {
   Record get(std::string_view key) const override;
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {count_, 0}; }
+  void restore(Record row) override { static_cast<void>(set(std::move(row))); }
 
  private:
   class Watcher;

@@ -6,11 +6,6 @@
 namespace rondo::store {
 namespace {
 
-template <class World>
-std::string name_of(const testing::TestParamInfo<WorldMaker<World>>& info) {
-  return info.param.name;
-}
-
 template <bool kTls>
 std::unique_ptr<StoreWorld> make_world() {
   if (redis_kit::server_program().empty()) return nullptr;

@@ -1,0 +1,93 @@
+// The durable store: the embedded store, whose tables come back after a restart. Memory is the hot path; what is written goes to a file in
+// groups (docs/guide/durable-store.md, ADR 0012). One process at a time has the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/sched/priority.h"
+#include "rondo/store/store.h"
+
+namespace rondo {
+
+class Scheduler;
+
+/// What is certain of a write whose end was told (WriteDone).
+enum class Durability : std::uint8_t {
+  /// It is in memory. The file follows within 'interval', and the disk when the operating system likes: a killed process loses at most an
+  /// interval, a power cut more.
+  None,
+  /// It is in memory. The disk has it within 'interval' and the time of a commit: a killed process or a power cut loses no more than that.
+  Interval,
+  /// The disk has it: nothing whose end was told is lost. Writes share commits: those that come during one make up the next.
+  EveryBatch,
+};
+std::string_view to_string(Durability durability) noexcept;
+
+struct DurableStoreOptions {
+  std::string path;  // Of the file; its folder must exist. SQLite makes others beside it (path-wal).
+  Durability durability = Durability::Interval;
+  Duration interval = 50ms;
+  /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.
+  std::size_t waiting_max = 2'000'000;
+  /// Their bytes, likewise.
+  std::size_t waiting_bytes_max = std::size_t{512} * 1024 * 1024;
+  /// The file is written anew, in small steps, when the log has grown beyond what the tables hold by so much, and is twice as large.
+  std::uint64_t slack_bytes = std::uint64_t{64} * 1024 * 1024;
+  Priority completions = Priority::p7;
+  Priority snapshots = Priority::p0;  // Of the turns that write the tables anew.
+  /// 'Thread' writes on a thread of its own. 'Inline' writes within turns, for simulation and tests.
+  enum class Mode : std::uint8_t { Thread, Inline };
+  Mode mode = Mode::Thread;
+};
+
+/// Figures since the store was opened.
+struct DurableStoreStats {
+  std::uint64_t records = 0;    // Written.
+  std::uint64_t bytes = 0;      // Of them in the log.
+  std::uint64_t commits = 0;    // Groups.
+  std::uint64_t failed = 0;     // Tries to write a group that failed.
+  std::uint64_t snapshots = 0;  // Times the file was written anew.
+  std::uint64_t restored = 0;   // Rows, Deletes and entries found when it was opened.
+  Duration longest_commit{0};
+  /// What was lost of the file, as found when it was opened; empty when it was whole. The damaged file is kept beside the new one.
+  std::vector<std::string> damage;
+  std::string damaged_file;
+};
+
+class DurableStore final : public Store {
+ public:
+  /// Reads the file, which takes about a second for a million rows; rows are told to their consumers again. Unavailable: another process
+  /// has it. PermissionDenied, NotFound, ResourceExhausted: as the file system says. FailedPrecondition: it is none of ours, or of a newer
+  /// version. A damaged file is read as far as it is whole, kept under another name and replaced: see DurableStoreStats::damage.
+  static Result<std::unique_ptr<DurableStore>> open(Scheduler& scheduler, DurableStoreOptions options);
+  /// As finish().
+  ~DurableStore() override;
+
+  // Store. Differences that the file makes: a table that was kept can be declared with another limit, which counts from then on; Staged
+  // rows that were kept are told to the next consumer as Sets, and Deletes that were not dealt with as Deletes. While nothing can be
+  // written, writes are refused with the reason (EveryBatch), or accepted until waiting_max (else); health() has it, too.
+  Status declare(const TableSpec& spec) override;
+  std::vector<TableSpec> tables() const override;
+  Status write(std::string_view table, Change change, WriteDone done = {}) override;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  void get(std::string_view table, std::string_view key, GetDone done) override;
+  void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  Result<Size> size(std::string_view table) const override;
+  Status health() const override;
+
+  const DurableStoreStats& stats() const noexcept;
+  /// Waits until everything that was written is on the disk, or cannot be: then why. Blocks; for the end of a process.
+  Status finish();
+
+ private:
+  struct Parts;
+  explicit DurableStore(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace rondo

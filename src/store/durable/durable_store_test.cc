@@ -1,0 +1,401 @@
+// What comes back after a restart, and what of a file that is damaged, torn, taken or of no use. A restart is played by opening a copy of
+// the files as they are: what a killed process leaves. The writing goes on within turns here; durable_kill_test.cc kills real processes.
+#include "rondo/store/durable_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <map>
+
+#include "rondo/base/random.h"
+#include "rondo/sim/world.h"
+#include "store/durable/durable_file_kit.h"
+#include "store/durable/log_file.h"
+#include "store/store_contract.h"
+
+namespace rondo::store::durable {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+constexpr TableKind kStaged = TableKind::Staged;
+constexpr TableKind kWatched = TableKind::Watched;
+constexpr TableKind kQueue = TableKind::Queue;
+
+/// One life of a process that has a durable store.
+class Life {
+ public:
+  explicit Life(const std::string& path, Durability durability = Durability::EveryBatch, std::uint64_t slack = 1U << 20) {
+    Result<std::unique_ptr<DurableStore>> opened = DurableStore::open(
+        scheduler_, {.path = path, .durability = durability, .slack_bytes = slack, .mode = DurableStoreOptions::Mode::Inline});
+    if (opened) {
+      store_ = std::move(*opened);
+    } else {
+      trouble_ = opened.error();
+    }
+  }
+  DurableStore& store() { return *store_; }
+  const Status& trouble() const { return trouble_; }
+  sim::World& world() { return world_; }
+  void settle() { world_.run_for(scheduler_, 200ms); }
+  void declare(const std::string& table, TableKind kind) {
+    const Status status = store_->declare({.name = table, .kind = kind});
+    EXPECT_TRUE(status.ok()) << status.to_string();
+  }
+  Status write(std::string_view table, Change change) {
+    Status end{Code::Cancelled, "not told"};
+    if (Status refused = store_->write(table, std::move(change), [&end](const Status& status) { end = status; }); !refused.ok())
+      return refused;
+    settle();
+    return end;
+  }
+  std::unique_ptr<Subscription> subscribe(std::string_view table) { return std::move(*store_->subscribe(table)); }
+  /// All that waits, a line each.
+  static std::vector<std::string> take(Subscription& from) {
+    std::vector<Change> changes;
+    from.take(1'000'000, changes);
+    std::vector<std::string> lines;
+    for (const Change& change : changes) lines.push_back(line(change));
+    return lines;
+  }
+
+ private:
+  sim::World world_{1};
+  Scheduler scheduler_{world_.clock(), world_.reactor(), *make_policy(StrictPriority{})};
+  std::unique_ptr<DurableStore> store_;
+  Status trouble_;
+};
+
+class DurableStoreTest : public testing::Test {
+ protected:
+  std::string path() const { return folder_.file("tables"); }
+  /// The files as they are now, under another name.
+  std::string copy() {
+    const std::string to = folder_.file("copy-" + std::to_string(++copies_));
+    for (const char* const suffix : {"", "-wal"}) {
+      if (std::filesystem::exists(path() + suffix)) std::filesystem::copy_file(path() + suffix, to + suffix);
+    }
+    return to;
+  }
+  Folder folder_;
+  int copies_ = 0;
+};
+
+TEST_F(DurableStoreTest, RowsAreToldAgainAfterARestart) {
+  Life first{path()};
+  first.declare("S", kStaged);
+  first.declare("W", kWatched);
+  EXPECT_TRUE(first.write("S", Change::set("popped", {{"a", "1"}, {"b", "2"}})).ok());
+  const auto consumer = first.subscribe("S");
+  EXPECT_THAT(Life::take(*consumer), ElementsAre("SET popped a=1 b=2"));
+  EXPECT_TRUE(first.write("S", Change::set("popped", {{"b", "3"}})).ok());
+  EXPECT_TRUE(first.write("S", Change::set("staged", {})).ok());
+  EXPECT_TRUE(first.write("W", Change::set("w", {{"x", std::string_view{"\0:|", 3}}})).ok());
+  EXPECT_TRUE(first.write("W", Change::set("gone", {{"x", "1"}})).ok());
+  EXPECT_TRUE(first.write("W", Change::remove("gone")).ok());
+
+  Life second{copy()};
+  second.declare("S", kStaged);
+  second.declare("W", kWatched);
+  EXPECT_EQ(second.store().stats().restored, 3U);
+  EXPECT_THAT(Life::take(*second.subscribe("S")), UnorderedElementsAre("SET popped a=1 b=3", "SET staged"));
+  EXPECT_THAT(Life::take(*second.subscribe("W")), ElementsAre("SET w x=" + std::string{"\0:|", 3}));
+}
+
+TEST_F(DurableStoreTest, ADeleteIsToldAgainUntilItWasDealtWith) {
+  Life first{path()};
+  first.declare("S", kStaged);
+  const auto consumer = first.subscribe("S");
+  for (const char* const key : {"parked", "done", "back"}) {
+    EXPECT_TRUE(first.write("S", Change::set(key, {{"a", "1"}})).ok());
+    EXPECT_TRUE(first.write("S", Change::remove(key)).ok());
+  }
+  EXPECT_THAT(Life::take(*consumer), ElementsAre("DEL parked", "DEL done", "DEL back"));
+  EXPECT_TRUE(first.write("S", Change::set("back", {{"a", "2"}})).ok());
+  consumer->dealt_with(Change::remove("done"));
+  consumer->dealt_with(Change::remove("back"));  // The Set behind it counts.
+  first.settle();
+
+  Life second{copy()};
+  second.declare("S", kStaged);
+  const auto again = second.subscribe("S");
+  EXPECT_THAT(Life::take(*again), UnorderedElementsAre("DEL parked", "SET back a=2"));
+  again->dealt_with(Change::remove("parked"));
+  second.settle();
+}
+
+TEST_F(DurableStoreTest, QueueEntriesAreToldAgainUntilTheyWereDealtWith) {
+  Life first{path()};
+  first.declare("Q", kQueue);
+  const auto consumer = first.subscribe("Q");
+  for (const char* const key : {"1", "2", "3", "4"}) EXPECT_TRUE(first.write("Q", Change::set(key, {{"a", key}})).ok());
+  EXPECT_TRUE(first.write("Q", Change::event("flush", "5", {})).ok());
+  std::vector<Change> taken;
+  EXPECT_EQ(consumer->take(3, taken), 3U);
+  consumer->dealt_with(taken[0]);
+  consumer->dealt_with(taken[1]);
+  first.settle();
+
+  Life second{copy()};
+  second.declare("Q", kQueue);
+  const auto again = second.subscribe("Q");
+  EXPECT_THAT(Life::take(*again), ElementsAre("SET 3 a=3", "SET 4 a=4", "flush 5"));
+  Record row;
+  second.store().get("Q", "1", [&row](const Result<Record>& found) { row = *found; });
+  second.settle();
+  EXPECT_EQ(row.fields().find("a"), "1") << "what was popped is a row";
+}
+
+TEST_F(DurableStoreTest, AKeptTableTakesANewLimitButNoNewKind) {
+  {
+    Life first{path()};
+    first.declare("S", kStaged);
+    EXPECT_TRUE(first.write("S", Change::set("k", {})).ok());
+  }
+  Life second{path()};
+  EXPECT_EQ(second.store().declare({.name = "S", .kind = kWatched}).code(), Code::FailedPrecondition);
+  EXPECT_TRUE(second.store().declare({.name = "S", .kind = kStaged, .rows_max = 1}).ok());
+  EXPECT_EQ(second.store().declare({.name = "S", .kind = kStaged, .rows_max = 2}).code(), Code::FailedPrecondition);
+  EXPECT_EQ(second.write("S", Change::set("another", {})).code(), Code::ResourceExhausted);
+}
+
+TEST_F(DurableStoreTest, ASecondProcessIsRefused) {
+  Life first{path()};
+  ASSERT_TRUE(first.trouble().ok());
+  const Life second{path()};
+  EXPECT_EQ(second.trouble().code(), Code::Unavailable);
+  EXPECT_THAT(second.trouble().to_string(), HasSubstr("another process"));
+}
+
+TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
+  EXPECT_FALSE(Life{folder_.file("no/folder/tables")}.trouble().ok());
+
+  std::ofstream(folder_.file("text")) << std::string(5000, 'x');
+  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), Code::FailedPrecondition);
+
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(folder_.file("other").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "CREATE TABLE log (number INTEGER PRIMARY KEY)", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  const Status none_of_ours = Life{folder_.file("other")}.trouble();
+  EXPECT_EQ(none_of_ours.code(), Code::FailedPrecondition);
+  EXPECT_THAT(none_of_ours.to_string(), HasSubstr("no store of Rondo's"));
+
+  { Life makes_it{path()}; }
+  ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "PRAGMA user_version = 2", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  const Status newer = Life{path()}.trouble();
+  EXPECT_EQ(newer.code(), Code::FailedPrecondition);
+  EXPECT_THAT(newer.to_string(), HasSubstr("written by a newer one"));
+}
+
+/// Sets the largest size of a file that this process may write.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    old_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, old_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*old_)(int) = nullptr;
+};
+
+TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
+  const std::string big(100'000, 'x');
+  for (const Durability durability : {Durability::EveryBatch, Durability::Interval}) {
+    const std::string file = folder_.file(std::string{to_string(durability)});
+    Life life{file, durability};
+    life.declare("S", kStaged);
+    int accepted = 0;
+    {
+      const FileLimit full{1'000'000};
+      Status end;
+      for (; accepted < 40 && life.store().health().ok(); ++accepted) {
+        end = life.write("S", Change::set("k" + std::to_string(accepted), {{"big", big}}));
+      }
+      ASSERT_LT(accepted, 40) << "the limit has no effect here";
+      EXPECT_FALSE(life.store().health().ok());
+      const bool synced = durability == Durability::EveryBatch;
+      EXPECT_EQ(end.ok(), !synced) << "the write that found no room is not said to be written: " << end.to_string();
+      const Status next = life.write("S", Change::set("next", {}));
+      EXPECT_EQ(next.ok(), !synced) << next.to_string();
+      if (synced) {
+        EXPECT_THAT(next.to_string(), HasSubstr("nothing can be written down"));
+      }
+      EXPECT_EQ(life.store().size("S")->staged, static_cast<std::size_t>(accepted + (synced ? 0 : 1))) << "memory has what was accepted";
+    }
+    life.world().clock().advance(2s);
+    life.settle();
+    life.settle();
+    EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
+    EXPECT_TRUE(life.write("S", Change::set("next", {})).ok());
+    ASSERT_TRUE(life.store().finish().ok());
+    std::filesystem::copy_file(file, file + "-copy");
+    if (std::filesystem::exists(file + "-wal")) std::filesystem::copy_file(file + "-wal", file + "-copy-wal");
+    EXPECT_EQ(Life{file + "-copy"}.store().stats().restored, static_cast<std::uint64_t>(accepted + 1));
+  }
+}
+
+TEST_F(DurableStoreTest, DamageIsReportedAndWhatIsWholeIsKept) {
+  constexpr int kRows = 400;
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    for (int i = 0; i < kRows; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", std::string(2000, 'v')}})).ok());
+  }
+  const std::string damaged = copy();
+  {
+    std::fstream file(damaged, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(damaged) / 2));
+    file << "this is not what was written here";
+  }
+  std::size_t kept = 0;
+  {
+    Life life{damaged};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_FALSE(life.store().stats().damage.empty());
+    EXPECT_TRUE(std::filesystem::exists(life.store().stats().damaged_file));
+    kept = life.store().stats().restored;
+    EXPECT_LT(kept, kRows);
+    EXPECT_GT(kept, kRows / 2);
+  }
+  const Life again{damaged};
+  EXPECT_THAT(const_cast<Life&>(again).store().stats().damage, IsEmpty()) << "it was replaced by a whole one";
+  EXPECT_EQ(const_cast<Life&>(again).store().stats().restored, kept);
+}
+
+/// The tables as a model keeps them, and a random life on the real ones beside it.
+class Model {
+ public:
+  explicit Model(std::uint64_t seed) : random_(seed) {}
+
+  void step(Life& life) {
+    const std::string key = "k" + std::to_string(random_.below(20));
+    const std::string field = "f" + std::to_string(random_.below(3));
+    const std::string value = std::to_string(random_.below(1000));
+    const std::string table = random_.below(2) == 0 ? "S" : "W";
+    if (random_.below(4) == 0) {
+      EXPECT_TRUE(life.store().write(table, Change::remove(key)).ok());
+      rows[table].erase(key);
+    } else {
+      EXPECT_TRUE(life.store().write(table, Change::set(key, {{field, value}})).ok());
+      rows[table][key][field] = value;
+    }
+    if (random_.below(5) == 0) life.settle();
+  }
+  void consume(Subscription& staged) {
+    std::vector<Change> changes;
+    staged.take(random_.below(4), changes);
+    for (const Change& change : changes) {
+      if (random_.below(2) == 0) staged.dealt_with(change);
+    }
+  }
+
+  using Rows = std::map<std::string, std::map<std::string, std::map<std::string, std::string>>>;
+  Rows rows;
+  Random& random() { return random_; }
+
+ private:
+  Random random_;
+};
+
+Model::Rows rows_of(Life& life) {
+  Model::Rows rows;
+  for (const TableSpec& spec : life.store().tables()) {
+    std::vector<Change> changes;
+    life.subscribe(spec.name)->take(100'000, changes);
+    for (const Change& change : changes) {
+      if (change.op() == Op::Delete) continue;
+      auto& row = rows[spec.name][std::string{change.key()}];
+      for (const Field field : change.fields()) row[std::string{field.name}] = field.value;
+    }
+    rows.try_emplace(spec.name);
+  }
+  return rows;
+}
+
+TEST_F(DurableStoreTest, PropertyRandomLivesComeBackAsTheModelSays) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Model model{seed};
+    std::string file = folder_.file("life-" + std::to_string(seed));
+    auto life = std::make_unique<Life>(file, Durability::EveryBatch, 2000);
+    for (int restarts = 0; restarts < 4; ++restarts) {
+      life->declare("S", kStaged);
+      life->declare("W", kWatched);
+      {
+        const auto consumer = life->subscribe("S");
+        for (int i = 0; i < 200; ++i) {
+          model.step(*life);
+          if (model.random().below(3) == 0) model.consume(*consumer);
+        }
+      }
+      life->settle();
+      const std::string next = file + "+";
+      std::filesystem::copy_file(file, next);
+      if (std::filesystem::exists(file + "-wal")) std::filesystem::copy_file(file + "-wal", next + "-wal");
+      file = next;
+      life = std::make_unique<Life>(file, Durability::EveryBatch, 2000);
+      ASSERT_TRUE(life->trouble().ok()) << life->trouble().to_string();
+      EXPECT_THAT(life->store().stats().damage, IsEmpty());
+    }
+    model.rows.try_emplace("S");
+    model.rows.try_emplace("W");
+    EXPECT_EQ(rows_of(*life), model.rows);
+  }
+}
+
+/// A power cut: the last writes of the file system are missing. What is there must be the state after some commit, and none but the last.
+TEST_F(DurableStoreTest, PropertyATornEndIsTheStateOfAnEarlierCommit) {
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random{seed};
+    const std::string file = folder_.file("torn-" + std::to_string(seed));
+    Life life{file};
+    life.declare("W", kWatched);
+    for (int i = 0; i < 60; ++i) EXPECT_TRUE(life.write("W", Change::set("n", {{"n", std::to_string(i)}})).ok());
+    const std::string torn = file + "-torn";
+    std::filesystem::copy_file(file, torn);
+    std::filesystem::copy_file(file + "-wal", torn + "-wal");
+    const std::uintmax_t size = std::filesystem::file_size(torn + "-wal");
+    std::filesystem::resize_file(torn + "-wal", random.below(size));
+    Life after{torn};
+    if (!after.trouble().ok()) {  // Not even the first commit is there.
+      EXPECT_EQ(after.trouble().code(), Code::FailedPrecondition) << after.trouble().to_string();
+      continue;
+    }
+    EXPECT_THAT(after.store().stats().damage, IsEmpty()) << "a torn end is no damage";
+    EXPECT_LE(after.store().stats().restored, 1U);
+  }
+}
+
+TEST_F(DurableStoreTest, ALogThatGrewIsWrittenAnewAndStaysSmall) {
+  Life life{path(), Durability::EveryBatch, 100'000};
+  life.declare("W", kWatched);
+  for (int i = 0; i < 3000; ++i)
+    EXPECT_TRUE(life.write("W", Change::set("k" + std::to_string(i % 10), {{"v", std::string(1000, 'v')}})).ok());
+  EXPECT_GT(life.store().stats().snapshots, 5U);
+  EXPECT_GT(life.store().stats().bytes, 3'000'000U);
+  EXPECT_LT(std::filesystem::file_size(path()), 1'000'000U);
+  EXPECT_EQ(Life{copy()}.store().stats().restored, 10U);
+}
+
+}  // namespace
+}  // namespace rondo::store::durable

@@ -1,0 +1,98 @@
+#include "store/durable/log_content.h"
+
+#include <utility>
+
+namespace rondo::store::durable {
+
+Status LogContent::add(std::string_view entry) {
+  while (!entry.empty()) {
+    Result<LogRecord> record = decode(entry);
+    if (!record) return record.error();
+    if (Status bad = add(std::move(*record)); !bad.ok()) return bad;
+  }
+  return {};
+}
+
+Status LogContent::add(LogRecord record) {
+  using Kind = LogRecord::Kind;
+  // The name may come later: a snapshot tells it again somewhere, and of what stands before a part may be dropped already.
+  if (record.table >= tables_.size()) tables_.resize(record.table + 1);
+  if (tables_[record.table] == nullptr) tables_[record.table] = std::make_unique<Table>();
+  Table& table = *tables_[record.table];
+  switch (record.kind) {
+    case Kind::Table: {
+      Result<TableSpec> spec = record.spec();
+      if (!spec) return spec.error();
+      table.spec = std::move(*spec);
+      break;
+    }
+    case Kind::Row:
+    case Kind::Deleted: {
+      Row& row = table.rows[table.rows.find_or_add(record.record.key(), record.record.key_hash()).id];
+      row.deleted = record.kind == Kind::Deleted;
+      row.record = std::move(record.record);
+      break;
+    }
+    case Kind::Forget: {
+      const std::uint32_t id = table.rows.find(record.record.key(), record.record.key_hash());
+      if (id != table.rows.kNone) table.rows.erase(id, record.record.key_hash());
+      break;
+    }
+    case Kind::Entry:
+      if (record.number > table.dropped) table.entries.insert_or_assign(record.number, Change{record.op, std::move(record.record)});
+      break;
+    case Kind::Dropped:
+      table.dropped = std::max(table.dropped, record.number);
+      table.entries.erase(table.entries.begin(), table.entries.upper_bound(record.number));
+      break;
+  }
+  return {};
+}
+
+std::vector<Status> LogContent::drop_nameless() {
+  std::vector<Status> dropped;
+  for (std::size_t number = 0; number < tables_.size(); ++number) {
+    if (tables_[number] == nullptr || !tables_[number]->spec.name.empty()) continue;
+    dropped.emplace_back(Code::DataLoss, "the name of table number " + std::to_string(number) + ", and so its " +
+                                             std::to_string(tables_[number]->rows.size()) + " rows and " +
+                                             std::to_string(tables_[number]->entries.size()) + " entries");
+    tables_[number].reset();
+  }
+  return dropped;
+}
+
+void LogContent::close_holes() {
+  for (const std::unique_ptr<Table>& table : tables_) {
+    if (table == nullptr || table->entries.empty()) continue;
+    std::map<std::uint64_t, Change> closed;
+    std::uint64_t number = table->entries.begin()->first;
+    for (auto& [old, change] : table->entries) closed.emplace_hint(closed.end(), number++, std::move(change));
+    table->entries = std::move(closed);
+  }
+}
+
+std::vector<std::string> LogContent::entries() const {
+  constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
+  std::vector<std::string> entries(1);
+  const auto put = [&entries](const LogRecord& record) {
+    if (entries.back().size() >= kEntryBytes) entries.emplace_back();
+    encode(record, entries.back());
+  };
+  for (std::uint32_t number = 0; number < tables_.size(); ++number) {
+    if (tables_[number] == nullptr) continue;
+    const Table& table = *tables_[number];
+    put(LogRecord::of_table(number, table.spec));
+    for (std::uint32_t id = 0; id < table.rows.end_id(); ++id) {
+      const Row& row = table.rows[id];
+      if (!row.record) continue;
+      put({.kind = row.deleted ? LogRecord::Kind::Deleted : LogRecord::Kind::Row, .table = number, .record = row.record});
+    }
+    for (const auto& [entry, change] : table.entries) {
+      put({.kind = LogRecord::Kind::Entry, .op = change.op(), .table = number, .number = entry, .record = change.record()});
+    }
+    if (table.dropped > 0) put({.kind = LogRecord::Kind::Dropped, .table = number, .number = table.dropped, .record = {}});
+  }
+  return entries;
+}
+
+}  // namespace rondo::store::durable

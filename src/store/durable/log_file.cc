@@ -1,0 +1,238 @@
+#include "store/durable/log_file.h"
+
+#include <sqlite3.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "rondo/store/record.h"
+
+namespace rondo::store::durable {
+
+namespace {
+
+constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
+constexpr int kVersion = 1;
+/// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
+constexpr const char* kSettings =
+    "PRAGMA journal_mode = WAL;"
+    "PRAGMA wal_autocheckpoint = 1024;"
+    "PRAGMA journal_size_limit = 67108864;"
+    "PRAGMA cache_size = -16384;";
+constexpr const char* kSchema =
+    "CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, records BLOB NOT NULL)";
+
+std::int64_t checksum_of(std::string_view records) { return static_cast<std::int64_t>(XXH3_64bits(records.data(), records.size())); }
+
+class Statement {
+ public:
+  Statement(sqlite3* database, const char* text) {
+    result_ = sqlite3_prepare_v3(database, text, -1, SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
+  }
+  ~Statement() { sqlite3_finalize(statement_); }
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+
+  Statement& bind(int place, std::int64_t value) {
+    if (result_ == SQLITE_OK) result_ = sqlite3_bind_int64(statement_, place, value);
+    return *this;
+  }
+  /// 'bytes' stay until reset().
+  Statement& bind(int place, std::string_view bytes) {
+    if (result_ == SQLITE_OK) result_ = sqlite3_bind_blob64(statement_, place, bytes.data(), bytes.size(), SQLITE_STATIC);
+    return *this;
+  }
+  int step() {
+    if (result_ == SQLITE_OK || result_ == SQLITE_ROW) result_ = sqlite3_step(statement_);
+    return result_;
+  }
+  /// A statement of one step without rows.
+  bool run() {
+    const bool done = step() == SQLITE_DONE;
+    reset();
+    return done;
+  }
+  void reset() {
+    sqlite3_reset(statement_);
+    result_ = statement_ == nullptr ? SQLITE_ERROR : SQLITE_OK;
+  }
+  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_, column); }
+  std::string_view blob(int column) const {
+    const void* const bytes = sqlite3_column_blob(statement_, column);
+    return {static_cast<const char*>(bytes), bytes == nullptr ? 0 : static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  }
+
+ private:
+  sqlite3_stmt* statement_ = nullptr;
+  int result_ = SQLITE_OK;
+};
+
+class SqliteLogFile final : public LogFile {
+ public:
+  explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
+  ~SqliteLogFile() override {
+    append_.reset();
+    sqlite3_close(database_);
+  }
+
+  Status open(Mode mode);
+  Reading read(const std::function<Status(std::string_view)>& each) override;
+  Status append(std::span<const std::string> entries) override;
+  std::int64_t last() const override { return last_; }
+  Result<bool> drop_until(std::int64_t last, std::uint32_t max) override;
+
+ private:
+  Status trouble(std::string_view what) const;
+  bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
+  Result<std::int64_t> value_of(const char* text);
+  Status check_header();
+  /// The numbers of the entries, ascending or descending, up to the end or to damage.
+  bool numbers(bool ascending, std::vector<std::int64_t>& out);
+
+  std::string path_;
+  sqlite3* database_ = nullptr;
+  std::optional<Statement> append_;
+  std::int64_t last_ = 0;
+};
+
+/// What SQLite said last, in our terms.
+Status SqliteLogFile::trouble(std::string_view what) const {
+  const int code = database_ == nullptr ? SQLITE_NOMEM : sqlite3_errcode(database_);
+  const int error = database_ == nullptr ? 0 : sqlite3_system_errno(database_);
+  std::string text = std::string{what} + " " + quoted(path_) + ": ";
+  text += database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_);
+  if (error != 0) text += " (" + std::string{status_from_errno(error, "").message()} + ")";
+  switch (code) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return {Code::Unavailable, text + "; another process has it open"};
+    case SQLITE_FULL: return {Code::ResourceExhausted, text};
+    case SQLITE_CORRUPT: return {Code::DataLoss, text};
+    case SQLITE_NOTADB: return {Code::FailedPrecondition, text};
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return {Code::PermissionDenied, text};
+    default: break;
+  }
+  const Code of_errno = error == 0 ? Code::Unavailable : status_from_errno(error, "").code();
+  return {of_errno == Code::Ok || of_errno == Code::Internal ? Code::Unavailable : of_errno, text, error};
+}
+
+Result<std::int64_t> SqliteLogFile::value_of(const char* text) {
+  Statement statement{database_, text};
+  if (statement.step() != SQLITE_ROW) return failure(trouble("reading"));
+  return statement.integer(0);
+}
+
+Status SqliteLogFile::check_header() {
+  const auto application = value_of("PRAGMA application_id");
+  if (!application) return application.error();
+  const auto version = value_of("PRAGMA user_version");
+  if (!version) return version.error();
+  const auto tables = value_of("SELECT count(*) FROM sqlite_master");
+  if (!tables) return tables.error();
+  if (*application == 0 && *version == 0 && *tables == 0) return {Code::NotFound, path_ + " is empty"};
+  if (*application != kApplication) return {Code::FailedPrecondition, quoted(path_) + " is a database, but no store of Rondo's"};
+  if (*version > kVersion) {
+    return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
+                                          std::to_string(kVersion) + ": it was written by a newer one"};
+  }
+  return {};
+}
+
+Status SqliteLogFile::open(Mode mode) {
+  const bool writes = mode != Mode::ReadOnly;
+  const int flags = (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
+  if (!writes && !std::filesystem::exists(path_)) return {Code::NotFound, "there is no file " + quoted(path_)};
+  if (sqlite3_open_v2(path_.c_str(), &database_, flags, nullptr) != SQLITE_OK) return trouble("opening");
+  sqlite3_extended_result_codes(database_, 0);
+  // Before anything else: held until the end, so a second process finds the file taken.
+  if (!run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384") || !run(writes ? "BEGIN EXCLUSIVE" : "BEGIN"))
+    return trouble("opening");
+  const Status header = check_header();
+  if (!header.ok() && (header.code() != Code::NotFound || !writes)) return header;
+  if (!run("COMMIT")) return trouble("opening");
+  if (writes) {
+    if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF"))
+      return trouble("opening");
+    const std::string mark =
+        "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
+    if (!header.ok() && (!run("BEGIN EXCLUSIVE") || !run(kSchema) || !run(mark.c_str()) || !run("COMMIT"))) return trouble("making");
+    append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
+  }
+  const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
+  last_ = last ? *last : 0;
+  return {};
+}
+
+bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
+  Statement all{database_, ascending ? "SELECT number FROM log ORDER BY number" : "SELECT number FROM log ORDER BY number DESC"};
+  while (all.step() == SQLITE_ROW) out.push_back(all.integer(0));
+  return sqlite3_errcode(database_) == SQLITE_DONE;
+}
+
+LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
+  Reading reading;
+  std::vector<std::int64_t> all;
+  if (!numbers(true, all)) {  // Damaged in the middle of the tree: what is above it is found from the other end.
+    reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
+    std::vector<std::int64_t> above;
+    static_cast<void>(numbers(false, above));
+    const std::int64_t known = all.empty() ? 0 : all.back();
+    std::erase_if(above, [known](std::int64_t number) { return number <= known; });
+    all.insert(all.end(), above.rbegin(), above.rend());
+  }
+  if (!all.empty()) last_ = std::max(last_, all.back());
+  Statement one{database_, "SELECT checksum, records FROM log WHERE number = ?1"};
+  for (const std::int64_t number : all) {
+    const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
+    if (one.bind(1, number).step() != SQLITE_ROW) {
+      damaged(trouble("reading"));
+    } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
+      damaged({Code::DataLoss, "its checksum is wrong"});
+    } else if (Status refused = each(records); !refused.ok()) {
+      damaged(refused);
+    } else {
+      ++reading.entries;
+      reading.bytes += records.size();
+    }
+    one.reset();
+  }
+  return reading;
+}
+
+Status SqliteLogFile::append(std::span<const std::string> entries) {
+  if (!run("BEGIN IMMEDIATE")) return trouble("writing");
+  std::int64_t number = last_;
+  for (const std::string& entry : entries) {
+    if (append_->bind(1, ++number).bind(2, checksum_of(entry)).bind(3, std::string_view{entry}).run()) continue;
+    Status why = trouble("writing");
+    static_cast<void>(run("ROLLBACK"));
+    return why;
+  }
+  if (!run("COMMIT")) {
+    Status why = trouble("writing");
+    static_cast<void>(run("ROLLBACK"));
+    return why;
+  }
+  last_ = number;
+  return {};
+}
+
+Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
+  Statement drop{database_, "DELETE FROM log WHERE number IN (SELECT number FROM log WHERE number <= ?1 ORDER BY number LIMIT ?2)"};
+  if (!drop.bind(1, last).bind(2, std::int64_t{max}).run()) return failure(trouble("writing"));
+  return sqlite3_changes(database_) == static_cast<int>(max);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LogFile>> LogFile::open(const std::string& path, Mode mode) {
+  auto file = std::make_unique<SqliteLogFile>(path);
+  if (Status bad = file->open(mode); !bad.ok()) return failure(std::move(bad));
+  return file;
+}
+
+}  // namespace rondo::store::durable

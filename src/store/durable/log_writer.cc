@@ -1,0 +1,218 @@
+#include "store/durable/log_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace rondo::store::durable {
+
+namespace {
+/// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small.
+constexpr std::size_t kGroupRecords = 32'768;
+constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
+/// An entry of the log: large enough to cost little beside its bytes, small enough that damage costs little.
+constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
+/// Old entries dropped in one commit: some tens of milliseconds of the writing thread.
+constexpr std::uint32_t kDropped = 32;
+constexpr Duration kRetry = 1s;
+/// Records freed between two looks at the clock.
+constexpr std::size_t kFreed = 64;
+}  // namespace
+
+LogWriter::LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, std::unique_ptr<LogFile> file, Completions& completions,
+                     DurableStoreStats& stats)
+    : Source("durable-log", options.completions),
+      options_(options),
+      clock_(scheduler.clock()),
+      completions_(completions),
+      stats_(stats),
+      timer_("durable-log:timer", options.completions,
+             [this] {
+               due_ = true;
+               wake();
+             }),
+      file_(std::move(file)) {
+  scheduler.add(*this);
+  scheduler.add(timer_);
+  if (options_.mode == DurableStoreOptions::Mode::Thread) thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+LogWriter::~LogWriter() {
+  static_cast<void>(finish());
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  ring_bell();
+  thread_.join();
+}
+
+// --- Scheduler's thread
+
+void LogWriter::add(LogRecord record) {
+  if (record.record) gathered_.bytes += record.record.bytes();
+  gathered_.records.push_back(std::move(record));
+  if (busy_) return;
+  if (is_due()) {
+    wake();
+  } else if (!timer_.is_armed()) {
+    timer_.arm_at(clock_.now() + options_.interval);
+  }
+}
+
+void LogWriter::when_written(WriteDone done) {
+  if (!done) return;
+  gathered_.dones.push_back(std::move(done));
+  if (!busy_) wake();
+}
+
+void LogWriter::begin_snapshot() {
+  snapshot_ = Snapshot::Begun;
+  gathered_.begins_snapshot = true;
+}
+
+void LogWriter::end_snapshot() {
+  snapshot_ = Snapshot::Ended;
+  gathered_.ends_snapshot = true;
+  due_ = true;
+  if (!busy_) wake();
+}
+
+bool LogWriter::is_due() const {
+  if (busy_) return false;
+  if (!trouble_.ok()) return due_;  // Once a second.
+  if (gathered_.records.empty() && gathered_.dones.empty() && !gathered_.ends_snapshot) return false;
+  return due_ || options_.durability == Durability::EveryBatch || !gathered_.dones.empty() || gathered_.records.size() >= kGroupRecords ||
+         gathered_.bytes >= kGroupBytes;
+}
+
+void LogWriter::hand_over() {
+  due_ = false;
+  timer_.disarm();
+  // What could not be written is still there, and goes first.
+  if (under_way_->records.empty() && !under_way_->ends_snapshot) {
+    std::swap(*under_way_, gathered_);
+  } else {
+    std::ranges::move(gathered_.dones, std::back_inserter(under_way_->dones));
+    gathered_.dones.clear();
+  }
+  busy_ = true;
+  if (options_.mode == DurableStoreOptions::Mode::Inline) {
+    write(*under_way_);
+    answer();
+    return;
+  }
+  handed_over_.store(true, std::memory_order_release);
+  ring_bell();
+}
+
+void LogWriter::ring_bell() {
+  bell_.fetch_add(1, std::memory_order_seq_cst);
+  bell_.notify_one();
+}
+
+void LogWriter::answer() {
+  busy_ = false;
+  Group& group = *under_way_;
+  for (WriteDone& done : group.dones) completions_.post(std::move(done), group.status);
+  group.dones.clear();
+  trouble_ = std::move(group.status);
+  group.status = Status{};
+  if (!trouble_.ok()) {
+    ++stats_.failed;
+    timer_.arm_at(clock_.now() + kRetry);
+    return;
+  }
+  ++stats_.commits;
+  stats_.records += group.records.size();
+  stats_.bytes += group.written_bytes;
+  stats_.longest_commit = std::max(stats_.longest_commit, group.took);
+  if (group.begins_snapshot) log_bytes_ = 0;
+  log_bytes_ += group.written_bytes;
+  if (group.ends_snapshot) {
+    ++stats_.snapshots;
+    snapshot_ = Snapshot::None;
+  }
+  spent_.push_back(std::move(group.records));
+  group = Group{};
+  if (on_written_) on_written_();
+  if (!is_due() && !gathered_.records.empty() && !timer_.is_armed()) timer_.arm_at(clock_.now() + options_.interval);
+}
+
+bool LogWriter::free_some(const Budget& budget) {
+  while (!spent_.empty()) {
+    std::vector<LogRecord>& records = spent_.front();
+    records.resize(records.size() - std::min(kFreed, records.size()));
+    if (records.empty()) spent_.pop_front();
+    if (time_is_up(budget)) return false;
+  }
+  return true;
+}
+
+Result<Backlog> LogWriter::collect() { return has_backlog() ? Backlog::More : Backlog::Empty; }
+
+Turn LogWriter::run(Budget budget) {
+  if (written_.exchange(false, std::memory_order_acquire)) answer();
+  if (is_due()) hand_over();
+  static_cast<void>(free_some(budget));
+  return {.items = 1, .backlog = has_backlog() ? Backlog::More : Backlog::Empty};
+}
+
+bool LogWriter::has_backlog() const { return written_.load(std::memory_order_acquire) || is_due() || !spent_.empty(); }
+
+Status LogWriter::finish() {
+  for (;;) {
+    if (busy_) {
+      written_.wait(false, std::memory_order_acquire);
+      written_.store(false, std::memory_order_relaxed);
+      answer();
+      if (!trouble_.ok()) return trouble_;
+    }
+    if (waiting() == 0 && gathered_.dones.empty()) return {};
+    hand_over();
+    if (!busy_ && !trouble_.ok()) return trouble_;
+  }
+}
+
+// --- The writing thread
+
+void LogWriter::work(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const std::uint32_t heard = bell_.load(std::memory_order_seq_cst);
+    if (handed_over_.exchange(false, std::memory_order_acquire)) {
+      write(*under_way_);
+      written_.store(true, std::memory_order_release);
+      written_.notify_one();
+      wake_from_any_thread();
+    } else if (drop_until_ > 0) {
+      drop_old(kDropped);
+    } else {
+      bell_.wait(heard, std::memory_order_seq_cst);
+    }
+  }
+}
+
+void LogWriter::write(Group& group) {
+  const Instant start = clock_.now();
+  if (group.begins_snapshot) snapshot_after_ = file_->last();
+  std::size_t used = 0;
+  for (const LogRecord& record : group.records) {
+    if (used == 0 || entries_[used - 1].size() >= kEntryBytes) {
+      if (used == entries_.size()) entries_.emplace_back();
+      entries_[used++].clear();
+    }
+    encode(record, entries_[used - 1]);
+  }
+  group.written_bytes = 0;
+  for (std::size_t i = 0; i < used; ++i) group.written_bytes += entries_[i].size();
+  group.status = used == 0 ? Status{} : file_->append({entries_.data(), used});
+  if (group.status.ok() && group.ends_snapshot) drop_until_ = snapshot_after_;
+  if (entries_.size() > 2 * kGroupBytes / kEntryBytes) entries_.resize(kGroupBytes / kEntryBytes);
+  if (options_.mode == DurableStoreOptions::Mode::Inline && drop_until_ > 0) drop_old(UINT32_MAX);
+  group.took = clock_.now() - start;
+}
+
+void LogWriter::drop_old(std::uint32_t max) {
+  const Result<bool> more = file_->drop_until(drop_until_, max);
+  // What cannot be dropped now costs room, no more; the next snapshot drops it, too.
+  if (!more || !*more) drop_until_ = 0;
+}
+
+}  // namespace rondo::store::durable

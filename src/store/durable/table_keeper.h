@@ -1,0 +1,88 @@
+// TableKeeper: hears what one table is to hold after a restart and hands it to the writer. It knows what the table itself forgets: Deletes
+// that the consumer has taken and not dealt with, and entries of a Queue, likewise. Scheduler's thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <string_view>
+
+#include "store/durable/log_writer.h"
+#include "store/keyed_rows.h"
+#include "store/memory/row_keeper.h"
+
+namespace rondo::store::durable {
+
+class TableKeeper final : public RowKeeper {
+ public:
+  TableKeeper(std::uint32_t number, LogWriter& writer) : number_(number), writer_(writer) {}
+
+  void keep(const Record& row) override {
+    settle_delete(row);
+    add(LogRecord::Kind::Row, row);
+  }
+  void keep_delete(const Record& key) override {
+    owe_delete(key);
+    add(LogRecord::Kind::Deleted, key);
+  }
+  void forget(const Record& key) override {
+    settle_delete(key);
+    add(LogRecord::Kind::Forget, key);
+  }
+  void append(const Change& entry) override {
+    owe_entry(entry);
+    add_entry(first_entry_ + entries_.size() - 1);
+  }
+  void drop_oldest() override {
+    if (entries_.empty()) return;
+    entries_.pop_front();
+    writer_.add({.kind = LogRecord::Kind::Dropped, .table = number_, .number = first_entry_++, .record = {}});
+  }
+
+  // What was found in the file; not told to the writer.
+  void owe_delete(const Record& key) { deletes_[deletes_.find_or_add(key.key(), key.key_hash()).id].key_only = key; }
+  void owe_entry(const Change& entry) { entries_.push_back(entry); }
+  void set_first_entry(std::uint64_t number) noexcept { first_entry_ = number; }
+
+  /// How far a snapshot has come with what is in no row.
+  struct Place {
+    std::uint32_t next_delete = 0;
+    std::uint64_t next_entry = 0;
+  };
+  /// Hands over some more of the table's Deletes and entries, at most about 'max'. False when all are handed over.
+  bool write_owed(Place& place, std::uint32_t max) {
+    for (; max > 0 && place.next_delete < deletes_.end_id(); ++place.next_delete, --max) {
+      const Record& key = deletes_[place.next_delete].key_only;
+      if (key) add(LogRecord::Kind::Deleted, key);
+    }
+    place.next_entry = std::max(place.next_entry, first_entry_);
+    for (; max > 0 && place.next_entry < first_entry_ + entries_.size(); --max) add_entry(place.next_entry++);
+    return max == 0;
+  }
+  std::uint32_t number() const noexcept { return number_; }
+
+ private:
+  struct Owed {
+    Record key_only;
+    std::uint32_t next = KeyedRows<Owed>::kNone;
+    std::string_view key() const noexcept { return key_only.key(); }
+  };
+  void settle_delete(const Record& key) {
+    if (deletes_.size() == 0) return;
+    const std::uint32_t id = deletes_.find(key.key(), key.key_hash());
+    if (id != deletes_.kNone) deletes_.erase(id, key.key_hash());
+  }
+  void add(LogRecord::Kind kind, const Record& record) { writer_.add({.kind = kind, .table = number_, .record = record}); }
+  void add_entry(std::uint64_t number) {
+    const Change& entry = entries_[number - first_entry_];
+    writer_.add({.kind = LogRecord::Kind::Entry, .op = entry.op(), .table = number_, .number = number, .record = entry.record()});
+  }
+
+  const std::uint32_t number_;
+  LogWriter& writer_;
+  KeyedRows<Owed> deletes_;
+  std::deque<Change> entries_;  // Numbered from first_entry_.
+  std::uint64_t first_entry_ = 1;
+};
+
+}  // namespace rondo::store::durable

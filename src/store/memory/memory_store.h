@@ -1,0 +1,46 @@
+// MemoryStore: the embedded store: its tables by name, and the source of its completions. A write is applied inside write(); only its
+// completion comes later. The durable store is one of these with a keeper for each table. Scheduler's thread.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/store/store.h"
+#include "store/completions.h"
+#include "store/memory/memory_table.h"
+
+namespace rondo::store {
+
+class MemoryStore final : public Store {
+ public:
+  MemoryStore(Scheduler& scheduler, std::string name, Priority completions) : completions_(scheduler, std::move(name), completions) {}
+
+  Status declare(const TableSpec& spec) override;
+  std::vector<TableSpec> tables() const override;
+  Status write(std::string_view table, Change change, WriteDone done = {}) override;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  void get(std::string_view table, std::string_view key, GetDone done) override;
+  void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
+  Result<Size> size(std::string_view table) const override;
+  Status health() const override { return {}; }
+
+  /// Null if it was not declared. Stays where it is as long as the store.
+  MemoryTable* find(std::string_view table) const;
+  Completions& completions() noexcept { return completions_; }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept { return hash_key(name); }
+  };
+
+  Completions completions_;
+  boost::unordered_flat_map<std::string, std::shared_ptr<MemoryTable>, Hash, std::equal_to<>> tables_;
+  mutable MemoryTable* last_ = nullptr;
+};
+
+}  // namespace rondo::store
