@@ -23,6 +23,9 @@ class EndSubscription final : public Subscription {
   std::size_t depth() const override { return end_->depth(); }
   Gap take_gap() override { return end_->take_gap(); }
   std::uint64_t dropped() const override { return end_->dropped(); }
+  void dealt_with(const Change& change) override {
+    if constexpr (requires { end_->dealt_with(change); }) end_->dealt_with(change);
+  }
 
  private:
   std::shared_ptr<End> end_;

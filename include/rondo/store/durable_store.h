@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/sched/priority.h"
@@ -43,6 +44,10 @@ struct DurableStoreOptions {
   enum class Mode : std::uint8_t { Thread, Inline };
   Mode mode = Mode::Thread;
 };
+
+/// Reads file:///PATH, with ?durability=none|interval|every-batch and interval_ms=1..60000 behind it. %XX is decoded in the path.
+/// InvalidArgument says which part is wrong and why.
+Result<DurableStoreOptions> parse_durable_address(std::string_view url);
 
 /// Figures since the store was opened.
 struct DurableStoreStats {

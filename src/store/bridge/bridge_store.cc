@@ -175,7 +175,7 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
       home_.call([=](HomeEnd& home) { *opened = home.open_lane(lane, priority); }, [=](HomeEnd& home) { home.close_lane(lane.get()); });
   if (lost.ok()) lost = *opened;
   if (!lost.ok()) return failure(std::move(lost));
-  end->open(lane);
+  end->open(lane, [this](const TableSpec& of, const Change& change) { return tell_dealt_with(of, change); });
   open_.push_back(end.get());
   return store::subscription_of(std::move(end), [this](NearEnd& closing) { forget(closing); });
 }
@@ -184,7 +184,21 @@ void BridgeStore::forget(NearEnd& end) {
   std::erase(open_, &end);
   end.close();
   // The next consumer's call comes after this: then no pump knows the lane, and what it holds is all there is.
-  home_.post([lane = end.lane()](HomeEnd& home) { home.close_lane(lane); });
+  home_.post([lane = end.lane(), untold = end.take_untold()](HomeEnd& home) {
+    for (const Change& change : untold) home.dealt_with(lane->spec, change);
+    home.close_lane(lane);
+  });
+}
+
+/// Half of the ring stays for writes and questions.
+bool BridgeStore::tell_dealt_with(const TableSpec& table, const Change& change) {
+  const std::size_t half = home_.link().requests.capacity() / 2;
+  if (home_.link().requests.room(half) < half) return false;
+  Request request;
+  request.kind = Request::Kind::DealtWith;
+  request.table = &specs_.find(table.name)->second;
+  request.change = change;
+  return home_.request(std::move(request));
 }
 
 std::size_t BridgeStore::untaken() const {

@@ -53,6 +53,7 @@ class BridgeStore final : public Store {
   void ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done);
   void finish(Answer&& answer);
   void forget(NearEnd& end);
+  bool tell_dealt_with(const TableSpec& table, const Change& change);
 
   HomeEnd& home_;
   Completions completions_;

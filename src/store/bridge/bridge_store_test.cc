@@ -7,6 +7,7 @@
 
 #include "rondo/store/memory_store.h"
 #include "sim/test_source.h"
+#include "store/memory/memory_store.h"
 #include "store/store_contract.h"
 
 namespace rondo::store::bridge {
@@ -42,6 +43,54 @@ class BridgeStoreTest : public testing::Test {
       std::make_unique<HomeEnd>(home_scheduler_, *home_store_, Options{.name = "test", .lane_changes = 8, .requests_max = 8});
   std::unique_ptr<BridgeStore> bridge_ = std::make_unique<BridgeStore>(worker_scheduler_, *home_);
 };
+
+/// Counts what a table need not tell again.
+class CountingKeeper final : public RowKeeper {
+ public:
+  void keep(const Record&) override {}
+  void keep_delete(const Record&) override {}
+  void forget(const Record& key) override { forgotten.emplace_back(key.key()); }
+  void append(const Change&) override {}
+  void drop_oldest() override { ++dropped; }
+  std::vector<std::string> forgotten;
+  int dropped = 0;
+};
+
+TEST_F(BridgeStoreTest, WhatWasDealtWithIsToldHomeAlsoWhenTheWayWasFull) {
+  declare("T", TableKind::Staged);
+  declare("Q", TableKind::Queue);
+  CountingKeeper staged;
+  CountingKeeper queue;
+  auto& home = static_cast<MemoryStore&>(*home_store_);
+  home.find("T")->keep_with(&staged);
+  home.find("Q")->keep_with(&queue);
+  auto from_t = std::move(bridge_->subscribe("T").value());
+  const auto from_q = std::move(bridge_->subscribe("Q").value());
+  std::vector<Change> changes;
+  std::vector<std::string> keys;
+  for (int i = 0; i < 30; ++i) {
+    keys.push_back(std::to_string(i));
+    set("T", keys.back());
+    ASSERT_TRUE(home_store_->write("T", Change::remove(keys.back())).ok());
+    ASSERT_TRUE(home_store_->write("Q", Change::set(keys.back(), {})).ok());
+    settle();
+    from_t->take(SIZE_MAX, changes);
+    from_q->take(SIZE_MAX, changes);
+  }
+  for (const Change& change : changes) (change.op() == Op::Delete ? from_t : from_q)->dealt_with(change);
+  EXPECT_LT(staged.forgotten.size() + static_cast<std::size_t>(queue.dropped), 60U) << "the way is short";
+  settle();
+  from_q->take(SIZE_MAX, changes);  // Who comes again tells what there was no room for.
+  settle();
+  for (int i = 0; i < 30; ++i) {
+    from_q->take(SIZE_MAX, changes);
+    settle();
+  }
+  EXPECT_EQ(queue.dropped, 30);
+  from_t.reset();  // Or who goes.
+  settle();
+  EXPECT_EQ(staged.forgotten, keys);
+}
 
 TEST_F(BridgeStoreTest, FullLaneLeavesTheRestInTheTableWhereItMerges) {
   declare("T", TableKind::Staged);

@@ -87,6 +87,13 @@ void HomeEnd::handle(Request&& request) {
       store_->scan_written(request.table->name, request.text, request.max,
                            [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
       return;
+    case Request::Kind::DealtWith: dealt_with(*request.table, request.change); return;
+  }
+}
+
+void HomeEnd::dealt_with(const TableSpec& table, const Change& change) {
+  for (const auto& pump : pumps_) {
+    if (pump->lane()->spec.name == table.name) pump->dealt_with(change);
   }
 }
 

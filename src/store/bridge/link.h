@@ -48,7 +48,7 @@ struct Lane {
 
 /// Worker to home. 'table' belongs to the worker's end and stays as long as that.
 struct Request {
-  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten };
+  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, DealtWith };
   Kind kind = Kind::Write;
   std::uint64_t id = 0;  // Of the answer; 0: none is wanted.
   const TableSpec* table = nullptr;

@@ -5,9 +5,10 @@
 
 namespace rondo::store::bridge {
 
-void NearEnd::open(std::shared_ptr<Lane> lane) {
+void NearEnd::open(std::shared_ptr<Lane> lane, TellHome tell_home) {
   keep_lane();  // Its pump is gone: the lane's own end was made at home before the new one's beginning.
   lane_ = std::move(lane);
+  tell_home_ = std::move(tell_home);
   open_ = true;
 }
 
@@ -15,6 +16,18 @@ void NearEnd::close() {
   open_ = false;
   wake_ = nullptr;
   waits_ = false;
+}
+
+void NearEnd::dealt_with(const Change& change) {
+  if (!lane_) return;
+  const bool counts = lane_->spec.kind == TableKind::Queue || (lane_->spec.kind == TableKind::Staged && change.op() == Op::Delete);
+  if (!counts) return;
+  untold_.push_back(change);
+  tell_home();
+}
+
+void NearEnd::tell_home() {
+  while (!untold_.empty() && tell_home_(lane_->spec, untold_.front())) untold_.pop_front();
 }
 
 void NearEnd::on_ready(std::function<void()> wake) {
@@ -42,6 +55,7 @@ bool NearEnd::empty() {
 }
 
 std::size_t NearEnd::take(std::size_t max, std::vector<Change>& out) {
+  if (!untold_.empty()) tell_home();
   if (lane_ && lane_->spec.kind == TableKind::Watched) merge_watched();
   std::size_t taken = take_kept(max, out);
   if (lane_ && lane_->spec.kind != TableKind::Watched) taken += take_lane(max - taken, out);

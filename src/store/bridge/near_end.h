@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "rondo/store/store.h"
@@ -18,8 +19,11 @@ namespace rondo::store::bridge {
 /// A popped table's end (Staged, Queue) outlives its consumer, with what the consumer left; the others go with it.
 class NearEnd {
  public:
+  /// Tells the home thread that a change was dealt with; false when that cannot be told now.
+  using TellHome = std::function<bool(const TableSpec& table, const Change& change)>;
+
   /// Begins to take from 'lane'; what an earlier lane had left comes first.
-  void open(std::shared_ptr<Lane> lane);
+  void open(std::shared_ptr<Lane> lane, TellHome tell_home);
   /// The consumer goes. The lane is handed over to be closed at home.
   void close();
   bool is_open() const noexcept { return open_; }
@@ -29,6 +33,9 @@ class NearEnd {
   bool empty();
   std::size_t depth() const noexcept { return waiting_keys() + (lane_ ? lane_->far_depth.load(std::memory_order_relaxed) : 0); }
   Gap take_gap();
+  void dealt_with(const Change& change);
+  /// What the home thread was not told of yet.
+  std::deque<Change> take_untold() { return std::exchange(untold_, {}); }
   std::uint64_t dropped() const noexcept { return lane_ ? lane_->dropped.load(std::memory_order_relaxed) : 0; }
 
   /// The pump has rung: calls the consumer if it waits and there is something.
@@ -47,8 +54,11 @@ class NearEnd {
   bool has_news() { return has_changes() || gap_ahead_ || passed_gap_; }
   void give_back(std::uint64_t keys);
   bool wait();
+  void tell_home();
 
   std::shared_ptr<Lane> lane_;
+  TellHome tell_home_;
+  std::deque<Change> untold_;  // Dealt with; there was no room to say so.
   std::function<void()> wake_;
   bool open_ = false;
   bool waits_ = false;       // Found nothing: the next tell() that finds something calls.

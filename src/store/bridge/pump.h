@@ -24,6 +24,7 @@ class Pump final : public Source {
   /// Takes nothing more: what is in the table stays there.
   void pause() { paused_ = true; }
   Lane* lane() const noexcept { return lane_.get(); }
+  void dealt_with(const Change& change) { far_->dealt_with(change); }
 
   Result<Backlog> collect() override { return paused_ ? Backlog::Empty : backlog(); }
   Turn run(Budget budget) override;

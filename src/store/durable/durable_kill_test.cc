@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
-#include <thread>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -89,6 +88,7 @@ std::vector<std::uint64_t> read_back(const std::string& path) {
 TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
   const char* const wanted = std::getenv("RONDO_KILLS");
   const int kills = wanted == nullptr ? 50 : std::atoi(wanted);
+  const SystemClock clock;
   Folder folder;
   const std::string path = folder.file("tables");
   Random random{7};
@@ -114,7 +114,8 @@ TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
       return true;
     };
     while (wait_for > 0 && read_one()) --wait_for;
-    std::this_thread::sleep_for(std::chrono::microseconds{random.below(3000)});
+    for (const Instant moment = clock.now() + Duration{std::chrono::microseconds{random.below(3000)}}; clock.now() < moment;) {
+    }
     ::kill(child, SIGKILL);
     while (read_one()) {
     }

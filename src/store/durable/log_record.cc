@@ -80,8 +80,8 @@ Record read_record(Reader& in, bool with_fields, Op op, bool& sane) {
   const std::uint64_t count = in.number();
   sane = in.ok() && count <= in.rest().size();  // Two bytes a field at least.
   if (!sane) return {};
-  static thread_local std::vector<Field> fields;
-  fields.clear();
+  std::vector<Field> fields;
+  fields.reserve(count);
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
     const std::string_view name = in.text();
     fields.push_back({name, in.text()});

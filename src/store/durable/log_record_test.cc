@@ -41,11 +41,7 @@ TEST(LogRecord, ReadsWhatWasWritten) {
       {.kind = Kind::Row, .table = 4095, .record = Record::make("no fields", {})},
       {.kind = Kind::Deleted, .table = 1, .record = Record::make("k", {})},
       {.kind = Kind::Forget, .table = 1, .record = Record::make("k", {})},
-      {.kind = Kind::Entry,
-       .op = Op::Event,
-       .table = 2,
-       .number = UINT64_MAX,
-       .record = Record::make("k", twice, "verb")},
+      {.kind = Kind::Entry, .op = Op::Event, .table = 2, .number = UINT64_MAX, .record = Record::make("k", twice, "verb")},
       {.kind = Kind::Entry, .op = Op::Delete, .table = 2, .number = 1, .record = Record::make("k", {})},
       {.kind = Kind::Dropped, .table = 2, .number = 128, .record = {}},
   };
