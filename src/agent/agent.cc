@@ -1,5 +1,9 @@
 #include "agent/agent.h"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,6 +14,9 @@
 namespace rondo::agent {
 
 namespace {
+
+/// How often the end of a restart is looked for.
+constexpr Duration kLook = 100ms;
 
 Ports& add_upper_orchs(Runtime& runtime, Programmer& programmer, PortIds& ids) {
   Ports& ports = runtime.add<Ports>(programmer, ids);
@@ -22,45 +29,67 @@ Ports& add_upper_orchs(Runtime& runtime, Programmer& programmer, PortIds& ids) {
 
 Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
     : runtime_(runtime),
-      plane_(plane),
-      programmer_cpus_(std::move(options.programmer_cpus)),
-      programmer_(runtime.scheduler(), plane, {.mode = options.mode, .priority = kAnswers, .ops_max = options.orders_max}),
+      options_(std::move(options)),
+      reconciler_(plane),
+      programmer_(runtime.scheduler(), reconciler_, {.mode = options_.mode, .priority = kAnswers, .ops_max = options_.orders_max}),
       ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_)),
-      routes_(runtime.add<Routes>(programmer_, group_ids_, options.table, options.retry_quota)) {}
+      routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
+      restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
+  runtime.scheduler().add(restart_timer_);
+}
 
 Agent::~Agent() = default;
 
 Status Agent::start() {
-  if (Status pinned = programmer_.pin(programmer_cpus_); !pinned.ok()) return pinned.with_context("the programming thread");
-  if (Status cleared = clear_leftovers(); !cleared.ok()) return cleared.with_context("clearing what an earlier run left");
-  Result<std::unique_ptr<Source>> monitor =
-      plane_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) { ports_.link_event(event); });
+  if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
+  // Before the reading: what changes from then on is told.
+  Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
+    if (!restarted_) reconciler_.link_event(event);
+    ports_.link_event(event);
+  });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
+  if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
+  nexthop_groups_.adopt(reconciler_.known_nexthops());
+  started_ = runtime_.clock().now();
+  restart_timer_.arm_every(kLook, started_ + kLook);
   return {};
 }
 
-Status Agent::clear_leftovers() {
-  std::vector<Operation> operations;
-  const Status read = plane_.routes([&](const RouteEntry& route) { operations.push_back({RouteDelete{route.prefix, route.table}, {}}); });
-  if (!read.ok()) return read;
-  const Result<std::vector<NexthopEntry>> nexthops = plane_.nexthops();
-  if (!nexthops) return nexthops.error();
-  // Groups before what they are made of.
-  for (const bool groups : {true, false}) {
-    for (const NexthopEntry& entry : *nexthops) {
-      if (entry.members.empty() != groups) operations.push_back({NexthopDelete{entry.id}, {}});
-    }
-  }
-  const Result<std::vector<NeighborEntry>> neighbors = plane_.neighbors();
-  if (!neighbors) return neighbors.error();
-  for (const NeighborEntry& entry : *neighbors) operations.push_back({NeighborDelete{entry.port, entry.address}, {}});
-  plane_.apply(operations);
-  for (const Operation& operation : operations) {
-    if (!operation.status.ok() && operation.status.code() != Code::NotFound) return operation.status;
-  }
-  return {};
+void Agent::look_at_restart() {
+  if (runtime_.clock().now() - started_ < options_.hold) return;
+  if (options_.rows_have_come && !options_.rows_have_come()) return;
+  if (rows_are_handled()) end_restart();
+}
+
+/// Nothing under way, and every row is programmed, refused or parked.
+bool Agent::rows_are_handled() const {
+  if (programmer_.in_flight() > 0) return false;
+  return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
+}
+
+/// The routes and neighbours are ordered at once: a row that comes now is ordered behind them. The numbers of groups and next hops are not
+/// given to others, so there is time.
+void Agent::end_restart() {
+  Reconciler::Unwanted unwanted = reconciler_.unwanted();
+  reconciler_.end();
+  nexthop_groups_.end_adoption();
+  restart_timer_.disarm();
+  restarted_ = true;
+  const auto ignore = [](std::span<Operation>) {};
+  if (!unwanted.neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(unwanted.neighbors), ignore);
+  const auto last = std::make_shared<std::vector<Operation>>(std::move(unwanted.groups));
+  std::ranges::move(unwanted.nexthops, std::back_inserter(*last));  // Groups first: within a lane the order is kept.
+  const auto delete_rest = [this, last] {
+    if (!last->empty()) programmer_.submit(Lane::Urgent, std::exchange(*last, {}), [](std::span<Operation>) {});
+  };
+  if (unwanted.routes.empty()) return delete_rest();
+  const auto left = std::make_shared<std::size_t>(unwanted.routes.size());
+  programmer_.submit(Lane::Bulk, std::move(unwanted.routes), [left, delete_rest](std::span<Operation> done) {
+    *left -= done.size();
+    if (*left == 0) delete_rest();
+  });
 }
 
 }  // namespace rondo::agent

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -14,7 +15,9 @@
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
+#include "rondo/dataplane/reconciler.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo::agent {
 
@@ -28,6 +31,11 @@ struct AgentOptions {
   std::uint32_t retry_quota = 0;
   /// CPUs of the programming thread; empty: any.
   std::vector<unsigned> programmer_cpus = {};
+  /// What an earlier run left in the kernel, and no row asks for, stays at least so long after the start: the time that feeders need to
+  /// come.
+  Duration hold{0};
+  /// And until this says that the rows of before have come, if given.
+  std::function<bool()> rows_have_come = {};
 };
 
 class Agent {
@@ -38,9 +46,13 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  /// Deletes what an earlier run left behind (objects of our protocol number only: desired state is fed anew after a start), then begins to
-  /// follow link events. Blocks while the kernel works. Call once, before the runtime runs.
+  /// Begins to follow link events and reads what an earlier run left behind (objects of our protocol number only). Rows that ask for what
+  /// is there change nothing; what no row asked for is deleted when the rows that were there at first have been handled and the hold is
+  /// over. Blocks while the kernel works. Call once, before the runtime runs.
   Status start();
+  /// The restart is over: what an earlier run left is in use or deleted.
+  bool has_restarted() const noexcept { return restarted_; }
+  Reconciler::Counts reconciled() const noexcept { return reconciler_.counts(); }
 
   const Ports& ports() const noexcept { return ports_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
@@ -48,11 +60,13 @@ class Agent {
   const Programmer& programmer() const noexcept { return programmer_; }
 
  private:
-  Status clear_leftovers();
+  void look_at_restart();
+  bool rows_are_handled() const;
+  void end_restart();
 
   Runtime& runtime_;
-  DataPlane& plane_;
-  const std::vector<unsigned> programmer_cpus_;
+  const AgentOptions options_;
+  Reconciler reconciler_;
   Programmer programmer_;
   PortIds port_ids_;
   GroupIds group_ids_;
@@ -60,6 +74,9 @@ class Agent {
   NexthopGroups& nexthop_groups_;
   Routes& routes_;
   std::unique_ptr<Source> monitor_;
+  TimerSource restart_timer_;
+  Instant started_;
+  bool restarted_ = false;
 };
 
 }  // namespace rondo::agent

@@ -1,6 +1,7 @@
 #include "agent/nexthop_groups.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "agent/answer.h"
 #include "agent/facts.h"
@@ -15,7 +16,8 @@ namespace rondo::agent {
 
 namespace {
 
-std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next) {
+std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, const std::set<std::uint32_t>& taken) {
+  while (taken.contains(next)) ++next;
   if (free.empty()) return next++;
   const std::uint32_t id = free.back();
   free.pop_back();
@@ -79,21 +81,67 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
     if (!holds(neighbor)) missing.push_back(std::move(neighbor));
   }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
-  Group& group = group_at({kind, std::string{name}});
+  Group& group = group_at({kind, std::string{name}}, *hops);
   group.ticket = current_ticket();
   set_members(group, *hops);
   refresh(group);
   return Outcome::staged();
 }
 
-NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact) {
+NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {
   const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{});
   if (first) {
     it->second.fact = fact;
-    it->second.id = NexthopId{take_id(free_group_ids_, next_group_id_)};
+    it->second.id = number_of_group(hops);
     ids_.at(fact).id = it->second.id;
   }
   return it->second;
+}
+
+// --- what an earlier run left
+
+void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
+  for (const NexthopEntry& entry : left) {
+    left_ids_.insert(entry.id.value());
+    if (entry.members.empty()) {
+      left_nexthops_.emplace(std::pair{entry.port, entry.gateway}, entry.id);
+      continue;
+    }
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
+    for (const GroupMember& member : entry.members) members.emplace_back(member.nexthop.value(), member.weight);
+    std::ranges::sort(members);
+    left_groups_.emplace(std::move(members), entry.id);
+  }
+}
+
+void NexthopGroups::end_adoption() {
+  left_nexthops_.clear();
+  left_groups_.clear();
+}
+
+NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
+  const auto left = left_nexthops_.find({ports_.find(key.first), key.second});
+  if (left == left_nexthops_.end()) return NexthopId{take_id(free_nexthop_ids_, next_nexthop_id_, left_ids_)};
+  const NexthopId id = left->second;
+  left_nexthops_.erase(left);
+  return id;
+}
+
+/// The kernel's group has the members whose ports had a carrier.
+NexthopId NexthopGroups::number_of_group(const std::vector<Hop>& hops) {
+  if (!left_groups_.empty()) {
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
+    for (const Hop& hop : hops) {
+      if (holds({kCarrier, hop.port})) members.emplace_back(nexthop_at({hop.port, hop.gateway}).id.value(), hop.weight);
+    }
+    std::ranges::sort(members);
+    if (const auto left = left_groups_.find(members); left != left_groups_.end()) {
+      const NexthopId id = left->second;
+      left_groups_.erase(left);
+      return id;
+    }
+  }
+  return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
 }
 
 void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
@@ -158,7 +206,7 @@ NexthopGroups::Nexthop& NexthopGroups::nexthop_at(const HopKey& key) {
   const auto [it, first] = nexthops_.try_emplace(key);
   if (first) {
     it->second.key = key;
-    it->second.id = NexthopId{take_id(free_nexthop_ids_, next_nexthop_id_)};
+    it->second.id = number_of_nexthop(key);
   }
   return it->second;
 }

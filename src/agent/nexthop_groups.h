@@ -43,6 +43,11 @@ class NexthopGroups final : public Orch {
   };
   Counts counts() const;
 
+  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and no other one does. Before the first row.
+  void adopt(const std::vector<NexthopEntry>& left);
+  /// From here on nothing gets a number of what is left.
+  void end_adoption();
+
  private:
   using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
   struct Group;
@@ -78,7 +83,9 @@ class NexthopGroups final : public Orch {
 
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
   Outcome remove(ConstraintKind kind, std::string_view name);
-  Group& group_at(const Constraint& fact);
+  Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
+  NexthopId number_of_group(const std::vector<Hop>& hops);
+  NexthopId number_of_nexthop(const HopKey& key);
   void set_members(Group& group, const std::vector<Hop>& hops);
 
   Nexthop& nexthop_at(const HopKey& key);
@@ -117,6 +124,9 @@ class NexthopGroups final : public Orch {
   std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = kNexthopIdBase;
   std::uint32_t next_group_id_ = kGroupIdBase;
+  std::set<std::uint32_t> left_ids_;                                  // Numbers of what an earlier run left.
+  std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.
+  std::multimap<std::vector<std::pair<std::uint32_t, std::uint16_t>>, NexthopId> left_groups_;
   std::uint64_t group_replaces_ = 0;
   TimerSource retry_timer_;
 };

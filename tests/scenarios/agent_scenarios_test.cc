@@ -577,22 +577,5 @@ TEST_F(SwitchAgent, WhySaysWhatADeleteWaitsFor) {
 
 // --- After a restart.
 
-TEST(AgentStart, ClearsWhatAnEarlierRunLeft) {
-  sim::World world{1};
-  sim::SimDataPlane plane;
-  plane.add_port("A");
-  for (int run = 0; run < 2; ++run) {
-    Runtime runtime{{.clock = &world.clock(), .reactor = &world.reactor()}};
-    Agent agent{runtime, plane, {.mode = Programmer::Mode::Inline}};
-    ASSERT_TRUE(agent.start().ok());
-    EXPECT_EQ(plane.route_count(), 0U);
-    EXPECT_THAT(plane.nexthops().value(), IsEmpty());
-    EXPECT_THAT(plane.neighbors().value(), IsEmpty());
-    for (const SampleRow& row : sample()) ASSERT_TRUE(runtime.table(row.table).set(row.key, row.fields).ok());
-    world.run_for(runtime.scheduler(), 1s);
-    EXPECT_EQ(plane.route_count(), 1U);
-  }
-}
-
 }  // namespace
 }  // namespace rondo::agent

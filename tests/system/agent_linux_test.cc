@@ -21,7 +21,8 @@ std::string port_name(int port) { return "swp" + std::to_string(port); }
 
 /// The agent upon a data plane, with its runtime on the real clock.
 struct Running {
-  explicit Running(DataPlane& plane) : agent(runtime, plane, {}) {
+  explicit Running(DataPlane& plane, std::function<bool()> rows_have_come = {})
+      : agent(runtime, plane, {.rows_have_come = std::move(rows_have_come)}) {
     runtime.on_reject([](std::string_view, const Change&, const Status& why) { ADD_FAILURE() << why.to_string(); });
     EXPECT_TRUE(agent.start().ok());
   }
@@ -154,14 +155,35 @@ TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
   {
     SCOPED_TRACE("restart");
     running.reset();
+    bool fed = false;
+    running = std::make_unique<Running>(*plane, [&fed] { return fed; });
+    std::size_t routes = 0;
+    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
+    EXPECT_GT(routes, 0U) << "the kernel forwards on";
+    desired = {};
+    write_rows();
+    ASSERT_EQ(settle(), Lines{});
+    fed = true;
+    ASSERT_EQ(settle(), Lines{});
+    EXPECT_EQ(running->agent.reconciled().changed, 0U) << "needless orders";
+    EXPECT_GE(running->agent.reconciled().kept, routes);
+  }
+  {
+    SCOPED_TRACE("restart without rows");
+    running.reset();
     running = std::make_unique<Running>(*plane);
+    desired = {};
+    const Instant end = running->runtime.clock().now() + 30s;
+    while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
+      ASSERT_LT(running->runtime.clock().now(), end);
+      running->runtime.scheduler().wait(running->runtime.clock().now() + 10ms);
+      running->runtime.run_until_idle();
+    }
     std::size_t routes = 0;
     ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
     EXPECT_EQ(routes, 0U);
     EXPECT_TRUE(plane->nexthops().value().empty());
-    desired = {};
-    write_rows();
-    ASSERT_EQ(settle(), Lines{});
+    EXPECT_TRUE(plane->neighbors().value().empty());
   }
 }
 

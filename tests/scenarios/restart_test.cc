@@ -1,0 +1,224 @@
+// An agent that ends and comes back while the kernel forwards on: what is there already is left alone, only differences are programmed, and
+// what nobody asks for any more goes in the end.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "../agent_lines.h"
+#include "agent/agent.h"
+#include "rondo/base/random.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/sim_dataplane.h"
+#include "rondo/sim/world.h"
+
+namespace rondo::agent {
+namespace {
+
+using testing::IsEmpty;
+
+using Row = std::map<std::string, std::string>;
+using Rows = std::map<std::pair<std::string, std::string>, Row>;  // By table and key.
+
+/// A kernel that stays, and agents that come and go on it.
+class RestartBox {
+ public:
+  RestartBox() {
+    for (const char* const port : {"A", "B", "C"}) plane.add_port(port);
+  }
+  ~RestartBox() { stop(); }
+
+  void start(AgentOptions options = {}) {
+    RuntimeOptions runtime_options;
+    runtime_options.clock = &world.clock();
+    runtime_options.reactor = &world.reactor();
+    runtime = std::make_unique<Runtime>(std::move(runtime_options));
+    options.mode = Programmer::Mode::Inline;
+    agent = std::make_unique<Agent>(*runtime, plane, std::move(options));
+    ASSERT_TRUE(agent->start().ok());
+  }
+  void stop() {
+    agent.reset();
+    runtime.reset();
+  }
+  void run_for(Duration time) { world.run_for(runtime->scheduler(), time); }
+
+  void feed(const Rows& rows, std::uint64_t seed = 1) {
+    std::vector<const Rows::value_type*> order;
+    for (const auto& row : rows) order.push_back(&row);
+    Random random{seed};
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    for (const auto* const row : order) {
+      std::vector<Field> fields;
+      for (const auto& [name, value] : row->second) fields.push_back({name, value});
+      ASSERT_TRUE(runtime->store().write(row->first.first, Change::set(row->first.second, fields)).ok());
+    }
+  }
+  /// What the kernel holds when it is programmed from nothing with these rows.
+  static Lines from_scratch(const Rows& rows) {
+    RestartBox fresh_box;
+    fresh_box.start();
+    fresh_box.feed(rows);
+    fresh_box.run_for(2s);
+    return lines_of(fresh_box.plane);
+  }
+  /// Ports, neighbours, two groups and 201 routes.
+  static Rows base() {
+    Rows rows;
+    for (const std::string port : {"A", "B", "C"}) {
+      const std::string net = "10." + std::to_string(port[0] - 'A') + ".0.";
+      rows[{"PORT_TABLE", port}] = {{"admin_status", "up"}, {"mtu", "9000"}};
+      rows[{"INTF_TABLE", port}] = {};
+      rows[{"INTF_TABLE", port + ":" + net + "1/24"}] = {};
+      for (const std::string host : {"2", "3"}) {
+        rows[{"NEIGH_TABLE", port + ":" + net + host}] = {{"neigh", "02:00:00:00:0" + std::to_string(port[0] - 'A') + ":0" + host}};
+      }
+    }
+    rows[{"NEXTHOP_GROUP_TABLE", "ab"}] = {{"nexthop", "10.0.0.2,10.1.0.2"}, {"ifname", "A,B"}};
+    rows[{"NEXTHOP_GROUP_TABLE", "c"}] = {{"nexthop", "10.2.0.2"}, {"ifname", "C"}};
+    for (int i = 0; i < 200; ++i) {
+      Row& route = rows[{"ROUTE_TABLE", "20.0." + std::to_string(i) + ".0/24"}];
+      if (i % 3 == 0) {
+        route = {{"nexthop", "10.0.0.3"}, {"ifname", "A"}};
+      } else {
+        route = {{"nexthop_group", i % 3 == 1 ? "ab" : "c"}};
+      }
+    }
+    rows[{"ROUTE_TABLE", "30.0.0.0/8"}] = {{"blackhole", "true"}};
+    return rows;
+  }
+
+  sim::World world{1};
+  sim::SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  std::unique_ptr<Runtime> runtime;
+  std::unique_ptr<Agent> agent;
+};
+
+TEST(Restart, OnUnchangedTablesChangesNothing) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  ASSERT_TRUE(box.agent->has_restarted());
+  const Lines before = lines_of(box.plane);
+  ASSERT_GT(before.size(), 200U);
+  const std::uint64_t orders = box.plane.executed();
+  for (std::uint64_t seed = 2; seed < 6; ++seed) {
+    box.stop();
+    box.start();
+    box.feed(RestartBox::base(), seed);
+    box.run_for(2s);
+    EXPECT_TRUE(box.agent->has_restarted());
+    EXPECT_EQ(box.plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(box.agent->reconciled().changed, 0U);
+    EXPECT_GT(box.agent->reconciled().kept, 200U);
+    EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+  }
+  // And it knows what is there: a later change is programmed.
+  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").remove("20.0.1.0/24").ok());
+  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").set("20.0.2.0/24", {{"nexthop_group", "ab"}}).ok());
+  box.run_for(1s);
+  EXPECT_EQ(box.plane.executed(), orders + 2);
+}
+
+TEST(Restart, WhatNobodyAsksForStaysForTheHoldAndThenGoes) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  const Lines before = lines_of(box.plane);
+  box.stop();
+  bool come = false;
+  box.start({.hold = 5s, .rows_have_come = [&come] { return come; }});
+  box.run_for(4s);
+  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty()) << "the hold is not over";
+  box.run_for(4s);
+  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty()) << "rows are still to come";
+  come = true;
+  box.run_for(1s);
+  EXPECT_TRUE(box.agent->has_restarted());
+  EXPECT_EQ(box.plane.route_count(), 0U);
+  EXPECT_THAT(box.plane.nexthops().value(), IsEmpty());
+  EXPECT_THAT(box.plane.neighbors().value(), IsEmpty());
+}
+
+TEST(Restart, ARowThatComesAtTheEndOfTheHoldIsNotDeletedWithTheRest) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  box.stop();
+  box.start();
+  Rows rows = RestartBox::base();
+  const Row late = rows.extract({"ROUTE_TABLE", "20.0.1.0/24"}).mapped();
+  box.feed(rows);
+  while (!box.agent->has_restarted()) box.runtime->scheduler().run_until_idle(1), box.world.clock().advance(1ms);
+  ASSERT_TRUE(box.runtime->table("ROUTE_TABLE").set("20.0.1.0/24", {{"nexthop_group", "ab"}}).ok());
+  box.run_for(2s);
+  EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(RestartBox::base())), IsEmpty());
+}
+
+TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  const Lines before = lines_of(box.plane);
+  box.stop();
+  box.start();
+  // The kernel drops what was on A in silence, after it was read.
+  box.plane.set_carrier("A", false);
+  box.plane.set_carrier("A", true);
+  box.feed(RestartBox::base());
+  box.run_for(3s);
+  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+
+  box.stop();
+  box.plane.set_carrier("B", false);  // While nobody is there.
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(1s);
+  box.plane.set_carrier("B", true);
+  box.run_for(3s);
+  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+}
+
+TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RestartBox box;
+    Random random{seed};
+    Rows rows = RestartBox::base();
+    box.start();
+    box.feed(rows, seed);
+    box.run_for(2s);
+    for (int restarts = 0; restarts < 3; ++restarts) {
+      box.stop();
+      const std::uint64_t differences = random.below(8);
+      for (std::uint64_t i = 0; i < differences; ++i) {
+        const std::string prefix = "20.0." + std::to_string(random.below(220)) + ".0/24";
+        switch (random.below(6)) {
+          case 0: rows.erase({"ROUTE_TABLE", prefix}); break;
+          case 1: rows[{"ROUTE_TABLE", prefix}] = {{"nexthop_group", "c"}}; break;
+          case 2: rows[{"ROUTE_TABLE", prefix}] = {{"nexthop", "10.1.0.3"}, {"ifname", "B"}}; break;
+          case 3: rows[{"ROUTE_TABLE", prefix}] = {{"blackhole", "true"}}; break;
+          case 4: rows[{"NEXTHOP_GROUP_TABLE", "ab"}] = {{"nexthop", "10.0.0.2,10.2.0.3"}, {"ifname", "A,C"}}; break;
+          default: rows[{"NEIGH_TABLE", "A:10.0.0.3"}] = {{"neigh", "02:00:00:00:00:" + std::to_string(10 + random.below(80))}}; break;
+        }
+      }
+      const std::uint64_t orders = box.plane.executed();
+      box.start();
+      box.feed(rows, seed + 1000);
+      box.run_for(3s);
+      EXPECT_TRUE(box.agent->has_restarted());
+      // A changed group is another one under a number of its own: its 67 routes move to it.
+      EXPECT_LE(box.plane.executed() - orders, differences == 0 ? 0 : 150U);
+    }
+    EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(rows)), IsEmpty());
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::agent
