@@ -53,7 +53,11 @@ Status Agent::start() {
   if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
   nexthop_groups_.adopt(reconciler_.known_nexthops());
   started_ = runtime_.clock().now();
-  restart_timer_.arm_every(kLook, started_ + kLook);
+  if (reconciler_.counts().found == 0) {
+    end_restart();
+  } else {
+    restart_timer_.arm_every(kLook, started_ + kLook);
+  }
   return {};
 }
 
