@@ -9,6 +9,7 @@
 #include "rondo/admin/server.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
+#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -20,6 +21,7 @@ struct CommandContext {
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
   const std::unique_ptr<AdminServer>& server;
+  WriteFailures& failures;
   Instant started;
 };
 

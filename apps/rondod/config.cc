@@ -145,6 +145,8 @@ std::int64_t microseconds(Duration d) { return std::chrono::duration_cast<std::c
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
+constexpr std::int64_t kReplicasMax = 100;
+constexpr std::int64_t kReplicasTimeoutMax = 60'000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -152,17 +154,28 @@ void read_separator(Section& section, std::string& value) {
   value = std::string{separator};
 }
 
+void read_place(Section& section, StorePlace& place) {
+  section.store_url("url", place.url);
+  read_separator(section, place.separator);
+  section.integer("replicas", 0, kReplicasMax, place.replicas);
+  section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
+  if (!place.url.empty()) return;
+  const StorePlace defaults;
+  const bool timeout_only = place.replicas == defaults.replicas;
+  if (timeout_only && place.replicas_timeout_ms == defaults.replicas_timeout_ms) return;
+  section.complain(timeout_only ? "replicas_timeout_ms" : "replicas",
+                   "is for tables on a Redis, and there is no url: the embedded store has no replicas");
+}
+
 void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
   Section s{table, "store", file, error};
-  s.store_url("url", config.store_url);
-  read_separator(s, config.store_separator);
+  read_place(s, config.store);
   std::set<std::string> routed;
   for (const toml::table* const group : s.groups("group")) {
     Section g{group, "store.group", file, error};
     StoreGroup& read = config.store_groups.emplace_back();
     g.texts("tables", read.tables);
-    g.store_url("url", read.url);
-    read_separator(g, read.separator);
+    read_place(g, read.place);
     if (read.tables.empty()) g.complain("tables", "must name the tables that are in this store");
     for (const std::string& name : read.tables) {
       if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
@@ -243,13 +256,22 @@ Result<Config> read_config(const std::string& path) {
 
 namespace {
 
+toml::table place_table(const StorePlace& place) {
+  return toml::table{{"url", place.url},
+                     {"separator", place.separator},
+                     {"replicas", static_cast<std::int64_t>(place.replicas)},
+                     {"replicas_timeout_ms", place.replicas_timeout_ms}};
+}
+
 toml::table store_table(const Config& config) {
-  toml::table store{{"url", config.store_url}, {"separator", config.store_separator}};
+  toml::table store = place_table(config.store);
   toml::array groups;
   for (const StoreGroup& group : config.store_groups) {
     toml::array tables;
     for (const std::string& name : group.tables) tables.push_back(name);
-    groups.push_back(toml::table{{"tables", tables}, {"url", group.url}, {"separator", group.separator}});
+    toml::table written = place_table(group.place);
+    written.insert("tables", std::move(tables));
+    groups.push_back(std::move(written));
   }
   if (!groups.empty()) store.insert("group", groups);
   return store;

@@ -95,6 +95,9 @@ void Daemon::watch_store() {
     if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
     return replay->is_done();
   });
+  if (const std::uint64_t failed = failures_.count() - std::exchange(failures_told_, failures_.count()); failed != 0) {
+    log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", failures_.last()}});
+  }
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
@@ -124,10 +127,10 @@ Status Daemon::open_admin() {
   signals_ = std::move(*signals);
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
-  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, runtime_->clock().now()};
+  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, failures_, runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
-                                  [this] { return std::make_unique<StoreSink>(runtime_->store()); });
+                                  [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_); });
   if (!server) return server.error().with_context("opening the admin socket");
   server_ = std::move(*server);
   return {};

@@ -1,6 +1,7 @@
 // Daemon: rondod's parts, put together in the order in which they depend on each other, and its life: start, serve, drain, end.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "rondod/config.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
+#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -40,12 +42,14 @@ class Daemon {
   Status start_agent();
   void on_signal(int signal);
   void drain();
-  /// Logs that the store went away or came back, and that a replay is done.
+  /// Logs that the store went away or came back, that a replay is done, and that writes failed.
   void watch_store();
   bool is_drained() const;
 
   const Config config_;
   Log& log_;
+  WriteFailures failures_{config_};  // The store tells it.
+  std::uint64_t failures_told_ = 0;
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

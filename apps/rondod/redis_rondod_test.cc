@@ -57,7 +57,22 @@ TEST(RedisConfig, SentinelsMayNameTheStore) {
   const std::string url = "redis+sentinel://one,two:26380/mymaster/3";
   const auto config = parse_config("[store]\nurl = \"" + url + "\"\n", "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
-  EXPECT_EQ(config->store_url, url);
+  EXPECT_EQ(config->store.url, url);
+}
+
+TEST(RedisConfig, EachStoreHasReplicasOfItsOwn) {
+  const auto config = parse_config(
+      "[store]\nurl = \"unix:///a\"\nreplicas = 1\n"
+      "[[store.group]]\ntables = [\"T\"]\nurl = \"unix:///b\"\nreplicas = 100\nreplicas_timeout_ms = 60000\n",
+      "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store, (StorePlace{.url = "unix:///a", .replicas = 1}));
+  ASSERT_EQ(config->store_groups.size(), 1U);
+  EXPECT_EQ(config->store_groups[0].place, (StorePlace{.url = "unix:///b", .replicas = 100, .replicas_timeout_ms = 60'000}));
+  const auto again = parse_config(to_toml(*config), "x");
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(again->store, config->store);
+  EXPECT_EQ(again->store_groups, config->store_groups);
 }
 
 class RondodOnRedis : public testing::Test {
@@ -184,6 +199,24 @@ TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
   }
   EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
   EXPECT_EQ(server->list({"KEYS", "*ROUTE*"}).size(), 0U) << "routes stay in the daemon";
+}
+
+TEST_F(RondodOnRedis, AWriteThatNoReplicaHasIsCountedAndLogged) {
+  start("url = \"" + url() + "\"\nreplicas = 1\nreplicas_timeout_ms = 20\n[[store.group]]\ntables = [\"PORT_TABLE\"]\nurl = \"" + url() +
+        "\"\n");
+  const auto failed = [this] { return call("stats").at("store").at("failed_writes").as_int64(); };
+  const auto set = [&](const char* table) {
+    call("set", {{"table", table}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
+  };
+  set("PORT_TABLE");  // A store of its own, which asks for no replica.
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
+  set("INTF_TABLE");
+  EXPECT_TRUE(becomes([&] { return failed() == 1; }));
+  EXPECT_THAT(std::string{call("stats").at("store").at("last_failure").as_string()},
+              AllOf(HasSubstr("INTF_TABLE"), HasSubstr("only 0 of 1 replicas")));
+  EXPECT_EQ(call("stats").at("store").at("health"), "ok") << "the server is there";
+  EXPECT_TRUE(becomes([this] { return log_text().find("only 0 of 1 replicas") != std::string::npos; }));
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "INTF_TABLE:swp1", "mtu"}) == "1500"; })) << "written all the same";
 }
 
 TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {

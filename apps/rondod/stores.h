@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/result.h"
@@ -20,6 +21,9 @@ Status check_store_url(const std::string& url);
 
 /// The store that the configuration describes, for a Runtime. The error is that of check_store_url().
 Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover);
+
+/// Where 'table' is.
+const StorePlace& place_of(const Config& config, std::string_view table);
 
 /// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
 /// Redis, one Replay a place. A row taken by an earlier run is known to nobody else.
