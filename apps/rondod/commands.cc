@@ -301,6 +301,31 @@ json::object store_json(const CommandContext& context) {
                       {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
 }
 
+json::array direct_json(const CommandContext& context) {
+  json::array rows;
+  for (const auto& feed : context.feeds) {
+    const DirectFigures figures = feed->figures();
+    json::object faults;
+    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    json::array tables;
+    for (const std::string& table : figures.tables) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+                                {"tables", std::move(tables)},
+                                {"connections", figures.connections},
+                                {"frames", figures.frames},
+                                {"entries", figures.entries},
+                                {"pauses", figures.pauses},
+                                {"faults", std::move(faults)},
+                                {"staged", figures.staged},
+                                {"recovered", figures.recovered},
+                                {"rows_recovered", figures.rows_recovered},
+                                {"written", figures.written},
+                                {"behind", figures.behind},
+                                {"left_out", figures.left_out}});
+  }
+  return rows;
+}
+
 json::object admin_json(const AdminServer* server) {
   if (server == nullptr) return {};
   const AdminServerStats& stats = server->stats();
@@ -320,6 +345,7 @@ void command_stats(const CommandContext& context, Reply reply) {
                             {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
                             {"scheduler", scheduler_json(runtime.scheduler())},
                             {"store", store_json(context)},
+                            {"direct", direct_json(context)},
                             {"consumers", consumers_json(runtime)},
                             {"dataplane", dataplane_json(context)},
                             {"agent", agent_json(context.agent)},

@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondod/direct_maker.h"
 #include "rondod/stores.h"
 
 namespace rondo::daemon {
@@ -101,6 +102,13 @@ class Section {
     for (const toml::node& element : *node->as_array()) all.push_back(element.as_table());
     return all;
   }
+  /// The table [section.key], if it is there.
+  const toml::table* subsection(std::string_view key) {
+    const toml::node* node = take(key);
+    if (node != nullptr && !node->is_table())
+      complain(key, node->source(), "must be written as [" + section_ + "." + std::string{key} + "]");
+    return node == nullptr ? nullptr : node->as_table();
+  }
   /// The address of a store that this program can use, without a password that would be shown.
   void store_url(std::string_view key, std::string& value) {
     text(key, value);
@@ -167,16 +175,36 @@ void read_place(Section& section, StorePlace& place) {
                    "is for tables on a Redis, and there is no url: the embedded store has no replicas");
 }
 
+void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
+  Section s{&table, "store.group.direct", file, error};
+  s.text("endpoint", direct.endpoint);
+  s.text("database", direct.database);
+  s.text("secret_key_file", direct.secret_key_file);
+  s.texts("allowed_clients", direct.allowed_clients);
+  s.flag("open_to_network", direct.open_to_network);
+}
+
 void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
   Section s{table, "store", file, error};
   read_place(s, config.store);
   std::set<std::string> routed;
+  std::set<std::string> endpoints;
   for (const toml::table* const group : s.groups("group")) {
     Section g{group, "store.group", file, error};
     StoreGroup& read = config.store_groups.emplace_back();
     g.texts("tables", read.tables);
     read_place(g, read.place);
     if (read.tables.empty()) g.complain("tables", "must name the tables that are in this store");
+    if (const toml::table* const direct = g.subsection("direct")) {
+      read_direct(*direct, file, error, read.direct.emplace());
+      if (read.direct->endpoint.empty()) {
+        g.complain("direct", "has no endpoint: where producers connect, such as \"tcp://127.0.0.1:8100\"");
+      } else if (Status bad = check_direct(*read.direct); !bad.ok()) {
+        g.complain("direct", "cannot be used: " + std::string{bad.message()});
+      } else if (!endpoints.insert(read.direct->endpoint).second) {
+        g.complain("direct", "has an endpoint that another group has");
+      }
+    }
     for (const std::string& name : read.tables) {
       if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
     }
@@ -263,6 +291,16 @@ toml::table place_table(const StorePlace& place) {
                      {"replicas_timeout_ms", place.replicas_timeout_ms}};
 }
 
+toml::table direct_table(const DirectSettings& direct) {
+  toml::array clients;
+  for (const std::string& key : direct.allowed_clients) clients.push_back(key);
+  return toml::table{{"endpoint", direct.endpoint},
+                     {"database", direct.database},
+                     {"secret_key_file", direct.secret_key_file},
+                     {"allowed_clients", clients},
+                     {"open_to_network", direct.open_to_network}};
+}
+
 toml::table store_table(const Config& config) {
   toml::table store = place_table(config.store);
   toml::array groups;
@@ -271,6 +309,7 @@ toml::table store_table(const Config& config) {
     for (const std::string& name : group.tables) tables.push_back(name);
     toml::table written = place_table(group.place);
     written.insert("tables", std::move(tables));
+    if (group.direct) written.insert("direct", direct_table(*group.direct));
     groups.push_back(std::move(written));
   }
   if (!groups.empty()) store.insert("group", groups);

@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,10 +23,22 @@ struct StorePlace {
   friend auto operator<=>(const StorePlace&, const StorePlace&) = default;
 };
 
+/// Where other processes write tables straight into rondod: [store.group.direct].
+struct DirectSettings {
+  std::string endpoint = {};  // As DirectServerOptions has it.
+  std::string database = "APPL_DB";
+  /// CURVE: the file whose first line is the server's secret key, and the public keys of the clients that are let in.
+  std::string secret_key_file = {};
+  std::vector<std::string> allowed_clients = {};
+  bool open_to_network = false;
+  friend bool operator==(const DirectSettings&, const DirectSettings&) = default;
+};
+
 /// Tables that are in a store of their own.
 struct StoreGroup {
   std::vector<std::string> tables = {};
   StorePlace place = {};
+  std::optional<DirectSettings> direct = {};
   friend bool operator==(const StoreGroup&, const StoreGroup&) = default;
 };
 

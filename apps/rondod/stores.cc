@@ -17,6 +17,14 @@ Result<StoreMaker> maker_of(const StorePlace& place, const OnFailover& on_failov
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }
 
+/// None: the table is in the main store.
+const StoreGroup* group_of(const Config& config, std::string_view table) {
+  for (const StoreGroup& group : config.store_groups) {
+    if (std::ranges::find(group.tables, table) != group.tables.end()) return &group;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 Status check_store_url(const std::string& url) {
@@ -24,18 +32,25 @@ Status check_store_url(const std::string& url) {
   return maker ? Status{} : maker.error();
 }
 
-Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover) {
-  Result<StoreMaker> rest = maker_of(config.store, on_failover);
+Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
+  Result<StoreMaker> rest = maker_of(config.store, hooks.on_failover);
   if (!rest || config.store_groups.empty()) return rest;
   std::map<StorePlace, std::vector<std::string>> tables;
-  for (const StoreGroup& group : config.store_groups) {
-    if (group.place == config.store) continue;
-    std::vector<std::string>& there = tables[group.place];
-    there.insert(there.end(), group.tables.begin(), group.tables.end());
-  }
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
+  for (const StoreGroup& group : config.store_groups) {
+    if (group.direct) {
+      Result<StoreMaker> wrapped = maker_of(group.place, hooks.on_failover);
+      if (!wrapped) return wrapped;
+      Result<StoreMaker> direct = direct_maker(*group.direct, group.tables, std::move(*wrapped), hooks.direct);
+      if (!direct) return direct;
+      routes.emplace_back(std::move(*direct), group.tables);
+    } else if (group.place != config.store) {
+      std::vector<std::string>& there = tables[group.place];
+      there.insert(there.end(), group.tables.begin(), group.tables.end());
+    }
+  }
   for (auto& [place, names] : tables) {
-    Result<StoreMaker> maker = maker_of(place, on_failover);
+    Result<StoreMaker> maker = maker_of(place, hooks.on_failover);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }
@@ -46,19 +61,19 @@ Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failo
   }};
 }
 
-const StorePlace& place_of(const Config& config, std::string_view table) {
-  for (const StoreGroup& group : config.store_groups) {
-    if (std::ranges::find(group.tables, table) != group.tables.end()) return group.place;
-  }
-  return config.store;
+bool ends_elsewhere(const Config& config, std::string_view table) {
+  const StoreGroup* const group = group_of(config, table);
+  if (group == nullptr) return !config.store.url.empty();
+  return !group->direct && !group->place.url.empty();
 }
 
 std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables) {
   std::map<StorePlace, std::vector<std::string>> places;
   for (const TableSpec& spec : tables) {
     if (spec.kind != TableKind::Staged) continue;
-    const StorePlace& place = place_of(config, spec.name);
-    if (!place.url.empty()) places[place].push_back(spec.name);
+    if (!ends_elsewhere(config, spec.name)) continue;
+    const StoreGroup* const group = group_of(config, spec.name);
+    places[group == nullptr ? config.store : group->place].push_back(spec.name);
   }
   std::vector<std::unique_ptr<Replay>> replays;
   for (const auto& [place, names] : places) {
@@ -75,6 +90,7 @@ std::string describe_stores(const Config& config) {
     std::string names;
     for (const std::string& name : group.tables) names.append(names.empty() ? "" : ",").append(name);
     text.append("; ").append(names).append(": ").append(place(group.place.url));
+    if (group.direct) text.append(", fed at ").append(group.direct->endpoint);
   }
   return text;
 }

@@ -18,7 +18,7 @@ class WriteFailures {
 
   /// For Store::write() to 'table'; none where nothing can fail later.
   WriteDone listener(std::string_view table) {
-    if (place_of(config_, table).url.empty()) return {};
+    if (!ends_elsewhere(config_, table)) return {};
     return [this](const Status& end) {
       if (end.ok()) return;
       ++count_;
