@@ -65,6 +65,7 @@ class DirectServer::Parts final : public Source {
     Turn turn;
     if (held_) return turn;  // The descriptor stays as it is; release() wakes us.
     for (; turn.items < budget.items; ++turn.items) {
+      if (turn.items % limits::kItemsPerStep == limits::kItemsPerStep - 1 && time_is_up(budget)) break;
       if (!inbox_.has_frame()) {
         if (!receive()) return turn;
         if (!inbox_.has_frame()) continue;  // Dropped, or empty.
