@@ -65,10 +65,8 @@ Status RedisSession::connect_to(const RedisAddress& address) {
 
 Result<RedisAddress> RedisSession::find_master(const RedisAddress& address) {
   Status last;
-  for (const auto& [host, port] : address.sentinels) {
-    RedisAddress sentinel;
-    sentinel.host = host;
-    sentinel.port = port;
+  for (std::size_t i = 0; i < address.sentinels.size(); ++i) {
+    const RedisAddress sentinel = address.sentinel(i);
     last = connect_to(sentinel);
     if (!last.ok()) continue;
     const Result<RedisAnswer> answer = ask({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.sentinel_master});
@@ -76,13 +74,10 @@ Result<RedisAddress> RedisSession::find_master(const RedisAddress& address) {
       last = answer ? Status{Code::NotFound, sentinel.to_string() + " knows no master '" + address.sentinel_master + "'"} : answer.error();
       continue;
     }
-    RedisAddress master = address;
-    master.sentinels.clear();
-    master.sentinel_master.clear();
-    master.host = answer->items[0].text;
     const std::string& digits = answer->items[1].text;
-    std::from_chars(digits.data(), digits.data() + digits.size(), master.port);
-    return master;
+    std::uint16_t port = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    return address.master(answer->items[0].text, port);
   }
   return failure(last.with_context("no Sentinel names the master"));
 }

@@ -66,13 +66,13 @@ void command_set(const CommandContext& context, const Arguments& arguments, Repl
   const std::string key = arguments.text("key");
   Status written;
   if (op == Op::Delete) {
-    written = store.write(table, Change::remove(key));
+    written = store.write(table, Change::remove(key), context.failures.listener(table));
   } else {
     const auto pairs = arguments.fields();
     std::vector<Field> fields;
     for (const auto& [name, value] : pairs) fields.push_back({name, value});
     written = check_record(key, fields);
-    if (written.ok()) written = store.write(table, Change::set(key, std::span<const Field>{fields}));
+    if (written.ok()) written = store.write(table, Change::set(key, std::span<const Field>{fields}), context.failures.listener(table));
   }
   if (!written.ok()) return reply.fail(written);
   reply.finish();
@@ -293,6 +293,39 @@ json::object journal_json(const JournalStats& stats) {
   return json::object{{"lines", stats.lines}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
 }
 
+json::object store_json(const CommandContext& context) {
+  const Status health = context.runtime.store().health();
+  const WriteFailures& failures = context.failures;
+  return json::object{{"health", text(health.ok() ? "ok" : health.message())},
+                      {"failed_writes", failures.count()},
+                      {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
+}
+
+json::array direct_json(const CommandContext& context) {
+  json::array rows;
+  for (const auto& feed : context.feeds) {
+    const DirectFigures figures = feed->figures();
+    json::object faults;
+    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    json::array tables;
+    for (const std::string& table : figures.tables) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+                                {"tables", std::move(tables)},
+                                {"connections", figures.connections},
+                                {"frames", figures.frames},
+                                {"entries", figures.entries},
+                                {"pauses", figures.pauses},
+                                {"faults", std::move(faults)},
+                                {"staged", figures.staged},
+                                {"recovered", figures.recovered},
+                                {"rows_recovered", figures.rows_recovered},
+                                {"written", figures.written},
+                                {"behind", figures.behind},
+                                {"left_out", figures.left_out}});
+  }
+  return rows;
+}
+
 json::object admin_json(const AdminServer* server) {
   if (server == nullptr) return {};
   const AdminServerStats& stats = server->stats();
@@ -308,11 +341,11 @@ json::object admin_json(const AdminServer* server) {
 
 void command_stats(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
-  const Status health = runtime.store().health();
   reply.finish(json::object{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
                             {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
                             {"scheduler", scheduler_json(runtime.scheduler())},
-                            {"store", json::object{{"health", text(health.ok() ? "ok" : health.message())}}},
+                            {"store", store_json(context)},
+                            {"direct", direct_json(context)},
                             {"consumers", consumers_json(runtime)},
                             {"dataplane", dataplane_json(context)},
                             {"agent", agent_json(context.agent)},

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "agent/agent.h"
 #include "rondo/admin/command.h"
 #include "rondo/admin/server.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
+#include "rondod/direct_maker.h"
+#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -20,6 +23,8 @@ struct CommandContext {
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
   const std::unique_ptr<AdminServer>& server;
+  WriteFailures& failures;
+  const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   Instant started;
 };
 

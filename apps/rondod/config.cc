@@ -10,6 +10,7 @@
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondod/direct_maker.h"
 #include "rondod/stores.h"
 
 namespace rondo::daemon {
@@ -101,6 +102,13 @@ class Section {
     for (const toml::node& element : *node->as_array()) all.push_back(element.as_table());
     return all;
   }
+  /// The table [section.key], if it is there.
+  const toml::table* subsection(std::string_view key) {
+    const toml::node* node = take(key);
+    if (node != nullptr && !node->is_table())
+      complain(key, node->source(), "must be written as [" + section_ + "." + std::string{key} + "]");
+    return node == nullptr ? nullptr : node->as_table();
+  }
   /// The address of a store that this program can use, without a password that would be shown.
   void store_url(std::string_view key, std::string& value) {
     text(key, value);
@@ -145,6 +153,8 @@ std::int64_t microseconds(Duration d) { return std::chrono::duration_cast<std::c
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
+constexpr std::int64_t kReplicasMax = 100;
+constexpr std::int64_t kReplicasTimeoutMax = 60'000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -152,18 +162,49 @@ void read_separator(Section& section, std::string& value) {
   value = std::string{separator};
 }
 
+void read_place(Section& section, StorePlace& place) {
+  section.store_url("url", place.url);
+  read_separator(section, place.separator);
+  section.integer("replicas", 0, kReplicasMax, place.replicas);
+  section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
+  if (!place.url.empty()) return;
+  const StorePlace defaults;
+  const bool timeout_only = place.replicas == defaults.replicas;
+  if (timeout_only && place.replicas_timeout_ms == defaults.replicas_timeout_ms) return;
+  section.complain(timeout_only ? "replicas_timeout_ms" : "replicas",
+                   "is for tables on a Redis, and there is no url: the embedded store has no replicas");
+}
+
+void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
+  Section s{&table, "store.group.direct", file, error};
+  s.text("endpoint", direct.endpoint);
+  s.text("database", direct.database);
+  s.text("secret_key_file", direct.secret_key_file);
+  s.texts("allowed_clients", direct.allowed_clients);
+  s.flag("open_to_network", direct.open_to_network);
+}
+
 void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
   Section s{table, "store", file, error};
-  s.store_url("url", config.store_url);
-  read_separator(s, config.store_separator);
+  read_place(s, config.store);
   std::set<std::string> routed;
+  std::set<std::string> endpoints;
   for (const toml::table* const group : s.groups("group")) {
     Section g{group, "store.group", file, error};
     StoreGroup& read = config.store_groups.emplace_back();
     g.texts("tables", read.tables);
-    g.store_url("url", read.url);
-    read_separator(g, read.separator);
+    read_place(g, read.place);
     if (read.tables.empty()) g.complain("tables", "must name the tables that are in this store");
+    if (const toml::table* const direct = g.subsection("direct")) {
+      read_direct(*direct, file, error, read.direct.emplace());
+      if (read.direct->endpoint.empty()) {
+        g.complain("direct", "has no endpoint: where producers connect, such as \"tcp://127.0.0.1:8100\"");
+      } else if (Status bad = check_direct(*read.direct); !bad.ok()) {
+        g.complain("direct", "cannot be used: " + std::string{bad.message()});
+      } else if (!endpoints.insert(read.direct->endpoint).second) {
+        g.complain("direct", "has an endpoint that another group has");
+      }
+    }
     for (const std::string& name : read.tables) {
       if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
     }
@@ -243,13 +284,33 @@ Result<Config> read_config(const std::string& path) {
 
 namespace {
 
+toml::table place_table(const StorePlace& place) {
+  return toml::table{{"url", place.url},
+                     {"separator", place.separator},
+                     {"replicas", static_cast<std::int64_t>(place.replicas)},
+                     {"replicas_timeout_ms", place.replicas_timeout_ms}};
+}
+
+toml::table direct_table(const DirectSettings& direct) {
+  toml::array clients;
+  for (const std::string& key : direct.allowed_clients) clients.push_back(key);
+  return toml::table{{"endpoint", direct.endpoint},
+                     {"database", direct.database},
+                     {"secret_key_file", direct.secret_key_file},
+                     {"allowed_clients", clients},
+                     {"open_to_network", direct.open_to_network}};
+}
+
 toml::table store_table(const Config& config) {
-  toml::table store{{"url", config.store_url}, {"separator", config.store_separator}};
+  toml::table store = place_table(config.store);
   toml::array groups;
   for (const StoreGroup& group : config.store_groups) {
     toml::array tables;
     for (const std::string& name : group.tables) tables.push_back(name);
-    groups.push_back(toml::table{{"tables", tables}, {"url", group.url}, {"separator", group.separator}});
+    toml::table written = place_table(group.place);
+    written.insert("tables", std::move(tables));
+    if (group.direct) written.insert("direct", direct_table(*group.direct));
+    groups.push_back(std::move(written));
   }
   if (!groups.empty()) store.insert("group", groups);
   return store;

@@ -2,7 +2,9 @@
 // key or a wrong value is an error that names file, line and the nearest known key.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +14,31 @@
 
 namespace rondo::daemon {
 
+/// Where tables are, and how they are written there. Groups of the same place share a store.
+struct StorePlace {
+  std::string url = {};  // See parse_redis_address; empty: the embedded store.
+  std::string separator = ":";
+  unsigned replicas = 0;
+  std::int64_t replicas_timeout_ms = 1000;
+  friend auto operator<=>(const StorePlace&, const StorePlace&) = default;
+};
+
+/// Where other processes write tables straight into rondod: [store.group.direct].
+struct DirectSettings {
+  std::string endpoint = {};  // As DirectServerOptions has it.
+  std::string database = "APPL_DB";
+  /// CURVE: the file whose first line is the server's secret key, and the public keys of the clients that are let in.
+  std::string secret_key_file = {};
+  std::vector<std::string> allowed_clients = {};
+  bool open_to_network = false;
+  friend bool operator==(const DirectSettings&, const DirectSettings&) = default;
+};
+
 /// Tables that are in a store of their own.
 struct StoreGroup {
-  std::vector<std::string> tables;
-  std::string url;  // See parse_redis_address; empty: the embedded store.
-  std::string separator = ":";
+  std::vector<std::string> tables = {};
+  StorePlace place = {};
+  std::optional<DirectSettings> direct = {};
   friend bool operator==(const StoreGroup&, const StoreGroup&) = default;
 };
 
@@ -36,8 +58,7 @@ struct Config {
   bool journal_changes = true;
   bool journal_retries = true;
   // [store]
-  std::string store_url;  // See parse_redis_address; empty: the embedded store.
-  std::string store_separator = ":";
+  StorePlace store;
   std::vector<StoreGroup> store_groups;
   // [dataplane]
   bool simulated = false;

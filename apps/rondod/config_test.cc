@@ -77,9 +77,9 @@ TEST(Config, TablesMayBeInSeveralStores) {
       "[[store.group]]\ntables = [\"ROUTE_TABLE\"]\nseparator = \"|\"\n",
       "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
-  EXPECT_EQ(config->store_separator, "|");
-  EXPECT_THAT(config->store_groups,
-              testing::ElementsAre(StoreGroup{{"PORT_TABLE", "INTF_TABLE"}, "", ":"}, StoreGroup{{"ROUTE_TABLE"}, "", "|"}));
+  EXPECT_EQ(config->store.separator, "|");
+  EXPECT_THAT(config->store_groups, testing::ElementsAre(StoreGroup{.tables = {"PORT_TABLE", "INTF_TABLE"}},
+                                                         StoreGroup{.tables = {"ROUTE_TABLE"}, .place = {.separator = "|"}}));
   const auto again = parse_config(to_toml(*config), "x");
   ASSERT_TRUE(again.has_value()) << again.error().to_string();
   EXPECT_EQ(again->store_groups, config->store_groups);
@@ -89,6 +89,20 @@ TEST(Config, TablesMayBeInSeveralStores) {
   EXPECT_THAT(message_of("[store]\ngroup = 1\n"), HasSubstr("[[store.group]]"));
   EXPECT_THAT(message_of("[store]\nseparator = \";\"\n"), HasSubstr("':', '|'"));
   EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\nulr = \"\"\n"), HasSubstr("did you mean 'url'"));
+}
+
+TEST(Config, ReplicasAreForTablesOnARedis) {
+  EXPECT_THAT(message_of("[store]\nreplicas = 1\n"), AllOf(HasSubstr("rondod.toml:2: store.replicas"), HasSubstr("embedded store")));
+  EXPECT_THAT(message_of("[store]\nreplicas_timeout_ms = 5\n"), AllOf(HasSubstr("store.replicas_timeout_ms"), HasSubstr("embedded store")));
+  EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\nreplicas = 2\n"),
+              AllOf(HasSubstr("rondod.toml:3: store.group.replicas"), HasSubstr("embedded store")));
+  EXPECT_THAT(message_of("[store]\nreplicas = 101\n"), AllOf(HasSubstr("store.replicas"), HasSubstr("from 0 to 100")));
+  EXPECT_THAT(message_of("[store]\nreplicas = -1\n"), HasSubstr("from 0 to 100"));
+  EXPECT_THAT(message_of("[store]\nreplicas = true\n"), HasSubstr("must be an integer"));
+  for (const char* const value : {"0", "60001", "-5"}) {  // WAIT takes 0 for "for ever".
+    EXPECT_THAT(message_of("[store]\nreplicas_timeout_ms = " + std::string{value} + "\n"),
+                AllOf(HasSubstr("store.replicas_timeout_ms"), HasSubstr("from 1 to 60000")));
+  }
 }
 
 TEST(Config, AnUnknownKeyIsNamedWithFileLineAndTheNearestOne) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/admin/suggest.h"
 #include "rondo/base/memory.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/commands.h"
@@ -55,9 +56,7 @@ Status Daemon::open_runtime() {
   static const SystemClock kClock;
   RuntimeOptions options;
   options.policy = config_.policy;
-  auto store = choose_store(config_, [this](const std::string& where, std::uint64_t epoch) {
-    log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
-  });
+  auto store = choose_store(config_, store_hooks());
   if (!store) return store.error().with_context("opening the store");
   options.store = std::move(*store);
   if (!config_.journal_directory.empty()) {
@@ -70,6 +69,7 @@ Status Daemon::open_runtime() {
     options.journal = std::move(*opened);
   }
   runtime_ = std::make_unique<Runtime>(std::move(options));
+  if (!feed_failure_.ok()) return feed_failure_;
   runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
     log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
   });
@@ -79,14 +79,38 @@ Status Daemon::open_runtime() {
   agent_ = std::make_unique<agent::Agent>(
       *runtime_, *plane_,
       agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota, .programmer_cpus = config_.dataplane_cpus});
-  for (const StoreGroup& group : config_.store_groups) {
-    for (const std::string& table : group.tables) {
-      if (Status known = check_table(runtime_->store(), table); !known.ok()) return known.with_context("a store's group of tables");
-    }
-  }
+  if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
+  return {};
+}
+
+StoreHooks Daemon::store_hooks() {
+  StoreHooks hooks;
+  hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
+    log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
+  };
+  hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
+  hooks.direct.on_failure = [this](const Status& why) { feed_failure_ = why; };
+  hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
+    feed_trouble_ = why;
+    feed_troubles_ += count;
+  };
+  return hooks;
+}
+
+Status Daemon::check_groups() const {
+  // Not the store's tables: a direct one is there whether anybody takes from it or not, and one that nobody takes from stops its server.
+  std::vector<std::string> known;
+  for (const ConsumerStats& consumer : runtime_->consumers()) known.emplace_back(consumer.table);
+  const std::vector<std::string_view> names(known.begin(), known.end());
+  for (const StoreGroup& group : config_.store_groups) {
+    for (const std::string& table : group.tables) {
+      if (std::ranges::find(names, table) != names.end()) continue;
+      return {Code::NotFound, "no table '" + table + "'" + did_you_mean(table, names)};
+    }
+  }
   return {};
 }
 
@@ -95,6 +119,12 @@ void Daemon::watch_store() {
     if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
     return replay->is_done();
   });
+  if (const std::uint64_t failed = failures_.count() - std::exchange(failures_told_, failures_.count()); failed != 0) {
+    log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", failures_.last()}});
+  }
+  if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
+    log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
+  }
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
@@ -124,10 +154,10 @@ Status Daemon::open_admin() {
   signals_ = std::move(*signals);
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
-  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, runtime_->clock().now()};
+  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, failures_, feeds_, runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
-                                  [this] { return std::make_unique<StoreSink>(runtime_->store()); });
+                                  [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_); });
   if (!server) return server.error().with_context("opening the admin socket");
   server_ = std::move(*server);
   return {};
@@ -157,6 +187,7 @@ void Daemon::on_signal(int signal) {
   if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   log_.info("draining", {{"signal", signal}});
   server_.reset();
+  for (const auto& feed : feeds_) feed->hold();
   drain_until_ = runtime_->clock().now() + kDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());
 }
@@ -167,7 +198,11 @@ void Daemon::drain() {
 
 bool Daemon::is_drained() const {
   const auto consumers = runtime_->consumers();
-  return agent_->programmer().in_flight() == 0 &&
+  const auto is_written = [](const std::unique_ptr<DirectFeed>& feed) {
+    const DirectFigures figures = feed->figures();
+    return figures.staged == 0 && figures.behind == 0;
+  };
+  return agent_->programmer().in_flight() == 0 && std::ranges::all_of(feeds_, is_written) &&
          std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
 }
 

@@ -1,6 +1,7 @@
 // Daemon: rondod's parts, put together in the order in which they depend on each other, and its life: start, serve, drain, end.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -11,8 +12,11 @@
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
+#include "rondod/direct_maker.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
+#include "rondod/stores.h"
+#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -35,17 +39,26 @@ class Daemon {
   Daemon(const Config& config, Log& log);
   Status open_plane();
   Status open_runtime();
+  StoreHooks store_hooks();
+  /// Each table of a group must be somebody's.
+  Status check_groups() const;
   Status open_admin();
   /// Last: it deletes what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
   void on_signal(int signal);
   void drain();
-  /// Logs that the store went away or came back, and that a replay is done.
+  /// Logs that the store went away or came back, that a replay is done, that writes failed, and what direct tables dropped.
   void watch_store();
   bool is_drained() const;
 
   const Config config_;
   Log& log_;
+  WriteFailures failures_{config_};  // The store tells it.
+  std::uint64_t failures_told_ = 0;
+  Status feed_failure_;                             // Why a direct server could not be opened.
+  Status feed_trouble_;                             // The newest.
+  std::uint64_t feed_troubles_ = 0;                 // Not logged yet.
+  std::vector<std::unique_ptr<DirectFeed>> feeds_;  // Of the store.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

@@ -3,10 +3,10 @@
 
 namespace rondo::daemon {
 
-Result<StoreMaker> redis_maker(const std::string&, char, OnFailover) {
+Result<StoreMaker> redis_maker(const StorePlace&, OnFailover) {
   return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
 }
 
-std::unique_ptr<Replay> redis_replay(Scheduler&, const std::string&, char, const std::vector<std::string>&) { return nullptr; }
+std::unique_ptr<Replay> redis_replay(Scheduler&, const StorePlace&, const std::vector<std::string>&) { return nullptr; }
 
 }  // namespace rondo::daemon

@@ -1,6 +1,7 @@
 // See redis_maker.h.
 #include "rondod/redis_maker.h"
 
+#include <chrono>
 #include <utility>
 
 #include "agent/priorities.h"
@@ -17,7 +18,8 @@ constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
 
 }  // namespace
 
-Result<StoreMaker> redis_maker(const std::string& url, char separator, OnFailover on_failover) {
+Result<StoreMaker> redis_maker(const StorePlace& place, OnFailover on_failover) {
+  const std::string& url = place.url;
   Result<RedisAddress> address = parse_redis_address(url);
   if (!address) return failure(address.error());
   const bool from_file = url.find("?password_file=") != std::string::npos || url.find("&password_file=") != std::string::npos;
@@ -26,7 +28,9 @@ Result<StoreMaker> redis_maker(const std::string& url, char separator, OnFailove
   }
   RedisStoreOptions options;
   options.address = std::move(*address);
-  options.separator = separator;
+  options.separator = place.separator.front();
+  options.replicas = place.replicas;
+  options.replicas_timeout = std::chrono::milliseconds{place.replicas_timeout_ms};
   options.priority = agent::kStores;
   options.writes_max = kWritesMax;
   options.write_bytes_max = kWriteBytesMax;
@@ -54,10 +58,10 @@ class RedisReplay final : public Replay {
 
 }  // namespace
 
-std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const std::string& url, char separator, const std::vector<std::string>& tables) {
-  const Result<RedisAddress> address = parse_redis_address(url);
+std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const StorePlace& place, const std::vector<std::string>& tables) {
+  const Result<RedisAddress> address = parse_redis_address(place.url);
   if (!address) return nullptr;  // Its password file went away since; the store has it.
-  return std::make_unique<RedisReplay>(scheduler, *address, separator, tables);
+  return std::make_unique<RedisReplay>(scheduler, *address, place.separator.front(), tables);
 }
 
 }  // namespace rondo::daemon

@@ -10,6 +10,7 @@
 #include "rondo/base/result.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
+#include "rondod/config.h"
 
 namespace rondo::daemon {
 
@@ -18,8 +19,8 @@ using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
 /// Called in a turn when the Redis of a store is another one than before: its address, and RedisStoreStats::epoch.
 using OnFailover = std::function<void(const std::string& store, std::uint64_t epoch)>;
 
-/// A store on the Redis at 'url'; see check_store_url() for what is refused.
-Result<StoreMaker> redis_maker(const std::string& url, char separator, OnFailover on_failover);
+/// A store on the Redis at 'place.url'; see check_store_url() for what is refused.
+Result<StoreMaker> redis_maker(const StorePlace& place, OnFailover on_failover);
 
 /// Rows that an earlier rondod took come again; goes on in turns until done. Keep it until then.
 class Replay {
@@ -30,7 +31,7 @@ class Replay {
   virtual std::string describe() const = 0;
 };
 
-/// Of the Staged tables 'tables' at 'url', which redis_maker() has accepted.
-std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const std::string& url, char separator, const std::vector<std::string>& tables);
+/// Of the Staged tables 'tables' at 'place', which redis_maker() has accepted.
+std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const StorePlace& place, const std::vector<std::string>& tables);
 
 }  // namespace rondo::daemon

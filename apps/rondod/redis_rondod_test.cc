@@ -3,32 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <boost/json.hpp>
-
-#include <cstdlib>
-#include <cstring>
 #include <fstream>
-#include <functional>
 #include <memory>
 #include <string>
 
-#include "rondo/admin/client.h"
-#include "rondo/base/clock.h"
 #include "rondod/config.h"
+#include "rondod/rondod_kit.h"
 #include "store/redis/redis_server_kit.h"
 
 namespace rondo::daemon {
 namespace {
 
-namespace json = boost::json;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -57,80 +42,32 @@ TEST(RedisConfig, SentinelsMayNameTheStore) {
   const std::string url = "redis+sentinel://one,two:26380/mymaster/3";
   const auto config = parse_config("[store]\nurl = \"" + url + "\"\n", "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
-  EXPECT_EQ(config->store_url, url);
+  EXPECT_EQ(config->store.url, url);
 }
 
-class RondodOnRedis : public testing::Test {
+TEST(RedisConfig, EachStoreHasReplicasOfItsOwn) {
+  const auto config = parse_config(
+      "[store]\nurl = \"unix:///a\"\nreplicas = 1\n"
+      "[[store.group]]\ntables = [\"T\"]\nurl = \"unix:///b\"\nreplicas = 100\nreplicas_timeout_ms = 60000\n",
+      "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store, (StorePlace{.url = "unix:///a", .replicas = 1}));
+  ASSERT_EQ(config->store_groups.size(), 1U);
+  EXPECT_EQ(config->store_groups[0].place, (StorePlace{.url = "unix:///b", .replicas = 100, .replicas_timeout_ms = 60'000}));
+  const auto again = parse_config(to_toml(*config), "x");
+  ASSERT_TRUE(again.has_value()) << again.error().to_string();
+  EXPECT_EQ(again->store, config->store);
+  EXPECT_EQ(again->store_groups, config->store_groups);
+}
+
+class RondodOnRedis : public RondodProcess {
  protected:
   void SetUp() override {
     RONDO_NEEDS_REDIS();
+    RondodProcess::SetUp();
     server = std::make_unique<redis_kit::RedisServer>();
-    notify = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    const std::string path = file("notify");
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    ASSERT_EQ(::bind(notify, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   }
-  void TearDown() override {
-    end(SIGKILL);
-    if (notify >= 0) ::close(notify);
-  }
-  std::string file(const std::string& name) const { return folder.file(name); }
   std::string url() const { return "unix://" + server->socket(); }
-
-  void start(const std::string& store) {
-    const char* const program = std::getenv("RONDOD");
-    ASSERT_NE(program, nullptr) << "RONDOD does not name the program";
-    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
-                                << "simulated_ports = [\"swp1\"]\n[store]\n"
-                                << store;
-    const std::string config = file("toml");
-    const std::string log = file("log");
-    const std::string told = file("notify");
-    pid = ::fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) {
-      ::setenv("NOTIFY_SOCKET", told.c_str(), 1);
-      ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 2);
-      ::execl(program, program, "--config", config.c_str(), static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    pollfd wanted{notify, POLLIN, 0};
-    ASSERT_EQ(::poll(&wanted, 1, 20'000), 1) << log_text();
-    char text[512];
-    ASSERT_GT(::recv(notify, text, sizeof text, 0), 0);
-    auto connected = AdminClient::connect(file("socket"));
-    ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
-    client = std::move(*connected);
-  }
-  void end(int signal) {
-    if (pid <= 0) return;
-    client.reset();
-    ::kill(pid, signal);
-    ::waitpid(pid, nullptr, 0);
-    pid = -1;
-    pollfd said{notify, POLLIN, 0};
-    char text[512];
-    while (::poll(&said, 1, 0) == 1 && ::recv(notify, text, sizeof text, 0) > 0) continue;
-  }
-  std::string log_text() const {
-    std::ifstream in(file("log"));
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  json::object call(std::string_view command, const json::object& arguments = {}) {
-    auto answer = client->call(command, arguments);
-    EXPECT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
-    return answer ? *answer : json::object{};
-  }
-  bool becomes(const std::function<bool()>& done) {
-    const SystemClock clock;
-    for (const Instant deadline = clock.now() + 20s; clock.now() < deadline;) {
-      if (done()) return true;
-    }
-    return false;
-  }
-  bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
   /// As a stock producer writes a row: all in one step.
   void produce(const std::string& table, const std::string& key, std::vector<std::string> fields) {
     fields.insert(fields.begin(), {"HSET", "_" + table + ":" + key});
@@ -148,11 +85,7 @@ class RondodOnRedis : public testing::Test {
     produce("PORT_TABLE", "swp1", {"admin_status", "up", "mtu", "9100"});
   }
 
-  redis_kit::TempFolder folder;
   std::unique_ptr<redis_kit::RedisServer> server;
-  std::unique_ptr<AdminClient> client;
-  int notify = -1;
-  pid_t pid = -1;
 };
 
 TEST_F(RondodOnRedis, ProgramsWhatAStockProducerWrites) {
@@ -186,6 +119,24 @@ TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
   EXPECT_EQ(server->list({"KEYS", "*ROUTE*"}).size(), 0U) << "routes stay in the daemon";
 }
 
+TEST_F(RondodOnRedis, AWriteThatNoReplicaHasIsCountedAndLogged) {
+  start("url = \"" + url() + "\"\nreplicas = 1\nreplicas_timeout_ms = 20\n[[store.group]]\ntables = [\"PORT_TABLE\"]\nurl = \"" + url() +
+        "\"\n");
+  const auto failed = [this] { return call("stats").at("store").at("failed_writes").as_int64(); };
+  const auto set = [&](const char* table) {
+    call("set", {{"table", table}, {"key", "swp1"}, {"fields", json::array{json::array{"mtu", "1500"}}}});
+  };
+  set("PORT_TABLE");  // A store of its own, which asks for no replica.
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "PORT_TABLE:swp1", "mtu"}) == "1500"; }));
+  set("INTF_TABLE");
+  EXPECT_TRUE(becomes([&] { return failed() == 1; }));
+  EXPECT_THAT(std::string{call("stats").at("store").at("last_failure").as_string()},
+              AllOf(HasSubstr("INTF_TABLE"), HasSubstr("only 0 of 1 replicas")));
+  EXPECT_EQ(call("stats").at("store").at("health"), "ok") << "the server is there";
+  EXPECT_TRUE(becomes([this] { return log_text().find("only 0 of 1 replicas") != std::string::npos; }));
+  EXPECT_TRUE(becomes([this] { return server->command({"HGET", "INTF_TABLE:swp1", "mtu"}) == "1500"; })) << "written all the same";
+}
+
 TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
   server->stop();
   start("url = \"" + url() + "\"\n");
@@ -216,10 +167,7 @@ TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
 }
 
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
-  std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
-                              << "[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" << url() << "\"\n";
-  const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
-  EXPECT_NE(std::system(command.c_str()), 0);
+  EXPECT_EQ(fail_to_start("[[store.group]]\ntables = [\"PORTS_TABLE\"]\nurl = \"" + url() + "\"\n"), 69);
   EXPECT_THAT(log_text(), AllOf(HasSubstr("PORTS_TABLE"), HasSubstr("did you mean 'PORT_TABLE'")));
 }
 

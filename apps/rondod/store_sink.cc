@@ -16,15 +16,16 @@ Status check_table(const Store& store, std::string_view table) {
 
 Status StoreSink::begin(std::string_view table) {
   table_ = std::string{table};
+  done_ = failures_.listener(table);
   return check_table(store_, table);
 }
 
 Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
-  if (op == BulkOp::Delete) return store_.write(table_, Change::remove(key));
+  if (op == BulkOp::Delete) return store_.write(table_, Change::remove(key), done_);
   fields_.clear();
   for (const BulkField& field : fields) fields_.push_back({field.name, field.value});
   if (Status checked = check_record(key, fields_); !checked.ok()) return checked;
-  return store_.write(table_, Change::set(key, std::span<const Field>{fields_}));
+  return store_.write(table_, Change::set(key, std::span<const Field>{fields_}), done_);
 }
 
 }  // namespace rondo::daemon

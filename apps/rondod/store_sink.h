@@ -6,6 +6,7 @@
 
 #include "rondo/admin/bulk.h"
 #include "rondo/store/store.h"
+#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -14,14 +15,16 @@ Status check_table(const Store& store, std::string_view table);
 
 class StoreSink final : public BulkSink {
  public:
-  explicit StoreSink(Store& store) : store_(store) {}
+  StoreSink(Store& store, WriteFailures& failures) : store_(store), failures_(failures) {}
   Status begin(std::string_view table) override;
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
   Status end() override { return {}; }
 
  private:
   Store& store_;
+  WriteFailures& failures_;
   std::string table_;
+  WriteDone done_;
   std::vector<Field> fields_;
 };
 

@@ -12,34 +12,45 @@
 namespace rondo::daemon {
 namespace {
 
-using Place = std::pair<std::string, std::string>;  // Address and separator: groups with the same share a store.
-
-Result<StoreMaker> maker_of(const std::string& url, const std::string& separator, const OnFailover& on_failover) {
-  if (!url.empty()) return redis_maker(url, separator.front(), on_failover);
+Result<StoreMaker> maker_of(const StorePlace& place, const OnFailover& on_failover) {
+  if (!place.url.empty()) return redis_maker(place, on_failover);
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
+}
+
+/// None: the table is in the main store.
+const StoreGroup* group_of(const Config& config, std::string_view table) {
+  for (const StoreGroup& group : config.store_groups) {
+    if (std::ranges::find(group.tables, table) != group.tables.end()) return &group;
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 Status check_store_url(const std::string& url) {
-  const Result<StoreMaker> maker = maker_of(url, ":", {});
+  const Result<StoreMaker> maker = maker_of({.url = url}, {});
   return maker ? Status{} : maker.error();
 }
 
-Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover) {
-  const Place main{config.store_url, config.store_separator};
-  Result<StoreMaker> rest = maker_of(main.first, main.second, on_failover);
+Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
+  Result<StoreMaker> rest = maker_of(config.store, hooks.on_failover);
   if (!rest || config.store_groups.empty()) return rest;
-  std::map<Place, std::vector<std::string>> tables;
-  for (const StoreGroup& group : config.store_groups) {
-    const Place place{group.url, group.separator};
-    if (place == main) continue;
-    std::vector<std::string>& there = tables[place];
-    there.insert(there.end(), group.tables.begin(), group.tables.end());
-  }
+  std::map<StorePlace, std::vector<std::string>> tables;
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
+  for (const StoreGroup& group : config.store_groups) {
+    if (group.direct) {
+      Result<StoreMaker> wrapped = maker_of(group.place, hooks.on_failover);
+      if (!wrapped) return wrapped;
+      Result<StoreMaker> direct = direct_maker(*group.direct, group.tables, std::move(*wrapped), hooks.direct);
+      if (!direct) return direct;
+      routes.emplace_back(std::move(*direct), group.tables);
+    } else if (group.place != config.store) {
+      std::vector<std::string>& there = tables[group.place];
+      there.insert(there.end(), group.tables.begin(), group.tables.end());
+    }
+  }
   for (auto& [place, names] : tables) {
-    Result<StoreMaker> maker = maker_of(place.first, place.second, on_failover);
+    Result<StoreMaker> maker = maker_of(place, hooks.on_failover);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }
@@ -50,19 +61,23 @@ Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failo
   }};
 }
 
+bool ends_elsewhere(const Config& config, std::string_view table) {
+  const StoreGroup* const group = group_of(config, table);
+  if (group == nullptr) return !config.store.url.empty();
+  return !group->direct && !group->place.url.empty();
+}
+
 std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables) {
-  std::map<Place, std::vector<std::string>> places;
+  std::map<StorePlace, std::vector<std::string>> places;
   for (const TableSpec& spec : tables) {
     if (spec.kind != TableKind::Staged) continue;
-    Place place{config.store_url, config.store_separator};
-    for (const StoreGroup& group : config.store_groups) {
-      if (std::ranges::find(group.tables, spec.name) != group.tables.end()) place = {group.url, group.separator};
-    }
-    if (!place.first.empty()) places[place].push_back(spec.name);
+    if (!ends_elsewhere(config, spec.name)) continue;
+    const StoreGroup* const group = group_of(config, spec.name);
+    places[group == nullptr ? config.store : group->place].push_back(spec.name);
   }
   std::vector<std::unique_ptr<Replay>> replays;
   for (const auto& [place, names] : places) {
-    auto replay = redis_replay(scheduler, place.first, place.second.front(), names);
+    auto replay = redis_replay(scheduler, place, names);
     if (replay != nullptr) replays.push_back(std::move(replay));
   }
   return replays;
@@ -70,11 +85,12 @@ std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler
 
 std::string describe_stores(const Config& config) {
   const auto place = [](const std::string& url) { return url.empty() ? std::string{"embedded"} : url; };
-  std::string text = place(config.store_url);
+  std::string text = place(config.store.url);
   for (const StoreGroup& group : config.store_groups) {
     std::string names;
     for (const std::string& name : group.tables) names.append(names.empty() ? "" : ",").append(name);
-    text.append("; ").append(names).append(": ").append(place(group.url));
+    text.append("; ").append(names).append(": ").append(place(group.place.url));
+    if (group.direct) text.append(", fed at ").append(group.direct->endpoint);
   }
   return text;
 }

@@ -3,12 +3,14 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/result.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 #include "rondod/config.h"
+#include "rondod/direct_maker.h"
 #include "rondod/redis_maker.h"
 
 namespace rondo::daemon {
@@ -18,11 +20,20 @@ namespace rondo::daemon {
 /// built without. Reads the password file.
 Status check_store_url(const std::string& url);
 
-/// The store that the configuration describes, for a Runtime. The error is that of check_store_url().
-Result<StoreMaker> choose_store(const Config& config, const OnFailover& on_failover);
+/// What the stores tell. A direct server that cannot be opened tells DirectHooks::on_failure when the store is made.
+struct StoreHooks {
+  OnFailover on_failover = {};
+  DirectHooks direct = {};
+};
+
+/// The store that the configuration describes, for a Runtime. The error is that of check_store_url() or check_direct().
+Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
+
+/// Whether a write to 'table' is accepted before it is done. What goes into a direct table is staged in this process.
+bool ends_elsewhere(const Config& config, std::string_view table);
 
 /// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
-/// Redis, one Replay a place. A row taken by an earlier run is known to nobody else.
+/// Redis, one Replay a place. A row taken by an earlier run is known to nobody else. Direct tables see to theirs by themselves.
 std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables);
 
 /// For people: "embedded", or the addresses; never a password.

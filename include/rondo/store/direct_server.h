@@ -68,6 +68,8 @@ struct DirectServerOptions {
   bool open_to_network = false;
   /// Frames that wait in the socket for a turn, beyond those in the kernel's buffers.
   int receive_frames = limits::kDirectReceiveFrames;
+  /// Binds and lets clients in, but reads nothing before release(): for whoever has to put something into the tables first.
+  bool held = false;
   /// Told about each cause of fault, at once and then at most once a second: why, and how many there were since the last time. Must not
   /// throw.
   std::function<void(DirectFault fault, const Status& why, std::uint64_t count)> on_fault = {};
@@ -85,9 +87,12 @@ struct DirectServerStats {
 
 class DirectServer {
  public:
+  /// What open() refuses whatever the state of the system: an endpoint, an address beyond loopback that was not asked for, keys.
+  static Status check(const DirectServerOptions& options);
   /// Binds and joins 'scheduler', which must outlive the server. InvalidArgument: no table, a table twice or with a bad name or limit, a
   /// bad key, CURVE without allowed clients. PermissionDenied: an address beyond loopback that was not asked for. Unimplemented: CURVE with
-  /// a libzmq that has none. Or the error of bind(). Reading begins with the next turn.
+  /// a libzmq that has none. Or the error of bind(). Reading begins with the next turn, unless
+  /// it is held.
   static Result<std::unique_ptr<DirectServer>> open(Scheduler& scheduler, DirectServerOptions options);
   ~DirectServer();
   DirectServer(const DirectServer&) = delete;
@@ -102,6 +107,10 @@ class DirectServer {
   Status write(std::string_view database, std::string_view table, Change change);
   /// Keys that wait to be taken. NotFound for an unknown table.
   Result<std::size_t> staged(std::string_view database, std::string_view table) const;
+
+  /// Stops to read until release(): frames wait where they wait for a full table. What was read stays.
+  void hold();
+  void release();
 
   /// As bound, with the port that the system chose.
   const std::string& endpoint() const noexcept;

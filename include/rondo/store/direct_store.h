@@ -13,6 +13,10 @@
 // While the wrapped store cannot write (Unavailable, DeadlineExceeded), a batch is tried again until it can; one it has no room for
 // (ResourceExhausted) for a few times, and then the row is left out of the copy, counted and told. It does not keep the consumer from it.
 //
+// With 'recover' the rows that the wrapped store has from an earlier process come to the consumers first, as Sets; until all of them are
+// staged the server reads nothing and write() refuses with Unavailable, so that nothing older is laid over something newer. A Delete that
+// was taken and not written yet when that process died is undone so, and a Set is missing: the rows are those of the copy.
+//
 // Threads: the scheduler's.
 #pragma once
 
@@ -41,16 +45,21 @@ struct DirectStoreOptions {
   std::size_t keys_behind_max = limits::kDirectKeys;
   /// Between two tries of a batch that the wrapped store refused.
   Duration retry = 100ms;
-  /// Told why a batch is refused, once a batch, and of each change that is left out. Must not throw.
+  /// See above. For consumers that have forgotten what they took, such as those of a new process.
+  bool recover = false;
+  /// Told why a batch is refused, once a batch, and of each change that is left out; with 'recover' also why rows cannot be
+  /// read, once a table. Must not throw.
   std::function<void(std::string_view table, const Status& why)> on_trouble = {};
 };
 
 /// Figures of the writing behind, since the start.
 struct DirectStoreStats {
-  std::uint64_t written = 0;   // Changes that the wrapped store has confirmed.
-  std::uint64_t retries = 0;   // Batches tried again.
-  std::uint64_t left_out = 0;  // Changes that it refused for good.
-  std::size_t behind = 0;      // Keys that wait now, without those of the batch under way.
+  std::uint64_t written = 0;    // Changes that the wrapped store has confirmed.
+  std::uint64_t retries = 0;    // Batches tried again.
+  std::uint64_t left_out = 0;   // Changes that it refused for good.
+  std::size_t behind = 0;       // Keys that wait now, without those of the batch under way.
+  std::size_t under_way = 0;    // Changes of that batch.
+  std::uint64_t recovered = 0;  // Rows that were there and came to the consumers.
 };
 
 class DirectStore final : public Store {
@@ -65,6 +74,8 @@ class DirectStore final : public Store {
   /// Where the rows are; subscribe here to watch them.
   Store& wrapped() noexcept;
   DirectStoreStats stats() const;
+  /// All rows that were there are staged; at once without 'recover'.
+  bool is_recovered() const noexcept;
 
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;

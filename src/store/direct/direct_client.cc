@@ -65,16 +65,18 @@ class DirectClient::Parts final : public Source {
   }
 
   Status set(Lane& lane, std::string_view key, std::span<const Field> fields) {
-    if (Status bad = check_size(lane, key, fields); !bad.ok()) return bad;
-    if (!lane.has_room(options_.frame_bytes)) return stage(lane, Change::set(key, fields));
+    const std::size_t bytes = FrameWriter::bytes_of(key, fields);
+    if (Status bad = check_size(lane, key, fields, bytes); !bad.ok()) return bad;
+    if (!has_room(lane, bytes)) return stage(lane, Change::set(key, fields));
     lane.frame.set(key, fields);
     gathered(lane);
     return {};
   }
 
   Status remove(Lane& lane, std::string_view key) {
-    if (Status bad = check_size(lane, key, {}); !bad.ok()) return bad;
-    if (!lane.has_room(options_.frame_bytes)) return stage(lane, Change::remove(key));
+    const std::size_t bytes = FrameWriter::bytes_of(key, {});
+    if (Status bad = check_size(lane, key, {}, bytes); !bad.ok()) return bad;
+    if (!has_room(lane, bytes)) return stage(lane, Change::remove(key));
     lane.frame.remove(key);
     gathered(lane);
     return {};
@@ -130,13 +132,18 @@ class DirectClient::Parts final : public Source {
     return options_.curve ? store::set_curve(socket_, *options_.curve) : Status{};
   }
 
-  Status check_size(const Lane& lane, std::string_view key, std::span<const Field> fields) const {
-    const std::size_t bytes = FrameWriter::bytes_of(key, fields);
+  Status check_size(const Lane& lane, std::string_view key, std::span<const Field> fields, std::size_t bytes) const {
     if (bytes <= limits::kNameBytes) return {};  // Smaller than the smallest limit.
     if (Status bad = check_record(key, fields); !bad.ok()) return bad;
     if (lane.frame.head_size() + bytes <= limits::kDirectFrameBytes) return {};
     return {Code::InvalidArgument,
             "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kDirectFrameBytes) + " bytes"};
+  }
+
+  /// Whether an entry of so many bytes may go into the frame, perhaps into the next one.
+  bool has_room(Lane& lane, std::size_t bytes) {
+    if (!lane.is_clear()) return false;
+    return lane.takes(bytes, options_.frame_bytes) || (!blocked_ && send(lane));
   }
 
   void gathered(Lane& lane) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::store {
 
@@ -14,15 +15,19 @@ namespace {
 constexpr std::size_t kNumberBytes = sizeof(std::uint64_t);
 constexpr std::size_t kDigits = 20;  // Of the longest count.
 
+std::size_t digits_of(std::size_t count) noexcept {
+  std::size_t digits = 1;
+  for (; count > 9; count /= 10) ++digits;
+  return digits;
+}
+
+std::size_t bytes_of_field(const Field& field) noexcept { return 2 * kNumberBytes + field.name.size() + field.value.size(); }
+
 /// Only digits, and at least one: a count as stock peers write it.
 bool parse_count(std::string_view text, std::uint64_t& count) noexcept {
   if (text.empty() || text.front() < '0' || text.front() > '9') return false;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   return error == std::errc{} && stop == text.data() + text.size();
-}
-
-Status malformed(const std::string& what, std::size_t offset) {
-  return {Code::InvalidArgument, "frame: " + what + " at byte " + std::to_string(offset)};
 }
 
 char* put_number(char* at, std::uint64_t value) noexcept {
@@ -56,39 +61,58 @@ bool FrameReader::Cursor::text(std::string_view& value) noexcept {
 }
 
 Result<FrameReader> FrameReader::open(std::string_view bytes) {
-  FrameReader reader;
-  if (Status bad = reader.check(bytes); !bad.ok()) return failure(std::move(bad));
+  Result<FrameReader> reader = begin(bytes);
+  if (!reader) return reader;
+  if (Status bad = reader->check(SIZE_MAX); !bad.ok()) return failure(std::move(bad));
   return reader;
 }
 
-Status FrameReader::check(std::string_view bytes) {
-  Cursor cursor{bytes};
-  const auto here = [&] { return bytes.size() - cursor.left(); };
-  std::uint64_t pairs = 0;
-  if (!cursor.number(pairs)) return malformed("too short for its number of pairs", 0);
-  if (pairs == 0) return malformed("no pair that names its table", 0);
-  if (!cursor.text(database_) || !cursor.text(table_)) return malformed("the pair that names its table does not end", here());
-  --pairs;
-  at_ = cursor;
-  while (pairs > 0) {
-    std::string_view key;
-    std::string_view count_text;
-    std::uint64_t count = 0;
-    if (!cursor.text(key) || !cursor.text(count_text)) return malformed("the head of an entry does not end", here());
-    --pairs;
-    if (!parse_count(count_text, count)) return malformed(quoted(count_text) + " is not a number of fields, before the entry", here());
-    if (count > pairs) {
-      return malformed("key " + quoted(key) + " announces " + std::to_string(count) + " fields, " + std::to_string(pairs) + " pairs follow",
-                       here());
-    }
-    pairs -= count;
-    for (; count > 0; --count) {
-      std::string_view part;
-      if (!cursor.text(part) || !cursor.text(part)) return malformed("a field of key " + quoted(key) + " does not end", here());
-    }
-    ++entries_left_;
+Status FrameReader::malformed(const std::string& what) const {
+  return {Code::InvalidArgument, "frame: " + what + " at byte " + std::to_string(size_ - checker_.left())};
+}
+
+Result<FrameReader> FrameReader::begin(std::string_view bytes) {
+  FrameReader reader;
+  reader.size_ = bytes.size();
+  reader.checker_ = Cursor{bytes};
+  Cursor& cursor = reader.checker_;
+  if (!cursor.number(reader.pairs_left_)) return failure(reader.malformed("too short for its number of pairs"));
+  if (reader.pairs_left_ == 0) return failure(reader.malformed("no pair that names its table"));
+  if (!cursor.text(reader.database_) || !cursor.text(reader.table_)) {
+    return failure(reader.malformed("the pair that names its table does not end"));
   }
-  if (cursor.left() != 0) return malformed(std::to_string(cursor.left()) + " bytes follow its last pair", here());
+  --reader.pairs_left_;
+  reader.at_ = cursor;
+  return reader;
+}
+
+Status FrameReader::check(std::size_t pairs) {
+  for (; pairs > 0 && pairs_left_ > 0; --pairs) {
+    if (fields_left_ == 0) {
+      if (Status bad = check_head(); !bad.ok()) return bad;
+      continue;
+    }
+    std::string_view part;
+    if (!checker_.text(part) || !checker_.text(part)) return malformed("a field of key " + quoted(checked_key_) + " does not end");
+    --pairs_left_;
+    if (--fields_left_ == 0 && is_wide_) after_wide_.push_back(checker_);
+  }
+  if (pairs_left_ == 0 && checker_.left() != 0) return malformed(std::to_string(checker_.left()) + " bytes follow its last pair");
+  return {};
+}
+
+/// The pair that begins an entry.
+Status FrameReader::check_head() {
+  std::string_view count_text;
+  if (!checker_.text(checked_key_) || !checker_.text(count_text)) return malformed("the head of an entry does not end");
+  --pairs_left_;
+  if (!parse_count(count_text, fields_left_)) return malformed(quoted(count_text) + " is not a number of fields, before the entry");
+  if (fields_left_ > pairs_left_) {
+    return malformed("key " + quoted(checked_key_) + " announces " + std::to_string(fields_left_) + " fields, " +
+                     std::to_string(pairs_left_) + " pairs follow");
+  }
+  is_wide_ = fields_left_ > limits::kFields;
+  ++entries_left_;
   return {};
 }
 
@@ -100,7 +124,13 @@ bool FrameReader::next(FrameEntry& entry) {
   const bool head = at_.text(entry.key) && at_.text(count_text) && parse_count(count_text, count);
   RONDO_ASSERT(head);  // check() has been here.
   entry.op = count == 0 ? Op::Delete : Op::Set;
-  entry.fields.resize(static_cast<std::size_t>(count));
+  entry.announced = static_cast<std::size_t>(count);
+  entry.fields.clear();
+  if (entry.announced > limits::kFields) {
+    at_ = after_wide_[wide_passed_++];
+    return true;
+  }
+  entry.fields.resize(entry.announced);
   for (Field& field : entry.fields) {
     const bool whole = at_.text(field.name) && at_.text(field.value);
     RONDO_ASSERT(whole);
@@ -133,10 +163,21 @@ char* FrameWriter::grow(std::size_t bytes) {
 }
 
 std::size_t FrameWriter::bytes_of(std::string_view key, std::span<const Field> fields) noexcept {
-  std::size_t bytes = 2 * kNumberBytes + key.size() + kDigits;
-  for (const Field& field : fields) bytes += 2 * kNumberBytes + field.name.size() + field.value.size();
-  if (fields.empty()) bytes += 2 * (kNumberBytes + kNoFields.size());
+  std::size_t bytes = 2 * kNumberBytes + key.size() + digits_of(fields.size());
+  for (const Field& field : fields) bytes += bytes_of_field(field);
+  if (fields.empty()) bytes += bytes_of_field({kNoFields, kNoFields});
   return bytes;
+}
+
+std::size_t FrameWriter::fields_that_fit(std::string_view key, std::span<const Field> fields, std::size_t room) noexcept {
+  std::size_t bytes = 2 * kNumberBytes + key.size() + digits_of(fields.size());
+  std::size_t count = 0;
+  for (const Field& field : fields) {
+    bytes += bytes_of_field(field);
+    if (bytes > room) break;
+    ++count;
+  }
+  return std::max<std::size_t>(1, count);
 }
 
 void FrameWriter::set(std::string_view key, std::span<const Field> fields) {
@@ -145,9 +186,7 @@ void FrameWriter::set(std::string_view key, std::span<const Field> fields) {
   char digits[kDigits];
   const char* const end = std::to_chars(digits, digits + kDigits, fields.size()).ptr;
   const std::string_view count{digits, static_cast<std::size_t>(end - digits)};
-  std::size_t bytes = 2 * kNumberBytes + key.size() + count.size();
-  for (const Field& field : fields) bytes += 2 * kNumberBytes + field.name.size() + field.value.size();
-  char* at = put_text(grow(bytes), key);
+  char* at = put_text(grow(bytes_of(key, fields)), key);
   at = put_text(at, count);
   for (const Field& field : fields) at = put_text(put_text(at, field.name), field.value);
   pairs_ += 1 + fields.size();

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -23,20 +24,27 @@ struct FrameEntry {
   Op op = Op::Delete;
   std::string_view key;
   std::vector<Field> fields;  // None for a Delete and for a Set without fields.
+  std::size_t announced = 0;  // Fields in the frame. Beyond limits::kFields no record can be made, and 'fields' has none.
 };
 
-/// One frame; borrows its bytes.
+/// One frame; borrows its bytes. All of them are looked at before the first entry is handed out, so that a frame is applied whole or not at
+/// all; in steps, because a long frame has a million pairs.
 class FrameReader {
  public:
   FrameReader() noexcept = default;
-  /// Looks at all of 'bytes', so that a frame is applied whole or not at all. InvalidArgument says what is wrong and where. O(texts).
+  /// Reads the names of the table. InvalidArgument says what is wrong and where.
+  static Result<FrameReader> begin(std::string_view bytes);
+  /// Looks at up to 'pairs' more. To be called, until is_checked(), before the first next().
+  Status check(std::size_t pairs);
+  bool is_checked() const noexcept { return pairs_left_ == 0; }
+  /// Both at once. O(texts).
   static Result<FrameReader> open(std::string_view bytes);
 
   std::string_view database() const noexcept { return database_; }
   std::string_view table() const noexcept { return table_; }
   /// Entries that next() has not handed out.
   std::size_t entries_left() const noexcept { return entries_left_; }
-  /// The next entry; its texts lie in the frame, 'entry.fields' is used again. False at the end.
+  /// The next entry; its texts lie in the frame, 'entry.fields' is used again. False at the end. O(fields that a record may have).
   bool next(FrameEntry& entry);
 
  private:
@@ -53,9 +61,18 @@ class FrameReader {
     std::string_view rest_;
   };
 
-  Status check(std::string_view bytes);
+  Status check_head();
+  Status malformed(const std::string& what) const;
 
-  Cursor at_;
+  std::size_t size_ = 0;
+  Cursor checker_;  // Where check() is.
+  std::uint64_t pairs_left_ = 0;
+  std::uint64_t fields_left_ = 0;  // Of them, of the entry that checked_key_ names.
+  std::string_view checked_key_;
+  bool is_wide_ = false;            // That entry has more fields than a record may have.
+  std::vector<Cursor> after_wide_;  // Behind each entry with too many fields, so that next() need not walk them; a handful.
+  std::size_t wide_passed_ = 0;
+  Cursor at_;  // Where next() is.
   std::string_view database_;
   std::string_view table_;
   std::size_t entries_left_ = 0;
@@ -68,6 +85,8 @@ class FrameWriter {
 
   /// Bytes that a Set of these fields adds (a Delete: with no fields, and never more than that).
   static std::size_t bytes_of(std::string_view key, std::span<const Field> fields) noexcept;
+  /// How many of the first fields a Set that adds at most 'room' bytes can have; at least one, which is known to fit.
+  static std::size_t fields_that_fit(std::string_view key, std::span<const Field> fields, std::size_t room) noexcept;
   void set(std::string_view key, std::span<const Field> fields);
   void remove(std::string_view key);
 

@@ -13,6 +13,15 @@ std::string table_named(std::string_view database, std::string_view table) {
   return "direct table " + quoted(table) + " of database " + quoted(database);
 }
 
+/// Pairs that are checked between two looks at the time; some 10 us.
+constexpr std::size_t kPairsPerStep = 512;
+
+Status check_entry(const FrameEntry& entry) {
+  if (entry.announced <= limits::kFields) return check_record(entry.key, entry.fields);
+  return {Code::InvalidArgument, "key " + quoted(entry.key) + " with " + std::to_string(entry.announced) + " fields; the limit is " +
+                                     std::to_string(limits::kFields)};
+}
+
 bool is_full(const StagedTable& table) { return table.size().staged >= table.spec().rows_max; }
 
 }  // namespace
@@ -84,7 +93,7 @@ void DirectInbox::open(std::string_view bytes) {
   if (bytes.size() > limits::kDirectFrameBytes) {
     return fault_(DirectFault::TooLong, {Code::InvalidArgument, "frame of " + std::to_string(bytes.size()) + " bytes"});
   }
-  Result<FrameReader> frame = FrameReader::open(bytes);
+  Result<FrameReader> frame = FrameReader::begin(bytes);
   if (!frame) return fault_(DirectFault::Malformed, frame.error());
   // Senders come back to the same table.
   if (target_ == nullptr || target_name_.second != frame->table() || target_name_.first != frame->database()) {
@@ -95,19 +104,38 @@ void DirectInbox::open(std::string_view bytes) {
     }
     target_name_ = {std::string{frame->database()}, std::string{frame->table()}};
   }
-  frame_ = *frame;
-  ++frames_;
-  bytes_ += bytes.size();
+  frame_ = std::move(*frame);
+  frame_bytes_ = bytes.size();
+  is_checking_ = true;
+  check_some();  // A small frame needs no step of its own.
 }
 
 bool DirectInbox::step() {
+  if (!is_checking_) return apply_next();
+  check_some();
+  return true;
+}
+
+void DirectInbox::check_some() {
+  if (const Status bad = frame_.check(kPairsPerStep); !bad.ok()) {
+    is_checking_ = false;
+    frame_ = FrameReader{};
+    return fault_(DirectFault::Malformed, bad);
+  }
+  if (!frame_.is_checked()) return;
+  is_checking_ = false;
+  ++frames_;
+  bytes_ += frame_bytes_;
+}
+
+bool DirectInbox::apply_next() {
   Change change;
   if (held_) {
     change = *std::exchange(held_, std::nullopt);
   } else {
     const bool more = frame_.next(entry_);
     RONDO_ASSERT(more);
-    if (Status bad = check_record(entry_.key, entry_.fields); !bad.ok()) {
+    if (Status bad = check_entry(entry_); !bad.ok()) {
       fault_(DirectFault::BadEntry, bad.with_context(table_named(target_name_.first, target_name_.second)));
       return true;
     }

@@ -30,9 +30,9 @@ class DirectInbox {
 
   /// Takes a frame up, or drops it and tells. Only when has_frame() is false; 'bytes' stay where they are until it is false again.
   void open(std::string_view bytes);
-  /// There are entries of the frame to apply.
-  bool has_frame() const noexcept { return held_.has_value() || frame_.entries_left() > 0; }
-  /// Applies the next entry. False when its table is full: it is held, and 'room' will be told.
+  /// There is something of the frame to check or to apply.
+  bool has_frame() const noexcept { return held_.has_value() || is_checking_ || frame_.entries_left() > 0; }
+  /// Checks some more of the frame, or applies its next entry. False when its table is full: it is held, and 'room' will be told.
   bool step();
   bool is_paused() const noexcept { return paused_; }
 
@@ -42,6 +42,8 @@ class DirectInbox {
 
  private:
   class Consumer;
+  void check_some();
+  bool apply_next();
   std::shared_ptr<StagedTable> find(std::string_view database, std::string_view table) const;
 
   using Name = std::pair<std::string, std::string>;
@@ -49,6 +51,8 @@ class DirectInbox {
   std::function<void()> room_;
   std::map<Name, std::shared_ptr<StagedTable>> tables_;
   FrameReader frame_;
+  std::size_t frame_bytes_ = 0;
+  bool is_checking_ = false;  // Nothing of the frame is applied yet.
   FrameEntry entry_;
   std::shared_ptr<StagedTable> target_;  // Of the frame.
   Name target_name_;

@@ -88,6 +88,25 @@ TEST_F(DirectPeers, AMalformedFrameIsCountedAndAppliedInNoPart) {
   EXPECT_THAT(faults_.front(), HasSubstr("malformed: 1: frame: "));
 }
 
+/// 600,000 pairs would be a turn of milliseconds; others have theirs in between, and still nothing is applied before all of it is checked.
+TEST_F(DirectPeers, ALongFrameIsCheckedInSeveralTurnsAndAppliedInNoPartIfItsEndIsWrong) {
+  constexpr std::size_t kPairs = 600'000;
+  const auto server = serve();
+  const auto consumer = subscribe(*server);
+  PlainSocket producer(ZMQ_PUSH, endpoint_);
+  std::string frame = frame_number(1 + kPairs) + frame_pair("DB", "T");
+  for (std::size_t i = 1; i < kPairs; ++i) frame += frame_pair("key", "0");
+  ASSERT_TRUE(producer.send(frame + frame_pair("bad", "1")));
+  ASSERT_TRUE(until([&] { return faults(*server, DirectFault::Malformed) == 1; }));
+  EXPECT_TRUE(consumer->empty());
+  EXPECT_EQ(server->stats().frames, 0U);
+  std::uint64_t turns = 0;
+  scheduler_.for_each_source([&](const Source& source) {
+    if (source.name() == "direct:server " + endpoint_) turns = source.stats().turns;
+  });
+  EXPECT_GE(turns, 9U);
+}
+
 TEST_F(DirectPeers, AFrameForAnUnknownTableIsCounted) {
   const auto server = serve();
   const auto consumer = subscribe(*server);

@@ -49,14 +49,9 @@ class DirectServer::Parts final : public Source {
 
   Status start() {
     if (options_.tables.empty()) return {Code::InvalidArgument, "a direct server without tables"};
+    if (Status bad = check(options_); !bad.ok()) return bad;
     for (const DirectTableSpec& spec : options_.tables) {
       if (Status bad = inbox_.declare(spec); !bad.ok()) return bad;
-    }
-    if (options_.receive_frames < 1) return {Code::InvalidArgument, "receive_frames is not positive"};
-    if (Status bad = store::check_endpoint(options_.endpoint); !bad.ok()) return bad;
-    if (!options_.curve && !options_.open_to_network && !store::is_local(options_.endpoint)) {
-      return {Code::PermissionDenied,
-              options_.endpoint + " can be reached from other machines by anybody: use CURVE, or ask for it with open_to_network"};
     }
     if (Status failed = open_socket(); !failed.ok()) return failed;
     scheduler_.add(*this);
@@ -68,7 +63,9 @@ class DirectServer::Parts final : public Source {
 
   Turn run(Budget budget) override {
     Turn turn;
+    if (held_) return turn;  // The descriptor stays as it is; release() wakes us.
     for (; turn.items < budget.items; ++turn.items) {
+      if (turn.items % limits::kItemsPerStep == limits::kItemsPerStep - 1 && time_is_up(budget)) break;
       if (!inbox_.has_frame()) {
         if (!receive()) return turn;
         if (!inbox_.has_frame()) continue;  // Dropped, or empty.
@@ -81,6 +78,12 @@ class DirectServer::Parts final : public Source {
     }
     turn.backlog = Backlog::More;
     return turn;
+  }
+
+  void hold() noexcept { held_ = true; }
+  void release() {
+    held_ = false;
+    wake();
   }
 
   DirectInbox& inbox() noexcept { return inbox_; }
@@ -169,7 +172,17 @@ class DirectServer::Parts final : public Source {
   ZmqMessage message_;  // What the inbox reads.
   std::string endpoint_;
   int fd_ = -1;
+  bool held_ = options_.held;
 };
+
+Status DirectServer::check(const DirectServerOptions& options) {
+  if (options.receive_frames < 1) return {Code::InvalidArgument, "receive_frames is not positive"};
+  if (Status bad = store::check_endpoint(options.endpoint); !bad.ok()) return bad;
+  if (options.curve) return store::check_curve(*options.curve);
+  if (options.open_to_network || store::is_local(options.endpoint)) return {};
+  return {Code::PermissionDenied,
+          options.endpoint + " can be reached from other machines by anybody: use CURVE, or ask for it with open_to_network"};
+}
 
 Result<std::unique_ptr<DirectServer>> DirectServer::open(Scheduler& scheduler, DirectServerOptions options) {
   auto parts = std::make_unique<Parts>(scheduler, std::move(options));
@@ -189,6 +202,8 @@ Status DirectServer::write(std::string_view database, std::string_view table, Ch
 Result<std::size_t> DirectServer::staged(std::string_view database, std::string_view table) const {
   return parts_->inbox().staged(database, table);
 }
+void DirectServer::hold() { parts_->hold(); }
+void DirectServer::release() { parts_->release(); }
 const std::string& DirectServer::endpoint() const noexcept { return parts_->endpoint(); }
 const DirectServerStats& DirectServer::stats() const noexcept { return parts_->stats(); }
 bool DirectServer::is_paused() const noexcept { return parts_->inbox().is_paused(); }

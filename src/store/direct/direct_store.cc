@@ -7,6 +7,7 @@
 
 #include "rondo/sched/scheduler.h"
 #include "store/completions.h"
+#include "store/direct/recovery.h"
 #include "store/direct/write_behind.h"
 #include "store/table_rules.h"
 
@@ -26,13 +27,15 @@ class DirectStore::Parts {
   }
   ~Parts() { behind_.flush(); }
 
-  Status start(Scheduler& scheduler, DirectServerOptions options) {
-    for (const DirectTableSpec& spec : options.tables) {
+  Status start(Scheduler& scheduler, const DirectStoreOptions& options) {
+    for (const DirectTableSpec& spec : options.server.tables) {
       if (!tables_.emplace(spec.table, spec).second) {
         return {Code::InvalidArgument, "two direct tables are called " + quoted(spec.table)};
       }
     }
-    Result<std::unique_ptr<DirectServer>> server = DirectServer::open(scheduler, std::move(options));
+    DirectServerOptions held = options.server;
+    held.held |= options.recover;
+    Result<std::unique_ptr<DirectServer>> server = DirectServer::open(scheduler, std::move(held));
     if (!server) return server.error();
     server_ = std::move(*server);
     for (const auto& [name, spec] : tables_) {
@@ -40,6 +43,7 @@ class DirectStore::Parts {
       if (!declared.ok()) return declared.with_context("rows of a direct table");
       behind_.add_table(name);
     }
+    if (options.recover) recover(scheduler, options);
     return {};
   }
 
@@ -55,13 +59,27 @@ class DirectStore::Parts {
   store::Completions& completions() noexcept { return completions_; }
   WriteBehind& behind() noexcept { return behind_; }
   DirectServer& server() const noexcept { return *server_; }
+  store::Recovery* recovery() const noexcept { return recovery_.get(); }
+  bool is_recovering() const noexcept { return recovery_ != nullptr && !recovery_->is_done(); }
 
  private:
+  void recover(Scheduler& scheduler, const DirectStoreOptions& options) {
+    store::RecoveryOptions rows{.priority = options.priority, .retry = options.retry, .on_trouble = options.on_trouble};
+    for (const auto& [name, spec] : tables_) rows.tables.push_back(name);
+    rows.stage = [this](std::string_view table, Change row) { return server_->write(find(table)->database, table, std::move(row)); };
+    const bool stays_held = options.server.held;
+    rows.on_done = [this, stays_held] {
+      if (!stays_held) server_->release();
+    };
+    recovery_ = std::make_unique<store::Recovery>(scheduler, *wrapped_, std::move(rows));
+  }
+
   std::unique_ptr<Store> wrapped_;
   store::Completions completions_;
   WriteBehind behind_;
   std::map<std::string, DirectTableSpec, std::less<>> tables_;
   std::unique_ptr<DirectServer> server_;
+  std::unique_ptr<store::Recovery> recovery_;
 };
 
 namespace {
@@ -69,8 +87,8 @@ namespace {
 /// Takes for the Orch and writes behind what it took. While the writing is full it is empty to its consumer.
 class CopyingConsumer final : public Subscription {
  public:
-  CopyingConsumer(std::unique_ptr<Subscription> inner, WriteBehind& behind, std::string table)
-      : inner_(std::move(inner)), behind_(behind), table_(std::move(table)) {}
+  CopyingConsumer(std::unique_ptr<Subscription> inner, WriteBehind& behind, store::Recovery* recovery, std::string table)
+      : inner_(std::move(inner)), behind_(behind), recovery_(recovery), table_(std::move(table)) {}
   ~CopyingConsumer() override { behind_.on_room(table_, nullptr); }
 
   void on_ready(std::function<void()> wake) override {
@@ -84,6 +102,10 @@ class CopyingConsumer final : public Subscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) override {
     const std::size_t before = out.size();
     const std::size_t taken = inner_->take(std::min(max, behind_.room(table_)), out);
+    if (recovery_ != nullptr && !recovery_->is_done()) {  // Nothing else is staged yet, and these rows are there.
+      recovery_->room();
+      return taken;
+    }
     for (std::size_t i = before; i < out.size(); ++i) behind_.add(table_, out[i]);
     return taken;
   }
@@ -94,6 +116,7 @@ class CopyingConsumer final : public Subscription {
  private:
   std::unique_ptr<Subscription> inner_;
   WriteBehind& behind_;
+  store::Recovery* const recovery_;  // None if there is nothing to recover.
   std::string table_;
 };
 
@@ -104,7 +127,7 @@ Result<std::unique_ptr<DirectStore>> DirectStore::open(Scheduler& scheduler, std
     return failure(Code::InvalidArgument, "keys_behind_max is not from 1 to " + std::to_string(limits::kTableRows));
   }
   auto parts = std::make_unique<Parts>(scheduler, std::move(wrapped), options);
-  if (Status failed = parts->start(scheduler, std::move(options.server)); !failed.ok()) return failure(std::move(failed));
+  if (Status failed = parts->start(scheduler, options); !failed.ok()) return failure(std::move(failed));
   return std::unique_ptr<DirectStore>{new DirectStore(std::move(parts))};
 }
 
@@ -115,8 +138,15 @@ DirectServer& DirectStore::server() noexcept { return parts_->server(); }
 Store& DirectStore::wrapped() noexcept { return parts_->wrapped(); }
 DirectStoreStats DirectStore::stats() const {
   const WriteBehind& behind = parts_->behind();
-  return {.written = behind.written(), .retries = behind.retries(), .left_out = behind.left_out(), .behind = behind.waiting()};
+  return {.written = behind.written(),
+          .retries = behind.retries(),
+          .left_out = behind.left_out(),
+          .behind = behind.waiting(),
+          .under_way = behind.under_way(),
+          .recovered = parts_->recovery() == nullptr ? 0 : parts_->recovery()->rows()};
 }
+
+bool DirectStore::is_recovered() const noexcept { return !parts_->is_recovering(); }
 
 Status DirectStore::declare(const TableSpec& spec) {
   const DirectTableSpec* const direct = parts_->find(spec.name);
@@ -134,6 +164,9 @@ std::vector<TableSpec> DirectStore::tables() const {
 Status DirectStore::write(std::string_view table, Change change, WriteDone done) {
   const DirectTableSpec* const direct = parts_->find(table);
   if (direct == nullptr) return parts_->wrapped().write(table, std::move(change), std::move(done));
+  if (parts_->is_recovering()) {
+    return {Code::Unavailable, "the rows of direct table " + quoted(table) + " are not back yet; its store: " + health().to_string()};
+  }
   if (Status refused = parts_->server().write(direct->database, table, std::move(change)); !refused.ok()) return refused;
   parts_->completions().post(std::move(done), {});
   return {};
@@ -144,7 +177,7 @@ Result<std::unique_ptr<Subscription>> DirectStore::subscribe(std::string_view ta
   if (direct == nullptr) return parts_->wrapped().subscribe(table);
   Result<std::unique_ptr<Subscription>> inner = parts_->server().subscribe(direct->database, table);
   if (!inner) return inner;
-  return std::make_unique<CopyingConsumer>(std::move(*inner), parts_->behind(), direct->table);
+  return std::make_unique<CopyingConsumer>(std::move(*inner), parts_->behind(), parts_->recovery(), direct->table);
 }
 
 void DirectStore::get(std::string_view table, std::string_view key, GetDone done) { parts_->wrapped().get(table, key, std::move(done)); }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "rondo/base/random.h"
+#include "store/direct/direct_frame.h"
 #include "store/direct/direct_world.h"
 
 namespace rondo::store {
@@ -109,6 +110,76 @@ TEST_F(DirectTables, LargeValuesPassAndWhatDoesNotFitAFrameIsRefused) {
   std::vector<Change> changes;
   EXPECT_EQ(consumer->take(10, changes), 1U);
   EXPECT_EQ(changes.front().fields().find("a"), large);
+}
+
+/// A value that makes a Set of one field 'a' fill a frame of table T up to 'short_by' bytes.
+std::string filling_value(std::string_view key, std::size_t short_by) {
+  const FrameWriter empty("DB", "T");
+  const Field field{"a", ""};
+  return std::string(limits::kDirectFrameBytes - empty.size() - FrameWriter::bytes_of(key, {&field, 1}) - short_by, 'x');
+}
+
+TEST_F(DirectTables, AnEntryThatFillsAFrameArrivesAndOneByteMoreIsRefused) {
+  const auto server = serve();
+  const auto consumer = subscribe(*server);
+  const auto client = connect();
+  DirectTable t = table(*client);
+  const std::string full = filling_value("k", 0);
+  const Status refused = t.set("k", {{"a", full + "x"}});
+  EXPECT_EQ(refused.code(), Code::InvalidArgument);
+  EXPECT_THAT(refused.to_string(), HasSubstr("does not fit a frame of 16777216 bytes"));
+  ASSERT_TRUE(t.set("k", {{"a", full}}).ok());
+  ASSERT_TRUE(arrived(*server, 1));
+  EXPECT_EQ(server->stats().bytes, limits::kDirectFrameBytes);
+  std::vector<Change> changes;
+  consumer->take(1, changes);
+  EXPECT_EQ(changes.at(0).fields().find("a"), full);
+  EXPECT_THAT(faults_, testing::IsEmpty());
+}
+
+TEST_F(DirectTables, NoFrameGrowsBeyondItsLimitHoweverEntriesMeet) {
+  for (const std::size_t frame_bytes : {std::size_t{1000}, limits::kDirectFrameBytes}) {
+    const auto server = serve();
+    const auto consumer = subscribe(*server);
+    const auto client = connect({.frame_bytes = frame_bytes});
+    DirectTable t = table(*client);
+    ASSERT_TRUE(t.set("small", {{"a", "1"}}).ok());
+    ASSERT_TRUE(t.set("large", {{"a", filling_value("large", 10)}}).ok()) << "beside the small one it does not fit";
+    ASSERT_TRUE(t.remove("small").ok());
+    ASSERT_TRUE(arrived(*server, 3));
+    EXPECT_EQ(server->stats().frames, 3U);
+    EXPECT_EQ(consumer->depth(), 2U);
+    EXPECT_THAT(faults_, testing::IsEmpty());
+  }
+}
+
+/// What waits in the client merges; together it may be more than a frame holds, though each entry was less.
+TEST_F(DirectTables, WhatMergedIntoMoreThanAFrameGoesInPartsAndArrivesWhole) {
+  const auto client = connect({.frame_bytes = 1, .send_frames = 1});
+  DirectTable t = table(*client);
+  const std::string large(9 * 1024 * 1024, 'x');
+  ASSERT_TRUE(t.set("sent", {}).ok());
+  ASSERT_TRUE(t.set("in the frame", {}).ok());
+  ASSERT_TRUE(t.remove("k").ok());
+  ASSERT_TRUE(t.set("k", {{"a", large}, {"b", "1"}}).ok());
+  ASSERT_TRUE(t.set("k", {{"c", large}, {"d", "1"}, {"e", large}, {"b", "2"}}).code() == Code::InvalidArgument) << "too large by itself";
+  ASSERT_TRUE(t.set("k", {{"c", large}, {"d", "1"}}).ok());
+  ASSERT_TRUE(t.set("k", {{"e", large}, {"b", "2"}}).ok());
+  ASSERT_TRUE(t.set("last", {}).ok());
+  const auto server = serve();
+  const auto consumer = subscribe(*server);
+  ASSERT_TRUE(until([&] { return client->is_flushed() && consumer->depth() == 4; }));
+  std::vector<Change> changes;
+  consumer->take(4, changes);
+  ASSERT_EQ(changes.size(), 5U);
+  EXPECT_EQ(line(changes[2]), "DEL k");
+  const Fields whole = changes[3].fields();
+  EXPECT_EQ(whole.size(), 5U);
+  for (const char* const name : {"a", "c", "e"}) EXPECT_EQ(whole.find(name), large) << name;
+  EXPECT_EQ(whole.find("b"), "2");
+  EXPECT_EQ(whole.find("d"), "1");
+  EXPECT_EQ(line(changes[4]), "SET last");
+  EXPECT_THAT(faults_, testing::IsEmpty());
 }
 
 TEST_F(DirectTables, AConsumerThatGoesLeavesWhatItHasNotTaken) {

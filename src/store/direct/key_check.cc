@@ -54,6 +54,16 @@ Status require_curve() {
   return {Code::Unimplemented, "this libzmq was built without CURVE"};
 }
 
+Status check_curve(const DirectServerCurve& curve) {
+  if (Status cannot = require_curve(); !cannot.ok()) return cannot;
+  if (const Result<std::string> secret = key_bytes(curve.secret_key, "the server's secret key"); !secret) return secret.error();
+  if (curve.allowed_clients.empty()) return {Code::InvalidArgument, "CURVE without allowed clients lets nobody in"};
+  for (const std::string& text : curve.allowed_clients) {
+    if (const Result<std::string> key = key_bytes(text, "allowed client " + quoted(text)); !key) return key.error();
+  }
+  return {};
+}
+
 Status set_curve(ZmqSocket& socket, const DirectServerCurve& curve) {
   if (Status cannot = require_curve(); !cannot.ok()) return cannot;
   if (Status failed = socket.set(ZMQ_CURVE_SERVER, 1); !failed.ok()) return failed;
@@ -71,12 +81,7 @@ Status set_curve(ZmqSocket& socket, const DirectClientCurve& curve) {
 Result<std::unique_ptr<KeyCheck>> KeyCheck::open(Scheduler& scheduler, const ZmqContext& context, const std::vector<std::string>& allowed,
                                                  Priority priority, std::function<void(std::string who)> refused) {
   std::unique_ptr<KeyCheck> check{new KeyCheck(priority, std::move(refused))};
-  if (allowed.empty()) return failure(Code::InvalidArgument, "CURVE without allowed clients lets nobody in");
-  for (const std::string& text : allowed) {
-    Result<std::string> bytes = key_bytes(text, "allowed client " + quoted(text));
-    if (!bytes) return failure(std::move(bytes.error()));
-    check->allowed_.insert(std::move(*bytes));
-  }
+  for (const std::string& text : allowed) check->allowed_.insert(*key_bytes(text, "allowed client"));  // check_curve() has been here.
   Result<ZmqSocket> questions = ZmqSocket::open(context, ZMQ_REP);
   if (!questions) return failure(std::move(questions.error()));
   check->questions_ = std::move(*questions);

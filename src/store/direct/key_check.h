@@ -21,14 +21,16 @@ namespace rondo::store {
 Result<std::string> key_bytes(std::string_view text, std::string_view what);
 /// Unimplemented when libzmq cannot do CURVE.
 Status require_curve();
+/// What of a server's keys cannot be used.
+Status check_curve(const DirectServerCurve& curve);
 /// Set before bind() and connect().
 Status set_curve(ZmqSocket& socket, const DirectServerCurve& curve);
 Status set_curve(ZmqSocket& socket, const DirectClientCurve& curve);
 
 class KeyCheck final : public Source {
  public:
-  /// Joins 'scheduler'. To be made before a socket of 'context' is bound, and destroyed after it is closed. 'refused' is told the peer's
-  /// address and key.
+  /// Joins 'scheduler'. To be made before a socket of 'context' is bound, and destroyed after it is closed. 'allowed' has passed
+  /// check_curve(). 'refused' is told the peer's address and key.
   static Result<std::unique_ptr<KeyCheck>> open(Scheduler& scheduler, const ZmqContext& context, const std::vector<std::string>& allowed,
                                                 Priority priority, std::function<void(std::string who)> refused);
   ~KeyCheck() override;

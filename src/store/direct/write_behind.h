@@ -40,6 +40,7 @@ class WriteBehind final : public Source {
   /// The caller asked for room first.
   void add(std::string_view table, const Change& change);
   std::size_t waiting() const;
+  std::size_t under_way() const noexcept { return batch_.size(); }
   std::uint64_t written() const noexcept { return written_; }
   std::uint64_t retries() const noexcept { return retries_; }
   std::uint64_t left_out() const noexcept { return left_out_; }

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "rondo/base/limits.h"
 #include "store/redis/text_file.h"
@@ -16,7 +18,7 @@ namespace {
 
 constexpr std::uint16_t kSentinelPort = 26379;
 
-enum class Scheme : std::uint8_t { Tcp, Tls, Unix, Sentinel };
+enum class Scheme : std::uint8_t { Tcp, Unix, Sentinel };
 
 /// InvalidArgument that begins with the scheme; never with more of the address, which may hold a password.
 Status bad(std::string_view scheme, std::string what) {
@@ -83,7 +85,7 @@ std::string_view cut(std::string_view& text, char mark) {
 
 class AddressParser {
  public:
-  AddressParser(std::string_view scheme_name, Scheme scheme) : name_(scheme_name), scheme_(scheme) { address_.tls = scheme == Scheme::Tls; }
+  AddressParser(std::string_view scheme_name, Scheme scheme, bool tls) : name_(scheme_name), scheme_(scheme) { address_.tls = tls; }
 
   Result<RedisAddress> parse(std::string_view rest) {
     if (rest.find('#') != std::string_view::npos) return failure(bad(name_, "'#' means nothing here; write %23 for the character"));
@@ -206,11 +208,15 @@ class AddressParser {
     std::string* text = nullptr;
     bool db = false;
     if (key == "password_file") text = &password_file_;
-    if (scheme_ == Scheme::Tls) {
+    if (address_.tls) {
       if (key == "ca") text = &address_.ca_file;
       if (key == "cert") text = &address_.cert_file;
       if (key == "key") text = &address_.key_file;
       if (key == "name") text = &address_.server_name;
+    }
+    if (scheme_ == Scheme::Sentinel) {
+      if (key == "sentinel_user") text = &address_.sentinel_user;
+      if (key == "sentinel_password_file") text = &sentinel_password_file_;
     }
     if (scheme_ == Scheme::Unix) {
       if (key == "user") text = &address_.user;
@@ -228,28 +234,39 @@ class AddressParser {
   /// Its name is not repeated: after a slip before it, it may be a piece of the password.
   Status unknown_parameter() const {
     std::string message = "parameter " + std::to_string(parameter_) + " after '?' is not known";
-    switch (scheme_) {
-      case Scheme::Tls: message += "; there are ca, cert, key, name and password_file"; break;
-      case Scheme::Unix: message += "; there are db, user, password and password_file"; break;
-      case Scheme::Tcp: message += "; there is password_file (the database stands after the host, TLS is rediss://)"; break;
-      case Scheme::Sentinel: message += "; there is password_file (the database stands after the master's name)"; break;
-    }
+    message += "; known are ";
+    if (scheme_ == Scheme::Unix) message += "db, user, password, ";
+    if (scheme_ == Scheme::Sentinel) message += "sentinel_user, sentinel_password_file, ";
+    if (address_.tls) message += "ca, cert, key, name, ";
+    message += "password_file";
+    if (scheme_ == Scheme::Sentinel) message += " (the database stands after the master's name, TLS is rediss+sentinel://)";
+    if (scheme_ == Scheme::Tcp) message += " (the database stands after the host, TLS is rediss://)";
     return bad(name_, std::move(message));
   }
 
-  /// What only the whole can tell, and the password file.
+  /// What only the whole can tell, and the password files.
   Status check() {
     if (address_.cert_file.empty() != address_.key_file.empty()) return bad(name_, "'cert' and 'key' belong together; one is missing");
-    if (!password_file_.empty()) {
-      if (!address_.password.empty()) return bad(name_, "both a password and a password_file");
-      const Result<std::string> text = redis::read_text_file(password_file_, limits::kRedisPasswordBytes);
-      if (!text) return text.error().with_context("Redis address " + std::string{name_} + "://...: password_file");
-      address_.password = text->substr(0, text->find_first_of("\r\n"));
-      if (address_.password.empty()) return bad(name_, "the first line of password_file '" + password_file_ + "' is empty");
+    if (!password_file_.empty() && !address_.password.empty()) return bad(name_, "both a password and a password_file");
+    if (Status wrong = read_password("password_file", password_file_, address_.password); !wrong.ok()) return wrong;
+    if (Status wrong = read_password("sentinel_password_file", sentinel_password_file_, address_.sentinel_password); !wrong.ok())
+      return wrong;
+    if (!address_.sentinel_user.empty() && address_.sentinel_password.empty()) {
+      return bad(name_, "a sentinel_user without a sentinel_password_file");
     }
     if ((user_without_password_ || !address_.user.empty()) && address_.password.empty()) {
       return bad(name_, "a user without a password; write ':PASSWORD@' for a password alone, or give ?password_file=FILE");
     }
+    return {};
+  }
+
+  /// The first line of 'path', if one is given.
+  Status read_password(const std::string& parameter, const std::string& path, std::string& password) const {
+    if (path.empty()) return {};
+    const Result<std::string> text = redis::read_text_file(path, limits::kRedisPasswordBytes);
+    if (!text) return text.error().with_context("Redis address " + std::string{name_} + "://...: " + parameter);
+    password = text->substr(0, text->find_first_of("\r\n"));
+    if (password.empty()) return bad(name_, "the first line of " + parameter + " '" + path + "' is empty");
     return {};
   }
 
@@ -264,6 +281,7 @@ class AddressParser {
   Scheme scheme_;
   RedisAddress address_;
   std::string password_file_;
+  std::string sentinel_password_file_;
   bool user_without_password_ = false;
   bool saw_db_ = false;
   unsigned parameter_ = 0;  // The number of the one that is read.
@@ -283,15 +301,18 @@ std::string RedisAddress::to_string() const {
     if (!user.empty()) text += "&user=" + encoded(user);
     return text;
   }
-  if (!sentinels.empty()) {
-    std::string text = "redis+sentinel://" + who;
+  std::string text = tls ? "rediss" : "redis";
+  if (sentinels.empty()) {
+    text += "://" + who + host_text(host, port);
+  } else {
+    text += "+sentinel://" + who;
     for (const auto& [sentinel_host, sentinel_port] : sentinels) {
       if (&sentinel_host != &sentinels.front().first) text += ",";
       text += host_text(sentinel_host, sentinel_port);
     }
-    return text + "/" + encoded(sentinel_master) + "/" + std::to_string(database);
+    text += "/" + encoded(sentinel_master);
   }
-  std::string text = (tls ? "rediss://" : "redis://") + who + host_text(host, port) + "/" + std::to_string(database);
+  text += "/" + std::to_string(database);
   char mark = '?';
   const auto add = [&text, &mark](std::string_view name, const std::string& value) {
     if (value.empty()) return;
@@ -299,6 +320,7 @@ std::string RedisAddress::to_string() const {
     text.append(name).append("=").append(encoded(value));
     mark = '&';
   };
+  add("sentinel_user", sentinel_user);
   add("ca", ca_file);
   add("cert", cert_file);
   add("key", key_file);
@@ -306,21 +328,45 @@ std::string RedisAddress::to_string() const {
   return text;
 }
 
+RedisAddress RedisAddress::sentinel(std::size_t index) const {
+  RedisAddress way = *this;
+  way.sentinels.clear();
+  way.sentinel_master.clear();
+  std::tie(way.host, way.port) = sentinels[index];
+  way.database = 0;
+  way.user = std::exchange(way.sentinel_user, {});
+  way.password = std::exchange(way.sentinel_password, {});
+  return way;
+}
+
+RedisAddress RedisAddress::master(std::string_view named_host, std::uint16_t named_port) const {
+  RedisAddress way = *this;
+  way.sentinels.clear();
+  way.sentinel_master.clear();
+  way.sentinel_user.clear();
+  way.sentinel_password.clear();
+  way.host = named_host;
+  way.port = named_port;
+  return way;
+}
+
 Result<RedisAddress> parse_redis_address(std::string_view url) {
   struct Form {
     std::string_view name;
     Scheme scheme;
+    bool tls = false;
   };
-  constexpr std::array<Form, 5> kForms{{{"redis", Scheme::Tcp},
-                                        {"rediss", Scheme::Tls},
+  constexpr std::array<Form, 6> kForms{{{"redis", Scheme::Tcp},
+                                        {"rediss", Scheme::Tcp, true},
                                         {"unix", Scheme::Unix},
                                         {"redis+unix", Scheme::Unix},
-                                        {"redis+sentinel", Scheme::Sentinel}}};
+                                        {"redis+sentinel", Scheme::Sentinel},
+                                        {"rediss+sentinel", Scheme::Sentinel, true}}};
   const std::size_t end = url.find("://");
   const std::string_view name = url.substr(0, end);
   if (end != std::string_view::npos) {
     for (const Form& form : kForms) {
-      if (form.name == name) return AddressParser(form.name, form.scheme).parse(url.substr(end + 3));
+      if (form.name == name) return AddressParser(form.name, form.scheme, form.tls).parse(url.substr(end + 3));
     }
     if (name == "redis+cluster" || name == "rediss+cluster") {
       return failure(
@@ -331,8 +377,8 @@ Result<RedisAddress> parse_redis_address(std::string_view url) {
   }
   return failure(
       Code::InvalidArgument,
-      "a Redis address begins with redis://, rediss://, unix:///, redis+unix:/// or redis+sentinel://, as in redis://127.0.0.1:6379/0 "
-      "or unix:///run/redis/redis.sock?db=0");
+      "a Redis address begins with redis://, rediss://, unix:///, redis+unix:///, redis+sentinel:// or rediss+sentinel://, as in "
+      "redis://127.0.0.1:6379/0 or unix:///run/redis/redis.sock?db=0");
 }
 
 }  // namespace rondo

@@ -88,6 +88,37 @@ TEST(RedisAddress, SentinelsAndTheirMaster) {
   EXPECT_THAT(refused("redis+sentinel://" + many + "/m"), HasSubstr("more than 64"));
 }
 
+TEST(RedisAddress, SentinelsHaveAUserAndAPasswordOfTheirOwnAndTlsIsForAll) {
+  const PasswordFile master("master's\n");
+  const PasswordFile theirs("theirs\n");
+  const std::string files = "?password_file=" + master.path.string() + "&sentinel_password_file=" + theirs.path.string();
+  const RedisAddress address =
+      parsed("rediss+sentinel://app@s1,s2:5000/m/3" + files + "&sentinel_user=watcher&ca=/ca&cert=/c&key=/k&name=redis.example");
+  RedisAddress wanted{.database = 3, .user = "app", .password = "master's", .tls = true, .ca_file = "/ca", .cert_file = "/c"};
+  wanted.key_file = "/k";
+  wanted.server_name = "redis.example";
+  RedisAddress sentinel = wanted;
+  wanted.host = "10.0.0.7";
+  wanted.port = 7000;
+  EXPECT_EQ(address.master("10.0.0.7", 7000), wanted);
+  sentinel.host = "s2";
+  sentinel.port = 5000;
+  sentinel.database = 0;
+  sentinel.user = "watcher";
+  sentinel.password = "theirs";
+  EXPECT_EQ(address.sentinel(1), sentinel);
+  EXPECT_EQ(address.to_string(),
+            "rediss+sentinel://app@s1:26379,s2:5000/m/3?sentinel_user=watcher&ca=/ca&cert=/c&key=/k&name=redis.example");
+
+  const RedisAddress open = parsed("redis+sentinel://:p@s/m").sentinel(0);
+  EXPECT_EQ(open, (RedisAddress{.host = "s", .port = 26379})) << "the master's password is not for the Sentinels";
+  EXPECT_THAT(refused("redis+sentinel://s/m?sentinel_user=u"), HasSubstr("a sentinel_user without a sentinel_password_file"));
+  EXPECT_THAT(refused("redis+sentinel://s/m?sentinel_password_file=/not/there", Code::NotFound),
+              AllOf(HasSubstr("sentinel_password_file"), HasSubstr("'/not/there'")));
+  EXPECT_THAT(refused("redis+sentinel://s/m?ca=/ca"), AllOf(HasSubstr("sentinel_user"), HasSubstr("rediss+sentinel://")));
+  EXPECT_THAT(refused("redis://h?sentinel_user=u"), HasSubstr("is not known"));
+}
+
 TEST(RedisAddress, PercentIsDecodedInEachPartAfterItWasCutOff) {
   EXPECT_EQ(parsed("redis://a%3ab:c%40d%2Fe@h%6Fst"), (RedisAddress{.host = "host", .user = "a:b", .password = "c@d/e"}));
   EXPECT_EQ(parsed("redis://:p@ss@host").password, "p@ss");

@@ -1,4 +1,4 @@
-// Every promise of rondo/store/store.h, held against the Redis store on a real server.
+// Every promise of rondo/store/store.h, held against the Redis store on a real server: over its Unix socket, TCP and TLS.
 #include "store/redis/redis_worlds.h"
 #include "store/store_contract_cases.h"
 #include "store/view_contract_cases.h"
@@ -6,14 +6,15 @@
 namespace rondo::store {
 namespace {
 
-template <bool kTls>
+template <redis::Way kWay>
 std::unique_ptr<StoreWorld> make_world() {
   if (redis_kit::server_program().empty()) return nullptr;
-  return std::make_unique<redis::RedisStoreWorld>(kTls);
+  return std::make_unique<redis::RedisStoreWorld>(kWay);
 }
 
 using Maker = WorldMaker<StoreWorld>;
-const auto kRedis = testing::Values(Maker{"redis", make_world<false>}, Maker{"tls", make_world<true>});
+const auto kRedis = testing::Values(Maker{"redis", make_world<redis::Way::UnixSocket>}, Maker{"tcp", make_world<redis::Way::Tcp>},
+                                    Maker{"tls", make_world<redis::Way::Tls>});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StagedContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, WatchedContract, kRedis, name_of<StoreWorld>);

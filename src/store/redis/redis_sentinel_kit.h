@@ -1,5 +1,6 @@
-// For tests: a master, its replica and three Sentinels that watch them, all on loopback ports and in temporary folders. The master can be
-// killed; the Sentinels then make the replica the master. Each of the two takes two to three seconds. One thread, see redis_process_kit.h.
+// For tests: a Sentinel; and a master, its replica and three Sentinels that watch them, all on loopback ports and in temporary folders.
+// That master can be killed; the Sentinels then make the replica the master. Each of the two takes two to three seconds. One thread, see
+// redis_process_kit.h.
 #pragma once
 
 #include <array>
@@ -12,6 +13,51 @@
 #include "store/redis/redis_server_kit.h"
 
 namespace rondo::redis_kit {
+
+/// One Sentinel, on a port that was free.
+class SentinelProcess {
+ public:
+  /// Returns when it listens. 'tls': on its port TLS is spoken.
+  void start(const TempFolder& folder, const std::string& name, const std::string& settings, bool tls = false) {
+    const std::string file = folder.file(name + ".conf");
+    for (int attempt = 0;; ++attempt) {
+      port_ = free_port();
+      const std::string port = std::to_string(port_);
+      std::ofstream(file) << (tls ? "port 0\ntls-port " + port : "port " + port) << "\nbind 127.0.0.1\ndaemonize no\ndir "
+                          << folder.path().string() << "\n"
+                          << settings;
+      process_.start("redis-sentinel", {file, "--sentinel"}, folder.file(name + ".log"));
+      const auto end = std::chrono::steady_clock::now() + kPatience;
+      while (process_.running()) {
+        if (listens()) return;
+        if (std::chrono::steady_clock::now() > end) give_up("a Sentinel does not answer:\n" + process_.log_tail());
+        process_.wait_for_exit(2);
+      }
+      if (attempt == 5) give_up("a Sentinel does not start:\n" + process_.log_tail());
+    }
+  }
+  std::uint16_t port() const noexcept { return port_; }
+  bool running() { return process_.running(); }
+  void kill9() { process_.kill9(); }
+
+  /// On a connection of its own, without TLS and password.
+  std::vector<std::string> ask(const RedisClient::Arguments& arguments) const {
+    RedisAddress address;
+    address.port = port_;
+    std::optional<RedisClient> client = RedisClient::try_connect(address);
+    return client ? client->list(arguments) : std::vector<std::string>{"(lost)"};
+  }
+
+ private:
+  bool listens() const {
+    RedisAddress address;
+    address.port = port_;
+    return RedisClient::try_connect(address).has_value();
+  }
+
+  std::uint16_t port_ = 0;
+  ServerProcess process_{};
+};
 
 class SentinelGroup {
  public:
@@ -37,7 +83,7 @@ class SentinelGroup {
     RedisAddress result;
     result.database = database;
     result.sentinel_master = name_;
-    for (const Sentinel& sentinel : sentinels_) result.sentinels.emplace_back("127.0.0.1", sentinel.port);
+    for (const SentinelProcess& sentinel : sentinels_) result.sentinels.emplace_back("127.0.0.1", sentinel.port());
     return result;
   }
 
@@ -54,7 +100,7 @@ class SentinelGroup {
   void wait_for_master(RedisServer& server) {
     wait_until("the fail-over is done", [this, &server] {
       for (std::size_t i = 0; i < kSentinels; ++i) {
-        if (sentinels_[i].process.running() && master_port(i) != server.port()) return false;
+        if (sentinels_[i].running() && master_port(i) != server.port()) return false;
       }
       return server.list({"ROLE"}).front() == "master";
     });
@@ -66,44 +112,21 @@ class SentinelGroup {
     old.command({"REPLICAOF", "127.0.0.1", std::to_string(master.port())});
     wait_until("the old master follows", [&old] { return old.info("replication")["master_link_status"] == "up"; });
   }
-  void kill_sentinel(std::size_t index) { sentinels_.at(index).process.kill9(); }
+  void kill_sentinel(std::size_t index) { sentinels_.at(index).kill9(); }
   /// A fail-over without a death, by order; returns when it is accepted. Needs a replica that the Sentinels have seen in step.
   void order_failover() {
     wait_until("the fail-over is accepted", [this] { return ask(0, {"SENTINEL", "FAILOVER", name_}).front() == "OK"; });
   }
 
  private:
-  struct Sentinel {
-    std::uint16_t port = 0;
-    ServerProcess process{};
-  };
-
   void start_sentinel(std::size_t index) {
-    Sentinel& sentinel = sentinels_[index];
-    const std::string file = folder_.file("sentinel" + std::to_string(index) + ".conf");
-    for (int attempt = 0;; ++attempt) {
-      sentinel.port = free_port();
-      // It writes what it learns into this file.
-      std::ofstream(file) << "port " << sentinel.port << "\nbind 127.0.0.1\ndaemonize no\ndir " << folder_.path().string()
-                          << "\nsentinel monitor " << name_ << " 127.0.0.1 " << first_.port() << " 2\nsentinel down-after-milliseconds "
-                          << name_ << " 1000\nsentinel failover-timeout " << name_ << " 5000\n";
-      sentinel.process.start("redis-sentinel", {file, "--sentinel"}, folder_.file("log" + std::to_string(index)));
-      const auto end = std::chrono::steady_clock::now() + kPatience;
-      while (sentinel.process.running()) {
-        if (ask(index, {"PING"}).front() == "PONG") return;
-        if (std::chrono::steady_clock::now() > end) give_up("a Sentinel does not answer:\n" + sentinel.process.log_tail());
-        sentinel.process.wait_for_exit(2);
-      }
-      if (attempt == 5) give_up("a Sentinel does not start:\n" + sentinel.process.log_tail());
-    }
+    // It writes what it learns into its file.
+    sentinels_[index].start(folder_, "sentinel" + std::to_string(index),
+                            "sentinel monitor " + name_ + " 127.0.0.1 " + std::to_string(first_.port()) +
+                                " 2\nsentinel down-after-milliseconds " + name_ + " 1000\nsentinel failover-timeout " + name_ + " 5000\n");
   }
 
-  std::vector<std::string> ask(std::size_t index, const RedisClient::Arguments& arguments) {
-    RedisAddress address;
-    address.port = sentinels_[index].port;
-    std::optional<RedisClient> client = RedisClient::try_connect(address);
-    return client ? client->list(arguments) : std::vector<std::string>{"(lost)"};
-  }
+  std::vector<std::string> ask(std::size_t index, const RedisClient::Arguments& arguments) { return sentinels_[index].ask(arguments); }
   /// One value of what a Sentinel knows about the master.
   std::string field(std::size_t index, const std::string& name) {
     const std::vector<std::string> all = ask(index, {"SENTINEL", "MASTER", name_});
@@ -117,7 +140,7 @@ class SentinelGroup {
   RedisServer first_;
   RedisServer second_;
   TempFolder folder_;
-  std::array<Sentinel, kSentinels> sentinels_;
+  std::array<SentinelProcess, kSentinels> sentinels_;
 };
 
 }  // namespace rondo::redis_kit

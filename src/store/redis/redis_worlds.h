@@ -1,6 +1,7 @@
 // The Redis store as the contract tests see it: a real server of its own, real time. For tests only.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,11 +69,14 @@ class StoreDriver {
   RedisStore store_;
 };
 
+/// The ways to a server, each with code of its own below the protocol.
+enum class Way : std::uint8_t { UnixSocket, Tcp, Tls };
+
 class RedisStoreWorld : public store::BreakableStoreWorld {
  public:
-  explicit RedisStoreWorld(bool tls = false) : server_({.tls = tls}) {
+  explicit RedisStoreWorld(Way way) : server_({.tcp = way == Way::Tcp, .tls = way == Way::Tls}) {
     RedisStoreOptions options;
-    options.address = tls ? server_.tls_address() : server_.address();
+    options.address = way == Way::Tcp ? server_.tcp_address() : way == Way::Tls ? server_.tls_address() : server_.address();
     driver_ = std::make_unique<StoreDriver>(options);
     driver_->settle();
   }

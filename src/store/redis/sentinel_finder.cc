@@ -24,13 +24,7 @@ void SentinelFinder::find() {
   pause_ = std::clamp(pause_ * 2, pause_low_, pause_high_);
 }
 
-void SentinelFinder::ask_next() {
-  const auto& [host, port] = address_.sentinels[next_++ % address_.sentinels.size()];
-  RedisAddress address;
-  address.host = host;
-  address.port = port;
-  connection_.set_address(std::move(address));
-}
+void SentinelFinder::ask_next() { connection_.set_address(address_.sentinel(next_++ % address_.sentinels.size())); }
 
 void SentinelFinder::connected(Connection& connection) {
   connection.out().command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address_.sentinel_master});
@@ -49,10 +43,7 @@ void SentinelFinder::answered(const Reply& reply) {
   searching_ = false;
   answered_ = owner_.now();
   trouble_ = Status{};
-  RedisAddress master = address_;
-  master.sentinels.clear();
-  master.host = parts[0].text();
-  master.port = port;
+  const RedisAddress master = address_.master(parts[0].text(), port);
   connection_.stop();
   found_(master);
 }

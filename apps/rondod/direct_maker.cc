@@ -1,0 +1,103 @@
+// See direct_maker.h.
+#include "rondod/direct_maker.h"
+
+#include <cerrno>
+#include <fstream>
+#include <utility>
+
+#include "agent/priorities.h"
+#include "rondo/store/direct_store.h"
+#include "rondo/store/memory_store.h"
+
+namespace rondo::daemon {
+namespace {
+
+Result<std::string> first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (!file.eof() && file.fail()) return failure(status_from_errno(errno, "the secret key's file '" + path + "' cannot be read"));
+  return line;
+}
+
+/// The server that 'settings' describe, without its tables.
+Result<DirectServerOptions> server_options(const DirectSettings& settings) {
+  DirectServerOptions options;
+  options.endpoint = settings.endpoint;
+  options.open_to_network = settings.open_to_network;
+  options.priority = agent::kBulkWrites;
+  if (settings.secret_key_file.empty() && settings.allowed_clients.empty()) return options;
+  if (settings.secret_key_file.empty()) {
+    return failure(Code::InvalidArgument, "allowed_clients need a secret_key_file: without one everybody would be let in");
+  }
+  Result<std::string> secret = first_line(settings.secret_key_file);
+  if (!secret) return failure(secret.error());
+  options.curve = DirectServerCurve{.secret_key = std::move(*secret), .allowed_clients = settings.allowed_clients};
+  return options;
+}
+
+class OpenFeed final : public DirectFeed {
+ public:
+  OpenFeed(DirectStore& store, DirectSettings settings, std::vector<std::string> tables)
+      : store_(store), settings_(std::move(settings)), tables_(std::move(tables)) {}
+
+  DirectFigures figures() const override {
+    const DirectServer& server = store_.server();
+    const DirectServerStats& read = server.stats();
+    const DirectStoreStats copied = store_.stats();
+    DirectFigures figures{.endpoint = server.endpoint(),
+                          .tables = tables_,
+                          .connections = read.connections,
+                          .frames = read.frames,
+                          .entries = read.entries,
+                          .pauses = read.pauses,
+                          .faults = {},
+                          .staged = 0,
+                          .recovered = store_.is_recovered(),
+                          .rows_recovered = copied.recovered,
+                          .written = copied.written,
+                          .behind = copied.behind + copied.under_way,
+                          .left_out = copied.left_out};
+    for (std::size_t i = 0; i < kDirectFaults; ++i) figures.faults.emplace_back(to_string(static_cast<DirectFault>(i)), read.faults[i]);
+    for (const std::string& table : tables_) figures.staged += server.staged(settings_.database, table).value();
+    return figures;
+  }
+  void hold() override { store_.server().hold(); }
+
+ private:
+  DirectStore& store_;
+  const DirectSettings settings_;
+  const std::vector<std::string> tables_;
+};
+
+}  // namespace
+
+Status check_direct(const DirectSettings& settings) {
+  const Result<DirectServerOptions> options = server_options(settings);
+  return options ? DirectServer::check(*options) : options.error();
+}
+
+Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks) {
+  Result<DirectServerOptions> server = server_options(settings);
+  if (!server) return failure(server.error());
+  for (const std::string& table : tables) server->tables.push_back({.database = settings.database, .table = table});
+  server->on_fault = [tell = hooks.on_trouble](DirectFault fault, const Status& why, std::uint64_t count) {
+    tell(why.with_context(to_string(fault)), count);
+  };
+  DirectStoreOptions options{.server = std::move(*server)};
+  options.priority = agent::kBulkWrites;
+  options.recover = true;
+  options.on_trouble = [tell = hooks.on_trouble](std::string_view table, const Status& why) { tell(why.with_context(table), 1); };
+  return StoreMaker{[settings, tables = std::move(tables), wrapped = std::move(wrapped), options = std::move(options),
+                     hooks = std::move(hooks)](Scheduler& scheduler) -> std::unique_ptr<Store> {
+    Result<std::unique_ptr<DirectStore>> store = DirectStore::open(scheduler, wrapped(scheduler), options);
+    if (!store) {
+      hooks.on_failure(store.error().with_context("the direct tables at " + settings.endpoint));
+      return make_memory_store(scheduler);
+    }
+    hooks.on_open(std::make_unique<OpenFeed>(**store, settings, tables));
+    return std::move(*store);
+  }};
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,141 @@
+// rondod with tables that other processes write straight into it: what a producer on the socket says is programmed, and a configuration
+// that cannot serve it is refused. The rows are in rondod itself here; redis_direct_rondod_test.cc has them on a Redis.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "rondo/store/direct_keys.h"
+#include "rondod/config.h"
+#include "rondod/direct_producer_kit.h"
+#include "rondod/rondod_kit.h"
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kTables = "[[store.group]]\ntables = [\"ROUTE_TABLE\", \"NEIGH_TABLE\", \"INTF_TABLE\", \"PORT_TABLE\"]\n";
+
+std::string message_of(const std::string& direct) {
+  const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\n[store.group.direct]\n" + direct, "rondod.toml");
+  EXPECT_FALSE(config.has_value()) << direct;
+  return config ? std::string{} : std::string{config.error().message()};
+}
+
+TEST(DirectConfig, WhatCannotBeServedIsRefusedWithItsReason) {
+  EXPECT_THAT(message_of(""), AllOf(HasSubstr("rondod.toml:3: store.group.direct"), HasSubstr("has no endpoint")));
+  EXPECT_THAT(message_of("endpoint = \"udp://127.0.0.1:1\"\n"),
+              AllOf(HasSubstr("rondod.toml:3: store.group.direct"), HasSubstr("tcp://address:port")));
+  EXPECT_THAT(message_of("endpoint = \"tcp://0.0.0.0:8100\"\n"), HasSubstr("open_to_network"));
+  EXPECT_THAT(message_of("endpoint = \"tcp://*:8100\"\n"), HasSubstr("open_to_network"));
+  EXPECT_THAT(message_of("endpiont = \"tcp://127.0.0.1:1\"\n"), AllOf(HasSubstr("rondod.toml:4"), HasSubstr("did you mean 'endpoint'")));
+  EXPECT_THAT(message_of("endpoint = \"ipc:///s\"\nallowed_clients = [\"x\"]\n"), HasSubstr("need a secret_key_file"));
+  EXPECT_THAT(message_of("endpoint = \"ipc:///s\"\nsecret_key_file = \"/not/there\"\n"), HasSubstr("'/not/there'"));
+  const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\ndirect = \"tcp://127.0.0.1:8100\"\n", "x");
+  ASSERT_FALSE(config.has_value());
+  EXPECT_THAT(std::string{config.error().message()}, HasSubstr("[store.group.direct]"));
+}
+
+TEST(DirectConfig, TwoGroupsCannotShareAnEndpoint) {
+  const std::string one = "]\n[store.group.direct]\nendpoint = \"tcp://127.0.0.1:8100\"\n";
+  const auto config = parse_config("[[store.group]]\ntables = [\"T\"" + one + "[[store.group]]\ntables = [\"U\"" + one, "x");
+  ASSERT_FALSE(config.has_value());
+  EXPECT_THAT(std::string{config.error().message()}, HasSubstr("another group has"));
+}
+
+TEST(DirectConfig, OtherMachinesComeInWithKeysOrWhenItIsMeant) {
+  const auto config = parse_config(
+      "[[store.group]]\ntables = [\"T\"]\n[store.group.direct]\nendpoint = \"tcp://0.0.0.0:8100\"\nopen_to_network = true\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_EQ(config->store_groups.at(0).direct, (DirectSettings{.endpoint = "tcp://0.0.0.0:8100", .open_to_network = true}));
+}
+
+class RondodFedDirectly : public RondodProcess {
+ protected:
+  json::object figures() { return call("stats").at("direct").as_array().at(0).as_object(); }
+  std::string endpoint() { return std::string{figures().at("endpoint").as_string()}; }
+  std::uint64_t fault(std::string_view cause) { return figures().at("faults").as_object().at(cause).to_number<std::uint64_t>(); }
+};
+
+TEST_F(RondodFedDirectly, ARouteOfAnotherProcessIsProgrammed) {
+  start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
+  DirectProducer producer({.endpoint = endpoint()});
+  ASSERT_TRUE(producer.table("ROUTE_TABLE").set("192.168.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}}).ok());
+  const json::object route{{"table", "ROUTE_TABLE"}, {"key", "192.168.0.0/16"}};
+  EXPECT_TRUE(producer.until([&] { return json::serialize(call("why", route)).find("\"parked\"") != std::string::npos; }))
+      << json::serialize(call("why", route));
+  producer.write_all();
+  EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+  EXPECT_TRUE(becomes([&] { return figures().at("behind") == 0; }));
+  EXPECT_THAT(json::serialize(call("get", route)), HasSubstr("10.0.0.2"));
+  EXPECT_THAT(json::serialize(call("why", route)), HasSubstr("\"done\""));
+  EXPECT_EQ(figures().at("entries"), 6);
+  EXPECT_EQ(figures().at("staged"), 0);
+  EXPECT_EQ(figures().at("recovered"), true);
+
+  call("del", route);  // The admin socket writes into the same table.
+  EXPECT_TRUE(becomes([this] { return !has_route("192.168.0.0/16"); }));
+}
+
+TEST_F(RondodFedDirectly, AProducerThatHearsOfTheNewRunSendsItsStateAgain) {
+  const std::string store = kTables + "[store.group.direct]\nendpoint = \"ipc://" + file("direct") + "\"\n";
+  start(store);
+  DirectProducer* self = nullptr;
+  DirectProducer producer({.endpoint = "ipc://" + file("direct"), .on_connection = [&self](bool connected) {
+                             if (connected) self->write_all();
+                           }});
+  self = &producer;
+  EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  end(SIGKILL);
+  start(store);
+  EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodFedDirectly, OnlyClientsWithAKeyOfTheListComeIn) {
+  const Result<DirectKeyPair> server = make_direct_key_pair();
+  if (!server) GTEST_SKIP() << "this libzmq has no CURVE";
+  const DirectKeyPair known = *make_direct_key_pair();
+  const DirectKeyPair stranger = *make_direct_key_pair();
+  std::ofstream(file("secret")) << server->secret_key << "\n";
+  const std::string direct = "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\nsecret_key_file = \"" + file("secret") +
+                             "\"\nallowed_clients = [\"" + known.public_key + "\"]\n";
+  const auto config = parse_config("[store]\n" + kTables + direct, "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  EXPECT_THAT(to_toml(*config), AllOf(HasSubstr(known.public_key), Not(HasSubstr(server->secret_key))));
+  EXPECT_EQ(parse_config(to_toml(*config), "x")->store_groups, config->store_groups);
+
+  start(kTables + direct);
+  DirectProducer refused(
+      {.endpoint = endpoint(), .curve = DirectClientCurve{.server_key = server->public_key, .own = stranger}, .linger = 0s});
+  refused.write_all();
+  EXPECT_TRUE(refused.until([this] { return fault("refused-key") > 0; }));
+  EXPECT_EQ(figures().at("entries"), 0);
+  DirectProducer producer({.endpoint = endpoint(), .curve = DirectClientCurve{.server_key = server->public_key, .own = known}});
+  producer.write_all();
+  EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << log_text();
+  EXPECT_TRUE(becomes([this] { return log_text().find("refused-key") != std::string::npos; })) << log_text();
+}
+
+TEST_F(RondodFedDirectly, WhatIsForNobodyIsDroppedAndCounted) {
+  start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
+  DirectProducer producer({.endpoint = endpoint()});
+  ASSERT_TRUE(producer.table("VLAN_TABLE").set("Vlan1", {}).ok());
+  EXPECT_TRUE(producer.until([this] { return fault("unknown-table") == 1; }));
+  EXPECT_TRUE(becomes([this] { return log_text().find("VLAN_TABLE") != std::string::npos; })) << log_text();
+}
+
+TEST_F(RondodFedDirectly, AnEndpointInUseAndATableOfNobodyEndTheStart) {
+  start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
+  const std::string taken = endpoint();
+  EXPECT_EQ(fail_to_start(kTables + "[store.group.direct]\nendpoint = \"" + taken + "\"\n"), 69);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(taken), HasSubstr("in use")));
+  EXPECT_EQ(fail_to_start("[[store.group]]\ntables = [\"ROUTES_TABLE\"]\n[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n"), 69);
+  EXPECT_THAT(log_text(), HasSubstr("did you mean 'ROUTE_TABLE'"));
+}
+
+}  // namespace
+}  // namespace rondo::daemon

@@ -1,0 +1,127 @@
+// For tests: a real rondod with the simulated data plane, in a process and a folder of its own: started, spoken to over its admin socket,
+// ended by its process id. RONDOD names the program. One thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "rondo/admin/client.h"
+#include "rondo/base/clock.h"
+
+namespace rondo::daemon {
+
+namespace json = boost::json;
+
+class RondodProcess : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "rondod-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    notify_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = file("notify");
+    ASSERT_LT(path.size(), sizeof address.sun_path);
+    std::memcpy(address.sun_path, path.c_str(), path.size());
+    ASSERT_EQ(::bind(notify_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  void TearDown() override {
+    end(SIGKILL);
+    if (notify_ >= 0) ::close(notify_);
+    std::error_code ignored;
+    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+  }
+  std::string file(const std::string& name) const { return folder_ + "/" + name; }
+
+  /// Serves when it returns. 'store' is what stands in [store].
+  void start(const std::string& store) {
+    configure(store);
+    const char* const program = std::getenv("RONDOD");
+    ASSERT_NE(program, nullptr) << "RONDOD does not name the program";
+    const std::string config = file("toml");
+    const std::string log = file("log");
+    const std::string told = file("notify");
+    pid_ = ::fork();
+    ASSERT_GE(pid_, 0);
+    if (pid_ == 0) {
+      ::setenv("NOTIFY_SOCKET", told.c_str(), 1);
+      ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 2);
+      ::execl(program, program, "--config", config.c_str(), static_cast<char*>(nullptr));
+      ::_exit(127);
+    }
+    pollfd wanted{notify_, POLLIN, 0};
+    ASSERT_EQ(::poll(&wanted, 1, 20'000), 1) << log_text();
+    char text[512];
+    ASSERT_GT(::recv(notify_, text, sizeof text, 0), 0);
+    auto connected = AdminClient::connect(file("socket"));
+    ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
+    client_ = std::move(*connected);
+  }
+  /// The exit code of a rondod that does not get as far as serving.
+  int fail_to_start(const std::string& store) {
+    configure(store);
+    const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
+    const int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  void end(int signal) {
+    if (pid_ <= 0) return;
+    client_.reset();
+    ::kill(pid_, signal);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+    pollfd said{notify_, POLLIN, 0};
+    char text[512];
+    while (::poll(&said, 1, 0) == 1 && ::recv(notify_, text, sizeof text, 0) > 0) continue;
+  }
+  std::string log_text() const {
+    std::ifstream in(file("log"));
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  json::object call(std::string_view command, const json::object& arguments = {}) {
+    auto answer = client_->call(command, arguments);
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
+    return answer ? *answer : json::object{};
+  }
+  static bool becomes(const std::function<bool()>& done) {
+    const SystemClock clock;
+    for (const Instant deadline = clock.now() + 20s; clock.now() < deadline;) {
+      if (done()) return true;
+    }
+    return false;
+  }
+  bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
+
+ private:
+  void configure(const std::string& store) const {
+    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
+                                << "simulated_ports = [\"swp1\"]\n[store]\n"
+                                << store;
+  }
+
+  std::string folder_;
+  std::unique_ptr<AdminClient> client_;
+  int notify_ = -1;
+  pid_t pid_ = -1;
+};
+
+}  // namespace rondo::daemon
