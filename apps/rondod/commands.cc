@@ -64,18 +64,24 @@ void command_set(const CommandContext& context, const Arguments& arguments, Repl
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
   const std::string key = arguments.text("key");
+  // Done means on the disk where that is what the table promises.
+  const bool waits = context.failures.waits_for_disk(table);
+  const WriteDone done = !waits ? context.failures.listener(table) : [reply](const Status& end) mutable {
+    if (!end.ok()) return reply.fail(end);
+    reply.finish();
+  };
   Status written;
   if (op == Op::Delete) {
-    written = store.write(table, Change::remove(key), context.failures.listener(table));
+    written = store.write(table, Change::remove(key), done);
   } else {
     const auto pairs = arguments.fields();
     std::vector<Field> fields;
     for (const auto& [name, value] : pairs) fields.push_back({name, value});
     written = check_record(key, fields);
-    if (written.ok()) written = store.write(table, Change::set(key, std::span<const Field>{fields}), context.failures.listener(table));
+    if (written.ok()) written = store.write(table, Change::set(key, std::span<const Field>{fields}), done);
   }
   if (!written.ok()) return reply.fail(written);
-  reply.finish();
+  if (!waits) reply.finish();
 }
 
 void command_get(const CommandContext& context, const Arguments& arguments, Reply reply) {
@@ -251,6 +257,10 @@ json::object agent_json(const agent::Agent& agent) {
                       {"first_order_ns", routes.first_order.nanoseconds()},
                       {"last_answer_ns", routes.last_answer.nanoseconds()},
                       {"nexthops", groups.nexthops},
+                      {"restarted", agent.has_restarted()},
+                      {"restart_found", agent.reconciled().found},
+                      {"restart_kept", agent.reconciled().kept},
+                      {"restart_changed", agent.reconciled().changed},
                       {"groups", groups.groups},
                       {"usable_groups", groups.usable_groups},
                       {"group_replaces", groups.group_replaces}};

@@ -155,6 +155,7 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", fal
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
 constexpr std::int64_t kReplicasMax = 100;
 constexpr std::int64_t kReplicasTimeoutMax = 60'000;
+constexpr std::int64_t kHoldMost = 3600;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -167,12 +168,11 @@ void read_place(Section& section, StorePlace& place) {
   read_separator(section, place.separator);
   section.integer("replicas", 0, kReplicasMax, place.replicas);
   section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
-  if (!place.url.empty()) return;
+  if (!place.url.empty() && !is_durable(place.url)) return;
   const StorePlace defaults;
   const bool timeout_only = place.replicas == defaults.replicas;
   if (timeout_only && place.replicas_timeout_ms == defaults.replicas_timeout_ms) return;
-  section.complain(timeout_only ? "replicas_timeout_ms" : "replicas",
-                   "is for tables on a Redis, and there is no url: the embedded store has no replicas");
+  section.complain(timeout_only ? "replicas_timeout_ms" : "replicas", "is for tables on a Redis: the embedded store has no replicas");
 }
 
 void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
@@ -257,6 +257,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("metric", 1, 0xFFFFFFFF, config.metric);
     s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
     s.integer("table", 1, 0xFFFFFFFF, config.table);
+    s.integer("hold_s", 0, kHoldMost, config.hold_s);
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
@@ -345,6 +346,7 @@ std::string to_toml(const Config& config) {
                                 {"metric", static_cast<std::int64_t>(config.metric)},
                                 {"batch", static_cast<std::int64_t>(config.batch)},
                                 {"table", static_cast<std::int64_t>(config.table)},
+                                {"hold_s", config.hold_s},
                                 {"simulated_ports", ports},
                                 {"cpus", cpus(config.dataplane_cpus)}}}};
   std::ostringstream out;

@@ -67,6 +67,7 @@ struct Config {
   std::uint32_t metric = 201;
   std::size_t batch = 256;
   std::uint32_t table = 254;
+  std::int64_t hold_s = 0;
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
 };

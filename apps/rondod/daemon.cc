@@ -69,16 +69,19 @@ Status Daemon::open_runtime() {
     options.journal = std::move(*opened);
   }
   runtime_ = std::make_unique<Runtime>(std::move(options));
-  if (!feed_failure_.ok()) return feed_failure_;
+  if (!store_failure_.ok()) return store_failure_.with_context("opening the store");
   runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
     log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
   });
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
-  agent_ = std::make_unique<agent::Agent>(
-      *runtime_, *plane_,
-      agent::AgentOptions{.table = config_.table, .retry_quota = config_.retry_quota, .programmer_cpus = config_.dataplane_cpus});
+  agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_,
+                                          agent::AgentOptions{.table = config_.table,
+                                                              .retry_quota = config_.retry_quota,
+                                                              .programmer_cpus = config_.dataplane_cpus,
+                                                              .hold = std::chrono::seconds{config_.hold_s},
+                                                              .rows_have_come = [this] { return rows_have_come(); }});
   if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
@@ -92,7 +95,14 @@ StoreHooks Daemon::store_hooks() {
     log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
   };
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
-  hooks.direct.on_failure = [this](const Status& why) { feed_failure_ = why; };
+  hooks.direct.on_failure = [this](const Status& why) { store_failure_ = why; };
+  hooks.durable.on_failure = [this](const Status& why) { store_failure_ = why; };
+  hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
+    log_.info("tables came back", {{"file", file}, {"rows", rows}});
+  };
+  hooks.durable.on_damage = [this](const std::string& file, const std::string& kept_as, const std::string& lost) {
+    log_.error("the file was damaged, what is whole was kept", {{"file", file}, {"damaged", kept_as}, {"lost", lost}});
+  };
   hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
     feed_trouble_ = why;
     feed_troubles_ += count;
@@ -112,6 +122,13 @@ Status Daemon::check_groups() const {
     }
   }
   return {};
+}
+
+/// Those that an earlier run had taken from stores elsewhere.
+bool Daemon::rows_have_come() const {
+  const bool recovered = std::ranges::all_of(feeds_, [](const std::unique_ptr<DirectFeed>& feed) { return feed->figures().recovered; });
+  const bool replayed = std::ranges::all_of(replays_, [](const std::unique_ptr<Replay>& replay) { return replay->is_done(); });
+  return recovered && replayed;
 }
 
 void Daemon::watch_store() {

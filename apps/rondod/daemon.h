@@ -43,19 +43,20 @@ class Daemon {
   /// Each table of a group must be somebody's.
   Status check_groups() const;
   Status open_admin();
-  /// Last: it deletes what an earlier run left, so the socket must have shown that no other rondod serves.
+  /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
   void on_signal(int signal);
   void drain();
   /// Logs that the store went away or came back, that a replay is done, that writes failed, and what direct tables dropped.
   void watch_store();
+  bool rows_have_come() const;
   bool is_drained() const;
 
   const Config config_;
   Log& log_;
   WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
-  Status feed_failure_;                             // Why a direct server could not be opened.
+  Status store_failure_;                            // Why a direct server or a file could not be opened.
   Status feed_trouble_;                             // The newest.
   std::uint64_t feed_troubles_ = 0;                 // Not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // Of the store.

@@ -12,8 +12,9 @@
 namespace rondo::daemon {
 namespace {
 
-Result<StoreMaker> maker_of(const StorePlace& place, const OnFailover& on_failover) {
-  if (!place.url.empty()) return redis_maker(place, on_failover);
+Result<StoreMaker> maker_of(const StorePlace& place, const StoreHooks& hooks) {
+  if (is_durable(place.url)) return durable_maker(place.url, hooks.durable);
+  if (!place.url.empty()) return redis_maker(place, hooks.on_failover);
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }
 
@@ -25,6 +26,12 @@ const StoreGroup* group_of(const Config& config, std::string_view table) {
   return nullptr;
 }
 
+bool is_on_redis(const Config& config, std::string_view table) {
+  const StoreGroup* const group = group_of(config, table);
+  const std::string& url = group == nullptr ? config.store.url : group->place.url;
+  return !url.empty() && !is_durable(url) && (group == nullptr || !group->direct);
+}
+
 }  // namespace
 
 Status check_store_url(const std::string& url) {
@@ -33,13 +40,13 @@ Status check_store_url(const std::string& url) {
 }
 
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
-  Result<StoreMaker> rest = maker_of(config.store, hooks.on_failover);
+  Result<StoreMaker> rest = maker_of(config.store, hooks);
   if (!rest || config.store_groups.empty()) return rest;
   std::map<StorePlace, std::vector<std::string>> tables;
   std::vector<std::pair<StoreMaker, std::vector<std::string>>> routes;
   for (const StoreGroup& group : config.store_groups) {
     if (group.direct) {
-      Result<StoreMaker> wrapped = maker_of(group.place, hooks.on_failover);
+      Result<StoreMaker> wrapped = maker_of(group.place, hooks);
       if (!wrapped) return wrapped;
       Result<StoreMaker> direct = direct_maker(*group.direct, group.tables, std::move(*wrapped), hooks.direct);
       if (!direct) return direct;
@@ -50,7 +57,7 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
     }
   }
   for (auto& [place, names] : tables) {
-    Result<StoreMaker> maker = maker_of(place, hooks.on_failover);
+    Result<StoreMaker> maker = maker_of(place, hooks);
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }
@@ -61,17 +68,19 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
   }};
 }
 
-bool ends_elsewhere(const Config& config, std::string_view table) {
+bool ends_elsewhere(const Config& config, std::string_view table) { return is_on_redis(config, table) || waits_for_disk(config, table); }
+
+bool waits_for_disk(const Config& config, std::string_view table) {
   const StoreGroup* const group = group_of(config, table);
-  if (group == nullptr) return !config.store.url.empty();
-  return !group->direct && !group->place.url.empty();
+  if (group == nullptr) return waits_for_disk(config.store.url);
+  return !group->direct && waits_for_disk(group->place.url);
 }
 
 std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables) {
   std::map<StorePlace, std::vector<std::string>> places;
   for (const TableSpec& spec : tables) {
     if (spec.kind != TableKind::Staged) continue;
-    if (!ends_elsewhere(config, spec.name)) continue;
+    if (!is_on_redis(config, spec.name)) continue;
     const StoreGroup* const group = group_of(config, spec.name);
     places[group == nullptr ? config.store : group->place].push_back(spec.name);
   }

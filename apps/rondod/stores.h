@@ -11,6 +11,7 @@
 #include "rondo/store/store.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/durable_maker.h"
 #include "rondod/redis_maker.h"
 
 namespace rondo::daemon {
@@ -24,13 +25,17 @@ Status check_store_url(const std::string& url);
 struct StoreHooks {
   OnFailover on_failover = {};
   DirectHooks direct = {};
+  DurableHooks durable = {};
 };
 
 /// The store that the configuration describes, for a Runtime. The error is that of check_store_url() or check_direct().
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 
-/// Whether a write to 'table' is accepted before it is done. What goes into a direct table is staged in this process.
+/// Whether a write to 'table' is accepted before it is done: on a Redis, or on the disk. What goes into a direct table is staged in this
+/// process.
 bool ends_elsewhere(const Config& config, std::string_view table);
+/// Whether it counts only when it is on the disk.
+bool waits_for_disk(const Config& config, std::string_view table);
 
 /// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
 /// Redis, one Replay a place. A row taken by an earlier run is known to nobody else. Direct tables see to theirs by themselves.

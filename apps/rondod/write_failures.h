@@ -25,6 +25,7 @@ class WriteFailures {
       last_ = end;
     };
   }
+  bool waits_for_disk(std::string_view table) const { return daemon::waits_for_disk(config_, table); }
   std::uint64_t count() const noexcept { return count_; }
   const Status& last() const noexcept { return last_; }
 

@@ -1,0 +1,12 @@
+// Stands for durable_maker.cc in a rondod that was built without SQLite.
+#include "rondod/durable_maker.h"
+
+namespace rondo::daemon {
+
+bool is_durable(std::string_view url) { return url.starts_with("file:"); }
+bool waits_for_disk(std::string_view) { return false; }
+Result<StoreMaker> durable_maker(const std::string&, DurableHooks) {
+  return failure(Code::Unimplemented, "this rondod was built without durable tables (libsqlite3-dev was missing)");
+}
+
+}  // namespace rondo::daemon
