@@ -59,6 +59,16 @@ int print_changes(Backend& backend, const Options& options, const json::object& 
   return result ? finish_output() : report(options, result.error());
 }
 
+/// An array with an object a line, which load takes.
+int print_export(Backend& backend, const Options& options, const json::object& arguments) {
+  std::uint64_t rows = 0;
+  const Result<json::object> result =
+      backend.call("export", arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "[\n" : ",\n") + json::serialize(row)); });
+  if (!result) return report(options, result.error());
+  print(rows == 0 ? "[]\n" : "\n]\n");
+  return finish_output();
+}
+
 int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   if (command == "keys") {
     const Result<json::object> result = backend.call(command, arguments, [](const json::value& row) {
@@ -93,6 +103,7 @@ int call(const Options& options, const std::string& command, const json::object&
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());
   if (command == "watch") return print_changes(**backend, options, arguments);
+  if (command == "export") return print_export(**backend, options, arguments);
   return options.json ? print_json(**backend, options, command, arguments) : print_text(**backend, options, command, arguments);
 }
 

@@ -1,5 +1,6 @@
 // The daemon as a backend, and the choice between the two.
 #include "backend.h"
+#include "file_backend.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
@@ -27,6 +28,7 @@ class DaemonBackend final : public Backend {
 }  // namespace
 
 Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
+  if (options.store.is_file()) return open_file(options);
   if (options.store.given()) return open_store(options);
   std::string tried;
   for (const std::string& path : socket_candidates(options.socket)) {

@@ -21,12 +21,14 @@ namespace {
 constexpr const char* kFooter =
     "Without --socket: $RONDO_SOCKET, else /run/rondo/rondod.sock, else $XDG_RUNTIME_DIR/rondo/rondod.sock.\n"
     "With --store a Redis is asked and no daemon is needed: set, del, get, keys, load, feed, watch, pending, clear, doctor.\n"
+    "With --store file:///PATH the file of a stopped daemon is looked at: doctor, tables, keys, get, pending, export.\n"
     "In tables, keys, names and values \\xHH stands for one byte.\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 69 no daemon, 75 try again later, 78 bad input file.";
 
 // Commands that only a daemon answers, and those that only a store does.
 constexpr std::array<std::string_view, 7> kDaemonOnly{"tables", "why", "parked", "sources", "ports", "stats", "commands"};
-constexpr std::array<std::string_view, 4> kStoreOnly{"watch", "pending", "clear", "doctor"};
+constexpr std::array<std::string_view, 5> kStoreOnly{"watch", "pending", "clear", "doctor", "export"};
+constexpr std::array<std::string_view, 6> kOfFile{"doctor", "tables", "keys", "get", "pending", "export"};
 
 struct Parser {
   CLI::App app{"Command line of rondod, the Rondo daemon", "rondo"};
@@ -107,7 +109,8 @@ struct Parser {
   void add_store_options() {
     StoreChoice& store = options.store;
     app.add_option("--store", store.where,
-                   "Tables on a Redis: redis://, rediss://, unix:// or redis+sentinel://, or a database's name such as APPL_DB")
+                   "Tables on a Redis: redis://, rediss://, unix:// or redis+sentinel://, or a database's name such as APPL_DB; or "
+                   "file:///PATH")
         ->type_name("URL");
     app.add_option("--database-config", store.database_config, "SONiC's database_config.json, for --store APPL_DB")->type_name("FILE");
     app.add_option("--separator", separator, "Between table and key: ':', or what the database has")->check(CLI::IsMember({":", "|"}));
@@ -126,6 +129,7 @@ struct Parser {
     add_call("clear", "Delete all of a table on a store: rows, and what waits for its consumer", true, false, true);
     app.get_subcommand("clear")->add_flag_callback(
         "--yes", [this] { call.arguments.emplace_back("yes", "yes"); }, "Do not ask");
+    add_call("export", "Print the rows of a daemon's file as JSON that load takes", true, false, false);
     add_call("doctor", "Say whether a store's server is fit to hold tables, and what to change", false, false, false);
     app.get_subcommand("doctor")->add_flag_callback(
         "--stock-peers", [this] { call.arguments.emplace_back("stock_peers", "yes"); },
@@ -136,7 +140,13 @@ struct Parser {
   void finish() {
     const std::string_view command = app.get_subcommands().front()->get_name();
     StoreChoice& store = options.store;
-    if (store.given() && std::ranges::find(kDaemonOnly, command) != kDaemonOnly.end()) {
+    if (store.is_file()) {
+      if (std::ranges::find(kOfFile, command) == kOfFile.end()) {
+        throw CLI::ValidationError("--store", "a file can only be looked at: doctor, tables, keys, get, pending, export");
+      }
+    } else if (command == "export") {
+      throw CLI::ValidationError("export", "needs --store file:///PATH");
+    } else if (store.given() && std::ranges::find(kDaemonOnly, command) != kDaemonOnly.end()) {
       throw CLI::ValidationError("--store", "'" + std::string{command} + "' is a daemon's to answer; leave --store away");
     }
     if (!store.given()) {

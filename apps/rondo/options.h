@@ -50,13 +50,14 @@ struct FeedRoutes {
 
 struct Version {};
 
-/// Tables on a Redis, without a daemon.
+/// Tables on a Redis, or in the file of a durable store, without a daemon.
 struct StoreChoice {
   std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
   std::string database_config;  // SONiC's database_config.json; empty: SONiC's defaults.
   std::optional<char> separator;
   std::optional<TableKind> kind;  // Nothing: what suits the command.
   bool given() const noexcept { return !where.empty(); }
+  bool is_file() const noexcept { return where.starts_with("file:"); }
 };
 
 struct Options {

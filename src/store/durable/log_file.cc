@@ -149,8 +149,8 @@ Status SqliteLogFile::open(Mode mode) {
   if (sqlite3_open_v2(path_.c_str(), &database_, flags, nullptr) != SQLITE_OK) return trouble("opening");
   sqlite3_extended_result_codes(database_, 0);
   // Before anything else: held until the end, so a second process finds the file taken.
-  if (!run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384") || !run(writes ? "BEGIN EXCLUSIVE" : "BEGIN"))
-    return trouble("opening");
+  if (writes && !run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384")) return trouble("opening");
+  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
   const Status header = check_header();
   if (!header.ok() && (header.code() != Code::NotFound || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
