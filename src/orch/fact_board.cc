@@ -23,8 +23,12 @@ void FactBoard::leave(Member member) {
   members_[member] = Inbox{};
   for (const auto& kind : kinds_) {
     std::erase(kind->observers, member);
-    for (auto& [key, entry] : kind->entries) std::erase(entry.waiters, member);
+    for (auto& [key, entry] : kind->entries) {
+      std::erase(entry.waiters, member);
+      keep_or_list(entry);
+    }
   }
+  forget_oldest();
 }
 
 bool FactBoard::take(Member member, std::size_t max, std::vector<News>& out) {
@@ -86,29 +90,51 @@ FactBoard::Kind& FactBoard::kind_of(ConstraintKind kind) {
 }
 
 FactBoard::Entry& FactBoard::entry_of(Kind& kind, const std::string& key) {
-  if (const auto known = kind.entries.find(key); known != kind.entries.end()) return known->second;
-  if (facts_ >= limits::kBoardFacts) forget_idle();
-  ++facts_;
-  return kind.entries[key];
+  const auto [known, is_new] = kind.entries.try_emplace(key);
+  Entry& entry = known->second;
+  if (is_new) {
+    entry.kind = &kind;
+    entry.key = &known->first;
+  }
+  return entry;
 }
 
-/// What is waited for stays: there is no more of it than rows are parked.
-void FactBoard::forget_idle() {
-  facts_ = 0;
-  for (const auto& kind : kinds_) {
-    std::erase_if(kind->entries, [](const auto& known) { return known.second.waiters.empty() && !known.second.asked; });
-    facts_ += kind->entries.size();
+/// What is waited for stays: there is no more of it than rows are parked. So does what is asked about: the answer would find nothing.
+void FactBoard::keep_or_list(Entry& entry) {
+  const bool idle = entry.waiters.empty() && !entry.asked;
+  if (idle == entry.idle) return;
+  if (!idle) return take_off_list(entry);
+  entry.idle = true;
+  entry.older = newest_;
+  (newest_ != nullptr ? newest_->newer : oldest_) = &entry;
+  newest_ = &entry;
+  ++idle_;
+}
+
+void FactBoard::take_off_list(Entry& entry) {
+  (entry.older != nullptr ? entry.older->newer : oldest_) = entry.newer;
+  (entry.newer != nullptr ? entry.newer->older : newest_) = entry.older;
+  entry.older = entry.newer = nullptr;
+  entry.idle = false;
+  --idle_;
+}
+
+void FactBoard::forget_oldest() {
+  while (idle_ > limits::kBoardFacts) {
+    Entry& oldest = *oldest_;
+    take_off_list(oldest);
+    oldest.kind->entries.erase(oldest.kind->entries.find(*oldest.key));
   }
 }
 
-void FactBoard::ask(const Kind& kind, const std::string& key, Entry& entry) {
-  if (entry.asked || kind.provider == kNobody) return;
+void FactBoard::ask(Entry& entry) {
+  if (entry.asked || entry.kind->provider == kNobody) return;
   entry.asked = true;
-  tell(kind.provider, {News::What::Asked, {kind.kind, key}});
+  tell(entry.kind->provider, {News::What::Asked, {entry.kind->kind, *entry.key}});
 }
 
-void FactBoard::tell_waiters(const Kind& kind, const std::string& key, Entry& entry) {
-  for (const Member member : std::exchange(entry.waiters, {})) tell(member, {News::What::Announced, {kind.kind, key}});
+void FactBoard::tell_waiters(Entry& entry) {
+  for (const Member member : std::exchange(entry.waiters, {})) tell(member, {News::What::Announced, {entry.kind->kind, *entry.key}});
 }
 
 // --- Providers.
@@ -120,7 +146,7 @@ void FactBoard::provide(Member member, ConstraintKind kind, std::string owner) {
   known.provider = member;
   known.owner = std::move(owner);
   for (auto& [key, entry] : known.entries) {
-    if (!entry.waiters.empty()) ask(known, key, entry);
+    if (!entry.waiters.empty()) ask(entry);
   }
 }
 
@@ -130,7 +156,11 @@ void FactBoard::retire(Member member, ConstraintKind kind) {
   if (known == nullptr || known->provider != member) return;
   known->provider = kNobody;
   known->owner.clear();
-  for (auto& [key, entry] : known->entries) entry.known = entry.holds = entry.asked = false;
+  for (auto& [key, entry] : known->entries) {
+    entry.known = entry.holds = entry.asked = false;
+    keep_or_list(entry);
+  }
+  forget_oldest();
 }
 
 std::string FactBoard::provider(ConstraintKind kind) const {
@@ -148,7 +178,9 @@ void FactBoard::announce(Member member, const Constraint& fact) {
   Entry& entry = entry_of(*kind, fact.key);
   // Anybody may announce, and wakes who waits; but only the provider's word says that it holds.
   if (kind->provider == member) entry.known = entry.holds = true;
-  tell_waiters(*kind, fact.key, entry);
+  tell_waiters(entry);
+  keep_or_list(entry);
+  forget_oldest();
 }
 
 void FactBoard::withdraw(Member member, const Constraint& fact) {
@@ -172,7 +204,9 @@ void FactBoard::answer(Member member, const Constraint& fact, bool holds) {
   entry.asked = false;
   entry.known = true;
   entry.holds = holds;
-  if (holds) tell_waiters(*kind, fact.key, entry);
+  if (holds) tell_waiters(entry);
+  keep_or_list(entry);
+  forget_oldest();
 }
 
 // --- Those who need.
@@ -183,8 +217,11 @@ bool FactBoard::holds(const Constraint& fact) {
   kind.crosses = true;
   if (kind.provider == kNobody) return false;
   Entry& entry = entry_of(kind, fact.key);
-  if (!entry.known) ask(kind, fact.key, entry);
-  return entry.known && entry.holds;
+  if (!entry.known) ask(entry);
+  keep_or_list(entry);
+  const bool holds = entry.known && entry.holds;
+  forget_oldest();
+  return holds;
 }
 
 void FactBoard::await(Member member, const Constraint& fact) {
@@ -197,7 +234,8 @@ void FactBoard::await(Member member, const Constraint& fact) {
     return;
   }
   if (std::ranges::find(entry.waiters, member) == entry.waiters.end()) entry.waiters.push_back(member);
-  if (!entry.known) ask(kind, fact.key, entry);
+  if (!entry.known) ask(entry);
+  keep_or_list(entry);
 }
 
 void FactBoard::give_up(Member member, const Constraint& fact) {
@@ -205,7 +243,10 @@ void FactBoard::give_up(Member member, const Constraint& fact) {
   Kind* const kind = find(fact.kind);
   if (kind == nullptr) return;
   const auto known = kind->entries.find(fact.key);
-  if (known != kind->entries.end()) std::erase(known->second.waiters, member);
+  if (known == kind->entries.end()) return;
+  std::erase(known->second.waiters, member);
+  keep_or_list(known->second);
+  forget_oldest();
 }
 
 bool FactBoard::is_awaited(Member member, const Constraint& fact) const {

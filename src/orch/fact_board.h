@@ -9,7 +9,9 @@
 // port when it becomes non-empty, under the lock, and a port that leaves something comes back by itself.
 //
 // What it knows of a fact nobody waits for may be forgotten at any time: it is asked for anew. So it stores nothing of kinds that nobody
-// else asked about, and of the others no more than limits::kBoardFacts beside those that are waited for.
+// else asked about, and of the others no more than limits::kBoardFacts beside those that are waited for or asked about: one more, and the
+// one that has been idle longest is forgotten. Each call costs O(1) a fact, however many are waited for, but for those of a member that
+// leaves and of a provider that comes or goes, which look at all; a map that grows is copied now and then, as such maps are.
 #pragma once
 
 #include <cstddef>
@@ -76,11 +78,17 @@ class FactBoard {
 
  private:
   static constexpr Member kNobody = UINT32_MAX;
+  struct Kind;
   struct Entry {
     bool known = false;
     bool holds = false;
     bool asked = false;  // The question is in the provider's inbox, or about to be answered.
+    bool idle = false;   // In the list of those that may be forgotten.
     std::vector<Member> waiters;
+    Kind* kind = nullptr;
+    const std::string* key = nullptr;
+    Entry* older = nullptr;  // Of the idle ones.
+    Entry* newer = nullptr;
   };
   struct Hash {
     using is_transparent = void;
@@ -112,16 +120,22 @@ class FactBoard {
   Kind* find(ConstraintKind kind) const;
   Kind& kind_of(ConstraintKind kind);
   Entry& entry_of(Kind& kind, const std::string& key);
-  void forget_idle();
+  /// To be called when it may have become idle, or is no longer.
+  void keep_or_list(Entry& entry);
+  void take_off_list(Entry& entry);
+  /// Not while entries are walked over or referred to.
+  void forget_oldest();
   void tell(Member member, News news);
-  void tell_waiters(const Kind& kind, const std::string& key, Entry& entry);
+  void tell_waiters(Entry& entry);
   void tell_observers(Member from, const Kind& kind, const std::string& key, bool holds);
-  void ask(const Kind& kind, const std::string& key, Entry& entry);
+  void ask(Entry& entry);
 
   mutable std::mutex mutex_;
   std::vector<std::unique_ptr<Kind>> kinds_;  // A handful.
   std::vector<Inbox> members_;
-  std::size_t facts_ = 0;  // Entries of all kinds.
+  Entry* oldest_ = nullptr;  // Of the idle entries of all kinds, in the order in which they became so.
+  Entry* newest_ = nullptr;
+  std::size_t idle_ = 0;
 };
 
 }  // namespace rondo

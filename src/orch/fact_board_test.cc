@@ -132,13 +132,60 @@ TEST_F(WorkerFactBoard, FactsBeyondTheLimitAreForgottenAndAskedForAnewButNotThos
   board_.provide(owner_, kPort, "ports");
   board_.await(needy_, port("waited for"));
   board_.answer(owner_, port("waited for"), false);
-  for (std::size_t i = 0; i < limits::kBoardFacts; ++i) board_.announce(owner_, port(std::to_string(i)));
+  for (std::size_t i = 0; i < limits::kBoardFacts + 2; ++i) board_.announce(owner_, port(std::to_string(i)));
   news(owner_);
-  EXPECT_FALSE(board_.holds(port("0"))) << "forgotten";
-  EXPECT_THAT(news(owner_), ElementsAre("asked 0"));
-  EXPECT_TRUE(board_.holds(port(std::to_string(limits::kBoardFacts - 1)))) << "newer than the forgetting";
+  EXPECT_TRUE(board_.holds(port("2"))) << "no more than one was too many";
+  for (const char* const oldest : {"1", "0"}) {
+    EXPECT_FALSE(board_.holds(port(oldest))) << "forgotten";
+    EXPECT_THAT(news(owner_), ElementsAre(std::string{"asked "} + oldest));
+  }
+  EXPECT_TRUE(board_.holds(port(std::to_string(limits::kBoardFacts + 1))));
   board_.announce(owner_, port("waited for"));
   EXPECT_THAT(news(needy_), ElementsAre("announced waited for"));
+}
+
+/// More facts than the limit are waited for and asked about at a time; each of them must still get its answer, and what became idle of them
+/// must be within the limit again: the oldest of it has to be asked for.
+TEST_F(WorkerFactBoard, MoreFactsThanTheLimitMayBeWaitedForStorm) {
+  constexpr std::size_t kFacts = 500'000;
+  board_.provide(owner_, kPort, "ports");
+  for (std::size_t i = 0; i < kFacts; ++i) board_.await(needy_, port(std::to_string(i)));
+  std::vector<FactBoard::News> taken;
+  while (board_.take(owner_, kFacts, taken)) continue;
+  ASSERT_EQ(taken.size(), kFacts);
+  for (const FactBoard::News& one : taken) board_.answer(owner_, one.fact, one.fact.key.back() == '7');
+  taken.clear();
+  while (board_.take(needy_, kFacts, taken)) continue;
+  EXPECT_EQ(taken.size(), kFacts / 10);
+  for (std::size_t i = 0; i < kFacts; ++i) {
+    if (i % 10 != 7) board_.announce(owner_, port(std::to_string(i)));
+  }
+  taken.clear();
+  while (board_.take(needy_, kFacts, taken)) continue;
+  EXPECT_EQ(taken.size(), kFacts / 10 * 9);
+  EXPECT_TRUE(board_.holds(port(std::to_string(kFacts - 1))));
+  EXPECT_FALSE(board_.holds(port("7"))) << "idle longest, and forgotten";
+  EXPECT_THAT(news(owner_), ElementsAre("asked 7"));
+}
+
+TEST_F(WorkerFactBoard, AnAnswerFindsItsQuestionHoweverManyWereAsked) {
+  board_.provide(owner_, kPort, "ports");
+  for (std::size_t i = 0; i <= limits::kBoardFacts; ++i) EXPECT_FALSE(board_.holds(port(std::to_string(i))));
+  board_.answer(owner_, port("0"), true);
+  EXPECT_TRUE(board_.holds(port("0")));
+}
+
+TEST_F(WorkerFactBoard, WhatNobodyWaitsForAnyMoreMayBeForgotten) {
+  board_.provide(owner_, kPort, "ports");
+  for (std::size_t i = 0; i <= limits::kBoardFacts; ++i) {
+    board_.await(needy_, port(std::to_string(i)));
+    board_.answer(owner_, port(std::to_string(i)), false);
+  }
+  while (!news(owner_).empty()) continue;
+  board_.give_up(needy_, port("5"));
+  board_.leave(needy_);
+  EXPECT_FALSE(board_.holds(port("5"))) << "idle before the others";
+  EXPECT_THAT(news(owner_), ElementsAre("asked 5"));
 }
 
 TEST_F(WorkerFactBoard, NewsAreTakenInPortions) {

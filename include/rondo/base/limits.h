@@ -82,7 +82,7 @@ inline constexpr Duration kWorkerCallWait = 5000ms;
 inline constexpr Duration kWorkerAskWait = 3ms;
 /// How long a worker that was told to stop goes on with what it has; then the rest is given up and counted.
 inline constexpr Duration kWorkerDrain = 5000ms;
-/// Facts of other threads that are remembered though nobody waits for them; of more, all of them are forgotten and asked for anew.
+/// Facts of other threads that are remembered though nobody waits for them; of more, the one idle longest is forgotten, and asked for anew.
 inline constexpr std::size_t kBoardFacts = 262'144;
 
 // --- orch
