@@ -83,7 +83,9 @@ struct RedisStore::Parts final : Connection::User {
   void lost(Connection& connection, const Status& why, bool was_connected) override;
   void message(const Reply& message) override;
   void before_send(Connection& connection) override {
-    if (&connection == &commands) writer.send();
+    if (&connection != &commands) return;
+    go_on();
+    writer.send();
   }
 
   /// Where the Sentinels say the master is.
@@ -99,6 +101,8 @@ struct RedisStore::Parts final : Connection::User {
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
   void tick();
+  /// What ends had no time for in an earlier turn.
+  void go_on();
   std::vector<std::shared_ptr<End>> living();
 
   std::shared_ptr<End> end_of(redis::Target& target);
@@ -267,6 +271,12 @@ void RedisStore::Parts::tick() {
   }
   for (const std::shared_ptr<End>& end : living()) {
     if (end->is_open()) end->tick();
+  }
+}
+
+void RedisStore::Parts::go_on() {
+  for (const std::weak_ptr<End>& known : std::exchange(link.unfinished, {})) {
+    if (const std::shared_ptr<End> end = known.lock()) end->go_on();
   }
 }
 
