@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "rondo/sim/world.h"
 #include "store/completions.h"
@@ -134,6 +135,153 @@ TEST(WatchedView, TellsInSumWhatIsThere) {
       take(SIZE_MAX, false);
       ASSERT_EQ(told, truth);
     }
+  }
+}
+
+TEST(WatchedView, WhatAReadFoundIsHeldBackUntilItHasEnded) {
+  WatchedView view;
+  view.resync(std::vector<Record>{Record::make("a", {{"x", "1"}}), Record::make("b", {})});
+  view.changed(Change::set("c", {}));
+  EXPECT_THAT(lines(view, 1), ElementsAre("SET a x=1"));
+  view.begin_read();
+  view.read(Record::make("d", {}));
+  view.read(Record::make("a", {{"x", "2"}}));
+  view.read(Record::make("c", {{"x", "2"}}));
+  EXPECT_THAT(lines(view), ElementsAre("SET b", "SET c x=2")) << "what waited stays, in its newest state";
+  EXPECT_FALSE(view.end_read(3));
+  EXPECT_THAT(lines(view), ElementsAre("DEL b"));
+  EXPECT_FALSE(view.end_read(2));
+  EXPECT_TRUE(view.end_read(1));
+  EXPECT_THAT(lines(view), ElementsAre("SET d", "SET a x=2"));
+}
+
+TEST(WatchedView, AReadThatFailedIsBegunAnewAndLeavesWhatWaits) {
+  WatchedView view;
+  view.resync(std::vector<Record>{Record::make("a", {}), Record::make("b", {})});
+  EXPECT_EQ(lines(view, 1).size(), 1U);
+  view.begin_read();
+  view.read(Record::make("new", {}));
+  view.begin_read();
+  EXPECT_THAT(lines(view), ElementsAre("SET b"));
+  view.read(Record::make("a", {}));
+  view.read(Record::make("other", {}));
+  EXPECT_TRUE(view.end_read(SIZE_MAX));
+  EXPECT_THAT(lines(view), ElementsAre("DEL b", "SET other"));
+}
+
+/// A table elsewhere, a consumer that follows it, and what it was told.
+class FollowedTable {
+ public:
+  explicit FollowedTable(std::uint64_t seed) : random_(seed) {}
+
+  void change() {
+    const std::string key = std::to_string(random_.below(12));
+    if (random_.chance(0.3)) {
+      truth_.erase(key);
+    } else {
+      truth_[key] = "v" + std::to_string(random_.below(3));
+    }
+    if (reading_ || lost_) {
+      dirty_.insert(key);  // As the end does: after the read.
+    } else {
+      tell_view(key);
+    }
+  }
+  /// A read begins, or begins anew. An answer from before it may come late.
+  void begin() {
+    if (!truth_.empty() && random_.chance(0.3)) tell_view(truth_.begin()->first);
+    view_.begin_read();
+    const std::string late = std::to_string(random_.below(12));
+    if (random_.chance(0.3)) tell_view(late);
+    if (random_.chance(0.3)) truth_.erase(late);
+    lost_ = false;
+    reading_ = true;
+    unread_.clear();
+    for (int key = 0; key < 12; ++key) unread_.push_back(std::to_string(key));
+  }
+  void page() {
+    for (std::uint64_t i = random_.below(5); i > 0 && !unread_.empty(); --i) {
+      const std::size_t at = random_.below(unread_.size());
+      const std::string key = unread_[at];
+      if (!random_.chance(0.2)) unread_.erase(unread_.begin() + static_cast<std::ptrdiff_t>(at));  // Else it comes twice.
+      if (!truth_.contains(key)) continue;
+      view_.read(Record::make(key, {{"v", truth_[key]}}));
+      told_by_change_.erase(key);
+    }
+    if (!unread_.empty() || !view_.end_read(random_.between(1, 4))) return;
+    reading_ = false;
+    for (const std::string& key : std::exchange(dirty_, {})) tell_view(key);
+  }
+  /// A gap: what changes now is told by nobody.
+  void lose() {
+    lost_ = true;
+    reading_ = false;
+    dirty_.clear();
+  }
+  void take(std::size_t max) {
+    const std::size_t waits = view_.depth();
+    std::vector<Change> changes;
+    ASSERT_EQ(view_.take(max, changes), std::min(max, waits));
+    ASSERT_EQ(view_.empty(), view_.depth() == 0);
+    std::set<std::string> once;
+    for (const Change& change : changes) {
+      const std::string key{change.key()};
+      const std::string value = change.op() == Op::Delete ? "" : std::string{change.fields().find("v").value()};
+      ASSERT_TRUE(once.insert(key).second) << key << " twice";
+      if (told_by_change_.erase(key) == 0) {
+        ASSERT_NE(told_.contains(key) ? told_[key] : "", value) << key << ": no difference";
+      }
+      if (change.op() == Op::Delete) {
+        told_.erase(key);
+      } else {
+        told_[key] = value;
+      }
+    }
+  }
+  void finish() {
+    if (lost_) begin();
+    while (reading_) page();
+    take(SIZE_MAX);
+    EXPECT_EQ(told_, truth_);
+  }
+  void step() {
+    const std::uint64_t what = random_.below(20);
+    if (what < 7) return change();
+    if (what < 9) return take(random_.below(4));
+    if (what == 9) return lose();
+    if (what == 10 || (lost_ && what < 15)) return begin();
+    if (reading_) page();
+  }
+
+ private:
+  void tell_view(const std::string& key) {
+    told_by_change_.insert(key);
+    view_.changed(truth_.contains(key) ? Change::set(key, {{"v", truth_[key]}}) : Change::remove(key));
+  }
+
+  Random random_;
+  WatchedView view_;
+  std::map<std::string, std::string> truth_;
+  std::map<std::string, std::string> told_;
+  std::set<std::string> told_by_change_;  // Where the same again is no fault.
+  std::set<std::string> dirty_;
+  std::vector<std::string> unread_;
+  bool reading_ = false;
+  bool lost_ = true;
+};
+
+/// However pages, changes, failures and takes mix: the consumer hears of each key once, of no row that a read found as it knows it, and of
+/// all in sum.
+TEST(WatchedView, ReadsInStepsTellTheDifferenceProperty) {
+  for (std::uint64_t seed = 0; seed < 5000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    FollowedTable table(seed);
+    for (int i = 0; i < 150; ++i) {
+      table.step();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+    table.finish();
+    if (testing::Test::HasFailure()) return;
   }
 }
 

@@ -29,62 +29,91 @@ void WatchedView::changed(const Change& change) {
   Row& row = rows_[id];
   row.newest = change.record();
   row.deleted = change.op() == Op::Delete;
-  if (!row.waits) append(id);
+  if (row.in == In::Waiting) return;
+  leave(id);
+  append(id, In::Waiting);
 }
 
-void WatchedView::append(std::uint32_t id) {
-  rows_[id].waits = true;
-  rows_[id].next = rows_.kNone;
-  if (first_ == rows_.kNone) {
-    first_ = id;
-  } else {
-    rows_[last_].next = id;
-  }
-  last_ = id;
-  ++waiting_;
+void WatchedView::begin_read() {
+  ++round_;
+  looked_at_ = 0;
 }
 
-void WatchedView::forget_chain() {
-  for (std::uint32_t id = first_; id != rows_.kNone; id = rows_[id].next) rows_[id].waits = false;
-  first_ = last_ = rows_.kNone;
-  waiting_ = 0;
+void WatchedView::read(Record record) {
+  const std::uint32_t id = rows_.find_or_add(record.key(), record.key_hash()).id;
+  Row& row = rows_[id];
+  row.newest = std::move(record);
+  row.deleted = false;
+  row.round = round_;
+  if (row.told && same_fields(row.told.fields(), row.newest.fields())) {
+    row.newest = row.told;  // One of the two is enough.
+    leave(id);
+  } else if (row.in == In::None) {
+    append(id, In::Held);
+  }
 }
 
-void WatchedView::resync(std::span<const Record> read) {
-  forget_chain();
-  std::vector<std::uint32_t> ids;
-  ids.reserve(read.size());
-  for (const Record& record : read) {
-    ids.push_back(rows_.find_or_add(record.key(), record.key_hash()).id);
-    Row& row = rows_[ids.back()];
-    row.newest = record;
-    row.deleted = false;
-    row.seen = true;
+bool WatchedView::end_read(std::size_t max) {
+  std::size_t done = 0;
+  for (; done < max && looked_at_ < rows_.end_id(); ++done, ++looked_at_) {
+    const Row& row = rows_[looked_at_];
+    if (row.newest && row.round != round_) gone(looked_at_);
   }
-  for (std::uint32_t id = 0; id < rows_.end_id(); ++id) {
-    Row& row = rows_[id];
-    if (!row.newest || std::exchange(row.seen, false)) continue;
-    if (row.told) {
-      row.newest = Record::make(row.told.key(), {});
-      row.deleted = true;
-      append(id);
-    } else {
-      rows_.erase(id, row.newest.key_hash());
-    }
+  for (; done < max && held_.size > 0; ++done) {
+    const std::uint32_t id = held_.first;
+    leave(id);
+    append(id, In::Waiting);
   }
-  for (const std::uint32_t id : ids) {
-    const Row& row = rows_[id];
-    if (!row.told || !same_fields(row.told.fields(), row.newest.fields())) append(id);
+  return looked_at_ >= rows_.end_id() && held_.size == 0;
+}
+
+void WatchedView::gone(std::uint32_t id) {
+  Row& row = rows_[id];
+  if (!row.told) {
+    leave(id);
+    rows_.erase(id, row.newest.key_hash());
+    return;
   }
+  row.newest = Record::make(row.told.key(), {});
+  row.deleted = true;
+  if (row.in == In::Waiting) return;
+  leave(id);
+  append(id, In::Waiting);
+}
+
+void WatchedView::resync(std::span<const Record> rows) {
+  begin_read();
+  for (const Record& row : rows) read(row);
+  end_read(SIZE_MAX);
+}
+
+void WatchedView::append(std::uint32_t id, In in) {
+  Chain& chain = this->chain(in);
+  Row& row = rows_[id];
+  row.in = in;
+  row.next = rows_.kNone;
+  row.previous = chain.last;
+  (chain.size == 0 ? chain.first : rows_[chain.last].next) = id;
+  chain.last = id;
+  ++chain.size;
+}
+
+void WatchedView::leave(std::uint32_t id) {
+  Row& row = rows_[id];
+  if (row.in == In::None) return;
+  Chain& chain = this->chain(row.in);
+  (chain.first == id ? chain.first : rows_[row.previous].next) = row.next;
+  (chain.last == id ? chain.last : rows_[row.next].previous) = row.previous;
+  --chain.size;
+  row.in = In::None;
 }
 
 std::size_t WatchedView::take(std::size_t max, std::vector<Change>& out) {
   std::size_t taken = 0;
-  for (; taken < max && first_ != rows_.kNone; ++taken) {
-    const std::uint32_t id = first_;
+  for (; taken < max && waiting_.size > 0; ++taken) {
+    const std::uint32_t id = waiting_.first;
     Row& row = rows_[id];
-    first_ = row.next;
-    row.waits = false;
+    leave(id);
     if (row.deleted) {
       Record gone = std::move(row.newest);
       rows_.erase(id, gone.key_hash());
@@ -94,8 +123,6 @@ std::size_t WatchedView::take(std::size_t max, std::vector<Change>& out) {
       out.emplace_back(Op::Set, row.newest);
     }
   }
-  if (first_ == rows_.kNone) last_ = rows_.kNone;
-  waiting_ -= taken;
   return taken;
 }
 

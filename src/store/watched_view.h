@@ -1,6 +1,6 @@
 // WatchedView: what a remote Watched table looks like from here: what the consumer was told, what is newer, and in what order it changed.
-// After a gap it takes a full read and leaves exactly the difference to be told. For stores whose tables are elsewhere; the embedded store
-// has no gaps and needs none (store/memory/watched_table.h). One thread.
+// After a gap it takes a full read, in steps, and leaves exactly the difference to be told. For stores whose tables are elsewhere; the
+// embedded store has no gaps and needs none (store/memory/watched_table.h). One thread.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +18,52 @@ class WatchedView {
  public:
   /// A row's newest full state, or its Delete. Told once, however often it changes before it is taken.
   void changed(const Change& change);
-  /// The rows of a full read, each key once. What waited is forgotten; what is left to be told is the difference to what was told: Deletes
-  /// first, then Sets in the order of 'rows'. The order of fields is no difference. O(rows).
+
+  /// A full read: begin_read(), each row as it comes, and end_read() until it is done. What is left to be told then is the difference to
+  /// what was told: Deletes first, then Sets in the order they were read; the order of fields is no difference. What waited stays where it
+  /// is unless it turns out to be no difference. Until a read has ended, what it found is held back. One that failed is just begun anew.
+  /// Each call O(1).
+  void begin_read();
+  /// A row that is there. If it comes twice, the later one counts. What changed() says while a read is under way is taken for older than
+  /// the read: what is newer is told after it.
+  void read(Record row);
+  /// Looks at 'max' rows, or tells of them, at most. True when the read has ended.
+  bool end_read(std::size_t max);
+  /// All of it at once. O(rows).
   void resync(std::span<const Record> rows);
 
+  /// O(changes appended).
   std::size_t take(std::size_t max, std::vector<Change>& out);
-  bool empty() const noexcept { return waiting_ == 0; }
-  std::size_t depth() const noexcept { return waiting_; }
+  bool empty() const noexcept { return waiting_.size == 0; }
+  std::size_t depth() const noexcept { return waiting_.size; }
 
  private:
+  enum class In : std::uint8_t { None, Waiting, Held };
   struct Row {
     Record newest;  // With 'deleted': only the key counts.
     Record told;
     std::uint32_t next = KeyedRows<Row>::kNone;
-    bool waits = false;  // Is in the chain.
+    std::uint32_t previous = KeyedRows<Row>::kNone;
+    std::uint32_t round = 0;  // Of the last full read that found it.
+    In in = In::None;         // The chain that it is in.
     bool deleted = false;
-    bool seen = false;  // In the full read under way.
     std::string_view key() const noexcept { return newest.key(); }
   };
-  void append(std::uint32_t id);
-  void forget_chain();
+  struct Chain {
+    std::uint32_t first = KeyedRows<Row>::kNone;
+    std::uint32_t last = KeyedRows<Row>::kNone;
+    std::size_t size = 0;
+  };
+  Chain& chain(In in) noexcept { return in == In::Waiting ? waiting_ : held_; }
+  void append(std::uint32_t id, In in);
+  void leave(std::uint32_t id);
+  void gone(std::uint32_t id);
 
   KeyedRows<Row> rows_;
-  std::uint32_t first_ = KeyedRows<Row>::kNone;
-  std::uint32_t last_ = KeyedRows<Row>::kNone;
-  std::size_t waiting_ = 0;
+  Chain waiting_;
+  Chain held_;  // Found by a read that has not ended.
+  std::uint32_t round_ = 0;
+  std::uint32_t looked_at_ = 0;  // By end_read(): rows below it.
 };
 
 /// The same fields with the same values, in whatever order. Each side names a field once.

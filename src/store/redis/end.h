@@ -19,6 +19,8 @@
 
 namespace rondo::redis {
 
+class End;
+
 /// What every end needs; outlives it.
 struct Link {
   Scheduler& scheduler;
@@ -26,7 +28,8 @@ struct Link {
   Connection& events;
   const RedisStoreOptions& options;
   RedisStoreStats& stats;
-  bool up = false;  // Both connections are usable.
+  bool up = false;                               // Both connections are usable.
+  std::vector<std::weak_ptr<End>> unfinished{};  // Ends that go on in the next turn of 'commands'.
 };
 
 class End : public std::enable_shared_from_this<End> {
@@ -60,6 +63,8 @@ class End : public std::enable_shared_from_this<End> {
   virtual void message(std::string_view payload) = 0;
   /// Now and then, while online: for what failed a moment ago.
   virtual void tick() {}
+  /// In a turn of the commands connection: what an earlier one had no time for, see later().
+  virtual void go_on() {}
 
   void on_ready(std::function<void()> wake) {
     wake_ = std::move(wake);
@@ -71,6 +76,8 @@ class End : public std::enable_shared_from_this<End> {
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
   virtual std::size_t fetched() const { return 0; }
+  /// Why nothing comes although the connections are there; ok while something may.
+  virtual Status trouble() const { return {}; }
 
  protected:
   /// Connected, subscribed to channel(), and somebody consumes: look what is there.
@@ -80,6 +87,11 @@ class End : public std::enable_shared_from_this<End> {
   virtual bool has_news() const { return !empty(); }
   void tell() const {
     if (wake_ && has_news()) wake_();
+  }
+  /// The turn is over: go_on() is called in the next one.
+  void later() {
+    link_.unfinished.push_back(weak_from_this());
+    link_.commands.wake();
   }
   /// Sends what was just written to link().commands.out(), and answers only while this end is what it was.
   void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each = false);

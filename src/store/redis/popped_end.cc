@@ -10,9 +10,6 @@ namespace {
 constexpr unsigned kPopsAhead = 2;
 /// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
 constexpr Duration kEcho = 500us;
-/// A batch of more bytes than this is followed by smaller ones, so that no pop holds the server for long; of less than a quarter, by
-/// larger.
-constexpr std::size_t kBatchBytes = 256 * 1024;
 
 bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::find(numbers, number) != numbers.end(); }
 }  // namespace
@@ -33,6 +30,7 @@ void PoppedEnd::offline() {
   acknowledged_.clear();
   pops_ = 0;
   recovering_ = counting_ = ready_ = false;
+  trouble_ = {};
 }
 
 void PoppedEnd::message(std::string_view) {
@@ -51,7 +49,11 @@ void PoppedEnd::tick() {
 void PoppedEnd::failed(const Reply& reply, std::string_view what) {
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
-  if (why.code() == Code::Unavailable) link().commands.give_up(why);
+  if (lacks_replicas(why)) {
+    trouble_ = why;
+  } else if (why.code() == Code::Unavailable) {
+    link().commands.give_up(why);
+  }
 }
 
 // --- asking
@@ -110,6 +112,7 @@ void PoppedEnd::send_recover() {
 void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   --pops_;
   if (reply.is_error()) return failed(reply, "a pop");
+  trouble_ = {};
   ++stats().pops;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   Batch batch{.number = number, .entries = {}};
@@ -124,10 +127,6 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
     return pump();
   }
   stats().popped += batch.entries.size();
-  std::size_t bytes = 0;
-  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
-  if (bytes > kBatchBytes) pop_size_ = std::max<std::size_t>(1, pop_size_ / 2);
-  if (bytes < kBatchBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
   coming_.push_back(std::move(batch));
   read_rows(coming_.back());
   hand_over();
@@ -139,6 +138,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  if (target().waiting == 0) trouble_ = {};  // Else the next pop tells.
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
@@ -193,6 +193,7 @@ void PoppedEnd::hand_over() {
   while (!coming_.empty() && coming_.front().unread == 0) {
     Batch& batch = coming_.front();
     complete(batch);
+    learn_pop_size(batch);
     for (Entry& entry : batch.entries) {
       const bool set = static_cast<bool>(entry.change.record());
       if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false});
@@ -208,6 +209,15 @@ void PoppedEnd::hand_over() {
     coming_.pop_front();
   }
   if (!had_news) tell();
+}
+
+/// As many of these as fit the bytes are popped next: what the script does not read itself is read in as many commands at once. While they
+/// fit well, twice as many.
+void PoppedEnd::learn_pop_size(const Batch& batch) {
+  std::size_t bytes = 0;
+  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
+  if (bytes > kPopBytes) pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
+  if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
 }
 
 // --- the consumer

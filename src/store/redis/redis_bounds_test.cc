@@ -8,6 +8,7 @@
 namespace rondo::redis {
 namespace {
 
+using testing::ElementsAre;
 using testing::IsEmpty;
 
 class RedisBounds : public RedisTableTest {
@@ -70,6 +71,87 @@ void RedisBounds::stop_server_for(std::chrono::seconds length, Duration answer_t
 TEST_F(RedisBounds, StoppedServerCostsOthersNothingAndLosesNothing) { stop_server_for(1s, 400ms); }
 
 TEST_F(RedisBounds, ServerThatIsStoppedForTenSecondsStorm) { stop_server_for(10s, 1s); }
+
+/// Takes what comes, a batch a turn, and counts it by what it is ("SET 1": n is 1; "DEL ").
+class Taker final : public Source {
+ public:
+  explicit Taker(Subscription& consumer) : Source("taker", Priority{}), consumer_(consumer) {
+    consumer_.on_ready([this] { wake(); });
+  }
+  ~Taker() override { consumer_.on_ready(nullptr); }
+  Turn run(Budget budget) override {
+    changes_.clear();
+    taken_ += consumer_.take(budget.items, changes_);
+    for (const Change& change : changes_) ++kinds_[std::string{change.verb()} + " " + std::string{change.fields().find("n").value_or("")}];
+    return {.items = static_cast<std::uint32_t>(changes_.size()), .backlog = consumer_.empty() ? Backlog::Empty : Backlog::More};
+  }
+  bool has_backlog() const override { return !consumer_.empty(); }
+  std::size_t taken() const noexcept { return taken_; }
+  /// Since the last call.
+  std::map<std::string, int> kinds() {
+    taken_ = 0;
+    return std::exchange(kinds_, {});
+  }
+
+ private:
+  Subscription& consumer_;
+  std::vector<Change> changes_;
+  std::size_t taken_ = 0;
+  std::map<std::string, int> kinds_;
+};
+
+class RedisLargeTable : public RedisBounds {
+ protected:
+  static constexpr int kRows = 400'000;
+
+  /// One command for each 'step'-th row, many under way.
+  void each_row(int step, const std::function<redis_kit::RedisClient::Arguments(const std::string& row)>& command) {
+    redis_kit::RedisClient client(server().address());
+    int owed = 0;
+    const auto answers = [&] {
+      for (; owed > 0; --owed) ASSERT_EQ(client.next().find("(error)"), std::string::npos);
+    };
+    for (int row = 0; row < kRows; row += step) {
+      client.append(command("W:" + std::to_string(row)));
+      if (++owed == 500) answers();
+    }
+    answers();
+  }
+  /// What the longest turn of any source had of the processor.
+  Duration longest_turn_cpu() {
+    Duration longest{0};
+    driver().scheduler().for_each_source([&](const Source& source) { longest = std::max(longest, source.stats().longest_turn_cpu); });
+    return longest;
+  }
+};
+
+TEST_F(RedisLargeTable, IsResynchronisedInShortTurnsAndTellsTheDifferenceMillion) {
+  using testing::Pair;
+  ::mallopt(M_MXFAST, 0);  // As rondod does: else freeing much once joins all small blocks at once.
+  each_row(1, [](const std::string& row) { return redis_kit::RedisClient::Arguments{"HSET", row, "n", "1"}; });
+  open();
+  declare(driver(), "W", TableKind::Watched);
+  const auto consumer = subscribe(driver(), "W");
+  Taker taker(*consumer);
+  driver().scheduler().add(taker);
+  const auto told = [&](std::size_t count) {
+    EXPECT_TRUE(driver().run_until([&] { return taker.taken() >= count; }, 100s));
+    driver().settle();
+    return taker.kinds();
+  };
+  EXPECT_THAT(told(kRows), ElementsAre(Pair("SET 1", kRows)));
+  server().command({"CLIENT", "KILL", "TYPE", "normal"});
+  each_row(2, [](const std::string& row) { return redis_kit::RedisClient::Arguments{"DEL", row}; });
+  each_row(5, [](const std::string& row) { return redis_kit::RedisClient::Arguments{"HSET", row, "n", "2"}; });
+  constexpr int kGone = kRows / 2 - kRows / 10;
+  EXPECT_THAT(told(kGone + kRows / 5), ElementsAre(Pair("DEL ", kGone), Pair("SET 2", kRows / 5)));
+  server().command({"FLUSHDB"});
+  EXPECT_THAT(told(kRows - kGone), ElementsAre(Pair("DEL ", kRows - kGone)));
+  RecordProperty("longest_turn_cpu_us", static_cast<int>(longest_turn_cpu() / 1us));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(longest_turn_cpu(), 10 * limits::kTurnTime);
+#endif
+}
 
 // As a stock producer leaves them, who ran on while nobody consumed.
 TEST_F(RedisBounds, MillionPendingKeysAreDrainedInBoundedPieces) {

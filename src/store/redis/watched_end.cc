@@ -9,14 +9,14 @@ namespace {
 constexpr std::size_t kRead = 256;
 /// Rows asked for and not yet here: the next round trips are under way while one is handled.
 constexpr std::size_t kReading = 4 * kRead;
+/// Rows compared before the clock is looked at again: some tens of microseconds.
+constexpr std::size_t kCompared = 256;
 }  // namespace
 
 void WatchedEnd::offline() {
   dirty_.clear();
-  seen_.clear();
-  rows_.clear();
   reading_ = 0;
-  scanning_ = again_ = failed_ = unread_ = false;
+  scanning_ = comparing_ = again_ = failed_ = unread_ = false;
 }
 
 void WatchedEnd::tick() {
@@ -38,8 +38,7 @@ void WatchedEnd::resync() {
   ++stats().resyncs;
   scanning_ = true;
   again_ = unread_ = false;
-  rows_.clear();
-  seen_.clear();
+  view_.begin_read();
   scan("0");
 }
 
@@ -57,29 +56,38 @@ void WatchedEnd::scanned(const Reply& reply) {
   const std::string cursor{reply.items()[0].text()};
   const auto page = std::make_shared<std::vector<std::string>>();
   for (const Reply& found : reply.items()[1].items()) {
-    std::string key{found.text().substr(std::min(keys().rows.size(), found.text().size()))};
-    if (seen_.insert(key).second) page->push_back(std::move(key));
+    page->emplace_back(found.text().substr(std::min(keys().rows.size(), found.text().size())));
   }
   if (page->empty()) return page_read(cursor);
   read(
       page,
       [this](const std::string&, Result<Record> row) {
         failed_ = failed_ || !row;
-        if (row && *row) rows_.push_back(std::move(*row));
+        if (row && *row) view_.read(std::move(*row));
       },
       [this, cursor] { page_read(cursor); });
 }
 
 void WatchedEnd::page_read(const std::string& cursor) {
   if (cursor != "0" && !failed_) return scan(cursor);
-  scanning_ = false;
-  seen_.clear();
-  if (failed_) return rows_.clear();  // tick() begins anew; what was known until then stays.
-  if (again_) return resync();
+  if (failed_ || again_) {  // After a failure tick() begins anew; what was known until then stays.
+    scanning_ = false;
+    if (!failed_) resync();
+    return;
+  }
+  comparing_ = true;
+  compare();
+}
+
+void WatchedEnd::compare() {
+  if (!comparing_) return;
   const bool had_news = has_news();
-  view_.resync(rows_);
-  rows_.clear();
+  bool ended = view_.end_read(kCompared);
+  while (!ended && !link().commands.turn_is_over()) ended = view_.end_read(kCompared);
   if (!had_news) tell();
+  if (!ended) return later();
+  scanning_ = comparing_ = false;
+  if (again_) return resync();
   fetch();
 }
 

@@ -1,6 +1,6 @@
 // WatchedEnd: follows a table that any client writes. Redis tells which keys changed (client tracking in broadcast mode, so expiry, rename
 // and FLUSHDB are told, too, and no setting of the server is needed); each is then read once, many in a round trip. After a gap the whole
-// table is read and the difference reported.
+// table is read, page by page, and the difference reported; no turn is held up by the size of the table.
 #pragma once
 
 #include <string>
@@ -19,6 +19,7 @@ class WatchedEnd final : public End {
   std::string channel() const override { return {}; }
   void message(std::string_view) override {}
   void tick() override;
+  void go_on() override { compare(); }
   /// A key of this table (without the table's prefix) changed; fetch() follows after a burst of them.
   void changed(std::string_view key);
   void fetch();
@@ -38,19 +39,19 @@ class WatchedEnd final : public End {
   void scan(std::string cursor);
   void scanned(const Reply& reply);
   void page_read(const std::string& cursor);
+  void compare();
   void read(const std::shared_ptr<std::vector<std::string>>& keys, std::function<void(const std::string& key, Result<Record> row)> each,
             std::function<void()> end);
 
   store::WatchedView view_;
   std::unordered_set<std::string> dirty_;
   std::size_t reading_ = 0;
-  bool scanning_ = false;
-  bool again_ = false;  // Another full read is due when this one ends.
+  bool scanning_ = false;   // A full read is under way.
+  bool comparing_ = false;  // All of it is there; what is left is to find what went.
+  bool again_ = false;      // Another full read is due when this one ends.
   bool tell_due_ = false;
   bool failed_ = false;  // The full read failed; tick() tries again.
   bool unread_ = false;  // Some of dirty_ could not be read; tick() tries again.
-  std::unordered_set<std::string> seen_;
-  std::vector<Record> rows_;  // Of the full read under way.
 };
 
 }  // namespace rondo::redis
