@@ -1,8 +1,6 @@
 #include "agent/agent.h"
 
 #include <algorithm>
-#include <iterator>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -64,7 +62,8 @@ Status Agent::start() {
 void Agent::look_at_restart() {
   if (runtime_.clock().now() - started_ < options_.hold) return;
   if (options_.rows_have_come && !options_.rows_have_come()) return;
-  if (rows_are_handled()) end_restart();
+  rows_handled_ = rows_handled_ || rows_are_handled();
+  if (rows_handled_ && programmer_.in_flight() == 0) delete_unwanted();
 }
 
 /// Nothing under way, and every row is programmed, refused or parked.
@@ -73,27 +72,26 @@ bool Agent::rows_are_handled() const {
   return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
 }
 
-/// The routes and neighbours are ordered at once: a row that comes now is ordered behind them. The numbers of groups and next hops are not
-/// given to others, so there is time.
-void Agent::end_restart() {
-  Reconciler::Unwanted unwanted = reconciler_.unwanted();
-  reconciler_.end();
+/// A stage at a time, each looked at anew when nothing is under way: what was refused is tried again, and what a row asks for by then is
+/// not among it. A row that comes later is ordered behind.
+void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
-  restart_timer_.disarm();
-  restarted_ = true;
+  reconciler_.distrust();
+  Reconciler::Unwanted unwanted = reconciler_.unwanted();
   const auto ignore = [](std::span<Operation>) {};
   if (!unwanted.neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(unwanted.neighbors), ignore);
-  const auto last = std::make_shared<std::vector<Operation>>(std::move(unwanted.groups));
-  std::ranges::move(unwanted.nexthops, std::back_inserter(*last));  // Groups first: within a lane the order is kept.
-  const auto delete_rest = [this, last] {
-    if (!last->empty()) programmer_.submit(Lane::Urgent, std::exchange(*last, {}), [](std::span<Operation>) {});
-  };
-  if (unwanted.routes.empty()) return delete_rest();
-  const auto left = std::make_shared<std::size_t>(unwanted.routes.size());
-  programmer_.submit(Lane::Bulk, std::move(unwanted.routes), [left, delete_rest](std::span<Operation> done) {
-    *left -= done.size();
-    if (*left == 0) delete_rest();
-  });
+  for (std::vector<Operation>* const stage : {&unwanted.routes, &unwanted.groups, &unwanted.nexthops}) {
+    if (stage->empty()) continue;
+    programmer_.submit(stage == &unwanted.routes ? Lane::Bulk : Lane::Urgent, std::move(*stage), ignore);
+    break;
+  }
+  if (programmer_.in_flight() == 0) end_restart();
+}
+
+void Agent::end_restart() {
+  reconciler_.end();
+  restart_timer_.disarm();
+  restarted_ = true;
 }
 
 }  // namespace rondo::agent

@@ -50,7 +50,7 @@ class Agent {
   /// is there change nothing; what no row asked for is deleted when the rows that were there at first have been handled and the hold is
   /// over. Blocks while the kernel works. Call once, before the runtime runs.
   Status start();
-  /// The restart is over: what an earlier run left is in use or deleted.
+  /// The restart is over: what an earlier run left is in use or gone.
   bool has_restarted() const noexcept { return restarted_; }
   Reconciler::Counts reconciled() const noexcept { return reconciler_.counts(); }
 
@@ -62,6 +62,7 @@ class Agent {
  private:
   void look_at_restart();
   bool rows_are_handled() const;
+  void delete_unwanted();
   void end_restart();
 
   Runtime& runtime_;
@@ -76,6 +77,7 @@ class Agent {
   std::unique_ptr<Source> monitor_;
   TimerSource restart_timer_;
   Instant started_;
+  bool rows_handled_ = false;  // Those that were there at first.
   bool restarted_ = false;
 };
 

@@ -25,6 +25,7 @@ inline constexpr ConstraintKind kNexthopSet{
     "nexthop-set"};  // set             nexthop-groups  the same, for routes that name their next hops
 inline constexpr ConstraintKind kGroupUnused{"group-unused"};  // index           routes          no route uses it
 inline constexpr ConstraintKind kSetUnused{"set-unused"};      // set             routes          no route uses it
+inline constexpr ConstraintKind kSetKnown{"set-known"};        // set             nexthop-groups  it has a NEXTHOP_SET row
 inline constexpr ConstraintKind kVrf{"vrf"};                   // name            nobody yet
 
 }  // namespace rondo::agent

@@ -140,9 +140,9 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
 
 Outcome Interfaces::remove_address(const std::string& port, const Prefix& address) {
   const auto it = interfaces_.find(port);
-  if (it == interfaces_.end()) return Outcome::done();
+  if (it == interfaces_.end()) return remove_unknown(port, address);
   const auto entry = it->second.addresses.find(address);
-  if (entry == it->second.addresses.end()) return Outcome::done();
+  if (entry == it->second.addresses.end()) return remove_unknown(port, address);
   const bool ipv6 = address.address.is_v6();
   const Constraint free{kAddressFree, port + ":" + address.to_string()};
   if (!holds(free)) return Outcome::wait_for(free);
@@ -158,6 +158,15 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
     if (outcome.kind() == Outcome::Kind::Done) address_gone(port, address);
     settle(ticket, outcome);
   });
+  return Outcome::staged();
+}
+
+/// An earlier run may have set it: nothing in the kernel says whose an address is.
+Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& address) {
+  const IfIndex id = ids_.find(port);
+  if (!id) return Outcome::done();
+  program(programmer_, AddressDelete{id, address},
+          [this, ticket = current_ticket()](const Status& status) { settle(ticket, outcome_of_delete(status)); });
   return Outcome::staged();
 }
 

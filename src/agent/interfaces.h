@@ -39,6 +39,7 @@ class Interfaces final : public Orch {
   Outcome set_address(const std::string& port, const Prefix& address);
   Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
+  Outcome remove_unknown(const std::string& port, const Prefix& address);
   Outcome remove_address(const std::string& port, const Prefix& address);
   bool is_free(const std::string& port, const Prefix& address) const;
   void announce_free(const std::string& port, bool ipv6);

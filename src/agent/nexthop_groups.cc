@@ -45,6 +45,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
       return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
     });
   }
+  provide(kSetKnown, [this](std::string_view name) { return groups_.contains({std::string{kNexthopSet.name()}, std::string{name}}); });
   provide(kNeighborUnused, [this](std::string_view name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
     return !parsed || !nexthops_.contains({parsed->port, parsed->address});
@@ -75,6 +76,7 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   }
   const Result<std::vector<Hop>> hops = parse_hops(fields);
   if (!hops) return Outcome::reject(hops.error());
+  if (kind == kNexthopSet) announce({kSetKnown, std::string{name}});
   std::vector<Constraint> missing;
   for (const Hop& hop : *hops) {
     Constraint neighbor{kNeighbor, neighbor_key(hop.port, hop.gateway)};

@@ -1,6 +1,7 @@
 #include "agent/routes.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "agent/answer.h"
@@ -124,6 +125,10 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       if (usable && slot != RouteMap::kNone) put_back_->add(slot);
     });
   }
+  // A row of an earlier run, which the store has kept, may be nobody's by now.
+  observe(kSetKnown, [this](std::string_view name, bool) {
+    if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
+  });
 }
 
 Routes::~Routes() = default;
@@ -226,6 +231,7 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
 
 void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row) {
   if (fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone && requested_sets_.insert(fact.key).second) {
+    orphan_sets_.erase(fact.key);
     std::string gateways;
     std::string ports;
     std::string weights;
@@ -363,13 +369,12 @@ void Routes::release_group(std::uint32_t slot) {
 }
 
 void Routes::sweep_sets() {
-  for (auto it = requested_sets_.begin(); it != requested_sets_.end();) {
-    const Constraint fact{kNexthopSet, *it};
-    const bool unused = !is_awaited(fact) && routes_.find_group(kNexthopSet, *it) == RouteMap::kNone;
-    if (unused && runtime().table("NEXTHOP_SET").remove(*it).ok()) {
-      it = requested_sets_.erase(it);
-    } else {
-      ++it;
+  for (std::set<std::string, std::less<>>* const sets : {&requested_sets_, &orphan_sets_}) {
+    for (auto it = sets->begin(); it != sets->end();) {
+      const Constraint fact{kNexthopSet, *it};
+      const bool used = routes_.find_group(kNexthopSet, *it) != RouteMap::kNone;
+      const bool done = used ? sets == &orphan_sets_ : !is_awaited(fact) && runtime().table("NEXTHOP_SET").remove(*it).ok();
+      it = done ? sets->erase(it) : std::next(it);
     }
   }
 }

@@ -80,6 +80,7 @@ class Routes final : public Orch {
   std::vector<Operation> operations_;   // Of the batch being handled.
   std::vector<Ordered> ordered_;
   std::set<std::string, std::less<>> requested_sets_;  // NEXTHOP_SET rows written for routes that still wait.
+  std::set<std::string, std::less<>> orphan_sets_;     // Rows that were there, and no route has asked for.
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
   Counts counts_;

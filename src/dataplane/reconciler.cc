@@ -34,6 +34,7 @@ struct Reconciler::Known {
   struct Route {
     NexthopId nexthop;
     RouteType type = RouteType::Unicast;
+    bool believed = true;
   };
   struct Nexthop {
     NexthopEntry entry;
@@ -47,82 +48,108 @@ struct Reconciler::Known {
   struct Neighbor {
     MacAddress mac;
     bool wanted = false;
+    bool believed = true;
   };
   std::map<Place, Neighbor> neighbors;  // As the next hops.
   std::set<std::tuple<std::uint32_t, IpAddress, std::uint8_t>> addresses;
   std::map<std::uint32_t, LinkEvent> links;
 
-  bool is_there(const Order& order) {
+  bool is_there(const Order& order) const {
     return std::visit([this](const auto& one) { return meets(one); }, order);
   }
+  /// It is as asked for now: nobody need delete it.
+  void asked_for(const Order& order) {
+    std::visit([this](const auto& one) { take_up(one); }, order);
+  }
+  /// It is about to be changed: what was read of it is not believed any more.
+  void doubt(const Order& order) {
+    std::visit([this](const auto& one) { disbelieve(one); }, order);
+  }
+  /// It was changed: nobody need delete it.
+  void carried_out(const Order& order) {
+    std::visit([this](const auto& one) { forget(one); }, order);
+  }
 
-  bool meets(const RouteSet& order) {
+  bool meets(const RouteSet& order) const {
     const auto found = routes.find({order.prefix, order.table});
     if (found == routes.end()) return false;
-    const Route route = found->second;
-    routes.erase(found);
-    if (route.type != order.type || route.nexthop != order.nexthop) return false;
+    const Route& route = found->second;
+    if (!route.believed || route.type != order.type || route.nexthop != order.nexthop) return false;
     return !order.nexthop || is_wanted(order.nexthop);
   }
-  bool meets(const RouteDelete& order) {
-    routes.erase({order.prefix, order.table});
-    return false;
+  bool meets(const NexthopSet& order) const {
+    const auto found = nexthops.find(order.id);
+    return found != nexthops.end() && found->second.entry.members.empty() && found->second.entry.gateway == order.gateway &&
+           found->second.entry.port == order.port;
   }
-  bool meets(const NexthopSet& order) {
-    return keeps(order.id, [&order](const NexthopEntry& entry) {
-      return entry.members.empty() && entry.gateway == order.gateway && entry.port == order.port;
-    });
+  bool meets(const GroupSet& order) const {
+    const auto found = nexthops.find(order.id);
+    return found != nexthops.end() && sorted(found->second.entry.members) == sorted(order.members) &&
+           std::ranges::all_of(order.members, [this](const GroupMember& member) { return is_wanted(member.nexthop); });
   }
-  bool meets(const GroupSet& order) {
-    return keeps(order.id, [this, &order](const NexthopEntry& entry) {
-      return sorted(entry.members) == sorted(order.members) &&
-             std::ranges::all_of(order.members, [this](const GroupMember& member) { return is_wanted(member.nexthop); });
-    });
-  }
-  bool meets(const NexthopDelete& order) {
-    nexthops.erase(order.id);
-    unwanted_nexthops.erase(order.id);
-    return false;
-  }
-  bool meets(const NeighborSet& order) {
+  bool meets(const NeighborSet& order) const {
     const auto found = neighbors.find({order.port.value(), order.address});
-    if (found == neighbors.end()) return false;
-    if (found->second.mac != order.mac) {
-      neighbors.erase(found);
-      return false;
-    }
-    found->second.wanted = true;
-    return true;
+    return found != neighbors.end() && found->second.believed && found->second.mac == order.mac;
   }
-  bool meets(const NeighborDelete& order) {
-    neighbors.erase({order.port.value(), order.address});
-    return false;
+  bool meets(const AddressSet& order) const {
+    return addresses.contains({order.port.value(), order.address.address, order.address.length});
   }
-  bool meets(const AddressSet& order) { return addresses.contains({order.port.value(), order.address.address, order.address.length}); }
-  bool meets(const AddressDelete& order) {
-    addresses.erase({order.port.value(), order.address.address, order.address.length});
-    return false;
-  }
-  bool meets(const LinkSet& order) {
+  bool meets(const LinkSet& order) const {
     const auto found = links.find(order.port.value());
     if (found == links.end()) return false;
-    const bool same = (!order.up || *order.up == found->second.admin_up) && (!order.mtu || *order.mtu == found->second.mtu);
-    if (!same) links.erase(found);
-    return same;
+    return (!order.up || *order.up == found->second.admin_up) && (!order.mtu || *order.mtu == found->second.mtu);
+  }
+  template <class Delete>
+  bool meets(const Delete&) const {
+    return false;
   }
 
-  /// An entry that is as asked for counts as wanted; another one is not believed any more.
-  template <class Same>
-  bool keeps(NexthopId id, const Same& same) {
-    unwanted_nexthops.erase(id);
-    const auto found = nexthops.find(id);
-    if (found == nexthops.end()) return false;
-    if (!same(found->second.entry)) {
-      nexthops.erase(found);
-      return false;
+  void take_up(const RouteSet& order) { routes.erase({order.prefix, order.table}); }
+  void take_up(const NexthopSet& order) { want(order.id); }
+  void take_up(const GroupSet& order) { want(order.id); }
+  void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
+  template <class Other>
+  void take_up(const Other&) {}
+
+  void disbelieve(const RouteSet& order) { disbelieve_route(order.prefix, order.table); }
+  void disbelieve(const RouteDelete& order) { disbelieve_route(order.prefix, order.table); }
+  void disbelieve(const NexthopSet& order) { nexthops.erase(order.id); }
+  void disbelieve(const GroupSet& order) { nexthops.erase(order.id); }
+  void disbelieve(const NexthopDelete& order) { nexthops.erase(order.id); }
+  void disbelieve(const NeighborSet& order) { disbelieve_neighbor(order.port, order.address); }
+  void disbelieve(const NeighborDelete& order) { disbelieve_neighbor(order.port, order.address); }
+  void disbelieve(const AddressSet&) {}
+  /// With the last address of its family on a port the kernel drops the port's neighbours.
+  void disbelieve(const AddressDelete& order) {
+    addresses.erase({order.port.value(), order.address.address, order.address.length});
+    for (auto it = neighbors.lower_bound({order.port.value(), IpAddress{}}); it != neighbors.end(); ++it) {
+      if (it->first.first != order.port.value()) break;
+      if (it->first.second.is_v6() == order.address.address.is_v6()) it->second.believed = false;
     }
-    found->second.wanted = true;
-    return true;
+  }
+  void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
+
+  void forget(const RouteSet& order) { routes.erase({order.prefix, order.table}); }
+  void forget(const RouteDelete& order) { routes.erase({order.prefix, order.table}); }
+  void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
+  void forget(const GroupSet& order) { unwanted_nexthops.erase(order.id); }
+  void forget(const NexthopDelete& order) { unwanted_nexthops.erase(order.id); }
+  void forget(const NeighborSet& order) { neighbors.erase({order.port.value(), order.address}); }
+  void forget(const NeighborDelete& order) { neighbors.erase({order.port.value(), order.address}); }
+  template <class Other>
+  void forget(const Other&) {}
+
+  void disbelieve_route(const Prefix& prefix, std::uint32_t table) {
+    const auto found = routes.find({prefix, table});
+    if (found != routes.end()) found->second.believed = false;
+  }
+  void disbelieve_neighbor(IfIndex port, const IpAddress& address) {
+    const auto found = neighbors.find({port.value(), address});
+    if (found != neighbors.end()) found->second.believed = false;
+  }
+  void want(NexthopId id) {
+    nexthops.at(id).wanted = true;
+    unwanted_nexthops.erase(id);
   }
   bool is_wanted(NexthopId id) const {
     const auto found = nexthops.find(id);
@@ -198,20 +225,28 @@ Reconciler::Counts Reconciler::counts() const noexcept {
 
 void Reconciler::apply(std::span<Operation> ops) {
   if (known_ == nullptr) return plane_.apply(ops);
-  const bool trusts = trusts_.load(std::memory_order_relaxed);
   rest_.clear();
   places_.clear();
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    // Asked in any case, so that what is asked for is not unwanted.
-    if (known_->is_there(ops[i].order) && trusts) {
+    if (trusts_.load(std::memory_order_relaxed) && known_->is_there(ops[i].order)) {
+      known_->asked_for(ops[i].order);
       ops[i].status = Status{};
       continue;
     }
+    known_->doubt(ops[i].order);
+    const auto* const link = std::get_if<LinkSet>(&ops[i].order);
+    if (link != nullptr && link->up == false) distrust();  // What is on the port goes with it.
     rest_.push_back(std::move(ops[i]));
     places_.push_back(i);
   }
   if (!rest_.empty()) plane_.apply(rest_);
-  for (std::size_t i = 0; i < places_.size(); ++i) ops[places_[i]] = std::move(rest_[i]);
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    // What was refused for now may be there as before; what was refused for good need not be asked for again.
+    const Operation& operation = ops[places_[i]] = std::move(rest_[i]);
+    const Code code = operation.status.code();
+    const bool for_good = code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;
+    if (operation.status.ok() || code == Code::NotFound || for_good) known_->carried_out(operation.order);
+  }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);
   changed_.fetch_add(rest_.size(), std::memory_order_relaxed);
 }

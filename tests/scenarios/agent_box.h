@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -18,12 +20,24 @@ namespace rondo::agent {
 
 class AgentBox {
  public:
-  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {})
+  using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
+  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, StoreMaker store = {})
       : world(seed),
         plane(with_cost(std::move(options))),
+        make_store(std::move(store)),
         runtime(runtime_options()),
         agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {
-    runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
+    listen();
+  }
+
+  /// The process ends wherever it is, and another one begins; the kernel stays, and what the store keeps.
+  void restart() {
+    std::destroy_at(&agent);
+    std::destroy_at(&runtime);
+    std::construct_at(&runtime, runtime_options());
+    std::construct_at(&agent, runtime, plane, AgentOptions{.mode = Programmer::Mode::Inline});
+    listen();
+    start();
   }
 
   void start() { ASSERT_TRUE(agent.start().ok()); }
@@ -65,6 +79,7 @@ class AgentBox {
 
   sim::World world;
   sim::SimDataPlane plane;
+  StoreMaker make_store;  // None: the embedded one.
   Runtime runtime;
   Agent agent;
   Lines rejects;
@@ -79,7 +94,11 @@ class AgentBox {
     RuntimeOptions options;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
+    options.store = make_store;
     return options;
+  }
+  void listen() {
+    runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 };
 

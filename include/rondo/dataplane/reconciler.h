@@ -37,6 +37,7 @@ class Reconciler final : public DataPlane {
   void link_event(const LinkEvent& event);
 
   /// What is there and nobody asked for: the orders that delete it. Groups may go when the routes are gone, next hops when the groups are.
+  /// What could not be deleted for now is among the unwanted again.
   struct Unwanted {
     std::vector<Operation> routes;
     std::vector<Operation> neighbors;
