@@ -36,9 +36,11 @@ struct DirectTable::Lane {
 
   /// Moves staged keys into the frame until it is full. Returns how many entries.
   std::size_t refill(std::size_t frame_bytes) {
-    std::size_t moved = 0;
-    while (takes(0, frame_bytes) && take_in_hand() && append(frame_bytes)) ++moved;
-    return moved;
+    for (std::size_t moved = 0;; ++moved) {
+      // What belongs to one key goes together, as far as a frame can hold it.
+      const std::size_t until = is_begun() ? limits::kDirectFrameBytes : frame_bytes;
+      if (!takes(0, until) || !take_in_hand() || !append(until)) return moved;
+    }
   }
 
   store::FrameWriter frame;
@@ -48,6 +50,9 @@ struct DirectTable::Lane {
 
  private:
   const Change* in_hand() const noexcept { return next_ < taken_.size() ? &taken_[next_] : nullptr; }
+
+  /// Something of the key in hand is in a frame.
+  bool is_begun() const noexcept { return in_hand() != nullptr && (next_ > 0 || fields_sent_ > 0); }
 
   /// What is in hand did not fit the last frame; it begins the next.
   bool take_in_hand() {
