@@ -159,6 +159,7 @@ TEST_P(StagedContract, ValuesOfSeveralMegabytesAreSafe) {  // Spec A3: 5 MiB val
   big[1000] = '\0';
   set("T", "k", {{"small", "1"}, {"big", big}});
   set("T", "k", {{"small", "2"}});
+  settle();  // Both are there before anything is popped.
   const auto consumer = subscribe("T");
   std::vector<Change> changes;
   consumer->take(1, changes);

@@ -10,9 +10,6 @@ namespace {
 constexpr unsigned kPopsAhead = 2;
 /// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
 constexpr Duration kEcho = 500us;
-/// A batch of more bytes than this is followed by smaller ones, so that no pop holds the server for long; of less than a quarter, by
-/// larger.
-constexpr std::size_t kBatchBytes = 256 * 1024;
 
 bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::find(numbers, number) != numbers.end(); }
 }  // namespace
@@ -124,10 +121,6 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
     return pump();
   }
   stats().popped += batch.entries.size();
-  std::size_t bytes = 0;
-  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
-  if (bytes > kBatchBytes) pop_size_ = std::max<std::size_t>(1, pop_size_ / 2);
-  if (bytes < kBatchBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
   coming_.push_back(std::move(batch));
   read_rows(coming_.back());
   hand_over();
@@ -200,6 +193,7 @@ void PoppedEnd::hand_over() {
       ++waiting_entries_;
     }
     if (batch.entries.empty()) {
+    learn_pop_size(batch);
       done_.push_back(batch.number);
     } else {
       waiting_.back().ends_batch = true;
@@ -217,6 +211,15 @@ std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
   done_.insert(done_.end(), taken_.begin(), taken_.end());
   taken_.clear();
   const std::size_t before = out.size();
+/// As many of these as fit the bytes are popped next: what the script does not read itself is read in as many commands at once. While they
+/// fit well, twice as many.
+void PoppedEnd::learn_pop_size(const Batch& batch) {
+  std::size_t bytes = 0;
+  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
+  if (bytes > kPopBytes) pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
+  if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
+}
+
   for (std::size_t entries = 0; entries < max && !waiting_.empty(); ++entries) {
     bool with_next = true;
     while (with_next) {

@@ -41,6 +41,9 @@ class PoppedEnd : public End {
     std::size_t unread = 0;
   };
 
+  /// A pop ends with the entry that goes beyond these bytes, so that none holds the server for long.
+  static constexpr std::size_t kPopBytes = 256 * 1024;
+
   void online() final;
   void offline() final;
   void closed() final {}
@@ -66,6 +69,7 @@ class PoppedEnd : public End {
   void recovered(const Reply& reply);
   void read_rows(Batch& batch);
   void hand_over();
+  void learn_pop_size(const Batch& batch);
   void failed(const Reply& reply, std::string_view what);
 
   struct Waiting {

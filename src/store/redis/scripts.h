@@ -8,50 +8,36 @@
 namespace rondo::redis {
 
 /// Pops a batch of a Staged table.
-/// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, "1" to rename staged
-/// hashes that become new rows, then the numbers of batches that were dealt with.
+/// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, most bytes, "1" to
+/// rename staged hashes that become new rows, then the numbers of batches that were dealt with.
 /// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
 /// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
+/// A batch ends with the key whose fields go beyond the bytes; the keys behind it wait again. (What is renamed is not read here.)
 /// A key of another type under a name of ours is found out before anything is popped. What is refused later (a user without the right)
-/// breaks the pop off: the keys are in flight by then, those whose staged hash is left wait again after the recovery.
+/// breaks the pop off: the keys are in flight by then, those whose staged hash is left wait again after the recovery. As that tells their
+/// Deletes, it must find their rows deleted: nothing throws between the in-flight record and the DEL.
 inline constexpr std::string_view kPopStaged = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
-if #ARGV > 5 then redis.call('HDEL', KEYS[3], unpack(ARGV, 6)) end
-redis.call('HLEN', KEYS[3])
-local marks = redis.call('SCARD', KEYS[2])
-local keys = redis.call('SPOP', KEYS[1], ARGV[3])
+local call, try = redis.call, redis.pcall
+if #ARGV > 6 then call('HDEL', KEYS[3], unpack(ARGV, 7)) end
+call('HLEN', KEYS[3])
+local marks = call('SCARD', KEYS[2])
+local keys = call('SPOP', KEYS[1], ARGV[3])
 if #keys == 0 then return {0, {}} end
 local gone = false
 if marks > 0 then
   gone = {}
-  for i, key in ipairs(keys) do gone[i] = redis.call('SREM', KEYS[2], key) end
+  for i, key in ipairs(keys) do gone[i] = call('SREM', KEYS[2], key) end
 end
-redis.call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
-if gone then
-  local rows = {}
-  for i, key in ipairs(keys) do
-    if gone[i] == 1 then rows[#rows + 1] = ARGV[1] .. key end
-  end
-  if #rows > 0 then redis.call('DEL', unpack(rows)) end
-end
-local function put(row, fields)
-  for i = 1, #fields, 2000 do
-    local answer = redis.pcall('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
-    if type(answer) == 'table' and answer.err then
-      redis.call('DEL', row)
-      redis.call('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
-    end
-  end
-end
-local out, used, hits, misses = {}, {}, 0, 0
-local n = 0
+call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
+local out, n, rows, sets, used = {}, 0, {}, {}, {}
+local hits, misses, bytes, most, kept, broken = 0, 0, 0, tonumber(ARGV[5]), #keys, nil
 for i, key in ipairs(keys) do
   local staged, row = ARGV[2] .. key, ARGV[1] .. key
   local deleted = gone and gone[i] or 0
   local set = nil
-  if ARGV[5] == '1' and deleted == 0 and misses <= hits + 8 then
-    local moved = redis.pcall('RENAMENX', staged, row)
-    if moved == 1 then
+  if ARGV[6] == '1' and deleted == 0 and misses <= hits + 8 then
+    if try('RENAMENX', staged, row) == 1 then
       set = 1
       hits = hits + 1
     else
@@ -59,26 +45,66 @@ for i, key in ipairs(keys) do
     end
   end
   if not set then
-    local fields = redis.pcall('HGETALL', staged)
+    local fields = try('HGETALL', staged)
     if fields.err then
-      if not string.find(fields.err, 'WRONGTYPE', 1, true) then return fields end
-      redis.call('DEL', staged)
-      fields = {}
-    end
-    if #fields > 0 then
-      set = fields
-      put(row, fields)
+      if not string.find(fields.err, 'WRONGTYPE', 1, true) then
+        broken = fields
+        break
+      end
       used[#used + 1] = staged
-    elseif deleted == 0 then
+      fields = {}
+    elseif #fields > 0 then
+      used[#used + 1] = staged
+      for f = 1, #fields do bytes = bytes + #fields[f] end
+    end
+    if #fields > 0 or deleted == 0 then
       set = fields
-      if redis.call('EXISTS', row) == 0 then redis.call('HSET', row, 'NULL', 'NULL') end
+      rows[#rows + 1], sets[#sets + 1] = row, fields
     end
   end
   out[n + 1], out[n + 2], out[n + 3] = key, deleted, set or false
   n = n + 3
+  if bytes > most then
+    kept = i
+    break
+  end
 end
-if #used > 0 then redis.call('DEL', unpack(used)) end
-return {redis.call('SCARD', KEYS[1]), out}
+if kept < #keys then
+  local back = try('SADD', KEYS[1], unpack(keys, kept + 1))
+  if type(back) == 'table' then broken, kept = back, #keys end
+end
+if gone then
+  local old, marked = {}, {}
+  for i, key in ipairs(keys) do
+    if gone[i] == 1 and i <= kept then old[#old + 1] = ARGV[1] .. key end
+    if gone[i] == 1 and i > kept then marked[#marked + 1] = key end
+  end
+  if #old > 0 then call('DEL', unpack(old)) end
+  if #marked > 0 then call('SADD', KEYS[2], unpack(marked)) end
+end
+if broken then return broken end
+if kept < #keys then
+  for i = #keys, kept + 1, -1 do
+    keys[i] = nil
+    if gone then gone[i] = nil end
+  end
+  call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
+end
+local function put(row, fields)
+  for i = 1, #fields, 2000 do
+    local answer = try('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
+    if type(answer) == 'table' and answer.err then
+      call('DEL', row)
+      call('HSET', row, unpack(fields, i, math.min(i + 1999, #fields)))
+    end
+  end
+end
+for i, row in ipairs(rows) do
+  put(row, sets[i])
+  if #sets[i] == 0 and call('EXISTS', row) == 0 then call('HSET', row, 'NULL', 'NULL') end
+end
+if #used > 0 then call('DEL', unpack(used)) end
+return {call('SCARD', KEYS[1]), out}
 )lua";
 
 /// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
@@ -126,18 +152,27 @@ end
 return out
 )lua";
 
-/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, then the numbers of batches
-/// that were dealt with. Answer: {entries left, {key, value, operation, ...}}.
+/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, most bytes, then the
+/// numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. Looks at one entry, then two, four and so
+/// on: a batch that goes beyond the bytes is at most twice as many entries as fit.
 inline constexpr std::string_view kPopQueue = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 redis.call('HLEN', KEYS[2])
-if #ARGV > 2 then redis.call('HDEL', KEYS[2], unpack(ARGV, 3)) end
-local raw = redis.call('LRANGE', KEYS[1], -3 * ARGV[1], -1)
-local whole = #raw - #raw % 3
-if whole == 0 then return {0, {}} end
-redis.call('LTRIM', KEYS[1], 0, -whole - 1)
-local out = {}
-for i = #raw, #raw - whole + 1, -1 do out[#out + 1] = raw[i] end
+if #ARGV > 3 then redis.call('HDEL', KEYS[2], unpack(ARGV, 4)) end
+local out, n, bytes, all, most, step = {}, 0, 0, 3 * ARGV[1], tonumber(ARGV[3]), 3
+repeat
+  if step > all - n then step = all - n end
+  local raw = redis.call('LRANGE', KEYS[1], -n - step, -n - 1)
+  for i = #raw, 3, -3 do
+    out[n + 1], out[n + 2], out[n + 3] = raw[i], raw[i - 1], raw[i - 2]
+    bytes = bytes + #raw[i] + #raw[i - 1]
+    n = n + 3
+  end
+  local short = #raw < step
+  step = 2 * step
+until short or n >= all or bytes > most
+if n == 0 then return {0, {}} end
+redis.call('LTRIM', KEYS[1], 0, -n - 1)
 redis.call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
 )lua";
