@@ -73,8 +73,8 @@ class RedisStore final : public Store {
   // Store. Differences that Redis makes: a Staged table is popped in no particular order among the keys that wait; rows are not counted;
   // rows_max limits what waits and not the rows. Writes of Staged and Watched tables that were under way when the connection broke are sent
   // again, those of a Channel or Queue end with DeadlineExceeded. While a server refuses writes for want of replicas
-  // (min-replicas-to-write) those of Staged and Watched tables wait, and health() says why; those of a Queue that it has refused end with
-  // Unavailable.
+  // (min-replicas-to-write) those of Staged and Watched tables wait, and so do pops, and health() says why; those of a Queue that it has
+  // refused end with Unavailable.
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;

@@ -76,6 +76,8 @@ class End : public std::enable_shared_from_this<End> {
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
   virtual std::size_t fetched() const { return 0; }
+  /// Why nothing comes although the connections are there; ok while something may.
+  virtual Status trouble() const { return {}; }
 
  protected:
   /// Connected, subscribed to channel(), and somebody consumes: look what is there.

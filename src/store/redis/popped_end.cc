@@ -30,6 +30,7 @@ void PoppedEnd::offline() {
   acknowledged_.clear();
   pops_ = 0;
   recovering_ = counting_ = ready_ = false;
+  trouble_ = {};
 }
 
 void PoppedEnd::message(std::string_view) {
@@ -48,7 +49,11 @@ void PoppedEnd::tick() {
 void PoppedEnd::failed(const Reply& reply, std::string_view what) {
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
-  if (why.code() == Code::Unavailable) link().commands.give_up(why);
+  if (lacks_replicas(why)) {
+    trouble_ = why;
+  } else if (why.code() == Code::Unavailable) {
+    link().commands.give_up(why);
+  }
 }
 
 // --- asking
@@ -107,6 +112,7 @@ void PoppedEnd::send_recover() {
 void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   --pops_;
   if (reply.is_error()) return failed(reply, "a pop");
+  trouble_ = {};
   ++stats().pops;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   Batch batch{.number = number, .entries = {}};
@@ -132,6 +138,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  if (target().waiting == 0) trouble_ = {};  // Else the next pop tells.
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
@@ -186,6 +193,7 @@ void PoppedEnd::hand_over() {
   while (!coming_.empty() && coming_.front().unread == 0) {
     Batch& batch = coming_.front();
     complete(batch);
+    learn_pop_size(batch);
     for (Entry& entry : batch.entries) {
       const bool set = static_cast<bool>(entry.change.record());
       if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false});
@@ -193,7 +201,6 @@ void PoppedEnd::hand_over() {
       ++waiting_entries_;
     }
     if (batch.entries.empty()) {
-    learn_pop_size(batch);
       done_.push_back(batch.number);
     } else {
       waiting_.back().ends_batch = true;
@@ -204,13 +211,6 @@ void PoppedEnd::hand_over() {
   if (!had_news) tell();
 }
 
-// --- the consumer
-
-std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
-  // Whoever comes for more has dealt with what he took before.
-  done_.insert(done_.end(), taken_.begin(), taken_.end());
-  taken_.clear();
-  const std::size_t before = out.size();
 /// As many of these as fit the bytes are popped next: what the script does not read itself is read in as many commands at once. While they
 /// fit well, twice as many.
 void PoppedEnd::learn_pop_size(const Batch& batch) {
@@ -220,6 +220,13 @@ void PoppedEnd::learn_pop_size(const Batch& batch) {
   if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
 }
 
+// --- the consumer
+
+std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+  // Whoever comes for more has dealt with what he took before.
+  done_.insert(done_.end(), taken_.begin(), taken_.end());
+  taken_.clear();
+  const std::size_t before = out.size();
   for (std::size_t entries = 0; entries < max && !waiting_.empty(); ++entries) {
     bool with_next = true;
     while (with_next) {

@@ -26,6 +26,7 @@ class PoppedEnd : public End {
   bool empty() const final { return waiting_.empty(); }
   std::size_t depth() const final { return waiting_entries_ + target().waiting; }
   std::size_t fetched() const final { return waiting_entries_; }
+  Status trouble() const final { return trouble_; }
 
  protected:
   /// One popped thing; a Delete and the Set behind it are one entry.
@@ -46,7 +47,7 @@ class PoppedEnd : public End {
 
   void online() final;
   void offline() final;
-  void closed() final {}
+  void closed() final { trouble_ = {}; }
 
   /// Writes the request for a pop of 'max' into commands.out(), with the numbers of batches that were dealt with.
   virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
@@ -59,6 +60,8 @@ class PoppedEnd : public End {
   /// The batch is whole: it may be applied, and is handed out next.
   virtual void complete(Batch& batch) { static_cast<void>(batch); }
   std::size_t pop_size() const noexcept { return pop_size_; }
+  /// tick() begins again with what is in flight. A server that serves nobody now is given up.
+  void failed(const Reply& reply, std::string_view what);
 
  private:
   void pump();
@@ -70,7 +73,6 @@ class PoppedEnd : public End {
   void read_rows(Batch& batch);
   void hand_over();
   void learn_pop_size(const Batch& batch);
-  void failed(const Reply& reply, std::string_view what);
 
   struct Waiting {
     Change change;
@@ -92,6 +94,7 @@ class PoppedEnd : public End {
   bool dirty_ = false;  // There may be something.
   bool counting_ = false;
   bool stuck_ = false;  // The last pop failed; tick() tries again.
+  Status trouble_;      // Pops are refused until replicas are back.
   Instant emptied_;     // When a pop last found the end.
 };
 

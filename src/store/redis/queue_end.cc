@@ -66,7 +66,12 @@ void QueueEnd::complete(Batch& batch) {
     for (const Field field : fields) out.word(field.name).word(field.value);
     if (fields.empty()) out.word(kNoField).word(kNoField);
   }
-  if (answers > 0) ask(answers, [](const Reply&) {});
+  if (answers == 0) return;
+  const auto written = [this](const Reply& reply) {
+    // The batch is in flight, and is completed again. What no connection will ever write, such as a key of another type, is left.
+    if (reply.is_error() && status_of(reply, "a row").code() == Code::Unavailable) failed(reply, "writing rows");
+  };
+  ask(answers, written, true);
 }
 
 }  // namespace rondo::redis

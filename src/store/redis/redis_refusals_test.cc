@@ -57,24 +57,65 @@ TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
   open();
   const auto consumer = subscribe(driver(), "Q");
   std::vector<std::string> sent;
-  std::vector<std::string> got;
-  for (int round = 0; round < 5; ++round) {
-    for (int i = 0; i < 200; ++i) {
-      write(driver(), "Q", Change::set("k", {{"n", std::to_string(sent.size())}}));
-      sent.push_back("SET k n=" + std::to_string(sent.size()));
-    }
-    ASSERT_TRUE(driver().run_until([this] { return store().unanswered() == 0; }));
-    driver().settle();
-    std::ranges::move(take(*consumer, 128), std::back_inserter(got));
-    server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
-    std::ranges::move(take(*consumer, 128), std::back_inserter(got));  // Its pop is refused.
-    const std::uint64_t connects = store().stats().connects;
-    driver().run_until([&] { return store().stats().connects > connects; }, 300ms);
-    server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
-    driver().settle();
-    std::ranges::move(take_all(driver(), *consumer, 50), std::back_inserter(got));
+  for (int i = 0; i < 600; ++i) {
+    sent.push_back("SET k n=" + std::to_string(i));
+    set(driver(), "Q", "k", {{"n", std::to_string(i)}});
   }
+  driver().settle();
+  std::vector<std::string> got = take(*consumer, 128);  // The first batch; the next two are fetched.
+  driver().settle();
+  ASSERT_EQ(server().command({"HEXISTS", "RONDO_INFLIGHT@Q", "1"}), "1");
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  std::ranges::move(take(*consumer, 128), std::back_inserter(got));  // Its pop acknowledges the first batch, and is refused.
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  EXPECT_EQ(server().command({"HEXISTS", "RONDO_INFLIGHT@Q", "1"}), "1");
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  driver().settle();
+  std::ranges::move(take_all(driver(), *consumer, 50), std::back_inserter(got));
   EXPECT_EQ(got, sent);
+}
+
+TEST_F(RedisFaults, TooFewReplicasMakePopsWaitAndCostNoConnection) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  const auto queue = subscribe(driver(), "Q");
+  driver().settle();
+  const std::uint64_t connects = store().stats().connects;
+  server().command({"HSET", "_T:k", "n", "1"});
+  server().command({"SADD", "T_KEY_SET", "k"});
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "[\"n\",\"2\"]", "SSET"});
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  server().command({"PUBLISH", "T_CHANNEL@0", "G"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  ASSERT_TRUE(driver().run_until([this] { return store().health().code() == Code::Unavailable; }));
+  EXPECT_THAT(std::string{store().health().message()}, HasSubstr("NOREPLICAS"));
+  const auto refused = [this] { return server().info("errorstats")["errorstat_NOREPLICAS"]; };
+  const std::string before = refused();
+  ASSERT_TRUE(driver().run_until([&] { return refused() != before; })) << "it tries again";
+  EXPECT_TRUE(consumer->empty());
+  EXPECT_TRUE(queue->empty());
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  ASSERT_TRUE(driver().run_until([&] { return store().health().ok() && !consumer->empty() && !queue->empty(); }));
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=1"));
+  EXPECT_THAT(take_all(driver(), *queue), ElementsAre("SET k n=2"));
+  EXPECT_EQ(store().stats().connects, connects);
+}
+
+TEST_F(RedisFaults, RowsOfAQueueThatAreRefusedForWantOfReplicasAreWrittenLater) {
+  open();
+  const auto consumer = subscribe(driver(), "Q");
+  driver().settle();
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "k", "[\"n\",\"1\"]", "SSET"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  for (int turn = 0; turn < 1000 && server().command({"HLEN", "RONDO_INFLIGHT@Q"}) == "0"; ++turn) {
+    if (!driver().scheduler().turn()) driver().scheduler().wait(driver().clock().now() + 10ms);
+  }
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "1"});  // It is popped, and we have not read that.
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  EXPECT_EQ(server().command({"EXISTS", "Q:k"}), "0");
+  server().command({"CONFIG", "SET", "min-replicas-to-write", "0"});
+  EXPECT_TRUE(driver().run_until([this] { return server().command({"HGET", "Q:k", "n"}) == "1"; }));
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k n=1"));
 }
 
 TEST_F(RedisFaults, RowsOfAQueueThatWereNotWrittenAreWrittenAfterTheGap) {

@@ -409,7 +409,11 @@ Status RedisStore::health() const {
   if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
-  return parts_->writer.trouble();
+  if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
+  for (const auto& [table, end] : parts_->popped) {
+    if (Status trouble = end->trouble(); !trouble.ok()) return trouble;
+  }
+  return {};
 }
 
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }

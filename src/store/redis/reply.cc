@@ -172,4 +172,9 @@ Status status_of(const Reply& error, std::string_view what) {
   return {code_of(error.text(), in_script), std::string{what} + ": " + std::string{error.text()}};
 }
 
+bool lacks_replicas(const Status& status) {
+  const auto says = [&status](std::string_view text) { return status.message().find(text) != std::string_view::npos; };
+  return status.code() == Code::Unavailable && (says(": NOREPLICAS") || says(": -NOREPLICAS"));
+}
+
 }  // namespace rondo::redis

@@ -42,6 +42,8 @@ class Reply {
 /// ResourceExhausted, NOAUTH, NOPERM and WRONGPASS are PermissionDenied, WRONGTYPE is FailedPrecondition, the rest is Internal. The same
 /// for a script that failed so.
 Status status_of(const Reply& error, std::string_view what);
+/// Too few replicas are in step (min-replicas-to-write): the server refuses writes until they are, and another connection changes nothing.
+bool lacks_replicas(const Status& status);
 
 class ReplyReader {
  public:

@@ -20,8 +20,6 @@ constexpr std::size_t kUnderWay = 16;
 constexpr std::size_t kUnsentBytes = 1024 * 1024;
 
 bool may_repeat(TableKind kind) { return kind == TableKind::Staged || kind == TableKind::Watched; }
-/// Too few replicas are in step (min-replicas-to-write): the server refuses writes until they are, and another connection changes nothing.
-bool lacks_replicas(const Status& status) { return status.message().find(": NOREPLICAS") != std::string_view::npos; }
 }  // namespace
 
 void Writer::add(Target& target, Change change, WriteDone done) {
@@ -230,7 +228,7 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, st
 }
 
 void Writer::answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status) {
-  const bool refused = status.code() == Code::Unavailable && lacks_replicas(status);
+  const bool refused = lacks_replicas(status);
   if (refused) trouble_ = status;
   if (status.code() == Code::Unavailable && !refused) {  // This server cannot now: all of it is sent again, here or to the next one.
     commands_.give_up(std::move(status));
