@@ -512,6 +512,39 @@ TEST_F(RedisFaults, WatchedSeesExpiryRenameAndFlush) {
   EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL d"));
 }
 
+// A key of table "A:B" is one of table "A", too. Redis does not track prefixes that overlap.
+TEST_F(RedisFaults, WatchedTablesWhoseNamesOverlapAreAllFollowed) {
+  for (const bool shorter_first : {true, false}) {
+    SCOPED_TRACE(shorter_first);
+    server().command({"FLUSHALL"});
+    server().command({"HSET", "A:B:x", "n", "1"});
+    server().command({"HSET", "A:y", "n", "1"});
+    open();
+    for (const char* table : {"A", "A:B", "AB"}) declare(driver(), table, TableKind::Watched);
+    const auto other = subscribe(driver(), "AB");
+    auto first = subscribe(driver(), shorter_first ? "A" : "A:B");
+    driver().settle();
+    auto second = subscribe(driver(), shorter_first ? "A:B" : "A");
+    Subscription& shorter = shorter_first ? *first : *second;
+    Subscription& longer = shorter_first ? *second : *first;
+    EXPECT_THAT(take_all(driver(), shorter), UnorderedElementsAre("SET B:x n=1", "SET y n=1"));
+    EXPECT_THAT(take_all(driver(), longer), ElementsAre("SET x n=1"));
+    EXPECT_EQ(store().stats().resyncs, shorter_first ? 3U : 5U) << "who was followed before has a gap when a shorter one comes";
+    const auto change = [&](const char* n) {
+      for (const char* key : {"A:B:x", "A:y", "AB:z"}) server().command({"HSET", key, "n", n});
+      const std::string value = std::string{" n="} + n;
+      EXPECT_THAT(take_all(driver(), shorter), UnorderedElementsAre("SET B:x" + value, "SET y" + value));
+      EXPECT_THAT(take_all(driver(), longer), ElementsAre("SET x" + value));
+      EXPECT_THAT(take_all(driver(), *other), ElementsAre("SET z" + value));
+    };
+    change("2");
+    EXPECT_EQ(store().stats().connects, 1U);
+    server().command({"CLIENT", "KILL", "TYPE", "normal"});
+    ASSERT_TRUE(driver().run_until([this] { return store().stats().connects == 2; }));
+    change("3");
+  }
+}
+
 TEST_F(RedisFaults, FlushedStagedTableGoesOn) {
   open();
   const auto consumer = subscribe(driver(), "T");

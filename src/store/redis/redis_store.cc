@@ -96,7 +96,10 @@ struct RedisStore::Parts final : Connection::User {
   // --- both connections together
   void come_up();
   void go_down();
+  using Prefixes = std::set<std::string, std::less<>>;
   void track(const End& end);
+  void start_tracking(const Prefixes& prefixes);
+  void stop_tracking();
   void bring_online(const std::shared_ptr<End>& end);
   void subscribed(std::string_view channel);
   void invalidated(const Reply& keys);
@@ -124,7 +127,7 @@ struct RedisStore::Parts final : Connection::User {
   std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
   std::vector<std::weak_ptr<End>> ends;                             // All that may be open.
   std::set<std::string, std::less<>> channels;                      // Subscribed to, and confirmed.
-  std::set<std::string, std::less<>> tracked;                       // Prefixes that Redis reports on.
+  Prefixes tracked;                                                 // That Redis reports on; none covers another.
   std::int64_t events_id = 0;                                       // The server's number of our events connection.
 };
 
@@ -183,8 +186,7 @@ void RedisStore::Parts::come_up() {
   link.up = true;
   ++stats.connects;
   if (!tracked.empty()) {  // The commands connection stayed; it must report to the new events connection.
-    commands.out().command({"CLIENT", "TRACKING", "OFF"});
-    commands.expect(1, {});
+    stop_tracking();
     tracked.clear();
   }
   for (const std::shared_ptr<End>& end : living()) bring_online(end);
@@ -206,14 +208,33 @@ void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
   }
 }
 
+/// Redis refuses prefixes that overlap (of tables "A" and "A:B"): the shortest stands for the others, and invalidated() tells them apart.
 void RedisStore::Parts::track(const End& end) {
   const std::string& prefix = end.keys().rows;
-  if (!tracked.insert(prefix).second) return;
-  commands.out().command({"CLIENT", "TRACKING", "ON", "REDIRECT", std::to_string(events_id), "BCAST", "PREFIX", prefix});
+  if (std::ranges::any_of(tracked, [&prefix](const std::string& known) { return prefix.starts_with(known); })) return;
+  const bool anew = std::erase_if(tracked, [&prefix](const std::string& known) { return known.starts_with(prefix); }) > 0;
+  tracked.insert(prefix);
+  if (!anew) return start_tracking({prefix});
+  stop_tracking();
+  start_tracking(tracked);
+  for (const std::shared_ptr<End>& each : living()) {  // What changed in between is not reported.
+    if (each->spec().kind == TableKind::Watched && each.get() != &end) static_cast<redis::WatchedEnd&>(*each).resync();
+  }
+}
+
+void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
+  redis::Commands& out = commands.out();
+  out.begin(6 + 2 * prefixes.size()).word("CLIENT").word("TRACKING").word("ON").word("REDIRECT").number(events_id).word("BCAST");
+  for (const std::string& prefix : prefixes) out.word("PREFIX").word(prefix);
   commands.expect(1, [this](const Reply& reply, const Status&) {
     // Without it changes would go unseen: better not connected, with the reason in health().
     if (reply.is_error()) commands.give_up(status_of(reply, "client tracking, which Watched tables need (Redis 6 or newer)"));
   });
+}
+
+void RedisStore::Parts::stop_tracking() {
+  commands.out().command({"CLIENT", "TRACKING", "OFF"});
+  commands.expect(1, {});
 }
 
 void RedisStore::Parts::message(const Reply& message) {
