@@ -111,6 +111,31 @@ TEST(RedisSentinel, AServerThatWasNamedAndIsAReplicaIsGivenUpUntilItIsTheMaster)
   }
 }
 
+// A Sentinel that is alone cannot make another server the master: it goes on naming the first, which follows another by now.
+TEST(RedisSentinelLinux, NeitherConnectionOfAStoreStaysOnAReplicaThatIsNamed) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  group.kill_sentinel(1);
+  group.kill_sentinel(2);
+  group.second().command({"REPLICAOF", "NO", "ONE"});
+  ASSERT_EQ(group.first().command({"REPLICAOF", "127.0.0.1", std::to_string(group.second().port())}), "OK");
+  group.first().command({"CONFIG", "RESETSTAT"});
+  const auto calls = [&group](const std::string& command) {
+    const std::string figures = group.first().info("commandstats")["cmdstat_" + command];
+    return figures.empty() ? 0 : std::stoi(figures.substr(figures.find('=') + 1));
+  };
+  RedisStoreOptions options;
+  options.address = group.address();
+  options.backoff_high = 100ms;
+  StoreDriver driver{options};
+  ASSERT_TRUE(driver.run_until([&] { return calls("role") >= 6; })) << "it tries again";
+  EXPECT_FALSE(driver.store().health().ok());
+  EXPECT_EQ(calls("eval"), 0) << "the connection for commands would mark the epoch";
+  EXPECT_EQ(group.first().list({"PUBSUB", "NUMSUB", "__redis__:invalidate"}).back(), "0") << "the connection for events would subscribe";
+  group.first().command({"REPLICAOF", "NO", "ONE"});
+  EXPECT_TRUE(driver.run_until([&driver] { return driver.store().health().ok(); })) << driver.store().health().to_string();
+}
+
 TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
