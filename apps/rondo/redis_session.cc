@@ -31,9 +31,15 @@ struct RedisSession::User final : redis::Connection::User {
     connection.start();
   }
   void connected(redis::Connection&) override {}
-  void lost(redis::Connection&, const Status& why, bool) override { trouble = why; }
+  void lost(redis::Connection&, const Status& why, bool) override {
+    trouble = why;
+    ++failures;
+  }
+  /// Each address of the host was tried once.
+  bool is_refused() const { return failures >= connection.addresses(); }
 
   Status trouble;
+  std::size_t failures = 0;
   redis::Connection connection;
 };
 
@@ -55,7 +61,7 @@ Status RedisSession::connect_to(const RedisAddress& address) {
   address_ = address;
   user_.reset();
   user_ = std::make_unique<User>(scheduler_, address, patience_);
-  run_until([this] { return user_->connection.is_connected() || !user_->trouble.ok(); });
+  run_until([this] { return user_->connection.is_connected() || user_->is_refused(); });
   if (user_->connection.is_connected()) return {};
   if (user_->trouble.ok()) return {Code::Unavailable, "Redis at " + address_.to_string() + ": accepts connections and does not answer"};
   const Status& why = user_->trouble;

@@ -32,8 +32,8 @@ class RedisSession {
   RedisSession(const RedisSession&) = delete;
   RedisSession& operator=(const RedisSession&) = delete;
 
-  /// Connects; with Sentinels, to the master that they name. The first failure counts: somebody waits for the answer. Unavailable (or
-  /// PermissionDenied, InvalidArgument) says where and why.
+  /// Connects; with Sentinels, to the master that they name. Each address of the host has one attempt: somebody waits for the answer.
+  /// Unavailable (or PermissionDenied, InvalidArgument) says where and why.
   Status connect(RedisAddress address);
   /// Where it is connected: the master's own address, when Sentinels named it.
   const RedisAddress& address() const noexcept { return address_; }

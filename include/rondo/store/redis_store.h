@@ -68,6 +68,8 @@ class RedisStore final : public Store {
  public:
   /// Connects in turns of 'scheduler', which must outlive the store. Never fails: see health().
   RedisStore(Scheduler& scheduler, RedisStoreOptions options);
+  /// Never waits, and sends nothing any more: writes that were accepted and have no answer yet may be lost, and no WriteDone tells. Whoever
+  /// wants them written gives turns until unanswered() is 0 first.
   ~RedisStore() override;
 
   // Store. Differences that Redis makes: a Staged table is popped in no particular order among the keys that wait; rows are not counted;

@@ -82,6 +82,9 @@ class Connection final : public Source {
   /// it.
   void give_up(Status why);
 
+  /// How many addresses the host was found to have; 1 until it was looked up.
+  std::size_t addresses() const noexcept { return resolver_.addresses(); }
+
   /// Where requests go; after those of one sequence say what answers are due. Only while is_connected().
   Commands& out() noexcept { return out_; }
   /// 'answers' answers come; 'on_reply' gets the last. Wakes the connection.

@@ -51,7 +51,10 @@ void Resolver::drop(Question* question) {
 }
 
 void Resolver::ask(const std::string& host) {
-  if (host != host_) turn_ = 0;
+  if (host != host_) {
+    turn_ = 0;
+    addresses_ = 1;
+  }
   host_ = host;
   std::erase_if(questions_, [](const auto& entry) {
     const bool done = !is_open(*entry.second);
@@ -84,6 +87,7 @@ Result<std::optional<std::string>> Resolver::answer() {
   }
   std::vector<std::string> all;
   for (const addrinfo* found = question.request.ar_result; found != nullptr; found = found->ai_next) all.push_back(text_of(*found));
+  addresses_ = all.size();
   return std::optional{all[turn_ % all.size()]};
 }
 

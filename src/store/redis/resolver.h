@@ -25,6 +25,8 @@ class Resolver {
   void next() { ++turn_; }
   /// The address, nothing while the answer is not there, or why there is none.
   Result<std::optional<std::string>> answer();
+  /// How many the last answer was chosen from; 1 before there was one.
+  std::size_t addresses() const noexcept { return addresses_; }
 
  private:
   struct Question;
@@ -33,6 +35,7 @@ class Resolver {
 
   std::string host_;
   std::size_t turn_ = 0;
+  std::size_t addresses_ = 1;
   /// By host; shared with glibc until they are done. One that was given up may be asked again before that.
   std::map<std::string, Question*> questions_;
 };

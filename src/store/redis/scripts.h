@@ -157,24 +157,26 @@ return out
 /// on: a batch that goes beyond the bytes is at most twice as many entries as fit.
 inline constexpr std::string_view kPopQueue = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
-redis.call('HLEN', KEYS[2])
-if #ARGV > 3 then redis.call('HDEL', KEYS[2], unpack(ARGV, 4)) end
+local call = redis.call
+call('HLEN', KEYS[2])
+if #ARGV > 3 then call('HDEL', KEYS[2], unpack(ARGV, 4)) end
 local out, n, bytes, all, most, step = {}, 0, 0, 3 * ARGV[1], tonumber(ARGV[3]), 3
 repeat
   if step > all - n then step = all - n end
-  local raw = redis.call('LRANGE', KEYS[1], -n - step, -n - 1)
+  local raw = call('LRANGE', KEYS[1], -n - step, -n - 1)
   for i = #raw, 3, -3 do
-    out[n + 1], out[n + 2], out[n + 3] = raw[i], raw[i - 1], raw[i - 2]
-    bytes = bytes + #raw[i] + #raw[i - 1]
+    local value = raw[i - 1]
+    out[n + 1], out[n + 2], out[n + 3] = raw[i], value, raw[i - 2]
+    bytes = bytes + #value
     n = n + 3
   end
   local short = #raw < step
-  step = 2 * step
+  step = 4 * step
 until short or n >= all or bytes > most
 if n == 0 then return {0, {}} end
-redis.call('LTRIM', KEYS[1], 0, -n - 1)
-redis.call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
-return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
+call('LTRIM', KEYS[1], 0, -n - 1)
+call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
+return {math.floor(call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
 /// What of a Queue is in flight. KEYS: list, in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...}}.
