@@ -506,10 +506,16 @@ TEST_F(RedisFaults, WatchedSeesExpiryRenameAndFlush) {
     std::ranges::move(take(*watcher), std::back_inserter(told));
     return !told.empty() && told.back() == "DEL b";
   }));
+  // Redis may tell of it once more when it comes to collect what has expired: a Set and a Delete could have been in between.
+  const auto without_b = [this, &watcher] {
+    std::vector<std::string> lines = take_all(driver(), *watcher);
+    std::erase(lines, "DEL b");
+    return lines;
+  };
   server().command({"HDEL", "W:c", "x"});
-  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL c"));
+  EXPECT_THAT(without_b(), ElementsAre("DEL c"));
   server().command({"FLUSHDB"});
-  EXPECT_THAT(take_all(driver(), *watcher), ElementsAre("DEL d"));
+  EXPECT_THAT(without_b(), ElementsAre("DEL d"));
 }
 
 // A key of table "A:B" is one of table "A", too. Redis does not track prefixes that overlap.
