@@ -138,8 +138,8 @@ void LogWriter::answer() {
 
 bool LogWriter::free_some(const Budget& budget) {
   while (!spent_.empty()) {
-    std::vector<LogRecord>& records = spent_.front();
-    records.resize(records.size() - std::min(kFreed, records.size()));
+    std::deque<LogRecord>& records = spent_.front();
+    for (std::size_t freed = 0; freed < kFreed && !records.empty(); ++freed) records.pop_front();
     if (records.empty()) spent_.pop_front();
     if (time_is_up(budget)) return false;
   }

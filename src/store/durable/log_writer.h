@@ -58,7 +58,7 @@ class LogWriter final : public Source {
 
  private:
   struct Group {
-    std::vector<LogRecord> records;
+    std::deque<LogRecord> records;  // Grows without moving what is there, however long the disk takes.
     std::vector<WriteDone> dones;
     std::size_t bytes = 0;
     bool begins_snapshot = false;
@@ -85,7 +85,7 @@ class LogWriter final : public Source {
   DurableStoreStats& stats_;
   Group gathered_;
   std::unique_ptr<Group> under_way_ = std::make_unique<Group>();  // The thread's while busy_.
-  std::deque<std::vector<LogRecord>> spent_;                      // Written; freed little by little.
+  std::deque<std::deque<LogRecord>> spent_;                       // Written; freed little by little.
   bool busy_ = false;
   bool due_ = false;  // The time of what was gathered has come.
   Status trouble_;

@@ -94,9 +94,9 @@ void Writer::send_batch() {
   if (options_.replicas > 0) write_wait(batch);
 }
 
-std::size_t Writer::add_part(Batch& batch) {
+std::uint32_t Writer::add_part(Batch& batch) {
   batch.outcomes.emplace_back();
-  return batch.outcomes.size() - 1;
+  return static_cast<std::uint32_t>(batch.outcomes.size() - 1);
 }
 
 /// The server answers it when enough replicas have what was sent before; until then what was sent on this connection behind it waits.
@@ -209,7 +209,7 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
   }
 }
 
-void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted) {
+void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::uint32_t part, Target* counted) {
   ++batch->awaited;
   ++stats_.transactions;
   commands_.expect(answers, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
@@ -227,7 +227,7 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, st
   });
 }
 
-void Writer::answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status) {
+void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, Status status) {
   const bool refused = lacks_replicas(status);
   if (refused) trouble_ = status;
   if (status.code() == Code::Unavailable && !refused) {  // This server cannot now: all of it is sent again, here or to the next one.
@@ -254,7 +254,9 @@ void Writer::finish(Write& write, const Status& status) {
   bytes_ -= write.change.record().bytes();
   const Status told = status.ok() ? status : status.with_context("table " + quoted(write.target->spec.name));
   if (!write.again) return tell(std::move(write.done), told);
-  for (Ended& older : write.carried) ended_.push_back({older.number, std::move(older.done), told});
+  if (write.carried != nullptr) {
+    for (Ended& older : *write.carried) ended_.push_back({older.number, std::move(older.done), told});
+  }
   ended_.push_back({write.number, std::move(write.done), told});
   if (--again_ > 0) return;
   std::ranges::sort(ended_, {}, &Ended::number);
@@ -275,8 +277,9 @@ void Writer::absorb(Write& newer, Write& older) {
     if (older.change.op() == Op::Set) newer.change = {Op::Set, Record::merged(older.change.record(), newer.change.record())};
   }
   bytes_ += newer.change.record().bytes();
-  std::ranges::move(older.carried, std::back_inserter(newer.carried));
-  newer.carried.push_back({older.number, std::move(older.done), {}});
+  if (newer.carried == nullptr) newer.carried = std::make_unique<std::vector<Ended>>();
+  if (older.carried != nullptr) std::ranges::move(*older.carried, std::back_inserter(*newer.carried));
+  newer.carried->push_back({older.number, std::move(older.done), {}});
   older.target = nullptr;
 }
 

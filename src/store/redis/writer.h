@@ -45,7 +45,7 @@ class Writer {
   const Status& trouble() const noexcept { return trouble_; }
 
  private:
-  static constexpr std::size_t kWhole = 0;  // The part of a batch that stands for all of it.
+  static constexpr std::uint32_t kWhole = 0;  // The part of a batch that stands for all of it.
   struct Ended {
     std::uint64_t number = 0;
     WriteDone done;
@@ -55,11 +55,11 @@ class Writer {
     Target* target = nullptr;
     Change change;
     WriteDone done;
-    std::size_t part = 0;          // Of its batch: what failed for another table, or another write, is not its failure.
-    std::uint64_t number = 0;      // In the order of acceptance.
-    bool deleted = false;          // A Set that carries a Delete before it.
-    bool again = false;            // Sent before, on a connection that broke.
-    std::vector<Ended> carried{};  // Older writes of the key that this one stands for.
+    std::unique_ptr<std::vector<Ended>> carried{};  // Older writes of the key that this one stands for; mostly none.
+    std::uint64_t number = 0;                       // In the order of acceptance.
+    std::uint32_t part = 0;                         // Of its batch: what failed for another table, or another write, is not its failure.
+    bool deleted = false;                           // A Set that carries a Delete before it.
+    bool again = false;                             // Sent before, on a connection that broke.
   };
   struct Batch {
     /// How a write of it ended.
@@ -78,7 +78,7 @@ class Writer {
     /// The place of 'record''s key in 'keys', made if it is new. O(1): at most half of the slots are used.
     Key& at(const Record& record);
     Target* target = nullptr;
-    std::size_t part = 0;
+    std::uint32_t part = 0;
     std::vector<Key> keys;
     std::array<std::uint8_t, 256> slots{};  // One more than the place; 0: free.
   };
@@ -90,13 +90,13 @@ class Writer {
 
   std::shared_ptr<Batch> next_batch();
   void send_batch();
-  static std::size_t add_part(Batch& batch);
+  static std::uint32_t add_part(Batch& batch);
   static void merge(Group& group, const Write& write);
   void write_group(const Group& group, const std::shared_ptr<Batch>& batch);
   void write_single(const Write& write, const std::shared_ptr<Batch>& batch);
   void write_wait(const std::shared_ptr<Batch>& batch);
-  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::size_t part, Target* counted);
-  void answered(const std::shared_ptr<Batch>& batch, std::size_t part, Status status);
+  void expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::uint32_t part, Target* counted);
+  void answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, Status status);
   void send_again();
   void absorb(Write& newer, Write& older);
   void finish(Write& write, const Status& status);
