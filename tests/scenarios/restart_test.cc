@@ -184,6 +184,40 @@ TEST(Restart, APortThatLostItsCarrierMeanwhileMakesNothingBelieved) {
   EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
 }
 
+TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  const std::size_t addresses = box.plane.addresses().value().size();
+  box.stop();
+  box.start();
+  box.feed(RestartBox::base());
+  // The row had gone when the earlier run ended, and its Delete is told again.
+  ASSERT_TRUE(box.runtime->store().write("INTF_TABLE", Change::set("C:2001:db8::1/64", {})).ok());
+  box.run_for(2s);
+  ASSERT_EQ(box.plane.addresses().value().size(), addresses + 1);
+  box.stop();
+  box.start();
+  box.feed(RestartBox::base());
+  ASSERT_TRUE(box.runtime->table("INTF_TABLE").remove("C:2001:db8::1/64").ok());
+  box.run_for(2s);
+  EXPECT_EQ(box.plane.addresses().value().size(), addresses);
+}
+
+TEST(Restart, ASetOfNextHopsThatNoRouteAsksForAnyMoreGoes) {
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  // What a store has kept of an earlier run, whose route is gone.
+  ASSERT_TRUE(box.runtime->store().write("NEXTHOP_SET", Change::set("10.2.0.3@C*1", {{"nexthop", "10.2.0.3"}, {"ifname", "C"}})).ok());
+  box.run_for(2s);
+  const std::size_t nexthops = box.plane.nexthops().value().size();
+  box.run_for(30s);
+  EXPECT_EQ(box.plane.nexthops().value().size(), nexthops - 2) << "the group and its member";
+  EXPECT_THAT(difference(lines_of(box.plane), RestartBox::from_scratch(RestartBox::base())), IsEmpty());
+}
+
 TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

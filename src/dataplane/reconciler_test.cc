@@ -1,0 +1,125 @@
+// What a Reconciler believes of what it read, and what it says that nobody asked for, on the simulated kernel.
+#include "rondo/dataplane/reconciler.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "rondo/sim/sim_dataplane.h"
+
+namespace rondo {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const Prefix kRoute = Prefix::parse("20.0.0.0/24").value();
+const IpAddress kGateway = IpAddress::parse("10.0.0.2").value();
+const MacAddress kMac = MacAddress::parse("02:00:00:00:00:02").value();
+const Prefix kAddress = Prefix::parse_interface("10.0.0.1/24").value();
+
+class ReconcilerTest : public testing::Test {
+ protected:
+  /// A port with an address and a neighbour, a group of one next hop, and a route by it.
+  void SetUp() override {
+    port_ = plane_.add_port("A");
+    must(plane_,
+         {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
+          NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteSet{kRoute, NexthopId{100}}});
+    ASSERT_TRUE(reconciler_.read().ok());
+    EXPECT_EQ(reconciler_.counts().found, 4U);
+    before_ = plane_.executed();
+  }
+  static std::vector<Operation> bulk_of(std::initializer_list<Order> orders) {
+    std::vector<Operation> bulk;
+    for (const Order& order : orders) bulk.push_back({order, {}});
+    return bulk;
+  }
+  static void must(DataPlane& plane, std::initializer_list<Order> orders) {
+    std::vector<Operation> bulk = bulk_of(orders);
+    plane.apply(bulk);
+    for (const Operation& operation : bulk)
+      ASSERT_TRUE(operation.status.ok()) << to_string(operation.order) << operation.status.to_string();
+  }
+  std::uint64_t executed() const { return plane_.executed() - before_; }
+
+  sim::SimDataPlane plane_;
+  Reconciler reconciler_{plane_};
+  IfIndex port_;
+  std::uint64_t before_ = 0;
+};
+
+TEST_F(ReconcilerTest, WhatIsThereIsNotOrderedAgain) {
+  must(reconciler_,
+       {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
+        NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_EQ(executed(), 0U);
+  EXPECT_EQ(reconciler_.counts().kept, 6U);
+  const Reconciler::Unwanted unwanted = reconciler_.unwanted();
+  EXPECT_THAT(unwanted.routes, IsEmpty());
+  EXPECT_THAT(unwanted.neighbors, IsEmpty());
+  EXPECT_THAT(unwanted.groups, IsEmpty());
+  EXPECT_THAT(unwanted.nexthops, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, ARouteIsThereOnlyWhileItsGroupIs) {
+  must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_EQ(executed(), 1U) << "nobody has asked for the group yet";
+}
+
+TEST_F(ReconcilerTest, AGroupIsThereOnlyWhileItsMembersAre) {
+  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}});
+  EXPECT_EQ(executed(), 1U) << "nobody has asked for the next hop yet";
+}
+
+TEST_F(ReconcilerTest, WhatTheSameBulkChangedBeforeIsNotBelieved) {
+  must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteDelete{kRoute},
+                     RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_EQ(executed(), 2U);
+  EXPECT_TRUE(plane_.route(kRoute).has_value());
+}
+
+TEST_F(ReconcilerTest, WhatWasRefusedIsStillUnwanted) {
+  plane_.fail_nth(sim::OrderKind::Route, 1, ENOBUFS);
+  std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{}, kMainTable, RouteType::Blackhole}});
+  reconciler_.apply(bulk);
+  EXPECT_FALSE(bulk[0].status.ok());
+  EXPECT_THAT(reconciler_.unwanted().routes, SizeIs(1)) << "the old route is there";
+  must(reconciler_, {RouteSet{kRoute, NexthopId{}, kMainTable, RouteType::Blackhole}});
+  EXPECT_THAT(reconciler_.unwanted().routes, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, ADeleteThatWasRefusedIsUnwantedAgain) {
+  plane_.fail_nth(sim::OrderKind::Route, 1, ENOBUFS);
+  std::vector<Operation> routes = reconciler_.unwanted().routes;
+  ASSERT_THAT(routes, SizeIs(1));
+  reconciler_.apply(routes);
+  EXPECT_THAT(reconciler_.unwanted().routes, SizeIs(1));
+  routes = reconciler_.unwanted().routes;
+  reconciler_.apply(routes);
+  EXPECT_THAT(reconciler_.unwanted().routes, IsEmpty());
+  EXPECT_FALSE(plane_.route(kRoute).has_value());
+}
+
+TEST_F(ReconcilerTest, NeighboursThatGoWithTheLastAddressAreNotBelieved) {
+  must(reconciler_, {AddressDelete{port_, kAddress}, AddressSet{port_, kAddress}});
+  EXPECT_THAT(plane_.neighbors().value(), IsEmpty()) << "the kernel drops them";
+  must(reconciler_, {NeighborSet{port_, kGateway, kMac}});
+  EXPECT_THAT(plane_.neighbors().value(), SizeIs(1));
+}
+
+TEST_F(ReconcilerTest, AfterAPortWasTakenDownNothingIsBelieved) {
+  must(reconciler_, {LinkSet{port_, false, {}}, LinkSet{port_, true, {}}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac}});
+  EXPECT_THAT(plane_.neighbors().value(), SizeIs(1));
+}
+
+TEST_F(ReconcilerTest, AfterTheEndEverythingPassesThrough) {
+  reconciler_.end();
+  must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}});
+  EXPECT_EQ(executed(), 1U);
+  EXPECT_THAT(reconciler_.unwanted().nexthops, IsEmpty());
+}
+
+}  // namespace
+}  // namespace rondo
