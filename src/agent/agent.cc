@@ -15,6 +15,10 @@ namespace {
 
 /// How often the end of a restart is looked for.
 constexpr Duration kLook = 100ms;
+/// That many in a row must find every row handled.
+constexpr unsigned kQuietLooks = 5;
+/// Routes deleted between two of them: the making of the orders takes a turn well below a millisecond.
+constexpr std::size_t kUnwantedOfLook = 8192;
 
 Ports& add_upper_orchs(Runtime& runtime, Programmer& programmer, PortIds& ids) {
   Ports& ports = runtime.add<Ports>(programmer, ids);
@@ -62,8 +66,9 @@ Status Agent::start() {
 void Agent::look_at_restart() {
   if (runtime_.clock().now() - started_ < options_.hold) return;
   if (options_.rows_have_come && !options_.rows_have_come()) return;
-  rows_handled_ = rows_handled_ || rows_are_handled();
-  if (rows_handled_ && programmer_.in_flight() == 0) delete_unwanted();
+  // For a while: a row may be on its way through a store, or wait for a moment.
+  if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
+  if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
 }
 
 /// Nothing under way, and every row is programmed, refused or parked.
@@ -77,7 +82,7 @@ bool Agent::rows_are_handled() const {
 void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
-  Reconciler::Unwanted unwanted = reconciler_.unwanted();
+  Reconciler::Unwanted unwanted = reconciler_.unwanted(kUnwantedOfLook);
   const auto ignore = [](std::span<Operation>) {};
   if (!unwanted.neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(unwanted.neighbors), ignore);
   for (std::vector<Operation>* const stage : {&unwanted.routes, &unwanted.groups, &unwanted.nexthops}) {
@@ -90,6 +95,7 @@ void Agent::delete_unwanted() {
 
 void Agent::end_restart() {
   reconciler_.end();
+  routes_.end_restart();
   restart_timer_.disarm();
   restarted_ = true;
 }

@@ -77,7 +77,7 @@ class Agent {
   std::unique_ptr<Source> monitor_;
   TimerSource restart_timer_;
   Instant started_;
-  bool rows_handled_ = false;  // Those that were there at first.
+  unsigned quiet_looks_ = 0;
   bool restarted_ = false;
 };
 

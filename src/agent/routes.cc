@@ -370,6 +370,7 @@ void Routes::release_group(std::uint32_t slot) {
 
 void Routes::sweep_sets() {
   for (std::set<std::string, std::less<>>* const sets : {&requested_sets_, &orphan_sets_}) {
+    if (sets == &orphan_sets_ && !restarted_) break;
     for (auto it = sets->begin(); it != sets->end();) {
       const Constraint fact{kNexthopSet, *it};
       const bool used = routes_.find_group(kNexthopSet, *it) != RouteMap::kNone;

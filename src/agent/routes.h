@@ -41,6 +41,9 @@ class Routes final : public Orch {
   };
   Counts counts() const;
 
+  /// What an earlier run left is in use or gone. Until then the sets of next hops that it had asked for stay: routes on them may come.
+  void end_restart() { restarted_ = true; }
+
  private:
   class PutBack;
   /// What was ordered for one change, until the answer.
@@ -81,6 +84,7 @@ class Routes final : public Orch {
   std::vector<Ordered> ordered_;
   std::set<std::string, std::less<>> requested_sets_;  // NEXTHOP_SET rows written for routes that still wait.
   std::set<std::string, std::less<>> orphan_sets_;     // Rows that were there, and no route has asked for.
+  bool restarted_ = false;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
   Counts counts_;

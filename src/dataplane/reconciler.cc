@@ -16,6 +16,11 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
   return members;
 }
 
+bool is_delete(const Order& order) {
+  return std::holds_alternative<RouteDelete>(order) || std::holds_alternative<NexthopDelete>(order) ||
+         std::holds_alternative<NeighborDelete>(order) || std::holds_alternative<AddressDelete>(order);
+}
+
 }  // namespace
 
 /// What was read and is still believed, and what of it nobody has asked for yet.
@@ -198,11 +203,13 @@ void Reconciler::link_event(const LinkEvent& event) {
   if ((before->carrier && !event.carrier) || (before->admin_up && !event.admin_up) || event.removed) distrust();
 }
 
-Reconciler::Unwanted Reconciler::unwanted() const {
+Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   Unwanted unwanted;
   if (known_ == nullptr) return unwanted;
-  unwanted.routes.reserve(known_->routes.size());
-  for (const auto& [key, route] : known_->routes) unwanted.routes.push_back({RouteDelete{key.prefix, key.table}, {}});
+  for (const auto& [key, route] : known_->routes) {
+    if (unwanted.routes.size() >= max_routes) break;
+    unwanted.routes.push_back({RouteDelete{key.prefix, key.table}, {}});
+  }
   for (const auto& [place, neighbor] : known_->neighbors) {
     if (!neighbor.wanted) unwanted.neighbors.push_back({NeighborDelete{IfIndex{place.first}, place.second}, {}});
   }
@@ -241,11 +248,12 @@ void Reconciler::apply(std::span<Operation> ops) {
   }
   if (!rest_.empty()) plane_.apply(rest_);
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    // What was refused for now may be there as before; what was refused for good need not be asked for again.
+    // What was refused may be there as before. A Delete that is refused for good need not be asked for again.
     const Operation& operation = ops[places_[i]] = std::move(rest_[i]);
     const Code code = operation.status.code();
-    const bool for_good = code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;
-    if (operation.status.ok() || code == Code::NotFound || for_good) known_->carried_out(operation.order);
+    const bool for_good =
+        code == Code::NotFound || code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;
+    if (operation.status.ok() || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
   }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);
   changed_.fetch_add(rest_.size(), std::memory_order_relaxed);

@@ -37,14 +37,14 @@ class Reconciler final : public DataPlane {
   void link_event(const LinkEvent& event);
 
   /// What is there and nobody asked for: the orders that delete it. Groups may go when the routes are gone, next hops when the groups are.
-  /// What could not be deleted for now is among the unwanted again.
+  /// What could not be deleted for now is among the unwanted again. O(what is told).
   struct Unwanted {
     std::vector<Operation> routes;
     std::vector<Operation> neighbors;
     std::vector<Operation> groups;
     std::vector<Operation> nexthops;
   };
-  Unwanted unwanted() const;
+  Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
   /// The restart is over: forgets what was read and passes everything through.
   void end();
 

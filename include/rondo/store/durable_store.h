@@ -67,7 +67,8 @@ class DurableStore final : public Store {
  public:
   /// Reads the file, which takes about a second for a million rows; rows are told to their consumers again. Unavailable: another process
   /// has it. PermissionDenied, NotFound, ResourceExhausted: as the file system says. FailedPrecondition: it is none of ours, or of a newer
-  /// version. A damaged file is read as far as it is whole, kept under another name and replaced: see DurableStoreStats::damage.
+  /// version. DataLoss: its very first pages are damaged. A damaged file is read as far as it is whole, kept under another name and
+  /// replaced: see DurableStoreStats::damage.
   static Result<std::unique_ptr<DurableStore>> open(Scheduler& scheduler, DurableStoreOptions options);
   /// As finish().
   ~DurableStore() override;

@@ -35,6 +35,7 @@ Result<DurableFile> read_durable_file(const std::string& path, const std::functi
   if (!file) return failure(file.error());
   LogContent content;
   LogFile::Reading reading = (*file)->read([&content](std::string_view entry) { return content.add(entry); });
+  if (!reading.failed.ok()) return failure(std::move(reading.failed));
   std::ranges::move(content.drop_nameless(), std::back_inserter(reading.damage));
   DurableFile found{.groups = reading.entries, .bytes = reading.bytes, .damage = {}, .tables = {}};
   for (const Status& lost : reading.damage) found.damage.push_back(lost.to_string());

@@ -1,5 +1,8 @@
 #include "rondo/store/durable_store.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
@@ -7,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "rondo/sched/scheduler.h"
 #include "store/durable/log_content.h"
 #include "store/durable/log_file.h"
@@ -43,6 +47,12 @@ Status rename(const std::string& from, const std::string& to) {
   return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
 }
 
+/// So that the names outlive a power cut. As far as the file system can.
+void sync_folder_of(const std::string& path) {
+  const UniqueFd folder{::open(std::filesystem::path{path}.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (folder) static_cast<void>(::fsync(folder.get()));
+}
+
 /// Puts what could be read into a new file in the place of the damaged one, which gets the name 'aside'.
 Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode mode, const LogContent& content, const std::string& aside) {
   const std::string repaired = path + ".repaired";
@@ -53,12 +63,16 @@ Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode 
     const std::vector<std::string> entries = content.entries();
     if (Status bad = (*made)->append(entries); !bad.ok()) return failure(std::move(bad));
   }
-  // Closing moves everything into the one file. The damaged one's log goes with it.
+  if (std::filesystem::exists(repaired + "-wal")) return failure(Code::ResourceExhausted, "writing " + quoted(repaired) + " did not end");
+  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends.
   if (std::filesystem::exists(path + "-wal")) {
     if (Status bad = rename(path + "-wal", aside + "-wal"); !bad.ok()) return failure(std::move(bad));
   }
-  if (Status bad = rename(path, aside); !bad.ok()) return failure(std::move(bad));
+  std::error_code error;
+  std::filesystem::create_hard_link(path, aside, error);
+  if (error) return failure(status_from_errno(error.value(), "keeping " + quoted(path) + " as " + quoted(aside)));
   if (Status bad = rename(repaired, path); !bad.ok()) return failure(std::move(bad));
+  sync_folder_of(path);
   return LogFile::open(path, mode);
 }
 
@@ -163,6 +177,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
   if (!file) return failure(file.error());
   LogContent content;
   LogFile::Reading reading = (*file)->read([&content](std::string_view entry) { return content.add(entry); });
+  if (!reading.failed.ok()) return failure(std::move(reading.failed));
   std::ranges::move(content.drop_nameless(), std::back_inserter(reading.damage));
   std::string aside;
   if (!reading.damage.empty()) {

@@ -155,7 +155,7 @@ Status SqliteLogFile::open(Mode mode) {
   if (!header.ok() && (header.code() != Code::NotFound || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
   if (writes) {
-    if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF"))
+    if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
       return trouble("opening");
     const std::string mark =
         "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
@@ -176,7 +176,11 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
   std::vector<std::int64_t> all;
-  if (!numbers(true, all)) {  // Damaged in the middle of the tree: what is above it is found from the other end.
+  // Damage stays; a disk that does not answer, or too little memory, may pass.
+  const auto is_damage = [](const Status& why) { return why.code() == Code::DataLoss; };
+  if (!numbers(true, all)) {
+    if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return reading;
+    reading.failed = Status{};  // Damaged in the middle of the tree: what is above it is found from the other end.
     reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
     std::vector<std::int64_t> above;
     static_cast<void>(numbers(false, above));
@@ -189,7 +193,8 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
   for (const std::int64_t number : all) {
     const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
     if (one.bind(1, number).step() != SQLITE_ROW) {
-      damaged(trouble("reading"));
+      if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return reading;
+      damaged(std::exchange(reading.failed, {}));
     } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
       damaged({Code::DataLoss, "its checksum is wrong"});
     } else if (Status refused = each(records); !refused.ok()) {

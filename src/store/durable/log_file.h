@@ -18,8 +18,8 @@ class LogFile {
  public:
   enum class Mode : std::uint8_t {
     ReadOnly,
-    Write,        // Made if it is not there. Commits reach the operating system.
-    WriteSynced,  // The same, and the disk.
+    Write,        // Made if it is not there. Commits reach the operating system; the disk is only kept whole.
+    WriteSynced,  // The same, and commits reach the disk.
   };
   /// Unavailable: another process has it open. PermissionDenied, NotFound: as the file system says. FailedPrecondition: no log of ours, or
   /// of a newer version. DataLoss: damaged beyond reading.
@@ -30,6 +30,7 @@ class LogFile {
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;
     std::vector<Status> damage;  // One for each entry, or stretch of the file, that is lost.
+    Status failed;               // The file may be whole, but cannot be read now: what was read does not count.
   };
   /// Gives every whole entry to 'each', in order. An entry that 'each' does not accept counts as damaged.
   virtual Reading read(const std::function<Status(std::string_view entry)>& each) = 0;

@@ -87,12 +87,7 @@ void LogWriter::hand_over() {
   due_ = false;
   timer_.disarm();
   // What could not be written is still there, and goes first.
-  if (under_way_->records.empty() && !under_way_->ends_snapshot) {
-    std::swap(*under_way_, gathered_);
-  } else {
-    std::ranges::move(gathered_.dones, std::back_inserter(under_way_->dones));
-    gathered_.dones.clear();
-  }
+  if (under_way_->records.empty() && !under_way_->ends_snapshot) std::swap(*under_way_, gathered_);
   busy_ = true;
   if (options_.mode == DurableStoreOptions::Mode::Inline) {
     write(*under_way_);
@@ -111,11 +106,11 @@ void LogWriter::ring_bell() {
 void LogWriter::answer() {
   busy_ = false;
   Group& group = *under_way_;
-  for (WriteDone& done : group.dones) completions_.post(std::move(done), group.status);
-  group.dones.clear();
+  tell(group.dones, group.status);
   trouble_ = std::move(group.status);
   group.status = Status{};
   if (!trouble_.ok()) {
+    tell(gathered_.dones, trouble_);  // What was gathered meanwhile cannot be brought to the disk now either.
     ++stats_.failed;
     timer_.arm_at(clock_.now() + kRetry);
     return;
@@ -136,7 +131,24 @@ void LogWriter::answer() {
   if (!is_due() && !gathered_.records.empty() && !timer_.is_armed()) timer_.arm_at(clock_.now() + options_.interval);
 }
 
+void LogWriter::tell(std::deque<WriteDone>& dones, const Status& status) {
+  if (!dones.empty()) told_.push_back({std::exchange(dones, {}), status});
+}
+
+void LogWriter::post_some(std::size_t max) {
+  for (; max > 0 && !told_.empty(); --max) {
+    Told& told = told_.front();
+    completions_.post(std::move(told.dones.front()), told.status);
+    told.dones.pop_front();
+    if (told.dones.empty()) told_.pop_front();
+  }
+}
+
 bool LogWriter::free_some(const Budget& budget) {
+  while (!told_.empty()) {
+    post_some(kFreed);
+    if (time_is_up(budget)) return false;
+  }
   while (!spent_.empty()) {
     std::deque<LogRecord>& records = spent_.front();
     for (std::size_t freed = 0; freed < kFreed && !records.empty(); ++freed) records.pop_front();
@@ -155,7 +167,7 @@ Turn LogWriter::run(Budget budget) {
   return {.items = 1, .backlog = has_backlog() ? Backlog::More : Backlog::Empty};
 }
 
-bool LogWriter::has_backlog() const { return written_.load(std::memory_order_acquire) || is_due() || !spent_.empty(); }
+bool LogWriter::has_backlog() const { return written_.load(std::memory_order_acquire) || is_due() || !spent_.empty() || !told_.empty(); }
 
 Status LogWriter::finish() {
   for (;;) {
@@ -163,12 +175,14 @@ Status LogWriter::finish() {
       written_.wait(false, std::memory_order_acquire);
       written_.store(false, std::memory_order_relaxed);
       answer();
-      if (!trouble_.ok()) return trouble_;
+      if (!trouble_.ok()) break;
     }
-    if (waiting() == 0 && gathered_.dones.empty()) return {};
+    if (waiting() == 0 && gathered_.dones.empty()) break;
     hand_over();
-    if (!busy_ && !trouble_.ok()) return trouble_;
+    if (!busy_ && !trouble_.ok()) break;
   }
+  post_some(SIZE_MAX);
+  return trouble_;
 }
 
 // --- The writing thread

@@ -41,9 +41,9 @@ class LogWriter final : public Source {
   void on_written(std::function<void()> tell) { on_written_ = std::move(tell); }
   /// Why the last group could not be written; it is tried again each second.
   const Status& trouble() const noexcept { return trouble_; }
-  /// Records gathered and under way, and the bytes of the former.
+  /// Records gathered and under way, and their bytes.
   std::size_t waiting() const noexcept { return gathered_.records.size() + under_way_->records.size(); }
-  std::size_t waiting_bytes() const noexcept { return gathered_.bytes; }
+  std::size_t waiting_bytes() const noexcept { return gathered_.bytes + under_way_->bytes; }
   /// Bytes of the log since its snapshot, and of that.
   std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   void set_log_bytes(std::uint64_t bytes) noexcept { log_bytes_ = bytes; }
@@ -59,7 +59,7 @@ class LogWriter final : public Source {
  private:
   struct Group {
     std::deque<LogRecord> records;  // Grows without moving what is there, however long the disk takes.
-    std::vector<WriteDone> dones;
+    std::deque<WriteDone> dones;
     std::size_t bytes = 0;
     bool begins_snapshot = false;
     bool ends_snapshot = false;
@@ -78,6 +78,8 @@ class LogWriter final : public Source {
   void hand_over();
   void answer();
   bool free_some(const Budget& budget);
+  void tell(std::deque<WriteDone>& dones, const Status& status);
+  void post_some(std::size_t max);
 
   const DurableStoreOptions options_;
   const Clock& clock_;
@@ -86,6 +88,11 @@ class LogWriter final : public Source {
   Group gathered_;
   std::unique_ptr<Group> under_way_ = std::make_unique<Group>();  // The thread's while busy_.
   std::deque<std::deque<LogRecord>> spent_;                       // Written; freed little by little.
+  struct Told {
+    std::deque<WriteDone> dones;
+    Status status;
+  };
+  std::deque<Told> told_;  // Whose end is known; posted little by little.
   bool busy_ = false;
   bool due_ = false;  // The time of what was gathered has come.
   Status trouble_;

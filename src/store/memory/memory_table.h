@@ -45,6 +45,9 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   RowKeeper* keeper_ = nullptr;
 };
 
+/// Empty places that one page may pass.
+inline constexpr std::uint32_t kPlacesOfPage = 4096;
+
 /// One page of a table whose rows lie in a KeyedRows: 'row_of(id)' is the record, empty where there is no row.
 template <class Rows, class RowOf>
 Result<RowPage> scan_rows(const Rows& rows, std::string_view cursor, std::size_t max, RowOf&& row_of) {
@@ -52,7 +55,9 @@ Result<RowPage> scan_rows(const Rows& rows, std::string_view cursor, std::size_t
   if (!start) return failure(start.error());
   RowPage page;
   std::uint32_t id = *start;
-  for (; id < rows.end_id(); ++id) {
+  // Of a table that was larger once most places are empty: a page ends after so many of them, too.
+  const auto places_end = static_cast<std::uint32_t>(std::min<std::uint64_t>(rows.end_id(), std::uint64_t{id} + max + kPlacesOfPage));
+  for (; id < places_end; ++id) {
     const Record& record = row_of(id);
     if (!record) continue;
     if (page.rows.size() >= max && !page.rows.empty()) break;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "store/redis/no_cluster.h"
 
 namespace rondo::redis {
 
@@ -149,6 +150,9 @@ void Connection::identify() {
   out_.command({"INFO", "server"});
   expect(1, [this](const Reply& reply, const Status&) {
     if (!reply.is_error()) greeting_.run_id = info_value(reply.text(), "run_id");
+    if (!reply.is_error() && info_value(reply.text(), "redis_mode") == "cluster") {
+      return give_up({Code::Unimplemented, std::string{kNoCluster}});
+    }
     if (greeting_.run_id.empty()) {
       greeting_.refused = reply.is_error() ? status_of(reply, "INFO") : Status{Code::Unimplemented, "INFO names no run_id"};
     }

@@ -49,11 +49,8 @@ void PoppedEnd::tick() {
 void PoppedEnd::failed(const Reply& reply, std::string_view what) {
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
-  if (lacks_replicas(why)) {
-    trouble_ = why;
-  } else if (why.code() == Code::Unavailable) {
-    link().commands.give_up(why);
-  }
+  if (why.code() == Code::Unavailable && !lacks_replicas(why)) return link().commands.give_up(why);
+  trouble_ = why;
 }
 
 // --- asking
@@ -215,7 +212,10 @@ void PoppedEnd::hand_over() {
 /// fit well, twice as many.
 void PoppedEnd::learn_pop_size(const Batch& batch) {
   std::size_t bytes = 0;
-  for (const Entry& entry : batch.entries) bytes += entry.change.record() ? entry.change.record().bytes() : 0;
+  for (const Entry& entry : batch.entries) {
+    const Record& record = entry.change.record();
+    if (record) bytes += record.bytes() + 64 * record.fields().size();  // As the script counts them.
+  }
   if (bytes > kPopBytes) pop_size_ = std::max<std::size_t>(1, batch.entries.size() * kPopBytes / bytes);
   if (bytes < kPopBytes / 4) pop_size_ = std::min(link().options.pop_batch, pop_size_ * 2);
 }

@@ -94,7 +94,7 @@ class PoppedEnd : public End {
   bool dirty_ = false;  // There may be something.
   bool counting_ = false;
   bool stuck_ = false;  // The last pop failed; tick() tries again.
-  Status trouble_;      // Pops are refused until replicas are back.
+  Status trouble_;      // Why the server refuses pops; they are tried again.
   Instant emptied_;     // When a pop last found the end.
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rondo/base/limits.h"
+#include "store/redis/no_cluster.h"
 #include "store/redis/text_file.h"
 
 namespace rondo {
@@ -369,10 +370,7 @@ Result<RedisAddress> parse_redis_address(std::string_view url) {
       if (form.name == name) return AddressParser(form.name, form.scheme, form.tls).parse(url.substr(end + 3));
     }
     if (name == "redis+cluster" || name == "rediss+cluster") {
-      return failure(
-          Code::Unimplemented,
-          "Redis Cluster is not supported: it refuses SELECT, the keys of one table's script lie in several slots, and keyspace "
-          "events are told by each node only for its own keys. Spread tables over several Redis instances by configuration instead");
+      return failure(Code::Unimplemented, std::string{redis::kNoCluster});
     }
   }
   return failure(

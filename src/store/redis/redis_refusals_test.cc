@@ -53,6 +53,32 @@ TEST_F(RedisFaults, NewRowsThatCannotBeReadAreToldOnceTheyCan) {
   for (const std::string& line : told) EXPECT_THAT(line, testing::StartsWith("SET "));
 }
 
+TEST_F(RedisFaults, PopsThatTheServerRefusesAreToldByHealth) {
+  open();
+  const auto consumer = subscribe(driver(), "T");
+  driver().settle();
+  EXPECT_TRUE(store().health().ok());
+  server().command({"ACL", "SETUSER", "default", "-eval"});
+  set(driver(), "T", "k", {{"n", "1"}});
+  ASSERT_TRUE(driver().run_until([this] { return !store().health().ok(); }));
+  EXPECT_THAT(store().health().to_string(), testing::AllOf(HasSubstr("table 'T'"), HasSubstr("eval")));
+  EXPECT_EQ(store().stats().connects, 1U) << "the connection is fine";
+  server().command({"ACL", "SETUSER", "default", "+@all"});
+  ASSERT_TRUE(driver().run_until([&] { return !consumer->empty(); }));
+  EXPECT_THAT(take(*consumer, 10), ElementsAre("SET k n=1"));
+  EXPECT_TRUE(store().health().ok()) << store().health().to_string();
+}
+
+TEST_F(RedisTableTest, AClusterIsRefusedWithTheReason) {
+  redis_kit::RedisServer cluster({.arguments = {"--cluster-enabled", "yes", "--save", ""}});
+  RedisStoreOptions options = quick_options();
+  options.address = cluster.address();
+  StoreDriver driver(options);
+  ASSERT_TRUE(driver.run_until([&driver] { return driver.store().health().code() == Code::Unimplemented; }));
+  EXPECT_THAT(driver.store().health().to_string(), HasSubstr("Redis Cluster is not supported"));
+  EXPECT_EQ(driver.store().stats().connects, 0U);
+}
+
 TEST_F(RedisFaults, AcknowledgementsOfARefusedPopAreSentAgain) {
   open();
   const auto consumer = subscribe(driver(), "Q");

@@ -12,10 +12,11 @@ namespace rondo::redis {
 /// rename staged hashes that become new rows, then the numbers of batches that were dealt with.
 /// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
 /// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
-/// A batch ends with the key whose fields go beyond the bytes; the keys behind it wait again. (What is renamed is not read here.)
-/// A key of another type under a name of ours is found out before anything is popped. What is refused later (a user without the right)
-/// breaks the pop off: the keys are in flight by then, those whose staged hash is left wait again after the recovery. As that tells their
-/// Deletes, it must find their rows deleted: nothing throws between the in-flight record and the DEL.
+/// A batch ends with the key whose fields go beyond the bytes; the keys behind it wait again. (What is renamed is not read here.) A name or
+/// a value counts 32 bytes more than it has: many small ones take as long as a few large ones. A key of another type under a name of ours
+/// is found out before anything is popped. What is refused later (a user without the right) breaks the pop off: the keys are in flight by
+/// then, those whose staged hash is left wait again after the recovery. As that tells their Deletes, it must find their rows deleted:
+/// nothing throws between the in-flight record and the DEL.
 inline constexpr std::string_view kPopStaged = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
@@ -55,6 +56,7 @@ for i, key in ipairs(keys) do
       fields = {}
     elseif #fields > 0 then
       used[#used + 1] = staged
+      bytes = bytes + 32 * #fields
       for f = 1, #fields do bytes = bytes + #fields[f] end
     end
     if #fields > 0 or deleted == 0 then
@@ -153,8 +155,8 @@ return out
 )lua";
 
 /// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, most bytes, then the
-/// numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. Looks at one entry, then two, four and so
-/// on: a batch that goes beyond the bytes is at most twice as many entries as fit.
+/// numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the entry that goes
+/// beyond the bytes. Looks at one entry, then four, then sixteen at a time: more would be copied for nothing when they are large.
 inline constexpr std::string_view kPopQueue = R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
@@ -169,9 +171,10 @@ repeat
     out[n + 1], out[n + 2], out[n + 3] = raw[i], value, raw[i - 2]
     bytes = bytes + #value
     n = n + 3
+    if bytes > most then break end
   end
   local short = #raw < step
-  step = 4 * step
+  step = math.min(4 * step, 48)
 until short or n >= all or bytes > most
 if n == 0 then return {0, {}} end
 call('LTRIM', KEYS[1], 0, -n - 1)

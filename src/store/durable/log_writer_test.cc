@@ -1,0 +1,150 @@
+// The way of groups to a disk that is slow and fails, with the writing thread: whose end is told when, and what is written then. The disk
+// is a test's own, which waits until it is told how a group ends.
+#include "store/durable/log_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
+#include "rondo/base/clock.h"
+#include "store/durable/log_content.h"
+
+namespace rondo::store::durable {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Not;
+
+/// Shared by the test and the file that the writer owns.
+struct Disk {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::string> keys;  // On the disk.
+  int asked = 0;               // Groups that came.
+  std::vector<Status> ends;    // How the next ones end.
+
+  void let(Status end) {
+    const std::lock_guard lock(mutex);
+    ends.push_back(std::move(end));
+    changed.notify_all();
+  }
+  void wait_until_asked(int count) {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return asked >= count; });
+  }
+  std::set<std::string> written() {
+    const std::lock_guard lock(mutex);
+    return keys;
+  }
+};
+
+class SlowFile final : public LogFile {
+ public:
+  explicit SlowFile(std::shared_ptr<Disk> disk) : disk_(std::move(disk)) {}
+  Reading read(const std::function<Status(std::string_view)>&) override { return {}; }
+  Status append(std::span<const std::string> entries) override {
+    std::unique_lock lock(disk_->mutex);
+    ++disk_->asked;
+    disk_->changed.notify_all();
+    disk_->changed.wait(lock, [this] { return !disk_->ends.empty(); });
+    Status end = std::move(disk_->ends.front());
+    disk_->ends.erase(disk_->ends.begin());
+    if (!end.ok()) return end;
+    for (std::string_view entry : entries) {
+      while (!entry.empty()) disk_->keys.emplace(decode(entry)->record.key());
+    }
+    return {};
+  }
+  std::int64_t last() const override { return 0; }
+  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
+
+ private:
+  std::shared_ptr<Disk> disk_;
+};
+
+class LogWriterTest : public testing::Test {
+ protected:
+  void write(const std::string& key) {
+    writer_.add({.table = 0, .record = Record::make(key, {})});
+    writer_.when_written([this, key](const Status& end) {
+      told_.push_back(key + (end.ok() ? " ok" : " failed"));
+      if (end.ok()) {
+        EXPECT_THAT(disk_->written(), Contains(key)) << "told before it is there";
+      }
+    });
+  }
+  template <class Done>
+  void run_until(const Done& done) {
+    while (!done()) {
+      scheduler_.wait(clock_.now() + 100ms);
+      scheduler_.run_until_idle();
+    }
+  }
+
+  SystemClock clock_;
+  std::unique_ptr<Reactor> reactor_ = make_epoll_reactor().value();
+  Scheduler scheduler_{clock_, *reactor_, *make_policy(StrictPriority{})};
+  Completions completions_{scheduler_, "completions", Priority::p7};
+  std::shared_ptr<Disk> disk_ = std::make_shared<Disk>();
+  std::vector<std::string> told_;
+  DurableStoreStats stats_;
+  LogWriter writer_{
+      scheduler_, {.path = "test", .durability = Durability::EveryBatch}, std::make_unique<SlowFile>(disk_), completions_, stats_};
+};
+
+TEST_F(LogWriterTest, NoEndIsToldBeforeTheDiskHasIt) {
+  write("first");
+  scheduler_.run_until_idle();
+  disk_->wait_until_asked(1);
+  write("second");
+  scheduler_.run_until_idle();
+  EXPECT_THAT(told_, IsEmpty());
+  disk_->let({});
+  run_until([this] { return told_.size() == 1; });
+  EXPECT_THAT(told_, ElementsAre("first ok"));
+  disk_->wait_until_asked(2);
+  EXPECT_THAT(disk_->written(), Not(Contains("second")));
+  disk_->let({});
+  run_until([this] { return told_.size() == 2; });
+  EXPECT_THAT(told_, ElementsAre("first ok", "second ok"));
+}
+
+TEST_F(LogWriterTest, WhatWasGatheredWhileAGroupFailedIsNotToldWritten) {
+  write("first");
+  scheduler_.run_until_idle();
+  disk_->wait_until_asked(1);
+  write("second");  // Behind the group that fails.
+  disk_->let({Code::ResourceExhausted, "full"});
+  run_until([this] { return told_.size() == 2; });
+  EXPECT_THAT(told_, ElementsAre("first failed", "second failed"));
+  EXPECT_FALSE(writer_.trouble().ok());
+  disk_->let({});  // Once a second it is tried again: nothing is lost.
+  disk_->let({});
+  run_until([this] { return disk_->written().size() == 2; });
+  run_until([this] { return writer_.trouble().ok(); });
+  write("third");
+  disk_->let({});
+  run_until([this] { return told_.size() == 3; });
+  EXPECT_EQ(told_.back(), "third ok");
+}
+
+TEST_F(LogWriterTest, TheEndOfAProcessWritesWhatWasGathered) {
+  write("first");
+  scheduler_.run_until_idle();
+  disk_->wait_until_asked(1);
+  for (int i = 0; i < 1000; ++i) write(std::to_string(i));
+  disk_->let({});
+  disk_->let({});
+  EXPECT_TRUE(writer_.finish().ok());
+  EXPECT_EQ(disk_->written().size(), 1001U);
+  scheduler_.run_until_idle();
+  EXPECT_EQ(told_.size(), 1001U);
+}
+
+}  // namespace
+}  // namespace rondo::store::durable
