@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "rondod/config.h"
@@ -77,6 +78,20 @@ class RondodOnRedis : public RondodProcess {
     server->command({"PUBLISH", table + "_CHANNEL@0", "G"});
     server->command({"EXEC"});
   }
+  /// Routes, over the admin socket; accepted when it returns.
+  void load(int rows) {
+    BulkWriter bulk(client());
+    ASSERT_TRUE(bulk.begin("ROUTE_TABLE").ok());
+    const BulkField fields[] = {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}};
+    for (int i = 0; i < rows; ++i) {
+      const std::string key = "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24";
+      ASSERT_TRUE(bulk.row(BulkOp::Set, key, fields).ok());
+    }
+    ASSERT_TRUE(bulk.end().ok());
+    const Result<BulkTotals> totals = bulk.finish();
+    ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+    EXPECT_EQ(totals->accepted, static_cast<std::uint64_t>(rows)) << totals->first_error.to_string();
+  }
   void produce_all() {
     produce("ROUTE_TABLE", "192.168.0.0/16", {"nexthop", "10.0.0.2", "ifname", "swp1"});
     produce("NEIGH_TABLE", "swp1:10.0.0.2", {"neigh", "02:00:00:00:00:02", "family", "IPv4"});
@@ -108,6 +123,31 @@ TEST_F(RondodOnRedis, ANewRunProgramsTheRowsThatAnEarlierOneTook) {
   }
   start("url = \"" + url() + "\"\n");
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+}
+
+TEST_F(RondodOnRedis, ADrainWaitsForTheAnswersToAcceptedWrites) {
+  start("url = \"" + url() + "\"\n");
+  EXPECT_TRUE(becomes([this] { return call("stats").at("store").at("health") == "ok"; }));
+  server->freeze();
+  load(5'000);
+  signal(SIGTERM);
+  EXPECT_TRUE(becomes([this] { return log_text().find("draining") != std::string::npos; })) << log_text();
+  server->thaw();
+  end(0);  // It ends by itself.
+  std::set<std::string> keys;
+  for (const std::string& key : server->list({"SMEMBERS", "ROUTE_TABLE_KEY_SET"})) keys.insert("ROUTE_TABLE:" + key);
+  for (const std::string& row : server->list({"KEYS", "ROUTE_TABLE:*"})) keys.insert(row);
+  EXPECT_EQ(keys.size(), 5'000U) << log_text();
+}
+
+TEST_F(RondodOnRedis, ADrainThatIsCutShortSaysHowManyWritesAreLeft) {
+  server->stop();
+  start("url = \"" + url() + "\"\n");
+  load(7);
+  signal(SIGTERM);
+  EXPECT_TRUE(becomes([this] { return log_text().find("draining") != std::string::npos; })) << log_text();
+  end(SIGTERM);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("may be lost"), HasSubstr(server->socket()), HasSubstr("count=7"))) << log_text();
 }
 
 TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
