@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
@@ -204,6 +207,31 @@ TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
   EXPECT_TRUE(becomes([&said] { return said() > 0; })) << log_text();
   end(SIGTERM);
   EXPECT_EQ(said(), 1U) << log_text();
+}
+
+TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
+  std::ifstream guide("docs/guide/growing-onto-redis.md");
+  std::vector<std::string> words;
+  for (std::string line; std::getline(guide, line);) {
+    std::istringstream in(line);
+    if (line.starts_with("ACL SETUSER rondod ")) words.assign(std::istream_iterator<std::string>(in), {});
+  }
+  ASSERT_FALSE(words.empty()) << "not run in the root of the source tree, or the guide has no line for rondod";
+  ASSERT_EQ(server->command(words), "OK");
+  std::ofstream(file("password")) << "SECRET\n";
+  const std::string store = "url = \"" + url() + "?user=rondod&password_file=" + file("password") + "\"\n";
+  for (int runs = 0; runs < 2; ++runs) {  // The second one finds rows.
+    start(store);
+    if (runs == 0) produce_all();
+    EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+    load(300);
+    EXPECT_THAT(json::serialize(call("get", {{"table", "PORT_TABLE"}, {"key", "swp1"}})), HasSubstr("9100"));
+    EXPECT_THAT(json::serialize(call("keys", {{"table", "PORT_TABLE"}})), HasSubstr("swp1"));
+    EXPECT_EQ(call("stats").at("store").at("health"), "ok");
+    EXPECT_EQ(call("stats").at("store").at("failed_writes"), 0);
+    end(SIGTERM);
+  }
+  EXPECT_THAT(server->list({"ACL", "LOG"}), testing::IsEmpty()) << "nothing was refused";
 }
 
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
