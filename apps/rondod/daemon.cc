@@ -91,9 +91,10 @@ Status Daemon::open_runtime() {
 
 StoreHooks Daemon::store_hooks() {
   StoreHooks hooks;
-  hooks.on_failover = [this](const std::string& where, std::uint64_t epoch) {
+  hooks.redis.on_failover = [this](const std::string& where, std::uint64_t epoch) {
     log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
   };
+  hooks.redis.on_open = [this](std::unique_ptr<RedisWrites> writes) { redis_writes_.push_back(std::move(writes)); };
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
   hooks.direct.on_failure = [this](const Status& why) { store_failure_ = why; };
   hooks.durable.on_failure = [this](const Status& why) { store_failure_ = why; };
@@ -188,6 +189,10 @@ void Daemon::run() {
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
   if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});
+  for (const auto& writes : redis_writes_) {
+    if (writes->unanswered() == 0) continue;
+    log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});
+  }
   log_.info("ended", {{"drained", is_drained()}});
 }
 
@@ -219,7 +224,9 @@ bool Daemon::is_drained() const {
     const DirectFigures figures = feed->figures();
     return figures.staged == 0 && figures.behind == 0;
   };
+  const auto is_answered = [](const std::unique_ptr<RedisWrites>& writes) { return writes->unanswered() == 0; };
   return agent_->programmer().in_flight() == 0 && std::ranges::all_of(feeds_, is_written) &&
+         std::ranges::all_of(redis_writes_, is_answered) &&
          std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
 }
 

@@ -56,10 +56,11 @@ class Daemon {
   Log& log_;
   WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
-  Status store_failure_;                            // Why a direct server or a file could not be opened.
-  Status feed_trouble_;                             // The newest.
-  std::uint64_t feed_troubles_ = 0;                 // Not logged yet.
-  std::vector<std::unique_ptr<DirectFeed>> feeds_;  // Of the store.
+  Status store_failure_;                                    // Why a direct server or a file could not be opened.
+  Status feed_trouble_;                                     // The newest.
+  std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
+  std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
+  std::vector<std::unique_ptr<RedisWrites>> redis_writes_;  // Of the store.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

@@ -3,7 +3,7 @@
 
 namespace rondo::daemon {
 
-Result<StoreMaker> redis_maker(const StorePlace&, OnFailover) {
+Result<StoreMaker> redis_maker(const StorePlace&, RedisHooks) {
   return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
 }
 

@@ -16,9 +16,20 @@ namespace {
 constexpr std::size_t kWritesMax = 2'000'000;
 constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
 
+class OpenWrites final : public RedisWrites {
+ public:
+  OpenWrites(const RedisStore& store, std::string where) : store_(store), where_(std::move(where)) {}
+  std::string where() const override { return where_; }
+  std::size_t unanswered() const override { return store_.unanswered(); }
+
+ private:
+  const RedisStore& store_;
+  const std::string where_;
+};
+
 }  // namespace
 
-Result<StoreMaker> redis_maker(const StorePlace& place, OnFailover on_failover) {
+Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   const std::string& url = place.url;
   Result<RedisAddress> address = parse_redis_address(url);
   if (!address) return failure(address.error());
@@ -35,8 +46,13 @@ Result<StoreMaker> redis_maker(const StorePlace& place, OnFailover on_failover) 
   options.writes_max = kWritesMax;
   options.write_bytes_max = kWriteBytesMax;
   options.name = "store " + options.address.to_string();
-  options.on_failover = [told = std::move(on_failover), where = options.address.to_string()](std::uint64_t epoch) { told(where, epoch); };
-  return StoreMaker{[options](Scheduler& scheduler) { return std::make_unique<RedisStore>(scheduler, options); }};
+  const std::string where = options.address.to_string();
+  options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };
+  return StoreMaker{[options, where, on_open = std::move(hooks.on_open)](Scheduler& scheduler) {
+    auto store = std::make_unique<RedisStore>(scheduler, options);
+    on_open(std::make_unique<OpenWrites>(*store, where));
+    return store;
+  }};
 }
 
 namespace {

@@ -4,8 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
+#include <vector>
 
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
@@ -77,6 +81,20 @@ class RondodOnRedis : public RondodProcess {
     server->command({"PUBLISH", table + "_CHANNEL@0", "G"});
     server->command({"EXEC"});
   }
+  /// Routes, over the admin socket; accepted when it returns.
+  void load(int rows) {
+    BulkWriter bulk(client());
+    ASSERT_TRUE(bulk.begin("ROUTE_TABLE").ok());
+    const BulkField fields[] = {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}};
+    for (int i = 0; i < rows; ++i) {
+      const std::string key = "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24";
+      ASSERT_TRUE(bulk.row(BulkOp::Set, key, fields).ok());
+    }
+    ASSERT_TRUE(bulk.end().ok());
+    const Result<BulkTotals> totals = bulk.finish();
+    ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+    EXPECT_EQ(totals->accepted, static_cast<std::uint64_t>(rows)) << totals->first_error.to_string();
+  }
   void produce_all() {
     produce("ROUTE_TABLE", "192.168.0.0/16", {"nexthop", "10.0.0.2", "ifname", "swp1"});
     produce("NEIGH_TABLE", "swp1:10.0.0.2", {"neigh", "02:00:00:00:00:02", "family", "IPv4"});
@@ -108,6 +126,31 @@ TEST_F(RondodOnRedis, ANewRunProgramsTheRowsThatAnEarlierOneTook) {
   }
   start("url = \"" + url() + "\"\n");
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+}
+
+TEST_F(RondodOnRedis, ADrainWaitsForTheAnswersToAcceptedWrites) {
+  start("url = \"" + url() + "\"\n");
+  EXPECT_TRUE(becomes([this] { return call("stats").at("store").at("health") == "ok"; }));
+  server->freeze();
+  load(5'000);
+  signal(SIGTERM);
+  EXPECT_TRUE(becomes([this] { return log_text().find("draining") != std::string::npos; })) << log_text();
+  server->thaw();
+  end(0);  // It ends by itself.
+  std::set<std::string> keys;
+  for (const std::string& key : server->list({"SMEMBERS", "ROUTE_TABLE_KEY_SET"})) keys.insert("ROUTE_TABLE:" + key);
+  for (const std::string& row : server->list({"KEYS", "ROUTE_TABLE:*"})) keys.insert(row);
+  EXPECT_EQ(keys.size(), 5'000U) << log_text();
+}
+
+TEST_F(RondodOnRedis, ADrainThatIsCutShortSaysHowManyWritesAreLeft) {
+  server->stop();
+  start("url = \"" + url() + "\"\n");
+  load(7);
+  signal(SIGTERM);
+  EXPECT_TRUE(becomes([this] { return log_text().find("draining") != std::string::npos; })) << log_text();
+  end(SIGTERM);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("may be lost"), HasSubstr(server->socket()), HasSubstr("count=7"))) << log_text();
 }
 
 TEST_F(RondodOnRedis, AGroupOfTablesHasAStoreOfItsOwn) {
@@ -164,6 +207,31 @@ TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
   EXPECT_TRUE(becomes([&said] { return said() > 0; })) << log_text();
   end(SIGTERM);
   EXPECT_EQ(said(), 1U) << log_text();
+}
+
+TEST_F(RondodOnRedis, TheUserOfTheGuideMayDoAllThatItDoes) {
+  std::ifstream guide("docs/guide/growing-onto-redis.md");
+  std::vector<std::string> words;
+  for (std::string line; std::getline(guide, line);) {
+    std::istringstream in(line);
+    if (line.starts_with("ACL SETUSER rondod ")) words.assign(std::istream_iterator<std::string>(in), {});
+  }
+  ASSERT_FALSE(words.empty()) << "not run in the root of the source tree, or the guide has no line for rondod";
+  ASSERT_EQ(server->command(words), "OK");
+  std::ofstream(file("password")) << "SECRET\n";
+  const std::string store = "url = \"" + url() + "?user=rondod&password_file=" + file("password") + "\"\n";
+  for (int runs = 0; runs < 2; ++runs) {  // The second one finds rows.
+    start(store);
+    if (runs == 0) produce_all();
+    EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << json::serialize(call("parked")) << log_text();
+    load(300);
+    EXPECT_THAT(json::serialize(call("get", {{"table", "PORT_TABLE"}, {"key", "swp1"}})), HasSubstr("9100"));
+    EXPECT_THAT(json::serialize(call("keys", {{"table", "PORT_TABLE"}})), HasSubstr("swp1"));
+    EXPECT_EQ(call("stats").at("store").at("health"), "ok");
+    EXPECT_EQ(call("stats").at("store").at("failed_writes"), 0);
+    end(SIGTERM);
+  }
+  EXPECT_THAT(server->list({"ACL", "LOG"}), testing::IsEmpty()) << "nothing was refused";
 }
 
 TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {

@@ -83,6 +83,9 @@ class RondodProcess : public testing::Test {
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
+  /// Without waiting for what it does.
+  void signal(int signal) const { ::kill(pid_, signal); }
+  AdminClient& client() { return *client_; }
   void end(int signal) {
     if (pid_ <= 0) return;
     client_.reset();

@@ -14,7 +14,7 @@ namespace {
 
 Result<StoreMaker> maker_of(const StorePlace& place, const StoreHooks& hooks) {
   if (is_durable(place.url)) return durable_maker(place.url, hooks.durable);
-  if (!place.url.empty()) return redis_maker(place, hooks.on_failover);
+  if (!place.url.empty()) return redis_maker(place, hooks.redis);
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }
 

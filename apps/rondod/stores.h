@@ -23,7 +23,7 @@ Status check_store_url(const std::string& url);
 
 /// What the stores tell. A direct server that cannot be opened tells DirectHooks::on_failure when the store is made.
 struct StoreHooks {
-  OnFailover on_failover = {};
+  RedisHooks redis = {};
   DirectHooks direct = {};
   DurableHooks durable = {};
 };

@@ -46,14 +46,16 @@ class DemoOnLinux : public ::testing::Test {
     std::ifstream in(directory_ / file);
     return {std::istreambuf_iterator<char>(in), {}};
   }
-  /// What a report of a whole run must say.
-  void expect_report(bool has_floor) {
+  /// What a report of a whole run must say. On a Redis rows are accepted before they come, so how many of the routes have to wait is open.
+  void expect_report(bool has_floor, bool all_wait = true) {
     const json::object report = json::parse(text_of("report.json")).as_object();
     EXPECT_EQ(report.at("routes").to_number<int>(), 3500);
     EXPECT_EQ(report.at("verified_equal").to_number<int>(), 3500);
     EXPECT_TRUE(report.at("all_equal").as_bool());
-    EXPECT_EQ(report.at("parked_peak").to_number<int>(), 3500) << "routes come first, and wait";
-    EXPECT_GE(report.at("retried").to_number<int>(), 3500);
+    if (all_wait) {
+      EXPECT_EQ(report.at("parked_peak").to_number<int>(), 3500) << "routes come first, and wait";
+    }
+    EXPECT_GE(report.at("retried").to_number<int>(), report.at("parked_peak").to_number<int>());
     EXPECT_EQ(report.at("sweep_rescues").to_number<int>(), 0);
     EXPECT_GT(report.at("turns").to_number<int>(), 0);
     EXPECT_EQ(report.at("long_turns").to_number<int>() > 0, report.at("longest_turn_us").to_number<double>() > 5000);
@@ -78,6 +80,18 @@ TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
 TEST_F(DemoOnLinux, RunsOnTheSimulatedDataPlane) {
   ASSERT_EQ(run("--simulated"), 0) << text_of("output");
   expect_report(false);
+}
+
+TEST_F(DemoOnLinux, KeepsItsTablesOnARedisOfItsOwn) {
+  const int code = run("--simulated --store redis");
+  for (const char* missing : {"no redis-server here", "built without Redis"}) {
+    if (text_of("output").find(missing) == std::string::npos) continue;
+    std::cerr << "SKIPPED: " << text_of("output") << '\n';
+    GTEST_SKIP() << missing;
+  }
+  ASSERT_EQ(code, 0) << text_of("output");
+  EXPECT_THAT(text_of("output"), ::testing::HasSubstr("redis-server runs (pid "));
+  expect_report(false, false);
 }
 
 TEST_F(DemoOnLinux, FailsWithAReasonWhenTheDaemonCannotStart) {

@@ -70,6 +70,8 @@ struct DirectServerOptions {
   int receive_frames = limits::kDirectReceiveFrames;
   /// Binds and lets clients in, but reads nothing before release(): for whoever has to put something into the tables first.
   bool held = false;
+  /// The same before begin(), whatever hold() and release() do meanwhile: a recovery that ends must not undo the hold of a drain.
+  bool waits = false;
   /// Told about each cause of fault, at once and then at most once a second: why, and how many there were since the last time. Must not
   /// throw.
   std::function<void(DirectFault fault, const Status& why, std::uint64_t count)> on_fault = {};
@@ -111,6 +113,8 @@ class DirectServer {
   /// Stops to read until release(): frames wait where they wait for a full table. What was read stays.
   void hold();
   void release();
+  /// Ends DirectServerOptions::waits.
+  void begin();
 
   /// As bound, with the port that the system chose.
   const std::string& endpoint() const noexcept;

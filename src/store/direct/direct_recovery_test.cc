@@ -104,6 +104,30 @@ TEST_F(DirectRecovery, AConnectionThatBreaksBetweenPagesLosesNoRow) {
   EXPECT_FALSE(troubles_.empty());
 }
 
+TEST_F(DirectRecovery, AHoldOfItsTimeOutlivesIt) {
+  auto simulated = std::make_unique<sim::SimStore>(scheduler_, sim::SimStoreOptions{.latency_low = 10us, .latency_high = 50us});
+  sim::SimStore& far = *simulated;
+  fill(far.server(), "T", 1);
+  far.disconnect();
+  const auto store = open(std::move(simulated));
+  const auto consumer = consume(*store, "T");
+  const auto client = connect();
+  ASSERT_TRUE(table(*client).set("k1", {{"v", "new"}}).ok());
+  ASSERT_TRUE(until([&] { return store->server().stats().connections == 1 && client->is_flushed() && !troubles_.empty(); }));
+  store->server().release();  // Not the one to end a recovery.
+  while (scheduler_.turn()) continue;
+  EXPECT_EQ(store->server().stats().entries, 0U);
+  store->server().hold();
+  far.reconnect();
+  ASSERT_TRUE(until([&] { return store->is_recovered(); }));
+  while (scheduler_.turn()) continue;
+  EXPECT_EQ(store->server().stats().entries, 0U);
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k0 v=old"));
+  store->server().release();
+  ASSERT_TRUE(until([&] { return store->server().stats().entries == 1; }));
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k1 v=new"));
+}
+
 TEST_F(DirectRecovery, AServerThatIsHeldReadsWhenItIsReleased) {
   const auto server = serve({.held = true});
   const auto consumer = subscribe(*server);

@@ -63,7 +63,7 @@ class DirectServer::Parts final : public Source {
 
   Turn run(Budget budget) override {
     Turn turn;
-    if (held_) return turn;  // The descriptor stays as it is; release() wakes us.
+    if (held_ || waits_) return turn;  // The descriptor stays as it is; release() and begin() wake us.
     for (; turn.items < budget.items; ++turn.items) {
       if (turn.items % limits::kItemsPerStep == limits::kItemsPerStep - 1 && time_is_up(budget)) break;
       if (!inbox_.has_frame()) {
@@ -83,6 +83,10 @@ class DirectServer::Parts final : public Source {
   void hold() noexcept { held_ = true; }
   void release() {
     held_ = false;
+    wake();
+  }
+  void begin() {
+    waits_ = false;
     wake();
   }
 
@@ -173,6 +177,7 @@ class DirectServer::Parts final : public Source {
   std::string endpoint_;
   int fd_ = -1;
   bool held_ = options_.held;
+  bool waits_ = options_.waits;
 };
 
 Status DirectServer::check(const DirectServerOptions& options) {
@@ -204,6 +209,7 @@ Result<std::size_t> DirectServer::staged(std::string_view database, std::string_
 }
 void DirectServer::hold() { parts_->hold(); }
 void DirectServer::release() { parts_->release(); }
+void DirectServer::begin() { parts_->begin(); }
 const std::string& DirectServer::endpoint() const noexcept { return parts_->endpoint(); }
 const DirectServerStats& DirectServer::stats() const noexcept { return parts_->stats(); }
 bool DirectServer::is_paused() const noexcept { return parts_->inbox().is_paused(); }

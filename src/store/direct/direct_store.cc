@@ -33,9 +33,9 @@ class DirectStore::Parts {
         return {Code::InvalidArgument, "two direct tables are called " + quoted(spec.table)};
       }
     }
-    DirectServerOptions held = options.server;
-    held.held |= options.recover;
-    Result<std::unique_ptr<DirectServer>> server = DirectServer::open(scheduler, std::move(held));
+    DirectServerOptions waiting = options.server;
+    waiting.waits |= options.recover;
+    Result<std::unique_ptr<DirectServer>> server = DirectServer::open(scheduler, std::move(waiting));
     if (!server) return server.error();
     server_ = std::move(*server);
     for (const auto& [name, spec] : tables_) {
@@ -67,9 +67,8 @@ class DirectStore::Parts {
     store::RecoveryOptions rows{.priority = options.priority, .retry = options.retry, .on_trouble = options.on_trouble};
     for (const auto& [name, spec] : tables_) rows.tables.push_back(name);
     rows.stage = [this](std::string_view table, Change row) { return server_->write(find(table)->database, table, std::move(row)); };
-    const bool stays_held = options.server.held;
-    rows.on_done = [this, stays_held] {
-      if (!stays_held) server_->release();
+    rows.on_done = [this, stays = options.server.waits] {
+      if (!stays) server_->begin();
     };
     recovery_ = std::make_unique<store::Recovery>(scheduler, *wrapped_, std::move(rows));
   }

@@ -1,0 +1,57 @@
+// What docs/guide/mixing-with-sonic.md says of entries that a stock consumer cannot take: the empty key, a Queue's operation that nobody
+// knows, NUL in a Queue's value. Written as a stock producer writes them.
+#include "store/redis/redis_table_kit.h"
+
+namespace rondo::redis {
+namespace {
+
+using testing::ElementsAre;
+
+class RedisMixing : public RedisTableTest {
+ protected:
+  void SetUp() override {
+    RedisTableTest::SetUp();
+    if (IsSkipped()) return;
+    driver_ = std::make_unique<StoreDriver>(quick_options());
+    declare(*driver_, "T");
+    declare(*driver_, "Q", TableKind::Queue);
+    driver_->settle();
+  }
+  StoreDriver& driver() noexcept { return *driver_; }
+
+ private:
+  std::unique_ptr<StoreDriver> driver_;
+};
+
+TEST_F(RedisMixing, TheEmptyKeyOfAStockProducerIsASetWithoutFields) {
+  server().command({"SADD", "T_KEY_SET", ""});
+  server().command({"HSET", "_T", "a", "1"});
+  server().command({"PUBLISH", "T_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET "));
+  EXPECT_EQ(server().command({"EXISTS", "_T"}), "1") << "nobody's, as with a stock consumer";
+  set(driver(), "T", "", {{"a", "2"}});
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET  a=2"));
+}
+
+TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["x","1"])", "SSET", "b", "[]", "Sfrobnicate", "c", "[]", "?", "d",
+                    R"(["x","4"])", "SSET"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET a x=1", "frobnicate b", "SET d x=4"));
+  EXPECT_EQ(driver().store().stats().malformed, 1U);
+}
+
+TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
+  const std::string nul("a\0b", 3);
+  set(driver(), "Q", "ours", {{"x", nul}});
+  driver().settle();
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "theirs", R"(["x","a\u0000b"])", "SSET"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET ours x=" + nul, "SET theirs x=" + nul));
+  EXPECT_EQ(server().hash("Q:theirs").at("x"), nul);
+}
+
+}  // namespace
+}  // namespace rondo::redis
