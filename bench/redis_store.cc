@@ -1,6 +1,7 @@
 // What tables on Redis cost: Redis' own processor time and ours, and what goes through, beside the commands that SONiC's swss-common sends
 // (its effects written out here), in one run on one server of its own on a Unix socket.
 //   bench_redis_store [routes]     default: 100,000
+//   bench_redis_store failover     only what is lost when a master is killed whose replica takes over
 //   bench_redis_store absence      only what a server that is not there costs others (a minute; the other form does it, too)
 #include <time.h>
 
@@ -385,9 +386,62 @@ void absences(RedisServer& server) {
       "stopped (SIGSTOP)", server, [&] { server.freeze(); }, [&] { server.thaw(); });
 }
 
+/// Rows whose end was told and that the replica does not have when the master is killed amid writes, as many as it takes.
+void failover(unsigned replicas, int round) {
+  RedisServer master({.tcp = true});
+  const RedisAddress at = master.tcp_address();
+  RedisServer replica({.arguments = {"--replicaof", "127.0.0.1", std::to_string(at.port)}});
+  redis_kit::wait_until("the replica is there", [&] {
+    return replica.command({"INFO", "replication"}).find("master_link_status:up") != std::string::npos;
+  });
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor = make_epoll_reactor().value();
+  Scheduler scheduler{clock, *reactor, *make_policy(StrictPriority{})};
+  RedisStoreOptions options = Side::options(master.address());
+  options.replicas = replicas;
+  RedisStore store{scheduler, options};
+  require(store.declare({.name = "W", .kind = TableKind::Watched}).ok(), "declare");
+  std::uint64_t told = 0;
+  std::uint64_t written = 0;
+  const Instant start = clock.now();
+  const Instant end = start + 1500ms;
+  while (clock.now() < end) {
+    while (store.unanswered() < 4096) {
+      const Status taken = store.write("W", Change::set(std::to_string(written), {{"nexthop", "10.0.0.1"}, {"ifname", "Ethernet0"}}),
+                                       [&told](const Status& done) { told += std::uint64_t{done.ok()}; });
+      if (!taken.ok()) break;
+      ++written;
+    }
+    scheduler.wait(clock.now() + 10ms);
+    scheduler.run_until_idle(64);
+  }
+  const double rate = static_cast<double>(told) / std::chrono::duration<double>(clock.now() - start).count();
+  master.kill9();
+  while (scheduler.run_until_idle(64) > 0 && store.health().ok()) continue;
+  const std::uint64_t told_in_all = told;
+  replica.command({"REPLICAOF", "NO", "ONE"});
+  replica.command({"DEL", "RONDO_EPOCH"});
+  const std::uint64_t there = std::strtoull(replica.command({"DBSIZE"}).c_str(), nullptr, 10);
+  const std::uint64_t lost = told_in_all > there ? told_in_all - there : 0;
+  std::printf("master killed, replicas = %u, run %d: %llu writes told at %.0f a second, %llu of them are not on the replica (%.1f ms)\n",
+              replicas, round, static_cast<unsigned long long>(told_in_all), rate, static_cast<unsigned long long>(lost),
+              1e3 * static_cast<double>(lost) / rate);
+  std::fflush(stdout);
+}
+
+void failovers() {
+  for (const unsigned replicas : {0U, 1U}) {
+    for (int round = 1; round <= 5; ++round) failover(replicas, round);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view{argv[1]} == "failover") {
+    failovers();
+    return 0;
+  }
   if (argc > 1 && std::string_view{argv[1]} == "absence") {
     RedisServer server;
     absences(server);
