@@ -113,6 +113,8 @@ struct Parser {
                    "file:///PATH")
         ->type_name("URL");
     app.add_option("--database-config", store.database_config, "SONiC's database_config.json, for --store APPL_DB")->type_name("FILE");
+    app.add_option("--namespace", store.name_space, "Of SONiC's global database_config file, such as asic0")->type_name("NAME");
+    app.add_option("--container", store.container, "Likewise, such as dpu0")->type_name("NAME");
     app.add_option("--separator", separator, "Between table and key: ':', or what the database has")->check(CLI::IsMember({":", "|"}));
     app.add_option("--kind", kind, "How the table is written or watched; default: staged, and watched for watch")
         ->check(CLI::IsMember({"staged", "watched", "queue", "channel"}));
@@ -152,8 +154,10 @@ struct Parser {
     if (!store.given()) {
       const bool only = std::ranges::find(kStoreOnly, command) != kStoreOnly.end();
       if (only) throw CLI::ValidationError(std::string{command}, "needs --store URL");
-      const bool store_option = !store.database_config.empty() || !separator.empty() || !kind.empty();
-      if (store_option) throw CLI::ValidationError("--database-config, --separator, --kind", "go with --store URL");
+      const bool of_config = !store.database_config.empty() || !store.name_space.empty() || !store.container.empty();
+      const bool store_option = of_config || !separator.empty() || !kind.empty();
+      if (store_option)
+        throw CLI::ValidationError("--database-config, --namespace, --container, --separator, --kind", "go with --store URL");
     }
     if (!separator.empty()) store.separator = separator.front();
     const std::map<std::string_view, TableKind> kinds{

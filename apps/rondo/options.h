@@ -54,6 +54,8 @@ struct Version {};
 struct StoreChoice {
   std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
   std::string database_config;  // SONiC's database_config.json; empty: SONiC's defaults.
+  std::string name_space;       // Of its global variant.
+  std::string container;        // Likewise.
   std::optional<char> separator;
   std::optional<TableKind> kind;  // Nothing: what suits the command.
   bool given() const noexcept { return !where.empty(); }

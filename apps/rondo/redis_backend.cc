@@ -273,7 +273,7 @@ Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.database_config.empty()) return default_database(choice.where);
   const Result<DatabaseConfig> config = read_database_config(choice.database_config);
   if (!config) return failure(config.error());
-  return config->find(choice.where);
+  return config->find(choice.where, choice.name_space, choice.container);
 }
 
 }  // namespace

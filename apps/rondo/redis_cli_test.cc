@@ -209,6 +209,15 @@ TEST_F(RedisCli, ADatabaseIsFoundByItsName) {
   EXPECT_EQ(run("--database-config " + config + " --store CONFIG_DB get PORT Ethernet0").out, "field  value\nmtu    9100\n");
   redis_kit::RedisClient other(server->address(4));
   EXPECT_EQ(other.command({"HGET", "PORT|Ethernet0", "mtu"}), "9100");
+  // The same as one namespace of the global file.
+  const std::string global =
+      file("database_global.json",
+           R"({"INCLUDES": [{"include": "database_config.json"}, {"namespace": "asic0", "include": ")" + config + R"("}]})");
+  EXPECT_EQ(run("--database-config " + global + " --namespace asic0 --store CONFIG_DB get PORT Ethernet0").out,
+            "field  value\nmtu    9100\n");
+  const Outcome nowhere = run("--database-config " + global + " --namespace asic9 --store CONFIG_DB keys PORT");
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.out, HasSubstr("asic9"));
   const Outcome unknown = run("--database-config " + config + " --store NO_DB keys PORT");
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.out, HasSubstr("NO_DB"));
