@@ -188,8 +188,10 @@ Status LogWriter::finish() {
 // --- The writing thread
 
 void LogWriter::work(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
+  for (;;) {
+    // Heard before anything is asked: what is said after this changes the bell, and the wait below ends at once.
     const std::uint32_t heard = bell_.load(std::memory_order_seq_cst);
+    if (stop.stop_requested()) return;
     if (handed_over_.exchange(false, std::memory_order_acquire)) {
       write(*under_way_);
       written_.store(true, std::memory_order_release);

@@ -146,5 +146,13 @@ TEST_F(LogWriterTest, TheEndOfAProcessWritesWhatWasGathered) {
   EXPECT_EQ(told_.size(), 1001U);
 }
 
+TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginning) {
+  // The thread is at another step of its beginning each time; one that misses the word waits for ever.
+  for (int i = 0; i < 20'000; ++i) {
+    const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
+    for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::store::durable
