@@ -25,7 +25,7 @@ TEST_FILE_LINES = 900
 
 # The only files that may start a thread, and what for.
 THREAD_FILES = {
-    "src/orch/journal.cc": "the journal's writer",
+    "src/orch/journal_writer.cc": "the journal's writer",
     "src/orch/worker.cc": "the thread of a worker",
     "src/dataplane/programmer.cc": "the programming thread",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",

@@ -149,7 +149,7 @@ class TidyTest(unittest.TestCase):
         for start in ("std::thread t(f);", "std::jthread t{f};", "auto x = std::async(f);", "pthread_create(&t, 0, f, 0);"):
             self.finds("thread", "threads start only in", src__base__y_dot_cc=f"// Y.\nvoid g() {{ {start} }}\n")
         self.passes(src__base__y_dot_cc="// Y.\nstd::thread::id f() { return std::this_thread::get_id(); }\n",
-                    src__orch__journal_dot_cc="// J.\nvoid g() { std::thread t(f); }\n",
+                    src__orch__journal_writer_dot_cc="// J.\nvoid g() { std::thread t(f); }\n",
                     src__base__y_test_dot_cc="// T.\nvoid g() { std::thread t(f); }\n")
 
     def test_there_are_no_mutable_globals(self):

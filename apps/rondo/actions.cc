@@ -136,6 +136,8 @@ struct Run {
   int operator()(const Version&) const { return show_version(options); }
   int operator()(const LoadFile& load) const { return load_file(options, load); }
   int operator()(const FeedRoutes& feed) const { return feed_routes(options, feed); }
+  int operator()(const ReadJournal& call) const { return read_journal(options, call); }
+  int operator()(const ReplayRun& call) const { return replay_run(options, call); }
   int operator()(const Call& asked) const {
     json::object arguments;
     for (const auto& [name, text] : asked.arguments) arguments[name] = typed(text);

@@ -16,4 +16,8 @@ int report(const Options& options, const Status& why, int code = -1);
 int feed_routes(const Options& options, const FeedRoutes& feed);
 int load_file(const Options& options, const LoadFile& load);
 
+/// rondo journal; rondo replay.
+int read_journal(const Options& options, const ReadJournal& call);
+int replay_run(const Options& options, const ReplayRun& call);
+
 }  // namespace rondo::cli

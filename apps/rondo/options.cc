@@ -1,4 +1,4 @@
-// The one translation unit that includes CLI11.
+// With journal_options.cc the only translation unit that includes CLI11.
 #include "options.h"
 
 #include <CLI/CLI.hpp>
@@ -23,10 +23,12 @@ constexpr const char* kFooter =
     "With --store a Redis is asked and no daemon is needed: set, del, get, keys, load, feed, watch, pending, clear, doctor.\n"
     "With --store file:///PATH the file of a stopped daemon is looked at: doctor, tables, keys, get, pending, export.\n"
     "In tables, keys, names and values \\xHH stands for one byte.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 69 no daemon, 75 try again later, 78 bad input file.";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 3 a replay came out different, 69 no daemon, 75 try again later, 78 bad input file.";
 
 // Commands that only a daemon answers, and those that only a store does.
 constexpr std::array<std::string_view, 7> kDaemonOnly{"tables", "why", "parked", "sources", "ports", "stats", "commands"};
+// Those that read a file of their own.
+constexpr std::array<std::string_view, 2> kOfJournal{"journal", "replay"};
 constexpr std::array<std::string_view, 5> kStoreOnly{"watch", "pending", "clear", "doctor", "export"};
 constexpr std::array<std::string_view, 6> kOfFile{"doctor", "tables", "keys", "get", "pending", "export"};
 
@@ -61,6 +63,7 @@ struct Parser {
     add_store_commands();
     add_load();
     add_feed();
+    add_journal_commands(app, options);
   }
 
   CLI::App* add(const std::string& name, const std::string& help) { return app.add_subcommand(name, help); }
@@ -142,6 +145,9 @@ struct Parser {
   void finish() {
     const std::string_view command = app.get_subcommands().front()->get_name();
     StoreChoice& store = options.store;
+    if (store.given() && std::ranges::find(kOfJournal, command) != kOfJournal.end()) {
+      throw CLI::ValidationError("--store", "'" + std::string{command} + "' reads a journal; leave --store away");
+    }
     if (store.is_file()) {
       if (std::ranges::find(kOfFile, command) == kOfFile.end()) {
         throw CLI::ValidationError("--store", "a file can only be looked at: doctor, tables, keys, get, pending, export");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "feed/next_hops.h"
+#include "journal_options.h"
 #include "rondo/base/time.h"
 #include "rondo/store/store.h"
 
@@ -67,7 +68,7 @@ struct Options {
   StoreChoice store;
   bool json = false;
   Duration patience = 30s;
-  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes> action;
+  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes, ReadJournal, ReplayRun> action;
 };
 
 /// Either options to act on, or what to print and the code to end with (help, version, a usage error).

@@ -300,7 +300,7 @@ json::object port_events_json(const agent::Ports& ports) {
 }
 
 json::object journal_json(const JournalStats& stats) {
-  return json::object{{"lines", stats.lines}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
+  return json::object{{"records", stats.records}, {"bytes", stats.bytes}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
 }
 
 json::object store_json(const CommandContext& context) {

@@ -156,6 +156,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparato
 constexpr std::int64_t kReplicasMax = 100;
 constexpr std::int64_t kReplicasTimeoutMax = 60'000;
 constexpr std::int64_t kHoldMost = 3600;
+constexpr std::int64_t kJournalMibMost = 1024 * 1024;
+constexpr std::int64_t kJournalFilesMost = 1000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -244,9 +246,9 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   section("log").choice("level", kLevels, config.log_level);
   {
     Section s = section("journal");
-    s.text("directory", config.journal_directory);
-    s.flag("changes", config.journal_changes);
-    s.flag("retries", config.journal_retries);
+    s.text("file", config.journal_file);
+    s.integer("file_mib", 0, kJournalMibMost, config.journal_file_mib);
+    s.integer("files", 0, kJournalFilesMost, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
   {
@@ -338,7 +340,9 @@ std::string to_toml(const Config& config) {
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",
-       toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
+       toml::table{{"file", config.journal_file},
+                   {"file_mib", config.journal_file_mib},
+                   {"files", static_cast<std::int64_t>(config.journal_files)}}},
       {"store", store_table(config)},
       {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
                                 {"network_namespace", config.network_namespace},

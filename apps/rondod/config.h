@@ -54,9 +54,9 @@ struct Config {
   // [log]
   LogLevel log_level = LogLevel::Info;
   // [journal]
-  std::string journal_directory;
-  bool journal_changes = true;
-  bool journal_retries = true;
+  std::string journal_file;
+  std::int64_t journal_file_mib = 256;
+  unsigned journal_files = 4;
   // [store]
   StorePlace store;
   std::vector<StoreGroup> store_groups;

@@ -121,7 +121,8 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler]\nnice = -21\n"), AllOf(HasSubstr("scheduler.nice"), HasSubstr("from -20 to 19")));
   EXPECT_THAT(message_of("[scheduler]\ncpus = 1\n"), AllOf(HasSubstr("scheduler.cpus"), HasSubstr("list of CPU numbers")));
   EXPECT_THAT(message_of("[dataplane]\ncpus = [0, -1]\n"), HasSubstr("list of CPU numbers"));
-  EXPECT_THAT(message_of("[journal]\nchanges = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\n[store.group.direct]\nopen_to_network = 1\n"), HasSubstr("true or false"));
+  EXPECT_THAT(message_of("[journal]\nfile_mib = -1\n"), HasSubstr("journal.file_mib"));
   EXPECT_THAT(message_of("log = 3\n"), HasSubstr("must be a section"));
 }
 

@@ -59,15 +59,12 @@ Status Daemon::open_runtime() {
   auto store = choose_store(config_, store_hooks());
   if (!store) return store.error().with_context("opening the store");
   options.store = std::move(*store);
-  if (!config_.journal_directory.empty()) {
-    JournalOptions journal;
-    journal.directory = config_.journal_directory;
-    journal.record_changes = config_.journal_changes;
-    journal.record_retries = config_.journal_retries;
-    auto opened = Journal::open(journal, kClock);
-    if (!opened) return opened.error().with_context("opening the journal");
-    options.journal = std::move(*opened);
-  }
+  auto journal = Journal::open({.file = config_.journal_file,
+                                .file_bytes = static_cast<std::uint64_t>(config_.journal_file_mib) << 20U,
+                                .files = config_.journal_files},
+                               kClock);
+  if (!journal) return journal.error().with_context("opening the journal");
+  options.journal = std::move(*journal);
   runtime_ = std::make_unique<Runtime>(std::move(options));
   if (!store_failure_.ok()) return store_failure_.with_context("opening the store");
   runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
@@ -199,7 +196,7 @@ void Daemon::run() {
 void Daemon::on_signal(int signal) {
   if (signal == SIGHUP) {
     runtime_->journal().rotate();
-    log_.info("asked the journal to reopen its files", {{"directory", config_.journal_directory}});
+    log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
     return;
   }
   if (server_ == nullptr) {  // The second one: no more patience.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,9 @@
 namespace rondo::agent {
 
 namespace {
+
+/// Where what is ordered and answered is written down, if it is.
+OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &runtime.journal() : nullptr; }
 
 /// How often the end of a restart is looked for.
 constexpr Duration kLook = 100ms;
@@ -33,12 +37,19 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
       reconciler_(plane),
-      programmer_(runtime.scheduler(), reconciler_, {.mode = options_.mode, .priority = kAnswers, .ops_max = options_.orders_max}),
+      programmer_(runtime.scheduler(), reconciler_, {.mode = options_.mode,
+                   .priority = kAnswers,
+                   .ops_max = options_.orders_max,
+                   .watch = watch_of(runtime),
+                   .answers = options_.answers}),
       ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_)),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
   runtime.scheduler().add(restart_timer_);
+  runtime.journal().note("agent.table", std::to_string(options_.table));
+  runtime.journal().note("agent.orders_max", std::to_string(options_.orders_max));
+  runtime.journal().note("agent.retry_quota", std::to_string(options_.retry_quota));
 }
 
 Agent::~Agent() = default;
@@ -47,12 +58,14 @@ Status Agent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
   // Before the reading: what changes from then on is told.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
+    runtime_.journal().link(event);
     if (!restarted_) reconciler_.link_event(event);
     ports_.link_event(event);
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
   if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
+  runtime_.journal().kernel_found(reconciler_.counts().found);
   nexthop_groups_.adopt(reconciler_.known_nexthops());
   started_ = runtime_.clock().now();
   if (reconciler_.counts().found == 0) {

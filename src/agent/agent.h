@@ -36,6 +36,8 @@ struct AgentOptions {
   Duration hold{0};
   /// And until this says that the rows of before have come, if given.
   std::function<bool()> rows_have_come = {};
+  /// Of a recorded run, in place of the data plane's; it must outlive the agent.
+  RecordedAnswers* answers = nullptr;
 };
 
 class Agent {

@@ -19,13 +19,13 @@ class Later {
  public:
   /// 'again' is called for each name once, in a turn of 'priority'; it may add names.
   Later(Runtime& runtime, std::string name, Priority priority, std::function<void(const std::string&)> again)
-      : clock_(runtime.clock()), again_(std::move(again)), timer_(std::move(name), priority, [this] { fire(); }) {
+      : scheduler_(runtime.scheduler()), again_(std::move(again)), timer_(std::move(name), priority, [this] { fire(); }) {
     runtime.scheduler().add(timer_);
   }
 
   void add(std::string_view name) {
     names_.emplace(name);
-    if (!timer_.is_armed()) timer_.arm_at(clock_.now() + kSoon);
+    if (!timer_.is_armed()) timer_.arm_at(scheduler_.now() + kSoon);
   }
 
  private:
@@ -33,7 +33,7 @@ class Later {
     for (const std::string& name : std::exchange(names_, {})) again_(name);
   }
 
-  const Clock& clock_;
+  const Scheduler& scheduler_;
   std::function<void(const std::string&)> again_;
   std::set<std::string, std::less<>> names_;
   TimerSource timer_;

@@ -415,7 +415,7 @@ void NexthopGroups::carrier(std::string_view port, bool up) {
 }
 
 void NexthopGroups::retry_later() {
-  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().clock().now() + kSoon);
+  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().scheduler().now() + kSoon);
 }
 
 void NexthopGroups::retry() {

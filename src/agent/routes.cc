@@ -38,7 +38,7 @@ class Routes::PutBack final : public Source {
   /// After a refusal: not at once, or a full table would keep us busy for nothing.
   void add_later(std::uint32_t group) {
     later_.insert(group);
-    if (!later_timer_.is_armed()) later_timer_.arm_at(routes_.runtime().clock().now() + kSoon);
+    if (!later_timer_.is_armed()) later_timer_.arm_at(routes_.runtime().scheduler().now() + kSoon);
   }
   /// The group's number is given up.
   void forget(std::uint32_t group) {
@@ -108,7 +108,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
   consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota, .batch_max = kBatch});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
-  sweep_timer_.arm_every(kSetSweep, runtime.clock().now() + kSetSweep);
+  sweep_timer_.arm_every(kSetSweep, runtime.scheduler().now() + kSetSweep);
   programmer_.on_room([this] {
     release(*consumer_);
     if (put_back_->has_backlog()) put_back_->wake();

@@ -55,6 +55,7 @@ struct Share {
 struct Batch {
   std::vector<Operation> ops;
   std::vector<Share> shares;
+  Lane lane = Lane::Urgent;
   std::uint64_t failed = 0;
   Duration busy{0};
 };
@@ -136,6 +137,10 @@ struct Programmer::Impl final : public Source {
       : Source("programmer", given.priority), plane(data_plane), clock(scheduler.clock()), options(given) {
     RONDO_ASSERT(options.ops_max > 0);
     scheduler.add(*this);
+    if (options.answers != nullptr) {
+      options.answers->attach(*this);
+      return;
+    }
     if (options.mode == Mode::Thread) thread = std::jthread([this](const std::stop_token& stop) { work(stop); });
   }
   ~Impl() override {
@@ -144,6 +149,7 @@ struct Programmer::Impl final : public Source {
       ring_bell();
       thread.join();
     }
+    if (options.answers != nullptr) return;
     // What the thread had not come to.
     for (Ring<std::unique_ptr<Batch>>& ring : ready) {
       while (ring.available() > 0) apply(*ring.take(), plane, clock);
@@ -163,12 +169,13 @@ struct Programmer::Impl final : public Source {
     in_flight += submission.ops.size();
     full = full || in_flight >= options.ops_max;
     stats.submitted += submission.ops.size();
+    if (options.watch != nullptr) options.watch->submitted(lane, submission.ops);
     lanes[index_of(lane)].push(std::move(submission));
     wake();
   }
 
   void hand_over() {
-    if (options.mode == Mode::Inline) return;
+    if (options.mode == Mode::Inline || options.answers != nullptr) return;
     bool any = false;
     for (const Lane lane : {Lane::Urgent, Lane::Bulk}) {
       LaneQueue& queue = lanes[index_of(lane)];
@@ -176,6 +183,7 @@ struct Programmer::Impl final : public Source {
       for (; !queue.empty() && ring.room() > 0 && with_thread < finished.capacity(); any = true) {
         ++with_thread;
         auto batch = std::make_unique<Batch>();
+        batch->lane = lane;
         queue.take(*batch, kBatch);
         ring.put(std::move(batch));
       }
@@ -190,8 +198,27 @@ struct Programmer::Impl final : public Source {
   }
 
   void take_answers() {
-    for (; finished.available() > 0; --with_thread) answers.push_back(finished.take());
+    if (options.answers != nullptr) return take_recorded_answers();
+    for (; finished.available() > 0; --with_thread) came_back(finished.take());
     static_cast<void>(finished.release(1));
+  }
+
+  void came_back(std::unique_ptr<Batch> batch) {
+    if (options.watch != nullptr) options.watch->answered(batch->lane, batch->ops);
+    answers.push_back(std::move(batch));
+  }
+
+  void take_recorded_answers() {
+    Lane lane = Lane::Urgent;
+    for (std::vector<Status> statuses; options.answers->next(lane, statuses); statuses.clear()) {
+      auto batch = std::make_unique<Batch>();
+      batch->lane = lane;
+      lanes[index_of(lane)].take(*batch, statuses.size());
+      // Fewer than were answered then: this run ordered less. Whoever compares the two sees it.
+      for (std::size_t i = 0; i < batch->ops.size(); ++i) batch->ops[i].status = std::move(statuses[i]);
+      if (batch->ops.empty()) return;
+      came_back(std::move(batch));
+    }
   }
 
   Result<Backlog> collect() override {
@@ -203,7 +230,7 @@ struct Programmer::Impl final : public Source {
     Turn turn;
     take_answers();
     hand_over();
-    if (options.mode == Mode::Inline && answers.empty()) program_inline(budget);
+    if (options.mode == Mode::Inline && options.answers == nullptr && answers.empty()) program_inline(budget);
     while (turn.items < budget.items && !answers.empty()) {
       turn.items += deliver(std::min(kStep, budget.items - turn.items));
       if (time_is_up(budget)) break;
@@ -214,12 +241,14 @@ struct Programmer::Impl final : public Source {
     }
     hand_over();  // What the answers led to.
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    if (options.answers != nullptr) turn.backlog = options.answers->backlog();
     return turn;
   }
 
   bool has_backlog() const override {
     // What waits in a lane while the thread has batches goes on when one of them is answered.
     if (!answers.empty() || finished.size() > 0) return true;
+    if (options.answers != nullptr) return false;
     return with_thread == 0 && std::ranges::any_of(lanes, [](const LaneQueue& lane) { return !lane.empty(); });
   }
 
@@ -227,9 +256,10 @@ struct Programmer::Impl final : public Source {
     const auto lane = choice.next(!lanes[index_of(Lane::Urgent)].empty(), !lanes[index_of(Lane::Bulk)].empty());
     if (!lane) return;
     auto batch = std::make_unique<Batch>();
+    batch->lane = *lane;
     lanes[index_of(*lane)].take(*batch, std::min<std::size_t>(budget.items, kBatch));
     apply(*batch, plane, clock);
-    answers.push_back(std::move(batch));
+    came_back(std::move(batch));
   }
 
   // Hands out up to 'max' orders of the oldest batch; returns how many.

@@ -20,6 +20,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
                    HandleBatch handle_batch, Services services)
     : Source(identity.table, identity.priority),
       table_(std::move(identity.table)),
+      table_name_(services.journal.name(table_)),
       retry_quota_(options.retry_quota),
       step_items_(handle_batch ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
       rows_max_(options.rows_max),
@@ -33,7 +34,10 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
   services_.scheduler.add(*this);
-  subscription_->on_ready([this] { wake(); });
+  subscription_->on_ready([this] {
+    services_.journal.became_ready(table_name_);
+    wake();
+  });
 }
 
 Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
@@ -52,7 +56,6 @@ void Consumer::release() {
 Turn Consumer::run(Budget budget) {
   Turn turn;
   if (held_) return turn;
-  services_.journal.set_time(services_.scheduler.clock().wall_now());
   while (turn.items < budget.items && ready()) {
     const std::uint32_t looked_at = step(std::min(step_items_, budget.items - turn.items), budget.items);
     turn.items += looked_at;
@@ -82,13 +85,13 @@ void Consumer::take(std::size_t max) {
   arrived_.clear();
   subscription_->take(std::min(max, room), arrived_);
   stats_.taken += arrived_.size();
+  if (!arrived_.empty()) services_.journal.took(table_name_, arrived_.size(), subscription_->empty());
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
   for (Change& change : arrived_) {
-    services_.journal.consumed(table_, change);
-    if (ledger_.merge(change, now, services_.constraints) == Ledger::Merged::Unparked) {
-      services_.journal.retried(table_, change);
-    }
+    const Ledger::Merged merged = ledger_.merge(change, now, services_.constraints);
+    services_.journal.changed(table_name_, ledger_.merged_row(), change);
+    if (merged == Ledger::Merged::Unparked) services_.journal.unparked(table_name_, ledger_.merged_row(), change);
   }
   arrived_.clear();
 }
@@ -137,11 +140,14 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
     if (missing != Ledger::kNone) {
       ledger_.park_again(row, missing, services_.constraints);
+      if (services_.journal.on()) {
+        services_.journal.still_parked(table_name_, row, ledger_.facts_of(row, services_.constraints).front());
+      }
       continue;
     }
     tasks_.push_back(ledger_.take_resolved(row));
     ++stats_.retried;
-    services_.journal.retried(table_, tasks_.back().change);
+    services_.journal.retried(table_name_, row, tasks_.back().change);
   }
   return looked_at;
 }
@@ -204,7 +210,6 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
   if (outcome.kind() == Outcome::Kind::Done) {
     answer_done(ticket.row);
   } else {
-    services_.journal.set_time(services_.scheduler.clock().wall_now());
     const Change change{ledger_.op(ticket.row), ledger_.flight(ticket.row)};
     answer(ticket.row, change, outcome);
   }
@@ -213,6 +218,7 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
+  services_.journal.done(table_name_, row);
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
   settle_row(row);
 }
@@ -228,7 +234,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.facts(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
-    case Outcome::Kind::Staged: return;
+    case Outcome::Kind::Staged: note_staged(row); return;
   }
 }
 
@@ -241,7 +247,12 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) note_parked(change);
+    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
+      note_parked();
+      services_.journal.parked(table_name_, row, change, facts);
+    } else {
+      services_.journal.again(table_name_, row);
+    }
     return;
   }
   // Everything it waits for holds: between the handler's look and now nothing can have happened on this thread, so handler and provider
@@ -253,6 +264,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   if (times < (raced ? kRaces : 1)) {
     ++times;
     ledger_.requeue(row);
+    services_.journal.again(table_name_, row);
     return;
   }
   delay(row, change, limits::kSpuriousWaitDelay, facts,
@@ -262,14 +274,16 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
   const Instant now = services_.scheduler.now();
   if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
-    note_parked(change);
+    note_parked();
+    services_.journal.delayed(table_name_, row, change, delay, facts, why);
+  } else {
+    services_.journal.again(table_name_, row);
   }
 }
 
-void Consumer::note_parked(const Change& change) {
+void Consumer::note_parked() {
   ++stats_.parked_ever;
   stats_.parked_peak = std::max(stats_.parked_peak, ledger_.parked());
-  services_.journal.parked(table_, change);
 }
 
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why) {
@@ -277,6 +291,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
   const Status named = reason.with_context(table_ + " " + quoted(change.key()));
   stats_.last_reject = named.to_string();
+  services_.journal.rejected(table_name_, row, change, reason);
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
   settle_row(row);
@@ -319,6 +334,7 @@ void Batch::done(std::size_t index) {
 Ticket Batch::stage(std::size_t index) {
   RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
   answered_[index] = 1;
+  consumer_.note_staged(rows_[index]);
   return consumer_.ticket(rows_[index], generations_[index]);
 }
 

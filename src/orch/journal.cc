@@ -1,503 +1,429 @@
-// Journal: formats each record straight into a chunk of memory and leaves the disk to a thread of its own. The scheduler's thread holds the
-// mutex while it formats one line (about 0.1 us); the writer holds it only to take the filled chunks, never while it writes. So the cost of
-// a slow disk is a fuller buffer, of a full buffer a counted drop, and of a full disk a counted loss: nothing here ever waits for the disk.
+// Journal: encodes each record straight into the room that its sink gives. What a kind of record holds stands here and in
+// journal_record.cc, which reads it.
 #include "rondo/orch/journal.h"
-
-#include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <charconv>
-#include <condition_variable>
 #include <cstring>
-#include <ctime>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
-#include <vector>
+
+#include "orch/journal_format.h"
+#include "orch/journal_sink.h"
+#include "orch/journal_writer.h"
+#include "orch/order_digest.h"
+#include "rondo/base/assert.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/sched/source.h"
 
 namespace rondo {
 
+using journal::Encoder;
+using journal::Kind;
+using journal::kVarintBytes;
+
 namespace {
 
-/// A chunk of text; a longer line gets a chunk of its own. Large enough that a write() is cheap, small enough to come from a pool.
-constexpr std::size_t kChunkBytes = 256 * 1024;
-/// Chunks kept for reuse.
-constexpr std::size_t kSpareChunks = 16;
-/// The writer lets lines gather this long, so that a storm costs one wake and one write() for many of them.
-constexpr Duration kGather = 5ms;
-/// More text than this is written at once.
-constexpr std::size_t kGatherBytes = 4 * kChunkBytes;
+/// How old the newest reading of both clocks may be when a turn begins.
+constexpr Duration kClocksPeriod = 10ms;
 
-// "\xHH" for every byte that would break a line or a field.
-constexpr bool needs_escape(unsigned char byte) noexcept { return byte < 0x20 || byte == 0x7f || byte == '|' || byte == '\\'; }
+/// Of table and row.
+constexpr std::size_t kPlaceBytes = 10;
 
-constexpr auto kEscapes = [] {
-  std::array<bool, 256> table{};
-  for (unsigned i = 0; i < 256; ++i) table[i] = needs_escape(static_cast<unsigned char>(i));
-  return table;
-}();
+constexpr std::size_t text_bound(std::string_view text) { return kVarintBytes + text.size(); }
 
-/// Tests eight bytes at once (the classic "has a zero byte" and "has a byte less than n" of word arithmetic; exact as a yes or no).
-constexpr bool word_needs_escape(std::uint64_t word) noexcept {
-  constexpr std::uint64_t kOnes = 0x0101010101010101U;
-  constexpr std::uint64_t kHighs = 0x8080808080808080U;
-  const auto zero_in = [](std::uint64_t value) { return (value - kOnes) & ~value; };
-  const std::uint64_t control = (word - kOnes * 0x20) & ~word;
-  return ((control | zero_in(word ^ (kOnes * 0x7f)) | zero_in(word ^ (kOnes * '|')) | zero_in(word ^ (kOnes * '\\'))) & kHighs) != 0;
+std::size_t bound_of(const Change& change) {
+  // The allocation of a record holds key, verb and fields, 24 bytes of its own and 8 for each field; a length takes 5 bytes at most.
+  return change.record().bytes() + 16 + 2 * change.fields().size();
 }
 
-bool is_clean(std::string_view text) noexcept {
-  const char* at = text.data();
-  std::size_t left = text.size();
-  while (left >= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    if (word_needs_escape(word)) return false;
-    at += 8;
-    left -= 8;
+void encode(Encoder& to, const Change& change) {
+  to.byte(static_cast<std::uint8_t>(change.op()));
+  if (change.op() == Op::Event) to.text(change.verb());
+  to.text(change.key());
+  const Fields fields = change.fields();
+  to.number(fields.size());
+  for (const Field field : fields) {
+    to.text(field.name);
+    to.text(field.value);
   }
-  for (; left > 0; --left, ++at) {
-    if (kEscapes[static_cast<unsigned char>(*at)]) return false;
-  }
-  return true;
 }
 
-std::size_t escaped_size(std::string_view text) noexcept {
-  std::size_t size = text.size();
-  for (const char c : text) {
-    if (kEscapes[static_cast<unsigned char>(c)]) size += 3;
-  }
-  return size;
+std::size_t bound_of(std::span<const Constraint> facts) {
+  std::size_t bound = kVarintBytes;
+  for (const Constraint& fact : facts) bound += kVarintBytes + text_bound(fact.key);
+  return bound;
 }
 
-char* put(char* out, std::string_view text) noexcept {
-  if (!text.empty()) std::memcpy(out, text.data(), text.size());
-  return out + text.size();
+std::size_t bound_of(const Status& status) { return 2 * kVarintBytes + text_bound(status.message()); }
+
+void encode(Encoder& to, const Status& status) {
+  to.byte(static_cast<std::uint8_t>(status.code()));
+  to.number(static_cast<std::uint32_t>(status.origin_errno()));
+  to.text(status.message());
 }
 
-char* put(char* out, char c) noexcept {
-  *out = c;
-  return out + 1;
+void encode(Encoder& to, Kind kind, std::uint32_t table, std::uint32_t row) {
+  to.byte(static_cast<std::uint8_t>(kind));
+  to.number(table);
+  to.number(row);
 }
 
-char* put_escaped(char* out, std::string_view text) noexcept {
-  if (is_clean(text)) return put(out, text);
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (!kEscapes[byte]) {
-      *out++ = c;
-      continue;
-    }
-    *out++ = '\\';
-    *out++ = 'x';
-    *out++ = kDigits[byte >> 4U];
-    *out++ = kDigits[byte & 0xfU];
-  }
-  return out;
-}
-
-/// "TABLE:key|SET|name:value|name:value", sized with 'size_of' each text.
-template <class SizeOf>
-std::size_t change_size(std::string_view table, const Change& change, SizeOf size_of) {
-  std::size_t size = size_of(table) + 1 + size_of(change.key()) + 1 + size_of(change.verb());
-  for (const Field field : change.fields()) size += 2 + size_of(field.name) + size_of(field.value);
-  return size;
-}
-
-char* put_change(char* out, std::string_view table, const Change& change) {
-  out = put(put_escaped(out, table), ':');
-  out = put(put_escaped(out, change.key()), '|');
-  out = put_escaped(out, change.verb());
-  for (const Field field : change.fields()) {
-    out = put(put_escaped(put(out, '|'), field.name), ':');
-    out = put_escaped(out, field.value);
-  }
-  return out;
-}
-
-/// The bytes a change may need: the bound when it fits a chunk (cheap), else the exact number.
-std::size_t change_room(std::string_view table, const Change& change) {
-  const std::size_t plain = change_size(table, change, [](std::string_view text) { return text.size(); });
-  if (plain < kChunkBytes / 8) return 4 * plain;
-  return change_size(table, change, escaped_size);
-}
-
-/// Local time in SONiC's form, "2024-09-11.18:55:38.383953". The calendar is consulted once a second.
-class Stamp {
- public:
-  static constexpr std::size_t kSize = 26;
-
-  void set(WallTime now) noexcept {
-    const std::int64_t ns = now.nanoseconds();
-    std::int64_t second = ns / 1'000'000'000;
-    if (ns % 1'000'000'000 < 0) --second;
-    if (second != second_) {
-      set_calendar(second);
-      second_ = second;
-    }
-    auto micros = static_cast<unsigned>((ns - second * 1'000'000'000) / 1000);
-    for (std::size_t digit = kSize; digit-- > kSize - 6;) {
-      text_[digit] = static_cast<char>('0' + micros % 10);
-      micros /= 10;
-    }
-  }
-  std::string_view text() const noexcept { return {text_.data(), kSize}; }
-
- private:
-  void set_calendar(std::int64_t second) noexcept {
-    const auto time = static_cast<std::time_t>(second);
-    std::tm local{};
-    std::array<char, 64> text{};
-    // A year of five digits does not fit the form; it and an impossible time are told as the zero of calendars.
-    const bool fits =
-        localtime_r(&time, &local) != nullptr && std::strftime(text.data(), text.size(), "%Y-%m-%d.%H:%M:%S.", &local) == kSize - 6;
-    put(text_.data(), fits ? std::string_view{text.data(), kSize - 6} : std::string_view{"0000-00-00.00:00:00."});
-  }
-
-  std::array<char, kSize> text_{};
-  std::int64_t second_ = INT64_MIN;
-};
-
-struct Chunk {
-  explicit Chunk(std::size_t bytes) : text(std::make_unique_for_overwrite<char[]>(bytes)), capacity(bytes) {}
-  std::unique_ptr<char[]> text;
-  std::size_t capacity;
-  std::size_t used = 0;
-};
-
-class Descriptor {
- public:
-  Descriptor() = default;
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept {
-    std::swap(fd_, other.fd_);
-    return *this;
-  }
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_ = -1;
-};
-
-Result<Descriptor> open_for_appending(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return failure(status_from_errno(errno, "cannot open the journal file '" + path + "'"));
-  return Descriptor{fd};
-}
-
-/// Writes until all is out or an error, which it puts into 'error'. Returns the bytes that got out.
-std::size_t write_some(int fd, std::string_view text, int& error) noexcept {
-  std::size_t wrote = 0;
-  while (wrote < text.size()) {
-    const ssize_t step = ::write(fd, text.data() + wrote, text.size() - wrote);
-    if (step > 0) {
-      wrote += static_cast<std::size_t>(step);
-    } else if (step == 0 || errno != EINTR) {
-      error = step == 0 ? EIO : errno;
-      break;
-    }
-  }
-  return wrote;
-}
-
-std::string loss_note(std::string_view stamp, std::uint64_t records, std::string_view why) {
-  std::string note{stamp};
-  note.append("|recording lost ").append(std::to_string(records)).append(" records: ").append(why).push_back('\n');
-  return note;
-}
+std::uint64_t count_of(Duration duration) { return static_cast<std::uint64_t>(std::max(duration, Duration{0}).count()); }
 
 }  // namespace
 
-/// The buffer that both threads share, and the writer. Members say who owns them.
-struct Journal::Impl {
-  /// One file.
-  struct File {
-    std::string path;
-    // Guarded by mutex.
-    std::vector<Chunk> chunks;  // Filled from the back; the last one has room.
-    std::uint64_t dropped = 0;  // Records dropped since the last one that was taken, not yet told in the file.
-    // Writer's thread.
-    Descriptor descriptor;
-    std::uint64_t lost = 0;  // Records whose write failed, not yet told in the file.
-    std::string lost_why;
-    bool in_line = false;  // The file ends within a line, after a failed write.
-  };
-
-  Impl(const JournalOptions& options, WallTime now) : bytes_max(options.buffer_bytes) { stamp.set(now); }
-  ~Impl();
-  Status start();
-
-  // Scheduler's thread.
-  template <class Format>
-  void append(File& file, std::size_t room, Format format);
-  Chunk& chunk_for(File& file, std::size_t room);
-
-  // Writer's thread.
-  void write_until_stopped();
-  void reopen();
-  void write_out(File& file, std::vector<Chunk>& chunks, std::uint64_t dropped, std::string_view stamp_text);
-  bool write_all(File& file, std::string_view text, bool is_note);
-  void recycle(std::vector<Chunk>& chunks);
-  void count_error(Status error, std::uint64_t lost);
-
-  const std::size_t bytes_max;
-  std::array<File, 2> files;  // swss.rec and retry.rec; an empty path is a file that is not written.
-  Stamp stamp;                // Written by the scheduler's thread under the mutex.
-
-  mutable std::mutex mutex;
-  std::condition_variable wake_writer;
-  std::condition_variable flushed;
-  // Guarded by mutex.
-  std::vector<Chunk> spare;
-  std::size_t waiting_bytes = 0;  // In the chunks and in the writer's hands.
-  JournalStats stats;
-  Status last_error;
-  std::uint64_t flush_asked = 0;
-  std::uint64_t flush_done = 0;
-  bool idle = false;  // The writer waits without a time limit and must be woken by the first line.
-  bool rotate = false;
-  bool stop = false;
-
-  std::thread writer;
-};
-
-/// Starts the writer with every signal blocked: signals belong to the main thread, and SIGXFSZ (a file beyond its limit) must be an error
-/// of write() here, not the end of the process.
-Status Journal::Impl::start() {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status status;
-  try {
-    writer = std::thread([this] { write_until_stopped(); });
-  } catch (const std::system_error& error) {
-    status = status_from_errno(error.code().value(), "cannot start the journal's writer thread");
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return status;
-}
-
-Journal::Impl::~Impl() {
-  if (!writer.joinable()) return;
-  {
-    const std::lock_guard lock(mutex);
-    stop = true;
-  }
-  wake_writer.notify_one();
-  writer.join();
-}
-
-/// The chunk to write 'room' bytes to.
-Chunk& Journal::Impl::chunk_for(File& file, std::size_t room) {
-  if (!file.chunks.empty() && file.chunks.back().capacity - file.chunks.back().used >= room) return file.chunks.back();
-  if (room > kChunkBytes || spare.empty()) return file.chunks.emplace_back(std::max(room, kChunkBytes));
-  file.chunks.push_back(std::move(spare.back()));
-  spare.pop_back();
-  return file.chunks.back();
-}
-
-/// Appends one line: the stamp, what 'format' writes (at most 'room' bytes), and the newline; or drops it.
-template <class Format>
-void Journal::Impl::append(File& file, std::size_t room, Format format) {
-  bool wake = false;
-  {
-    const std::lock_guard lock(mutex);
-    std::string note;
-    if (file.dropped > 0) note = loss_note(stamp.text(), file.dropped, "the buffer was full");
-    room += note.size() + Stamp::kSize + 2;
-    // The bound may overstate a line fourfold; only near the limit is that worth a difference, and there dropping is right.
-    if (waiting_bytes + room > bytes_max) {
-      ++file.dropped;
-      ++stats.dropped;
-      wake = std::exchange(idle, false);
-    } else {
-      Chunk& chunk = chunk_for(file, room);
-      char* const begin = chunk.text.get() + chunk.used;
-      char* out = put(put(put(begin, note), stamp.text()), '|');
-      out = put(format(out), '\n');
-      const auto size = static_cast<std::size_t>(out - begin);
-      chunk.used += size;
-      waiting_bytes += size;
-      file.dropped = 0;
-      ++stats.lines;
-      wake = std::exchange(idle, false) || (waiting_bytes >= kGatherBytes && waiting_bytes - size < kGatherBytes);
-    }
-  }
-  if (wake) wake_writer.notify_one();
-}
-
-void Journal::Impl::write_until_stopped() {
-  std::array<std::vector<Chunk>, 2> taken;
-  std::array<std::uint64_t, 2> dropped{};
-  std::unique_lock lock(mutex);
-  for (;;) {
-    const auto urgent = [this] { return stop || rotate || flush_asked != flush_done; };
-    const auto has_work = [this] {
-      return !files[0].chunks.empty() || !files[1].chunks.empty() || files[0].dropped + files[1].dropped > 0;
-    };
-    if (!urgent() && !has_work()) {
-      idle = true;
-      wake_writer.wait(lock, [&] { return urgent() || !idle; });
-      idle = false;
-    }
-    if (!urgent()) wake_writer.wait_for(lock, kGather, [&] { return urgent() || waiting_bytes >= kGatherBytes; });
-
-    const bool stopping = stop;
-    const bool rotating = std::exchange(rotate, false);
-    const std::uint64_t ticket = flush_asked;
-    for (std::size_t i = 0; i < files.size(); ++i) {
-      taken[i].swap(files[i].chunks);
-      dropped[i] = std::exchange(files[i].dropped, 0);
-    }
-    const std::string stamp_text{stamp.text()};
-    lock.unlock();
-    if (rotating) reopen();
-    for (std::size_t i = 0; i < files.size(); ++i) write_out(files[i], taken[i], dropped[i], stamp_text);
-    lock.lock();
-    for (auto& chunks : taken) recycle(chunks);
-    flush_done = ticket;
-    flushed.notify_all();
-    if (stopping) return;
-  }
-}
-
-void Journal::Impl::reopen() {
-  for (File& file : files) {
-    if (file.path.empty()) continue;
-    Result<Descriptor> fresh = open_for_appending(file.path);
-    if (!fresh) {
-      count_error(std::move(fresh).error(), 0);
-      continue;
-    }
-    file.descriptor = *std::move(fresh);
-    file.in_line = false;
-  }
-}
-
-/// Writes the chunks, then what was dropped after them.
-void Journal::Impl::write_out(File& file, std::vector<Chunk>& chunks, std::uint64_t dropped, std::string_view stamp_text) {
-  if (chunks.empty() && dropped == 0) return;
-  if (file.lost > 0 && write_all(file, loss_note(stamp_text, file.lost, file.lost_why), true)) file.lost = 0;
-  for (const Chunk& chunk : chunks) write_all(file, {chunk.text.get(), chunk.used}, false);
-  if (dropped > 0 && !write_all(file, loss_note(stamp_text, dropped, "the buffer was full"), true)) file.lost += dropped;
-}
-
-/// Writes whole lines. On failure the rest is lost and counted; a file that was left within a line gets its newline first next time.
-bool Journal::Impl::write_all(File& file, std::string_view text, bool is_note) {
-  int error = 0;
-  if (file.in_line && write_some(file.descriptor.get(), "\n", error) == 1) file.in_line = false;
-  const std::size_t wrote = error == 0 ? write_some(file.descriptor.get(), text, error) : 0;
-  if (wrote > 0) file.in_line = text[wrote - 1] != '\n';
-  if (error == 0) return true;
-
-  text.remove_prefix(wrote);
-  const auto lines = is_note ? 0U : static_cast<std::uint64_t>(std::count(text.begin(), text.end(), '\n'));
-  const Status status = status_from_errno(error, "cannot write the journal file '" + file.path + "'");
-  file.lost += lines;
-  file.lost_why = status.message();
-  count_error(status, lines);
-  return false;
-}
-
-void Journal::Impl::count_error(Status error, std::uint64_t lost) {
-  const std::lock_guard lock(mutex);
-  ++stats.write_errors;
-  stats.dropped += lost;
-  last_error = std::move(error);
-}
-
-/// Gives the room back. Called with the mutex held.
-void Journal::Impl::recycle(std::vector<Chunk>& chunks) {
-  for (Chunk& chunk : chunks) {
-    waiting_bytes -= chunk.used;
-    chunk.used = 0;
-    if (chunk.capacity == kChunkBytes && spare.size() < kSpareChunks) spare.push_back(std::move(chunk));
-  }
-  chunks.clear();
-}
-
 Journal::Journal() = default;
+Journal::Journal(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
 Journal::~Journal() = default;
 
-Journal::Journal(std::unique_ptr<Impl> impl) noexcept
-    : impl_(std::move(impl)), changes_(!impl_->files[0].path.empty()), retries_(!impl_->files[1].path.empty()) {}
-
 Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, const Clock& clock) {
-  if (options.directory.empty() || (!options.record_changes && !options.record_retries)) return std::make_unique<Journal>();
-  auto impl = std::make_unique<Impl>(options, clock.wall_now());
-  if (options.record_changes) impl->files[0].path = options.directory + "/" + options.prefix + "swss.rec";
-  if (options.record_retries) impl->files[1].path = options.directory + "/" + options.prefix + "retry.rec";
-  for (Impl::File& file : impl->files) {
-    if (file.path.empty()) continue;
-    Result<Descriptor> descriptor = open_for_appending(file.path);
-    if (!descriptor) return failure(std::move(descriptor).error());
-    file.descriptor = *std::move(descriptor);
+  if (options.file.empty()) return std::make_unique<Journal>();
+  Result<std::unique_ptr<JournalSink>> writer = journal::open_writer(options);
+  if (!writer) return failure(std::move(writer).error());
+  return std::make_unique<Journal>(std::move(*writer), clock);
+}
+
+std::uint32_t Journal::name(std::string_view text) {
+  if (!on()) return 0;
+  const auto known = names_.find(text);
+  if (known != names_.end()) return known->second;
+  return names_.emplace(std::string{text}, sink_->name(text)).first->second;
+}
+
+std::uint32_t Journal::kind_name(ConstraintKind kind) {
+  for (const KindName& known : kinds_) {
+    if (known.kind.name().data() == kind.name().data()) return known.name;
   }
-  if (Status status = impl->start(); !status.ok()) return failure(std::move(status));
-  return std::unique_ptr<Journal>(new Journal(std::move(impl)));
+  kinds_.push_back({kind, name(kind.name())});
+  return kinds_.back().name;
 }
 
-void Journal::record_consumed(std::string_view table, const Change& change) {
-  impl_->append(impl_->files[0], change_room(table, change), [&](char* out) { return put_change(out, table, change); });
+/// One record of at most 'bound' bytes, its kind included, or a counted loss.
+template <class Content>
+void Journal::put(std::size_t bound, const Content& content) {
+  const std::size_t head = journal::length_bytes(bound);
+  char* const begin = sink_->room(head + bound);
+  if (begin == nullptr) return;
+  Encoder to(begin + head);
+  content(to);
+  const auto length = static_cast<std::size_t>(to.at() - begin) - head;
+  journal::put_length(begin, bound, length);
+  sink_->put(head + length);
 }
 
-void Journal::record_moved(std::string_view direction, std::string_view table, const Change& change) {
-  impl_->append(impl_->files[1], direction.size() + change_room(table, change),
-                [&](char* out) { return put_change(put(out, direction), table, change); });
-}
+// --- The run
 
-void Journal::record_resolved(const Constraint& fact, std::size_t rows) {
-  constexpr std::string_view kSays = ") resolution notified -> ";
-  constexpr std::size_t kDigits = 20;
-  const std::size_t room = escaped_size(fact.kind.name()) + escaped_size(fact.key) + kSays.size() + kDigits + 9;
-  impl_->append(impl_->files[1], room, [&](char* out) {
-    out = put(put_escaped(put(out, '('), fact.kind.name()), ", ");
-    out = put(put_escaped(out, fact.key), kSays);
-    out = std::to_chars(out, out + kDigits, rows).ptr;
-    return put(out, " tasks");
+void Journal::started(Instant now, const StrictPriority& policy) {
+  if (!on()) return;
+  told_ = looked_ = now;
+  clocks_due_ = now + kClocksPeriod;
+  const WallTime wall = clock_->wall_now();
+  sink_->clocks(now, wall);
+  put(1 + 16 + 1 + 2 * kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Started));
+    to.fixed(static_cast<std::uint64_t>(now.nanoseconds()));
+    to.fixed(static_cast<std::uint64_t>(wall.nanoseconds()));
+    to.byte(static_cast<std::uint8_t>(policy.tie));
+    to.number(policy.batch);
+    to.number(count_of(policy.turn));
   });
 }
 
-void Journal::set_time(WallTime now) noexcept {
-  if (!impl_) return;
-  const std::lock_guard lock(impl_->mutex);
-  impl_->stamp.set(now);
+void Journal::note(std::string_view name, std::string_view text) {
+  if (!on()) return;
+  put(1 + text_bound(name) + text_bound(text), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Note));
+    to.text(name);
+    to.text(text);
+  });
 }
+
+// --- Turns
+
+std::uint32_t Journal::source_added(Source& source) {
+  sink_->before_source(source);
+  const std::uint32_t number = ++sources_;
+  put(1 + kVarintBytes + 1 + text_bound(source.name()), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::SourceAdded));
+    to.number(number);
+    to.byte(static_cast<std::uint8_t>(source.priority().level()));
+    to.text(source.name());
+  });
+  return number;
+}
+
+void Journal::source_removed(std::uint32_t source) {
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::SourceRemoved));
+    to.number(source);
+  });
+}
+
+/// Says when what follows happened, if that was not said already. In a turn the time stands still.
+void Journal::put_time() {
+  if (turn_began_ != Instant{} || looked_ == told_) return;
+  told_ = looked_;
+  put(1 + 8, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Looked));
+    to.fixed(static_cast<std::uint64_t>(told_.nanoseconds()));
+  });
+}
+
+void Journal::woken(std::uint32_t source) {
+  put_time();
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Woken));
+    to.number(source);
+  });
+}
+
+bool Journal::timers_due() {
+  if (!sink_->timers_due()) return false;
+  put_time();
+  put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::Timers)); });
+  return true;
+}
+
+void Journal::turn_begins(std::uint32_t source, Instant now) {
+  if (now >= clocks_due_) {
+    clocks_due_ = now + kClocksPeriod;
+    const WallTime wall = clock_->wall_now();
+    sink_->clocks(now, wall);
+    put(1 + 16, [&](Encoder& to) {
+      to.byte(static_cast<std::uint8_t>(Kind::Clocks));
+      to.fixed(static_cast<std::uint64_t>(now.nanoseconds()));
+      to.fixed(static_cast<std::uint64_t>(wall.nanoseconds()));
+    });
+  }
+  turn_began_ = now;
+  put(1 + kVarintBytes + 8, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::TurnBegins));
+    to.number(source);
+    to.fixed(static_cast<std::uint64_t>(now.nanoseconds()));
+  });
+}
+
+bool Journal::time_is_up(bool by_clock) {
+  if (!sink_->time_is_up(by_clock)) return false;
+  put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::TimeUp)); });
+  return true;
+}
+
+void Journal::turn_ends(const Turn& turn, Instant now) {
+  put(2 + 2 * kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::TurnEnds));
+    to.byte(turn.backlog == Backlog::More ? 1 : 0);
+    to.number(turn.items);
+    to.number(count_of(now - turn_began_));
+  });
+  turn_began_ = Instant{};
+  told_ = looked_ = now;
+}
+
+// --- Tables
+
+void Journal::record_ready(std::uint32_t table) {
+  put_time();
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Ready));
+    to.number(table);
+  });
+}
+
+void Journal::record_took(std::uint32_t table, std::size_t count, bool empty) {
+  put(2 + 2 * kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Took));
+    to.number(table);
+    to.number(count);
+    to.byte(empty ? 1 : 0);
+  });
+}
+
+void Journal::gap(std::uint32_t table) {
+  if (!on()) return;
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Gap));
+    to.number(table);
+  });
+}
+
+void Journal::put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change) {
+  put(1 + kPlaceBytes + bound_of(change), [&](Encoder& to) {
+    encode(to, static_cast<Kind>(kind), table, row);
+    encode(to, change);
+  });
+}
+
+void Journal::record_changed(std::uint32_t table, std::uint32_t row, const Change& change) {
+  put_change(static_cast<std::uint8_t>(Kind::Changed), table, row, change);
+}
+
+void Journal::event(std::uint32_t table, const Change& event) {
+  if (on()) put_change(static_cast<std::uint8_t>(Kind::Changed), table, journal::kNoRow, event);
+}
+
+// --- Outcomes
+
+void Journal::record_done(std::uint32_t table, std::uint32_t row) {
+  put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Done, table, row); });
+}
+
+void Journal::record_staged(std::uint32_t table, std::uint32_t row) {
+  put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Staged, table, row); });
+}
+
+void Journal::again(std::uint32_t table, std::uint32_t row) {
+  if (!on()) return;
+  put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Again, table, row); });
+}
+
+void Journal::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  // Names first: one that is new may need the sink.
+  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  put(1 + kPlaceBytes + bound_of(change) + bound_of(facts), [&](Encoder& to) {
+    encode(to, Kind::Parked, table, row);
+    encode(to, change);
+    to.number(facts.size());
+    for (const Constraint& fact : facts) {
+      to.number(kind_name(fact.kind));
+      to.text(fact.key);
+    }
+  });
+}
+
+void Journal::delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts,
+                      const Status& why) {
+  if (!on()) return;
+  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  put(1 + kPlaceBytes + kVarintBytes + bound_of(change) + bound_of(facts) + bound_of(why), [&](Encoder& to) {
+    encode(to, Kind::Delayed, table, row);
+    encode(to, change);
+    to.number(facts.size());
+    for (const Constraint& fact : facts) {
+      to.number(kind_name(fact.kind));
+      to.text(fact.key);
+    }
+    to.number(count_of(delay));
+    encode(to, why);
+  });
+}
+
+void Journal::rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why) {
+  if (!on()) return;
+  put(1 + kPlaceBytes + bound_of(change) + bound_of(why), [&](Encoder& to) {
+    encode(to, Kind::Rejected, table, row);
+    encode(to, change);
+    encode(to, why);
+  });
+}
+
+void Journal::still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact) {
+  if (!on()) return;
+  const std::uint32_t kind = kind_name(fact.kind);
+  put(1 + kPlaceBytes + kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
+    encode(to, Kind::StillParked, table, row);
+    to.number(kind);
+    to.text(fact.key);
+  });
+}
+
+void Journal::record_retried(std::uint32_t table, std::uint32_t row, const Change& change) {
+  put_change(static_cast<std::uint8_t>(Kind::Retried), table, row, change);
+}
+
+void Journal::unparked(std::uint32_t table, std::uint32_t row, const Change& change) {
+  if (on()) put_change(static_cast<std::uint8_t>(Kind::Unparked), table, row, change);
+}
+
+// --- Facts
+
+void Journal::record_announced(const Constraint& fact, std::size_t rows) {
+  put_time();
+  const std::uint32_t kind = kind_name(fact.kind);
+  put(1 + 2 * kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Announced));
+    to.number(kind);
+    to.text(fact.key);
+    to.number(rows);
+  });
+}
+
+void Journal::withdrawn(const Constraint& fact) {
+  if (!on()) return;
+  put_time();
+  const std::uint32_t kind = kind_name(fact.kind);
+  put(1 + kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Withdrawn));
+    to.number(kind);
+    to.text(fact.key);
+  });
+}
+
+// --- The data plane
+
+void Journal::submitted(Lane lane, std::span<const Operation> ops) {
+  if (!on()) return;
+  put_time();
+  put(2 + kVarintBytes + 8, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Submitted));
+    to.byte(static_cast<std::uint8_t>(lane));
+    to.number(ops.size());
+    to.fixed(digest_of(ops));
+  });
+}
+
+void Journal::answered(Lane lane, std::span<const Operation> ops) {
+  if (!on()) return;
+  put_time();
+  std::size_t failed = 0;
+  std::size_t bound = 2 + 2 * kVarintBytes;
+  for (const Operation& op : ops) {
+    if (op.status.ok()) continue;
+    ++failed;
+    bound += kVarintBytes + bound_of(op.status);
+  }
+  put(bound, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Answered));
+    to.byte(static_cast<std::uint8_t>(lane));
+    to.number(ops.size());
+    to.number(failed);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      if (ops[i].status.ok()) continue;
+      to.number(i);
+      encode(to, ops[i].status);
+    }
+  });
+}
+
+void Journal::link(const LinkEvent& event) {
+  if (!on()) return;
+  put_time();
+  put(2 + 2 * kVarintBytes + text_bound(event.name) + event.mac.bytes.size() + 8, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Link));
+    to.byte(static_cast<std::uint8_t>((event.admin_up ? 1U : 0U) | (event.carrier ? 2U : 0U) | (event.removed ? 4U : 0U)));
+    to.number(event.port.value());
+    to.number(event.mtu);
+    to.text(event.name);
+    for (const std::uint8_t byte : event.mac.bytes) to.byte(byte);
+    to.fixed(static_cast<std::uint64_t>(event.seen.nanoseconds()));
+  });
+}
+
+void Journal::kernel_found(std::uint64_t objects) {
+  if (!on()) return;
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::KernelFound));
+    to.number(objects);
+  });
+}
+
+// --- Files
 
 void Journal::rotate() noexcept {
-  if (!impl_) return;
-  {
-    const std::lock_guard lock(impl_->mutex);
-    impl_->rotate = true;
-  }
-  impl_->wake_writer.notify_one();
+  if (on()) sink_->rotate();
 }
-
-Status Journal::flush() {
-  if (!impl_) return {};
-  std::unique_lock lock(impl_->mutex);
-  const std::uint64_t ticket = ++impl_->flush_asked;
-  impl_->wake_writer.notify_one();
-  impl_->flushed.wait(lock, [&] { return impl_->flush_done >= ticket; });
-  return std::exchange(impl_->last_error, Status{});
-}
-
-JournalStats Journal::stats() const {
-  if (!impl_) return {};
-  const std::lock_guard lock(impl_->mutex);
-  return impl_->stats;
-}
+Status Journal::flush() { return on() ? sink_->flush() : Status{}; }
+JournalStats Journal::stats() const { return on() ? sink_->stats() : JournalStats{}; }
 
 }  // namespace rondo

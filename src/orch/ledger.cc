@@ -164,6 +164,7 @@ Ledger::Merged Ledger::merge(Change change, Instant now, ConstraintIndex& index)
   std::uint32_t row = by_key_.find(hash, [&](std::uint32_t slot) { return key(slot) == change.key(); });
   if (row == kNone) {
     row = rows_.take();
+    merged_row_ = row;
     Row& r = rows_[row];
     r.has_delete = change.op() == Op::Delete;
     r.has_set = !r.has_delete;
@@ -173,6 +174,7 @@ Ledger::Merged Ledger::merge(Change change, Instant now, ConstraintIndex& index)
     enqueue(row);
     return Merged::NewRow;
   }
+  merged_row_ = row;
   Row& r = rows_[row];
   const bool was_only_set = r.has_set && !r.has_delete;
   const bool waits_for_time = r.extra && r.extra->armed();  // Then it was tried, and part of it may be done.

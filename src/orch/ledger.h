@@ -62,6 +62,8 @@ class Ledger {
   void expect(std::uint64_t key_hash) const noexcept { by_key_.prefetch(key_hash); }
   /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
   Merged merge(Change change, Instant now, ConstraintIndex& index);
+  /// The row that took the change merged last.
+  std::uint32_t merged_row() const noexcept { return merged_row_; }
 
   /// Takes the oldest queued row in flight. A row that holds Delete and Set gives the Delete first and the Set when that is settled.
   std::optional<Task> take_new();
@@ -192,6 +194,7 @@ class Ledger {
   std::uint32_t first_list_ = kNone;    // Of the chain of lists that are not resolved.
   std::uint32_t timed_list_ = kNone;    // Rows parked on a time; made when first needed, then kept.
   std::uint32_t due_list_ = kNone;      // The newest resolved list of rows whose time has passed.
+  std::uint32_t merged_row_ = kNone;
   std::size_t resolved_rows_ = 0;
   std::size_t parked_ = 0;
   std::size_t in_flight_ = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/orch/journal.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"
 
@@ -21,8 +22,11 @@ class Listener final : public Source {
   using Handler = std::function<void(const Change& event)>;
   using OnGap = std::function<void()>;  // May be empty.
   using OnThrow = std::function<void(const Change& event, const std::exception_ptr& thrown)>;
-  Listener(std::string name, Priority priority, std::unique_ptr<Subscription> subscription, Handler handler, OnGap on_gap, OnThrow on_throw)
+  Listener(std::string name, Priority priority, std::unique_ptr<Subscription> subscription, Handler handler, OnGap on_gap, OnThrow on_throw,
+           Journal& journal)
       : Source(std::move(name), priority),
+        journal_(journal),
+        table_name_(journal.name(this->name())),
         subscription_(std::move(subscription)),
         handler_(std::move(handler)),
         on_gap_(std::move(on_gap)),
@@ -30,17 +34,25 @@ class Listener final : public Source {
 
   /// After it was added to a scheduler.
   void start() {
-    subscription_->on_ready([this] { wake(); });
+    subscription_->on_ready([this] {
+      journal_.became_ready(table_name_);
+      wake();
+    });
   }
 
   Turn run(Budget budget) override {
     Turn turn;
     while (turn.items < budget.items) {
       // A take ends before a gap: what comes after it is told after it.
-      if (subscription_->take_gap() == Gap::Possible) deliver(Change{}, [this](const Change&) { tell_gap(); });
+      if (subscription_->take_gap() == Gap::Possible) {
+        journal_.gap(table_name_);
+        deliver(Change{}, [this](const Change&) { tell_gap(); });
+      }
       events_.clear();
       turn.items += static_cast<std::uint32_t>(subscription_->take(std::min(limits::kItemsPerStep, budget.items - turn.items), events_));
+      if (!events_.empty()) journal_.took(table_name_, events_.size(), subscription_->empty());
       for (const Change& event : events_) {
+        journal_.event(table_name_, event);
         deliver(event, handler_);
         subscription_->dealt_with(event);
       }
@@ -65,6 +77,8 @@ class Listener final : public Source {
     if (on_gap_) on_gap_();
   }
 
+  Journal& journal_;
+  const std::uint32_t table_name_;  // The journal's.
   std::unique_ptr<Subscription> subscription_;
   Handler handler_;
   OnGap on_gap_;

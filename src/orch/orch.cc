@@ -89,7 +89,8 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
       std::move(options.on_gap), [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         if (!shared.on_reject) return;
         shared.on_reject(name, event, status_of_exception(thrown).with_context(name + " " + quoted(event.key())));
-      });
+      },
+      *shared.journal);
   shared.scheduler->add(*listener);
   listener->start();
   parts_->listeners.push_back(std::move(listener));
@@ -102,11 +103,12 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
 
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
-  shared.resolved(fact, shared.constraints.announce_everywhere(fact));
+  shared.journal->announced(fact, shared.constraints.announce_everywhere(fact));
   shared.tell_observers(fact, true);
 }
 
 void Orch::withdraw(const Constraint& fact) {
+  runtime_.parts_->journal->withdrawn(fact);
   runtime_.parts_->constraints.withdraw(fact);
   runtime_.parts_->tell_observers(fact, false);
 }

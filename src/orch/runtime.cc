@@ -21,9 +21,13 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
   }
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
   RONDO_ASSERT(policy.has_value());
-  p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
-  p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
   p.journal = options.journal != nullptr ? std::move(options.journal) : std::make_unique<Journal>();
+  p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
+  if (p.journal->on()) {
+    p.scheduler->watch(p.journal.get());
+    p.journal->started(p.scheduler->now(), std::get<StrictPriority>(options.policy));
+  }
+  p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
 }
 
 Runtime::~Runtime() {
@@ -35,7 +39,7 @@ Runtime::~Runtime() {
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
   port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
     switch (news.what) {
-      case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
+      case FactPort::News::What::Announced: journal->announced(news.fact, constraints.announce(news.fact)); return;
       case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
       case FactPort::News::What::Began: tell_observers(news.fact, true); return;
       case FactPort::News::What::Ended: tell_observers(news.fact, false); return;
@@ -43,12 +47,6 @@ void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
   });
   constraints.connect(*port);
   for (const ConstraintKind kind : observed) constraints.observe(kind);
-}
-
-void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
-  if (rows == 0) return;
-  journal->set_time(clock->wall_now());
-  journal->resolved(fact, rows);
 }
 
 void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {

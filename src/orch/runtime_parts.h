@@ -22,17 +22,15 @@ namespace rondo {
 struct Runtime::Parts {
   /// Facts cross to and from the other members of 'board' from now on. Once.
   void join(std::shared_ptr<FactBoard> board);
-  /// Writes down that 'rows' that waited for 'fact' were queued.
-  void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
 
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
+  std::unique_ptr<Journal> journal;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
-  std::unique_ptr<Journal> journal;
   std::unique_ptr<FactPort> port;  // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;

@@ -7,12 +7,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "orch/journal_walk.h"
 #include "orch/runtime_fixture.h"
 
 namespace rondo {
@@ -293,7 +292,8 @@ TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
   const std::string directory = testing::TempDir() + "rondo-seed002-" + std::to_string(::getpid());
   ASSERT_EQ(::mkdir(directory.c_str(), 0700), 0);
   sim::World world{1};
-  Result<std::unique_ptr<Journal>> journal = Journal::open({.directory = directory}, world.clock());
+  const std::string file = directory + "/day.journal";
+  Result<std::unique_ptr<Journal>> journal = Journal::open({.file = file}, world.clock());
   ASSERT_TRUE(journal.has_value());
   RuntimeOptions options;
   options.clock = &world.clock();
@@ -316,16 +316,20 @@ TEST(Seed002Logging, ParkedResolvedAndRetriedTasksAreOnRecord) {
     orch.announce({kGroup, "1"});
     runtime.run_until_idle();
   }
-  std::ifstream file(directory + "/retry.rec");
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(file, line);) lines.push_back(line.substr(line.find('|')));
-  EXPECT_THAT(lines, ElementsAre("| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1", "|(group, 1) resolution notified -> 1 tasks",
-                                 "| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1"));
-  std::ifstream changes(directory + "/swss.rec");
-  std::stringstream text;
-  text << changes.rdbuf();
-  EXPECT_THAT(text.str(), HasSubstr("|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
-  for (const char* name : {"/retry.rec", "/swss.rec"}) EXPECT_EQ(std::remove((directory + name).c_str()), 0);
+  const auto reader = std::move(journal::JournalReader::open(file).value());
+  std::vector<std::string> retries;
+  std::vector<std::string> changes;
+  const auto add = [](std::vector<std::string>& lines, const std::string& line) {
+    if (!line.empty()) lines.push_back(line.substr(line.find('|')));
+  };
+  for (journal::JournalWalk walk(*reader); walk.next();) {
+    add(retries, journal::retry_lines(walk));
+    add(changes, journal::swss_lines(walk));
+  }
+  EXPECT_THAT(retries, ElementsAre("| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n", "|(group, 1) resolution notified -> 1 tasks\n",
+                                   "| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
+  EXPECT_THAT(changes, ElementsAre("|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1\n"));
+  EXPECT_EQ(std::remove(file.c_str()), 0);
   EXPECT_EQ(::rmdir(directory.c_str()), 0);
 }
 

@@ -8,10 +8,9 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
+#include "orch/journal_walk.h"
 #include "orch/runtime_fixture.h"
 
 namespace rondo {
@@ -252,9 +251,9 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
   ASSERT_NE(::mkdtemp(directory.data()), nullptr);
   SystemClock clock;
   {
-    Runtime home({.journal = std::move(Journal::open({.directory = directory}, clock).value())});
+    Runtime home({.journal = std::move(Journal::open({.file = directory + "/day.journal"}, clock).value())});
     Worker worker(home,
-                  {.name = "routes", .journal = std::move(Journal::open({.directory = directory, .prefix = "routes."}, clock).value())});
+                  {.name = "routes", .journal = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
     const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
     worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
     home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });
@@ -264,12 +263,13 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
     }
   }
   const auto text = [&](const char* name) {
-    std::stringstream all;
-    all << std::ifstream(directory + "/" + name).rdbuf();
-    return all.str();
+    const auto reader = std::move(journal::JournalReader::open(directory + "/" + name).value());
+    std::string all;
+    for (journal::JournalWalk walk(*reader); walk.next();) all += journal::swss_lines(walk);
+    return all;
   };
-  EXPECT_THAT(text("routes.swss.rec"), testing::AllOf(HasSubstr("|ROUTE:10.0.0.0/24|SET|group:1"), testing::Not(HasSubstr("PORT"))));
-  EXPECT_THAT(text("swss.rec"), testing::AllOf(HasSubstr("|PORT:Ethernet0|SET|state:up"), testing::Not(HasSubstr("ROUTE"))));
+  EXPECT_THAT(text("routes.journal"), testing::AllOf(HasSubstr("|ROUTE:10.0.0.0/24|SET|group:1"), testing::Not(HasSubstr("PORT"))));
+  EXPECT_THAT(text("day.journal"), testing::AllOf(HasSubstr("|PORT:Ethernet0|SET|state:up"), testing::Not(HasSubstr("ROUTE"))));
   std::filesystem::remove_all(directory);
 }
 

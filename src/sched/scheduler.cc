@@ -42,6 +42,7 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
+  source.number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
   source.suspected_ = false;
@@ -58,6 +59,7 @@ void Scheduler::add(Source& source) {
 
 void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
+  if (watch_ != nullptr) watch_->source_removed(source.number_);
   if (source.state_ == Source::State::Ready) policy_->removed(source);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
@@ -94,6 +96,11 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+void Scheduler::poll() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  gather(Instant{});
+}
+
 void Scheduler::stop() noexcept {
   stop_.store(true, std::memory_order_seq_cst);
   reactor_.interrupt();
@@ -125,6 +132,7 @@ void Scheduler::give_turn(Source& source) {
   running_ = &source;
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
 
+  if (watch_ != nullptr) watch_->turn_begins(source.number_, start);
   Turn turn;
   Status failed;
   try {
@@ -155,6 +163,7 @@ void Scheduler::give_turn(Source& source) {
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
   const bool stays = source.state_ == Source::State::Running && failed.ok();
   if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
+  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
   policy_->served(source, turn, ran);
   if (stays) {
     source.state_ = turn.backlog == Backlog::More ? Source::State::Ready : Source::State::Idle;
@@ -164,13 +173,22 @@ void Scheduler::give_turn(Source& source) {
   }
 }
 
+bool Scheduler::time_is_up(const Budget& budget) const {
+  const bool by_clock = clock_.now() - now_ >= budget.time;
+  return watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+}
+
 void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
-    if (running_ == nullptr && !gathering_) now_ = clock_.now();  // From outside of the loop: the last reading may be old.
+    if (running_ == nullptr && !gathering_) {
+      now_ = clock_.now();  // From outside of the loop: the last reading may be old.
+      if (watch_ != nullptr) watch_->looked(now_);
+    }
     source.state_ = Source::State::Ready;
     source.suspected_ = false;
     source.ready_since_ = now_;
     ++source.stats_.wakes;
+    if (watch_ != nullptr) watch_->woken(source.number_);
     policy_->arrived(source);
   } else if (source.state_ == Source::State::Running) {
     source.woken_in_turn_ = true;
@@ -182,6 +200,7 @@ void Scheduler::gather(Instant deadline) {
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
   now_ = clock_.now();
+  if (watch_ != nullptr) watch_->looked(now_);
   for (unsigned round = 1;; ++round) {
     dispatch(count);
     if (count < events_.size()) break;
@@ -308,6 +327,7 @@ bool Scheduler::collect(Source& source) {
 
 void Scheduler::expire_timers() {
   if (timers_.next_expiry() > now_) return;
+  if (watch_ != nullptr && !watch_->timers_due()) return;
   timers_.expire(now_, limits::kTimersPerTurn);
   if (timers_.next_expiry() <= now_) turns_since_poll_ = limits::kTurnsWithoutPoll;  // A burst: the rest after one turn of others.
 }

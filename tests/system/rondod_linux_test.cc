@@ -77,7 +77,7 @@ class RondodOnLinux : public ::testing::Test {
       std::cerr << "ON THE SIMULATED DATA PLANE: " << made.error().to_string() << '\n';
     }
     std::ofstream config(directory / "rondod.toml");
-    config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\ndirectory = \"" << directory.string() << "\"\n[dataplane]\n";
+    config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\nfile = \"" << (directory / "day.journal").string() << "\"\n[dataplane]\n";
     if (lab)
       config << "network_namespace = \"" << lab->path() << "\"\n";
     else
@@ -236,9 +236,9 @@ TEST_F(RondodOnLinux, BadRowsAreRefusedByNameAndTheNextGoOn) {
 TEST_F(RondodOnLinux, ReopensItsJournalOnHangup) {
   start();
   set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
-  const fs::path record = directory / "swss.rec";
+  const fs::path record = directory / "day.journal";
   ASSERT_TRUE(becomes([&] { return fs::exists(record) && fs::file_size(record) > 0; }));
-  fs::rename(record, directory / "swss.rec.1");
+  fs::rename(record, directory / "day.journal.1");
   ASSERT_EQ(::kill(pid, SIGHUP), 0);
   ASSERT_TRUE(becomes([&] { return log_text().find("asked the journal to reopen") != std::string::npos; }));
   set("INTF_TABLE", "swp1", {{"mtu", "1500"}});

@@ -16,6 +16,7 @@
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/sched/priority.h"
+#include "rondo/sched/source.h"
 
 namespace rondo {
 
@@ -33,6 +34,27 @@ struct ProgrammerStats {
   Histogram latency_ns;  // From submit to the answer's turn, one sample a submission.
 };
 
+/// Sees what is ordered and what is answered, in order. Scheduler's thread.
+class OrderWatch {
+ public:
+  virtual ~OrderWatch() = default;
+  virtual void submitted(Lane lane, std::span<const Operation> ops) = 0;
+  /// A batch came back: the oldest orders of a lane that had not.
+  virtual void answered(Lane lane, std::span<const Operation> ops) = 0;
+};
+
+/// In place of a data plane: what a recorded run was answered, when it was.
+class RecordedAnswers {
+ public:
+  virtual ~RecordedAnswers() = default;
+  /// The source in whose turns answers are delivered. Woken, it asks next(), in collect() and in its turn.
+  virtual void attach(Source& source) = 0;
+  /// The next batch that came back by now: its lane, and the status of each of its orders. False: none yet.
+  virtual bool next(Lane& lane, std::vector<Status>& statuses) = 0;
+  /// What the turn that is about to end said of its backlog.
+  virtual Backlog backlog() = 0;
+};
+
 class Programmer {
  public:
   /// 'Thread' programs on a thread of its own. 'Inline' programs within turns of a source of the scheduler: for simulation and tests.
@@ -41,6 +63,8 @@ class Programmer {
     Mode mode = Mode::Thread;
     Priority priority{48};  // Of the turns that deliver answers: above all that waits for them.
     std::size_t ops_max = limits::kProgrammerOps;
+    OrderWatch* watch = nullptr;         // If given, it must outlive the programmer.
+    RecordedAnswers* answers = nullptr;  // Likewise. Then nothing is programmed, and the mode is of no matter.
   };
   /// 'scheduler' and 'plane' must outlive it.
   Programmer(Scheduler& scheduler, DataPlane& plane, Options options);

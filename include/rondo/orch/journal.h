@@ -1,90 +1,185 @@
-// Journal: the record of what a runtime consumed (swss.rec) and of what it parked and retried (retry.rec), in the text forms of SONiC
-// (seed 002, "Logging"). Lines are formatted into a buffer on the hot path and written by a thread of the journal's own; nothing waits for
-// the disk.
-//   swss.rec    2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
-//   retry.rec   2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      parked
-//               2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      back
-//               2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks
-// Control characters, '|' and '\' inside keys, names and values are written as \xHH, so that a line is one record (SONiC does not escape).
+// Journal: the record of a runtime's day, in order: who had turns, what was taken from tables, what became of each change (done, parked on
+// which facts, retried, rejected why), which facts were announced, what the data plane was ordered and answered, and the time between. Small
+// binary records (docs/journal-format.md) go into a buffer on the hot path and are written by a thread of the journal's own; nothing waits for
+// the disk. `rondo journal` reads it and writes the text forms of SONiC (swss.rec and retry.rec; seed 002, "Logging") from it; sim/replay.h
+// runs it again.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
+#include "rondo/dataplane/programmer.h"
 #include "rondo/orch/constraint.h"
+#include "rondo/sched/policy.h"
+#include "rondo/sched/turn_watch.h"
 #include "rondo/store/change.h"
 
 namespace rondo {
 
+class JournalSink;
+struct LinkEvent;
+
 struct JournalOptions {
-  /// Directory of swss.rec and retry.rec; it must exist. Empty: record nothing.
-  std::string directory;
-  /// Before the files' names, such as "routes." for a worker's own.
-  std::string prefix = {};
-  bool record_changes = true;
-  bool record_retries = true;
-  /// Text waiting for the writer; beyond it lines are dropped and counted, and the file says how many.
+  /// The file that is appended to; its directory must exist. Empty: record nothing.
+  std::string file = {};
+  /// A file that has grown to this is renamed to FILE.1 (FILE.1 to FILE.2, and so on) and a new one begun. 0: never.
+  std::uint64_t file_bytes = 256 * 1024 * 1024;
+  /// How many of the renamed files are kept.
+  unsigned files = 4;
+  /// Records waiting for the writer; beyond it they are dropped and counted, and the file says how many.
   std::size_t buffer_bytes = limits::kJournalBytes;
 };
 
 struct JournalStats {
-  std::uint64_t lines = 0;         // Records taken into the buffer.
-  std::uint64_t dropped = 0;       // Records lost: the buffer was full, or their write failed (these are in 'lines', too).
+  std::uint64_t records = 0;       // Taken into the buffer.
+  std::uint64_t bytes = 0;         // Of these.
+  std::uint64_t dropped = 0;       // Lost: the buffer was full, one was too large, or their write failed (these are in 'records', too).
   std::uint64_t write_errors = 0;  // Failed writes and failed reopenings.
 };
 
-/// Scheduler's thread, unless said otherwise.
-class Journal {
+/// Scheduler's thread, unless said otherwise. Every function that records is one inlined branch when off, and under 100 ns for a change of
+/// one field when on (bench/journal). Tables are given as the number that name() gave.
+class Journal final : public TurnWatch, public OrderWatch {
  public:
   /// Records nothing.
   Journal();
-  /// Opens the files that the options ask for, for appending. A Status that names the file when that fails.
+  /// Into 'sink'. 'clock' must outlive it.
+  Journal(std::unique_ptr<JournalSink> sink, const Clock& clock);
+  /// Opens the file for appending; what is in it stays. 'clock' must outlive the journal. A Status that names the file when that fails.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, const Clock& clock);
   /// Writes what is buffered.
-  ~Journal();
+  ~Journal() override;
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
-  /// One inlined branch when off; under 150 ns for a change of one field when on (bench/journal).
-  void consumed(std::string_view table, const Change& change) {
-    if (changes_) record_consumed(table, change);
-  }
-  void parked(std::string_view table, const Change& change) {
-    if (retries_) record_moved(" ++++ |", table, change);
-  }
-  void retried(std::string_view table, const Change& change) {
-    if (retries_) record_moved(" ---- |", table, change);
-  }
-  void resolved(const Constraint& fact, std::size_t rows) {
-    if (retries_) record_resolved(fact, rows);
-  }
-  /// The clock is read once a turn, not once a line. Every line bears the time that was set last; open() sets it first.
-  void set_time(WallTime now) noexcept;
+  bool on() const noexcept { return sink_ != nullptr; }
+  /// A number for 'text', the same for the same text. 0 when off.
+  std::uint32_t name(std::string_view text);
 
-  /// Reopens the files by name (after SIGHUP, for logrotate). Any thread; the next write goes to the new file. When a file cannot be opened
-  /// the old one is kept, and the failure is counted as a write error.
+  // --- The run.
+
+  /// The first record: when the scheduler was made, and the policy that gives its turns.
+  void started(Instant now, const StrictPriority& policy);
+  /// A setting that decisions depend on.
+  void note(std::string_view name, std::string_view text);
+
+  // --- Turns.
+
+  std::uint32_t source_added(Source& source) override;
+  void source_removed(std::uint32_t source) override;
+  void looked(Instant now) override { looked_ = now; }
+  void woken(std::uint32_t source) override;
+  bool timers_due() override;
+  void turn_begins(std::uint32_t source, Instant now) override;
+  bool time_is_up(bool by_clock) override;
+  void turn_ends(const Turn& turn, Instant now) override;
+
+  // --- Tables.
+
+  /// A subscription has something to take.
+  void became_ready(std::uint32_t table) {
+    if (on()) record_ready(table);
+  }
+  /// 'count' changes were taken, and each will be told; 'empty': nothing is left to take.
+  void took(std::uint32_t table, std::size_t count, bool empty) {
+    if (on()) record_took(table, count, empty);
+  }
+  /// One of them, and the ledger's row it is in.
+  void changed(std::uint32_t table, std::uint32_t row, const Change& change) {
+    if (on()) record_changed(table, row, change);
+  }
+  /// An event that was taken.
+  void event(std::uint32_t table, const Change& event);
+  void gap(std::uint32_t table);
+
+  // --- Outcomes.
+
+  void done(std::uint32_t table, std::uint32_t row) {
+    if (on()) record_done(table, row);
+  }
+  void staged(std::uint32_t table, std::uint32_t row) {
+    if (on()) record_staged(table, row);
+  }
+  /// Queued again at once.
+  void again(std::uint32_t table, std::uint32_t row);
+  void parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+    if (on()) record_parked(table, row, change, facts);
+  }
+  void delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts,
+               const Status& why);
+  void rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why);
+  /// A row whose turn had come waits for 'fact' now.
+  void still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact);
+  /// What a row waited for came, and it is handled again.
+  void retried(std::uint32_t table, std::uint32_t row, const Change& change) {
+    if (on()) record_retried(table, row, change);
+  }
+  /// A new change of a parked row's key came, and it is handled again.
+  void unparked(std::uint32_t table, std::uint32_t row, const Change& change);
+
+  // --- Facts.
+
+  void announced(const Constraint& fact, std::size_t rows) {
+    if (on()) record_announced(fact, rows);
+  }
+  void withdrawn(const Constraint& fact);
+
+  // --- The data plane.
+
+  void submitted(Lane lane, std::span<const Operation> ops) override;
+  /// A whole batch came back.
+  void answered(Lane lane, std::span<const Operation> ops) override;
+  void link(const LinkEvent& event);
+  void kernel_found(std::uint64_t objects);
+
+  // --- Files.
+
+  /// Reopens the file by name (after SIGHUP, for logrotate). Any thread; the next write goes to the new file. When it cannot be opened the
+  /// old one is kept, and the failure is counted as a write error.
   void rotate() noexcept;
   /// Blocks until everything recorded so far is written (to the kernel, not to the platter). For shutdown and tests. The newest error of a
-  /// write or a reopening since the last flush; ok if there was none. Any thread.
+  /// write or a reopening since the last flush; ok if there was none. Any thread, as long as none records.
   Status flush();
   /// Any thread.
   JournalStats stats() const;
 
  private:
-  struct Impl;
-  explicit Journal(std::unique_ptr<Impl> impl) noexcept;
-  void record_consumed(std::string_view table, const Change& change);
-  void record_moved(std::string_view direction, std::string_view table, const Change& change);
-  void record_resolved(const Constraint& fact, std::size_t rows);
+  template <class Content>
+  void put(std::size_t bound, const Content& content);
+  void put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change);
+  void put_time();
+  std::uint32_t kind_name(ConstraintKind kind);
+  void record_ready(std::uint32_t table);
+  void record_took(std::uint32_t table, std::size_t count, bool empty);
+  void record_changed(std::uint32_t table, std::uint32_t row, const Change& change);
+  void record_done(std::uint32_t table, std::uint32_t row);
+  void record_staged(std::uint32_t table, std::uint32_t row);
+  void record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  void record_retried(std::uint32_t table, std::uint32_t row, const Change& change);
+  void record_announced(const Constraint& fact, std::size_t rows);
 
-  std::unique_ptr<Impl> impl_;
-  bool changes_ = false;
-  bool retries_ = false;
+  struct KindName {
+    ConstraintKind kind;
+    std::uint32_t name;
+  };
+
+  std::unique_ptr<JournalSink> sink_;
+  const Clock* clock_ = nullptr;
+  std::map<std::string, std::uint32_t, std::less<>> names_;
+  std::vector<KindName> kinds_;  // A handful.
+  std::uint32_t sources_ = 0;
+  Instant looked_;                    // What the scheduler read last between turns,
+  Instant told_;                      // the time that was recorded last,
+  Instant turn_began_;                // and, in a turn, its beginning.
+  Instant clocks_due_;                // When both clocks are to be read again.
 };
 
 }  // namespace rondo

@@ -17,6 +17,7 @@
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
+#include "rondo/sched/turn_watch.h"
 
 namespace rondo {
 
@@ -45,12 +46,18 @@ class Scheduler {
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
 
+  /// Tells 'watch' of every turn and wake from now on; nullptr: nobody. Before sources are added: it names those that are added later. It
+  /// must outlive the scheduler, or be taken away.
+  void watch(TurnWatch* watch) noexcept { watch_ = watch; }
+
   /// Gathers if due and gives one turn. False when nothing was ready; never waits. Not inside a turn.
   bool turn();
   /// Gives turns until nothing is ready. Does not wait for time or other threads. Returns the number of turns; stops after 'max_turns'.
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
   /// Gives turns and waits in between until stop(). Returns at once if stop() was called before.
   void run();
+  /// Looks at the reactor, other threads and time now, gives no turn. Not inside a turn.
+  void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
@@ -77,6 +84,7 @@ class Scheduler {
   friend class Source;
   bool step();
   void give_turn(Source& source);
+  bool time_is_up(const Budget& budget) const;
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
@@ -94,6 +102,7 @@ class Scheduler {
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
+  TurnWatch* watch_ = nullptr;
   Instant now_;
   TimerWheel timers_;
   SchedulerStats stats_;

@@ -85,6 +85,8 @@ class Source {
   bool is_ready() const noexcept { return state_ == State::Ready; }
   /// Why the scheduler gives this source no more turns; ok if it does. To try again, remove it and add it anew.
   const Status& quarantine() const noexcept { return quarantine_; }
+  /// By which the scheduler's TurnWatch knows it.
+  std::uint32_t number() const noexcept { return number_; }
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 
  protected:
@@ -106,6 +108,7 @@ class Source {
   Instant ready_since_;
   State state_ = State::Detached;
   Priority priority_;
+  std::uint32_t number_ = 0;
   bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
   bool suspected_ = false;                // The last sweep found it idle with a backlog.

@@ -1,0 +1,88 @@
+// `rondo replay`: a recorded day of rondod through the production scheduler and switch agent, held beside the record.
+#include <boost/json.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "actions.h"
+#include "agent/agent.h"
+#include "exit_code.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
+#include "rondo/sim/replay.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+template <class Number>
+bool read_note(const sim::Replay& replay, std::string_view name, Number& value) {
+  const std::optional<std::string> text = replay.note(name);
+  if (!text) return false;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
+  return error == std::errc{} && end == text->data() + text->size();
+}
+
+Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
+  const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
+                     read_note(replay, "agent.retry_quota", settings.retry_quota);
+  if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  if (const std::uint64_t found = replay.kernel_found(); found > 0) {
+    return {Code::Unimplemented, "at its start the data plane held " + std::to_string(found) +
+                                     " objects of an earlier run: only a run that began with none can be replayed"};
+  }
+  settings.answers = &replay.answers();
+  return {};
+}
+
+double seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
+
+void show(const Options& options, const sim::ReplayReport& done, Duration took) {
+  const double times = seconds(done.recorded) / std::max(seconds(took), 1e-9);
+  if (options.json) {
+    json::object result{{"same", done.same},
+                        {"records", done.records},
+                        {"turns", done.turns},
+                        {"outcomes", done.outcomes},
+                        {"recorded_seconds", seconds(done.recorded)},
+                        {"seconds", seconds(took)},
+                        {"times_real_time", times}};
+    if (!done.same) {
+      result["difference"] = json::object{
+          {"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
+    }
+    std::printf("%s\n", json::serialize(result).c_str());
+    return;
+  }
+  std::printf("%s: %llu records, %llu turns, %llu outcomes; %.3f s recorded, replayed in %.3f s (%.1f times real time)\n",
+              done.same ? "the same" : "different", static_cast<unsigned long long>(done.records),
+              static_cast<unsigned long long>(done.turns), static_cast<unsigned long long>(done.outcomes), seconds(done.recorded),
+              seconds(took), times);
+  if (done.same) return;
+  std::printf("record %llu\n  expected  %s\n  came      %s\n", static_cast<unsigned long long>(done.record),
+              visible_text(done.expected).c_str(), visible_text(done.came).c_str());
+}
+
+}  // namespace
+
+int replay_run(const Options& options, const ReplayRun& call) {
+  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open(call.files, call.run);
+  if (!opened) return report(options, opened.error(), opened.error().code() == Code::DataLoss ? kExitBadFile : -1);
+  sim::Replay& replay = **opened;
+  agent::AgentOptions settings;
+  if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
+  const SystemClock clock;
+  const Instant start = clock.now();
+  Runtime runtime(replay.runtime_options());
+  agent::Agent agent(runtime, replay.plane(), settings);
+  const Status started = agent.start();
+  const sim::ReplayReport done = replay.run(runtime);
+  if (!started.ok()) return report(options, started);
+  show(options, done, clock.now() - start);
+  if (std::fflush(stdout) != 0) return kExitFailed;
+  return done.same ? kExitDone : kExitDifferent;
+}
+
+}  // namespace rondo::cli

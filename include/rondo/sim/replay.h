@@ -1,0 +1,69 @@
+// Replay: a recorded run, run again by the production scheduler and the production Orchs. The journal (orch/journal.h) holds what came from
+// outside (which sources that are not ours were ready and when, what was in the tables, link events, the data plane's answers, the clock)
+// and what was decided (the order of turns, what each handled, outcomes, facts, orders). A replay gives the first and compares the second,
+// record by record. docs/journal-format.md says what is and what is not compared.
+//   auto replay = sim::Replay::open({"rondo.journal"});
+//   Runtime runtime(replay->runtime_options());
+//   ... the same Orchs, made in the same order; data plane and programmer as below ...
+//   const sim::ReplayReport report = replay->run(runtime);
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::sim {
+
+/// What came of a replay.
+struct ReplayReport {
+  /// Every record was reproduced.
+  bool same = false;
+  std::uint64_t records = 0;  // Reproduced.
+  std::uint64_t turns = 0;
+  std::uint64_t outcomes = 0;
+  Duration recorded{0};  // From the first record to the last one reproduced.
+  // The first difference: the record's number in its run, from 1, and both in words.
+  std::uint64_t record = 0;
+  std::string expected;
+  std::string came;
+};
+
+class Replay {
+ public:
+  /// The run with this number (from 1; 0: the last) in the files, oldest first, of one journal. DataLoss when a file is none or the run's
+  /// beginning is missing; else the error of reading. Damaged blocks are no error here: the report says where records are missing.
+  static Result<std::unique_ptr<Replay>> open(const std::vector<std::string>& files, unsigned run = 0);
+  ~Replay();
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  /// What Journal::note() said.
+  std::optional<std::string> note(std::string_view name) const;
+  /// Objects of an earlier run that the data plane held at the start. A replay begins with none, so it cannot repeat a run that found some.
+  std::uint64_t kernel_found() const noexcept;
+
+  /// The recorded policy, clock and store, and a journal that compares. For one runtime, which must not outlive the replay.
+  RuntimeOptions runtime_options();
+  /// Holds nothing, and tells the recorded link events.
+  DataPlane& plane() noexcept;
+  /// For Programmer::Options::answers.
+  RecordedAnswers& answers() noexcept;
+
+  /// Gives the recorded turns, to the end or the first difference. Once.
+  ReplayReport run(Runtime& runtime);
+
+ private:
+  struct Impl;
+  explicit Replay(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace rondo::sim

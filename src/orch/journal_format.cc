@@ -1,0 +1,30 @@
+#include "orch/journal_format.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace rondo::journal {
+
+namespace {
+
+std::uint64_t checksum(const BlockHead& head, std::string_view payload) noexcept {
+  const std::uint64_t of_head = XXH3_64bits(&head, kHeadBytes - sizeof head.checksum);
+  return XXH3_64bits_withSeed(payload.data(), payload.size(), of_head);
+}
+
+}  // namespace
+
+void seal(BlockHead& head, std::string_view payload) noexcept { head.checksum = checksum(head, payload); }
+
+bool is_sealed(const BlockHead& head, std::string_view payload) noexcept { return head.checksum == checksum(head, payload); }
+
+std::string_view first_record(std::string_view bytes) noexcept {
+  Decoder decoder(bytes.substr(0, std::min(bytes.size(), kLongLength)));
+  const std::uint64_t length = decoder.number();
+  const std::size_t head = std::min(bytes.size(), kLongLength) - decoder.left();
+  if (!decoder.ok() || length == 0 || length > bytes.size() - head) return {};
+  return bytes.substr(0, head + static_cast<std::size_t>(length));
+}
+
+}  // namespace rondo::journal

@@ -1,0 +1,186 @@
+// The format of a journal: kinds of records, their encoding, and the head of a block. docs/journal-format.md is this page in words; a change
+// here is a change there, and of kVersion.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace rondo::journal {
+
+inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
+
+/// What a record says. The numbers are the format.
+enum class Kind : std::uint8_t {
+  Started = 1,     // A runtime began: both clocks, the policy.
+  Note = 2,        // A setting that decisions depend on: name, text.
+  Lost = 3,        // Records are missing here: how many.
+  Clocks = 4,      // A reading of both clocks.
+  SourceAdded = 5,
+  SourceRemoved = 6,
+  Looked = 7,      // The scheduler read the clock between turns.
+  Timers = 8,      // Timers were due and fired.
+  Woken = 9,       // An idle source became ready.
+  TurnBegins = 10,
+  TurnEnds = 11,
+  TimeUp = 12,     // A source asked whether its time was up, and it was.
+  Ready = 13,      // A subscription has something to take.
+  Took = 14,       // A consumer took changes; they follow, one Change each.
+  Gap = 15,        // A listener was told that events may be missing.
+  Changed = 16,    // One change that was taken.
+  Done = 17,       // Outcomes, from here on.
+  Staged = 18,
+  Parked = 19,
+  Delayed = 20,
+  Rejected = 21,
+  Again = 22,        // Queued again at once: a newer change made the wait obsolete, or what it waits for holds.
+  StillParked = 23,  // Its turn came, and another fact is missing.
+  Retried = 24,      // What it waited for came: handled again.
+  Unparked = 25,     // A new change of its key came: handled again.
+  Announced = 26,
+  Withdrawn = 27,
+  Submitted = 28,   // Orders for the data plane.
+  Answered = 29,    // A batch of orders came back.
+  Link = 30,        // What the data plane said of a port.
+  KernelFound = 31  // Objects of an earlier run in the data plane.
+};
+inline constexpr Kind kLastKind = Kind::KernelFound;
+
+/// A Changed record of an event, which has no row.
+inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
+
+enum class BlockKind : std::uint16_t {
+  Records = 1,
+  Names = 2,     // More names.
+  AllNames = 3,  // Those of before are forgotten: the first block of a file, and of a run.
+};
+
+/// The head of a block, little-endian and without padding, as it lies in the file.
+struct BlockHead {
+  std::uint32_t magic = kMagic;
+  std::uint16_t version = kVersion;
+  BlockKind kind = BlockKind::Records;
+  std::uint32_t payload_bytes = 0;
+  std::uint32_t records = 0;       // Or names.
+  std::uint64_t first_record = 0;  // The number of the first record, or name, counted from 1 in its run.
+  std::uint64_t lost_before = 0;   // Records of the run that no file has, because writing failed.
+  std::int64_t wall_offset = 0;    // Wall time less monotonic time, in nanoseconds, when the block was begun.
+  std::uint64_t checksum = 0;      // XXH3 of the payload, seeded with XXH3 of the head before this field.
+};
+inline constexpr std::size_t kHeadBytes = 48;
+static_assert(sizeof(BlockHead) == kHeadBytes && std::endian::native == std::endian::little, "the head is written as it lies in memory");
+
+/// Most bytes of one record, its length included: what a long length can say. A larger one is counted as lost.
+inline constexpr std::size_t kRecordBytes = (std::size_t{1} << 28U) - 64;
+
+/// Sets head.checksum for 'payload'.
+void seal(BlockHead& head, std::string_view payload) noexcept;
+bool is_sealed(const BlockHead& head, std::string_view payload) noexcept;
+
+// --- Encoding. A record is its length (of what follows), its kind, its content. Integers are little-endian base 128 unless fixed.
+
+inline constexpr std::size_t kVarintBytes = 10;
+
+class Encoder {
+ public:
+  explicit Encoder(char* at) noexcept : at_(at) {}
+  char* at() const noexcept { return at_; }
+
+  void byte(std::uint8_t value) noexcept { *at_++ = static_cast<char>(value); }
+  void number(std::uint64_t value) noexcept {
+    while (value >= 0x80) {
+      *at_++ = static_cast<char>(value | 0x80U);
+      value >>= 7U;
+    }
+    *at_++ = static_cast<char>(value);
+  }
+  void fixed(std::uint64_t value) noexcept {
+    std::memcpy(at_, &value, sizeof value);
+    at_ += sizeof value;
+  }
+  void text(std::string_view text) noexcept {
+    number(text.size());
+    if (text.empty()) return;
+    std::memcpy(at_, text.data(), text.size());
+    at_ += text.size();
+  }
+
+ private:
+  char* at_;
+};
+
+/// Reads what an Encoder wrote; after a read beyond the end it is not ok, and everything is 0.
+class Decoder {
+ public:
+  explicit Decoder(std::string_view bytes) noexcept : at_(bytes.data()), end_(at_ + bytes.size()) {}
+  bool ok() const noexcept { return ok_; }
+  bool at_end() const noexcept { return at_ == end_; }
+  std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
+
+  std::uint8_t byte() noexcept {
+    if (at_ == end_) return fail();
+    return static_cast<std::uint8_t>(*at_++);
+  }
+  std::uint64_t number() noexcept {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t next = byte();
+      value |= std::uint64_t{next & 0x7FU} << shift;
+      if ((next & 0x80U) == 0) return value;
+    }
+    return fail();
+  }
+  std::uint64_t fixed() noexcept {
+    std::uint64_t value = 0;
+    if (left() < sizeof value) return fail();
+    std::memcpy(&value, at_, sizeof value);
+    at_ += sizeof value;
+    return value;
+  }
+  std::string_view text() noexcept {
+    const std::uint64_t size = number();
+    if (size > left()) {
+      fail();
+      return {};
+    }
+    const std::string_view text{at_, static_cast<std::size_t>(size)};
+    at_ += size;
+    return text;
+  }
+
+ private:
+  std::uint8_t fail() noexcept {
+    ok_ = false;
+    at_ = end_;
+    return 0;
+  }
+
+  const char* at_;
+  const char* end_;
+  bool ok_ = true;
+};
+
+/// The length before a record takes one byte when its bound is below this, else kLongLength (so that it can be written afterwards).
+inline constexpr std::size_t kShortBound = 0x80;
+inline constexpr std::size_t kLongLength = 4;
+inline constexpr std::size_t length_bytes(std::size_t bound) noexcept { return bound < kShortBound ? 1 : kLongLength; }
+/// Writes the length of a record whose bound was 'bound' at 'at'.
+inline void put_length(char* at, std::size_t bound, std::size_t length) noexcept {
+  if (bound < kShortBound) {
+    *at = static_cast<char>(length);
+    return;
+  }
+  for (std::size_t i = 0; i < kLongLength; ++i) {
+    const auto part = static_cast<unsigned char>((length >> (7 * i)) & 0x7FU);
+    at[i] = static_cast<char>(i + 1 < kLongLength ? part | 0x80U : part);
+  }
+}
+
+/// The first record of 'bytes', its length included; empty if there is no whole one.
+std::string_view first_record(std::string_view bytes) noexcept;
+
+}  // namespace rondo::journal

@@ -1,0 +1,86 @@
+// JournalReader: reads a journal's file, block by block, and goes on behind what is damaged. One thread; nothing but the file is needed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orch/journal_format.h"
+#include "orch/journal_record.h"
+#include "rondo/base/result.h"
+
+namespace rondo::journal {
+
+/// A part of a file that is no whole block.
+struct Damage {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::string reason;  // For people: "a block whose checksum does not match".
+  bool at_end = false;
+};
+
+/// A whole block: where it lies in the file.
+struct Block {
+  BlockHead head;
+  std::uint64_t offset = 0;
+};
+
+/// The blocks of a file's bytes, and what lies between them. O(bytes).
+std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage);
+
+/// One record where it lies.
+struct RawRecord {
+  std::string_view bytes;     // Its length included.
+  std::uint64_t number = 0;   // In its run, from 1.
+  std::uint64_t offset = 0;   // In the file.
+  Kind kind() const noexcept { return static_cast<Kind>(bytes[(static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 1 : kLongLength]); }
+};
+
+class JournalReader {
+ public:
+  /// DataLoss when there is no whole block in the file, or it is of another version; else the error of reading. All name the file.
+  static Result<std::unique_ptr<JournalReader>> open(const std::string& path);
+  /// Of bytes in memory, which must outlive it.
+  JournalReader(std::string name, std::string_view bytes);
+  ~JournalReader();
+  JournalReader(const JournalReader&) = delete;
+  JournalReader& operator=(const JournalReader&) = delete;
+
+  const std::string& name() const noexcept { return name_; }
+  const std::vector<Damage>& damage() const noexcept { return damage_; }
+  const std::vector<Block>& blocks() const noexcept { return blocks_; }
+
+  /// Adds what a block of names brings.
+  void add_names(const Block& block, Names& names) const;
+  /// Goes on with the block at 'index' of blocks(), as if those before were not there. Names that they brought are known.
+  void go_to(std::size_t index);
+  /// The next record; its bytes are empty at the end.
+  RawRecord next();
+  /// Records that are known to be missing before the one that next() gave last: lost by the writer, or in a damaged block.
+  std::uint64_t missing_before() const noexcept { return missing_; }
+  /// Of the record that next() gave last.
+  const Names& names() const noexcept { return names_; }
+  /// Wall time less monotonic time, likewise.
+  std::int64_t wall_offset() const noexcept { return wall_offset_; }
+
+ private:
+  bool enter_block();
+
+  class Mapping;
+  std::string name_;
+  std::unique_ptr<Mapping> mapping_;
+  std::string_view bytes_;
+  std::vector<Block> blocks_;
+  std::vector<Damage> damage_;
+  std::size_t next_block_ = 0;
+  std::string_view rest_;  // Of the block's payload.
+  std::uint64_t offset_ = 0;
+  std::uint64_t number_ = 0;  // Of the next record.
+  std::uint64_t missing_ = 0;
+  std::int64_t wall_offset_ = 0;
+  Names names_;
+};
+
+}  // namespace rondo::journal

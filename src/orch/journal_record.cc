@@ -1,0 +1,297 @@
+// What a record holds, kind by kind: the other side of journal.cc.
+#include "orch/journal_record.h"
+
+#include <algorithm>
+#include <array>
+
+namespace rondo::journal {
+
+namespace {
+
+constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> kKindNames{
+    "",          "started",    "note",    "lost",     "clocks",  "source added", "source removed", "looked",       "timers", "woken",   "turn begins",
+    "turn ends", "time is up", "ready",   "took",     "gap",     "changed",      "done",           "staged",       "parked", "delayed", "rejected",
+    "again",     "still parked", "retried", "unparked", "announced", "withdrawn", "submitted",      "answered",     "link",   "kernel found"};
+
+std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
+
+Instant instant(Decoder& from) { return Instant::from_nanoseconds(static_cast<std::int64_t>(from.fixed())); }
+
+void read_change(Decoder& from, JournalRecord& record) {
+  record.op = static_cast<Op>(from.byte());
+  if (record.op == Op::Event) record.name = from.text();
+  record.text = from.text();
+  const std::uint64_t count = from.number();
+  // Each field has two bytes at least, so a count that lies ends soon.
+  for (std::uint64_t i = 0; i < count && from.ok(); ++i) {
+    const std::string_view name = from.text();
+    record.fields.push_back({name, from.text()});
+  }
+}
+
+void read_facts(Decoder& from, JournalRecord& record) {
+  const std::uint64_t count = from.number();
+  for (std::uint64_t i = 0; i < count && from.ok(); ++i) {
+    const std::uint32_t kind = number32(from);
+    record.facts.push_back({kind, from.text()});
+  }
+}
+
+Status read_status(Decoder& from) {
+  const auto code = static_cast<Code>(std::min<std::uint8_t>(from.byte(), static_cast<std::uint8_t>(Code::Internal)));
+  const auto origin = static_cast<int>(number32(from));
+  const std::string_view message = from.text();
+  return code == Code::Ok ? Status{} : Status{code, std::string{message}, origin};
+}
+
+void read_answers(Decoder& from, JournalRecord& record) {
+  record.lane = static_cast<Lane>(from.byte());
+  record.count = from.number();
+  const std::uint64_t failed = from.number();
+  for (std::uint64_t i = 0; i < failed && from.ok(); ++i) {
+    const std::uint64_t order = from.number();
+    record.failures.push_back({order, read_status(from)});
+  }
+}
+
+void read_link(Decoder& from, JournalRecord& record) {
+  const std::uint8_t flags = from.byte();
+  LinkEvent& link = record.link;
+  link.admin_up = (flags & 1U) != 0;
+  link.carrier = (flags & 2U) != 0;
+  link.removed = (flags & 4U) != 0;
+  link.port = IfIndex{number32(from)};
+  link.mtu = number32(from);
+  link.name = std::string{from.text()};
+  for (std::uint8_t& byte : link.mac.bytes) byte = from.byte();
+  link.seen = instant(from);
+}
+
+void read_place(Decoder& from, JournalRecord& record) {
+  record.table = number32(from);
+  record.row = number32(from);
+}
+
+void read_clocks(Decoder& from, JournalRecord& record) {
+  record.time = instant(from);
+  record.wall = WallTime::from_nanoseconds(static_cast<std::int64_t>(from.fixed()));
+}
+
+void read_outcome(Decoder& from, JournalRecord& record) {
+  read_place(from, record);
+  switch (record.kind) {
+    case Kind::Changed:
+    case Kind::Retried:
+    case Kind::Unparked: return read_change(from, record);
+    case Kind::Parked: read_change(from, record); return read_facts(from, record);
+    case Kind::Delayed:
+      read_change(from, record);
+      read_facts(from, record);
+      record.span = Duration{static_cast<std::int64_t>(from.number())};
+      record.why = read_status(from);
+      return;
+    case Kind::Rejected:
+      read_change(from, record);
+      record.why = read_status(from);
+      return;
+    case Kind::StillParked: {
+      const std::uint32_t kind = number32(from);
+      record.facts.push_back({kind, from.text()});
+      return;
+    }
+    default: return;
+  }
+}
+
+void read_turn(Decoder& from, JournalRecord& record) {
+  switch (record.kind) {
+    case Kind::Started:
+      read_clocks(from, record);
+      record.flag = from.byte() != 0;
+      record.count = from.number();
+      record.span = Duration{static_cast<std::int64_t>(from.number())};
+      return;
+    case Kind::Note:
+      record.name = from.text();
+      record.text = from.text();
+      return;
+    case Kind::Clocks: return read_clocks(from, record);
+    case Kind::SourceAdded:
+      record.source = number32(from);
+      record.priority = from.byte();
+      record.name = from.text();
+      return;
+    case Kind::Looked: record.time = instant(from); return;
+    case Kind::SourceRemoved:
+    case Kind::Woken: record.source = number32(from); return;
+    case Kind::TurnBegins:
+      record.source = number32(from);
+      record.time = instant(from);
+      return;
+    case Kind::TurnEnds:
+      record.flag = from.byte() != 0;
+      record.count = from.number();
+      record.span = Duration{static_cast<std::int64_t>(from.number())};
+      return;
+    default: return;
+  }
+}
+
+void read_content(Decoder& from, JournalRecord& record) {
+  switch (record.kind) {
+    case Kind::Lost:
+    case Kind::KernelFound: record.count = from.number(); return;
+    case Kind::Ready:
+    case Kind::Gap: record.table = number32(from); return;
+    case Kind::Took:
+      record.table = number32(from);
+      record.count = from.number();
+      record.flag = from.byte() != 0;
+      return;
+    case Kind::Announced:
+    case Kind::Withdrawn: {
+      const std::uint32_t kind = number32(from);
+      record.facts.push_back({kind, from.text()});
+      if (record.kind == Kind::Announced) record.count = from.number();
+      return;
+    }
+    case Kind::Submitted:
+      record.lane = static_cast<Lane>(from.byte());
+      record.count = from.number();
+      record.digest = from.fixed();
+      return;
+    case Kind::Answered: return read_answers(from, record);
+    case Kind::Link: return read_link(from, record);
+    default: return record.kind == Kind::Changed || record.is_outcome() ? read_outcome(from, record) : read_turn(from, record);
+  }
+}
+
+}  // namespace
+
+std::string Names::of(std::uint32_t number) const {
+  if (number == 0 || number > texts_.size() || texts_[number - 1].empty()) return "#" + std::to_string(number);
+  return texts_[number - 1];
+}
+
+std::uint32_t Names::find(std::string_view text) const noexcept {
+  const auto found = std::ranges::find(texts_, text);
+  return found == texts_.end() ? 0 : static_cast<std::uint32_t>(found - texts_.begin() + 1);
+}
+
+bool Names::add(std::uint64_t first, std::string_view payload) {
+  // A table or kind of fact each: more than these is not ours, and a hole of them is not worth its memory.
+  constexpr std::uint64_t kMost = 1'000'000;
+  Decoder from(payload);
+  for (std::uint64_t number = first; !from.at_end(); ++number) {
+    const std::string_view text = from.text();
+    if (!from.ok() || number == 0 || number > kMost) return false;
+    if (texts_.size() < number) texts_.resize(static_cast<std::size_t>(number));
+    texts_[static_cast<std::size_t>(number) - 1] = std::string{text};
+  }
+  return true;
+}
+
+bool JournalRecord::has_change() const noexcept {
+  switch (kind) {
+    case Kind::Changed:
+    case Kind::Parked:
+    case Kind::Delayed:
+    case Kind::Rejected:
+    case Kind::Retried:
+    case Kind::Unparked: return true;
+    default: return false;
+  }
+}
+
+bool decode(std::string_view bytes, JournalRecord& record) {
+  record = JournalRecord{};
+  if (first_record(bytes).size() != bytes.size() || bytes.empty()) return false;
+  Decoder from(bytes);
+  from.number();
+  const std::uint8_t kind = from.byte();
+  if (kind == 0 || kind > static_cast<std::uint8_t>(kLastKind)) return false;
+  record.kind = static_cast<Kind>(kind);
+  read_content(from, record);
+  return from.ok() && from.at_end() && record.op <= Op::Event && record.lane <= Lane::Bulk;
+}
+
+// --- In words
+
+std::string_view to_string(Kind kind) noexcept { return kKindNames[static_cast<std::size_t>(kind)]; }
+
+namespace {
+
+std::string fact_text(const JournalRecord::Fact& fact, const Names& names) { return names.of(fact.kind) + ":" + std::string{fact.key}; }
+
+std::string change_text(const JournalRecord& record, const Names& names) {
+  std::string text = names.of(record.table);
+  text.append(" ").append(record.text).append(" ").append(record.op == Op::Event ? record.name : to_string(record.op));
+  for (const Field& field : record.fields) text.append(" ").append(field.name).append("=").append(field.value);
+  return text;
+}
+
+std::string facts_text(const JournalRecord& record, const Names& names) {
+  std::string text;
+  for (const JournalRecord::Fact& fact : record.facts) text.append(text.empty() ? "" : ", ").append(fact_text(fact, names));
+  return text;
+}
+
+std::string orders_text(const JournalRecord& record) {
+  std::string text = std::to_string(record.count) + " orders, " + (record.lane == Lane::Urgent ? "urgent" : "bulk");
+  for (const JournalRecord::Failure& failure : record.failures) {
+    text.append("; ").append(std::to_string(failure.order)).append(": ").append(failure.status.to_string());
+  }
+  return text;
+}
+
+std::string link_text(const LinkEvent& link) {
+  return link.name + (link.removed ? " is gone" : link.admin_up ? " is up" : " is down") + (link.carrier ? " with carrier" : "");
+}
+
+std::string content_text(const JournalRecord& record, const Names& names) {
+  switch (record.kind) {
+    case Kind::Note: return std::string{record.name} + " " + std::string{record.text};
+    case Kind::Lost: return std::to_string(record.count) + " records";
+    case Kind::SourceAdded:
+      return std::to_string(record.source) + " " + std::string{record.name} + ", priority " + std::to_string(record.priority);
+    case Kind::SourceRemoved:
+    case Kind::Woken:
+    case Kind::TurnBegins: return "source " + std::to_string(record.source);
+    case Kind::TurnEnds: return std::to_string(record.count) + " items" + (record.flag ? ", more" : "");
+    case Kind::Ready:
+    case Kind::Gap: return names.of(record.table);
+    case Kind::Took: return std::to_string(record.count) + " of " + names.of(record.table);
+    case Kind::Changed:
+    case Kind::Retried:
+    case Kind::Unparked: return change_text(record, names);
+    case Kind::Parked: return change_text(record, names) + " on " + facts_text(record, names);
+    case Kind::Delayed: return change_text(record, names) + " for " + std::to_string(record.span / 1us) + " us: " + record.why.to_string();
+    case Kind::Rejected: return change_text(record, names) + ": " + record.why.to_string();
+    case Kind::Done:
+    case Kind::Staged:
+    case Kind::Again: return names.of(record.table) + " row " + std::to_string(record.row);
+    case Kind::StillParked: return names.of(record.table) + " row " + std::to_string(record.row) + " on " + facts_text(record, names);
+    case Kind::Announced: return facts_text(record, names) + " for " + std::to_string(record.count) + " rows";
+    case Kind::Withdrawn: return facts_text(record, names);
+    case Kind::Submitted:
+    case Kind::Answered: return orders_text(record);
+    case Kind::Link: return link_text(record.link);
+    case Kind::KernelFound: return std::to_string(record.count) + " objects";
+    case Kind::Started:
+    case Kind::Clocks:
+    case Kind::Looked:
+    case Kind::Timers:
+    case Kind::TimeUp: return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string to_string(const JournalRecord& record, const Names& names) {
+  std::string text{to_string(record.kind)};
+  const std::string content = content_text(record, names);
+  return content.empty() ? text : text.append(" ").append(content);
+}
+
+}  // namespace rondo::journal

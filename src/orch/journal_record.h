@@ -1,0 +1,77 @@
+// JournalRecord: one record of a journal, decoded, and in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orch/journal_format.h"
+#include "rondo/base/status.h"
+#include "rondo/base/time.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/store/change.h"
+
+namespace rondo::journal {
+
+/// The texts that records name by number.
+class Names {
+ public:
+  /// "#17" for a number whose text was lost.
+  std::string of(std::uint32_t number) const;
+  std::uint32_t find(std::string_view text) const noexcept;  // 0: none.
+  std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(texts_.size()); }
+  void clear() { texts_.clear(); }
+  /// The names of a block, the first of which is 'first'. False if the payload is malformed.
+  bool add(std::uint64_t first, std::string_view payload);
+
+ private:
+  std::vector<std::string> texts_;
+};
+
+/// Views are valid as long as the bytes that were decoded.
+struct JournalRecord {
+  struct Fact {
+    std::uint32_t kind = 0;
+    std::string_view key;
+  };
+  struct Failure {
+    std::uint64_t order = 0;
+    Status status;
+  };
+
+  Kind kind = Kind::Lost;
+  std::uint32_t table = 0;   // A name's number.
+  std::uint32_t row = kNoRow;
+  std::uint32_t source = 0;
+  unsigned priority = 0;
+  std::uint64_t count = 0;   // Changes, rows, orders, items, records, objects; the batch of a policy.
+  bool flag = false;         // Took: nothing is left. TurnEnds: more. Started: ties by arrival.
+  Instant time;
+  WallTime wall;
+  Duration span{0};          // Of a turn, a delay, a policy's turn.
+  Op op = Op::Set;
+  std::string_view name;     // Of a source, a note; the verb of an event.
+  std::string_view text;     // Of a note; the key of a change.
+  std::vector<Field> fields;
+  std::vector<Fact> facts;
+  Status why;
+  Lane lane = Lane::Urgent;
+  std::uint64_t digest = 0;
+  std::vector<Failure> failures;
+  LinkEvent link;
+
+  bool has_change() const noexcept;
+  bool is_outcome() const noexcept { return kind >= Kind::Done && kind <= Kind::Unparked; }
+};
+
+/// False if 'bytes', a record with its length, is not one of ours.
+bool decode(std::string_view bytes, JournalRecord& record);
+
+/// "parked ROUTE_TABLE 10.0.0.0/24 on nexthop-group:102".
+std::string to_string(const JournalRecord& record, const Names& names);
+/// "Parked".
+std::string_view to_string(Kind kind) noexcept;
+
+}  // namespace rondo::journal

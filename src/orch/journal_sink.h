@@ -1,0 +1,43 @@
+// JournalSink: where a Journal's records go: a file (journal_writer.h), or beside those of a recorded run (sim/replay.cc). Scheduler's
+// thread, unless said otherwise.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+#include "rondo/orch/journal.h"
+
+namespace rondo {
+
+class Source;
+
+class JournalSink {
+ public:
+  virtual ~JournalSink() = default;
+
+  /// Where a record of at most 'bytes' may be written; null: it is lost, and was counted.
+  virtual char* room(std::size_t bytes) = 0;
+  /// 'bytes' of the room are a record now.
+  virtual void put(std::size_t bytes) = 0;
+  /// The number by which records mean 'text', from now on. Asked once for each text.
+  virtual std::uint32_t name(std::string_view text) = 0;
+  /// A reading of both clocks.
+  virtual void clocks(Instant now, WallTime wall) = 0;
+
+  // What a replay answers as it was recorded.
+
+  virtual void before_source(Source& source) { static_cast<void>(source); }
+  virtual bool timers_due() { return true; }
+  virtual bool time_is_up(bool by_clock) { return by_clock; }
+
+  // See Journal. Any thread.
+
+  virtual void rotate() noexcept {}
+  virtual Status flush() { return {}; }
+  virtual JournalStats stats() const { return {}; }
+};
+
+}  // namespace rondo

@@ -1,0 +1,99 @@
+#include "orch/journal_story.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "orch/journal_walk.h"
+
+namespace rondo::journal {
+
+namespace {
+
+std::string_view what_of(Kind kind) {
+  switch (kind) {
+    case Kind::Changed: return "taken";
+    case Kind::Staged: return "ordered";
+    default: return to_string(kind);
+  }
+}
+
+class Story {
+ public:
+  Story(std::string_view table, std::string_view key) : table_(table), key_(key) {}
+
+  void follow(const JournalWalk& walk) {
+    const JournalRecord& record = walk.record();
+    if (walk.missing() > 0) add(walk, "missing", std::to_string(walk.missing()) + " records");
+    switch (record.kind) {
+      case Kind::Started: waits_.clear(); return;
+      case Kind::Lost: return add(walk, "missing", std::to_string(record.count) + " records");
+      case Kind::Announced: return resolve(walk);
+      default: break;
+    }
+    if (record.kind != Kind::Changed && !record.is_outcome()) return;
+    if (walk.key() != key_ || (!table_.empty() && walk.table() != table_)) return;
+    add(walk, std::string{what_of(record.kind)}, detail_of(walk));
+    remember(walk);
+  }
+  std::vector<StoryEvent> take() { return std::move(events_); }
+
+ private:
+  using Facts = std::set<std::string>;
+
+  void add(const JournalWalk& walk, std::string what, std::string detail) {
+    events_.push_back({walk.time(), walk.wall(), walk.table(), std::move(what), std::move(detail), walk.turn_of()});
+  }
+
+  static std::string fact_text(const JournalWalk& walk, const JournalRecord::Fact& fact) {
+    return walk.names().of(fact.kind) + ":" + std::string{fact.key};
+  }
+
+  static std::string detail_of(const JournalWalk& walk) {
+    const JournalRecord& record = walk.record();
+    std::string text;
+    const auto append = [&text](std::string_view part) { text.append(text.empty() ? "" : " ").append(part); };
+    if (record.has_change()) append(record.op == Op::Event ? record.name : to_string(record.op));
+    if (record.kind == Kind::Changed) {
+      for (const Field& field : record.fields) append(std::string{field.name} + "=" + std::string{field.value});
+    }
+    if (record.kind == Kind::Delayed) append("for " + std::to_string(record.span / 1us) + " us");
+    if (!record.facts.empty()) append("waits for");
+    for (std::size_t i = 0; i < record.facts.size(); ++i) append((i > 0 ? "and " : "") + fact_text(walk, record.facts[i]));
+    if (!record.why.ok()) append(record.why.to_string());
+    return text;
+  }
+
+  /// What the row waits for from now on.
+  void remember(const JournalWalk& walk) {
+    const JournalRecord& record = walk.record();
+    Facts& facts = waits_[walk.table()];
+    if (record.kind != Kind::Changed && record.kind != Kind::StillParked) facts.clear();
+    for (const JournalRecord::Fact& fact : record.facts) facts.insert(fact_text(walk, fact));
+  }
+
+  void resolve(const JournalWalk& walk) {
+    const std::string fact = fact_text(walk, walk.record().facts.front());
+    for (const auto& [table, facts] : waits_) {
+      if (!facts.contains(fact)) continue;
+      add(walk, "resolved", fact + " was announced, for " + std::to_string(walk.record().count) + " rows");
+      events_.back().table = table;
+    }
+  }
+
+  const std::string_view table_;
+  const std::string_view key_;
+  std::map<std::string, Facts> waits_;  // By table.
+  std::vector<StoryEvent> events_;
+};
+
+}  // namespace
+
+std::vector<StoryEvent> story_of(JournalReader& reader, std::string_view table, std::string_view key) {
+  Story story(table, key);
+  for (JournalWalk walk(reader); walk.next();) story.follow(walk);
+  return story.take();
+}
+
+}  // namespace rondo::journal

@@ -1,0 +1,159 @@
+#include "orch/journal_walk.h"
+
+#include <array>
+#include <ctime>
+
+namespace rondo::journal {
+
+bool JournalWalk::next() {
+  if (turn_ended_) turn_source_ = 0;
+  turn_ended_ = false;
+  do {
+    raw_ = reader_.next();
+    if (raw_.bytes.empty()) return false;
+  } while (!decode(raw_.bytes, record_));
+  follow();
+  return true;
+}
+
+void JournalWalk::follow() {
+  switch (record_.kind) {
+    case Kind::Started:
+      sources_.clear();
+      rows_.clear();
+      turn_source_ = 0;
+      [[fallthrough]];
+    case Kind::Clocks:
+      time_ = record_.time;
+      wall_offset_ = record_.wall.nanoseconds() - record_.time.nanoseconds();
+      break;
+    case Kind::Looked: time_ = record_.time; break;
+    case Kind::TurnBegins:
+      time_ = record_.time;
+      turn_source_ = record_.source;
+      break;
+    case Kind::TurnEnds:
+      time_ = time_ + record_.span;
+      turn_ended_ = true;
+      break;
+    case Kind::SourceAdded: sources_[record_.source] = std::string{record_.name}; break;
+    case Kind::Changed:
+      if (record_.row != kNoRow) rows_[record_.table][record_.row] = std::string{record_.text};
+      break;
+    default: break;
+  }
+}
+
+WallTime JournalWalk::wall() const noexcept {
+  // The head of a block knows, too; a reading among the records is nearer.
+  return WallTime::from_nanoseconds(time_.nanoseconds() + (wall_offset_ != 0 ? wall_offset_ : reader_.wall_offset()));
+}
+
+std::string JournalWalk::source_name(std::uint32_t number) const {
+  if (number == 0) return {};
+  const auto found = sources_.find(number);
+  return found == sources_.end() ? "#" + std::to_string(number) : found->second;
+}
+
+std::string JournalWalk::turn_of() const { return source_name(turn_source_); }
+std::string JournalWalk::table() const { return record_.table == 0 ? std::string{} : names().of(record_.table); }
+std::string JournalWalk::source() const { return source_name(record_.source); }
+
+std::string JournalWalk::key() const {
+  if (record_.has_change()) return std::string{record_.text};
+  if (record_.row == kNoRow) return {};
+  const auto rows = rows_.find(record_.table);
+  if (rows == rows_.end()) return {};
+  const auto row = rows->second.find(record_.row);
+  return row == rows->second.end() ? std::string{} : row->second;
+}
+
+std::string JournalWalk::words() const {
+  std::string text = to_string(record_, names());
+  if (record_.source != 0 && record_.kind != Kind::SourceAdded) text.append(" '").append(source()).append("'");
+  if (!record_.has_change() && record_.row != kNoRow) {
+    if (const std::string of_row = key(); !of_row.empty()) text.append(" ").append(of_row);
+  }
+  return text;
+}
+
+// --- The text forms
+
+namespace {
+
+void append_escaped(std::string& out, std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f && byte != '|' && byte != '\\') {
+      out.push_back(c);
+    } else {
+      out.append("\\x").append({kDigits[byte >> 4U], kDigits[byte & 0xfU]});
+    }
+  }
+}
+
+void append_change(std::string& out, const JournalWalk& walk) {
+  const JournalRecord& record = walk.record();
+  append_escaped(out, walk.table());
+  out.push_back(':');
+  append_escaped(out, record.text);
+  out.push_back('|');
+  append_escaped(out, record.op == Op::Event ? record.name : to_string(record.op));
+  for (const Field& field : record.fields) {
+    out.push_back('|');
+    append_escaped(out, field.name);
+    out.push_back(':');
+    append_escaped(out, field.value);
+  }
+}
+
+/// A line that says what is missing before this record.
+std::string loss_lines(const JournalWalk& walk) {
+  const std::uint64_t lost = walk.missing() + (walk.record().kind == Kind::Lost ? walk.record().count : 0);
+  return lost == 0 ? std::string{} : stamp(walk.wall()) + "|recording lost " + std::to_string(lost) + " records\n";
+}
+
+}  // namespace
+
+std::string stamp(WallTime wall) {
+  const std::int64_t ns = wall.nanoseconds();
+  std::int64_t second = ns / 1'000'000'000;
+  if (ns % 1'000'000'000 < 0) --second;
+  const auto time = static_cast<std::time_t>(second);
+  std::tm local{};
+  std::array<char, 64> text{};
+  // A year of five digits does not fit the form; it and an impossible time are told as the zero of calendars.
+  const bool fits = ::localtime_r(&time, &local) != nullptr && std::strftime(text.data(), text.size(), "%Y-%m-%d.%H:%M:%S.", &local) == 20;
+  const std::string micros = std::to_string((ns - second * 1'000'000'000) / 1000);
+  return std::string{fits ? text.data() : "0000-00-00.00:00:00."} + std::string(6 - micros.size(), '0') + micros;
+}
+
+std::string swss_lines(const JournalWalk& walk) {
+  std::string lines = loss_lines(walk);
+  if (walk.record().kind != Kind::Changed) return lines;
+  lines.append(stamp(walk.wall())).push_back('|');
+  append_change(lines, walk);
+  lines.push_back('\n');
+  return lines;
+}
+
+std::string retry_lines(const JournalWalk& walk) {
+  std::string lines = loss_lines(walk);
+  const JournalRecord& record = walk.record();
+  const bool parked = record.kind == Kind::Parked || record.kind == Kind::Delayed;
+  if (parked || record.kind == Kind::Retried || record.kind == Kind::Unparked) {
+    lines.append(stamp(walk.wall())).append(parked ? "| ++++ |" : "| ---- |");
+    append_change(lines, walk);
+    lines.push_back('\n');
+  } else if (record.kind == Kind::Announced && record.count > 0) {
+    lines.append(stamp(walk.wall())).append("|(");
+    append_escaped(lines, walk.names().of(record.facts.front().kind));
+    lines.append(", ");
+    append_escaped(lines, record.facts.front().key);
+    lines.append(") resolution notified -> ").append(std::to_string(record.count)).append(" tasks\n");
+  }
+  return lines;
+}
+
+}  // namespace rondo::journal

@@ -1,0 +1,70 @@
+// JournalWalk: goes through a journal and knows at each record when it was, in whose turn, and which key a row number means. One thread.
+// Memory: the keys of the rows of ledgers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "orch/journal_reader.h"
+
+namespace rondo::journal {
+
+class JournalWalk {
+ public:
+  /// 'reader' must outlive it.
+  explicit JournalWalk(JournalReader& reader) noexcept : reader_(reader) {}
+
+  /// Goes to the next record. False at the end.
+  bool next();
+
+  const RawRecord& raw() const noexcept { return raw_; }
+  const JournalRecord& record() const noexcept { return record_; }
+  const Names& names() const noexcept { return reader_.names(); }
+  /// Records that are missing before this one.
+  std::uint64_t missing() const noexcept { return reader_.missing_before(); }
+  /// When it happened; in a turn, when that began.
+  Instant time() const noexcept { return time_; }
+  WallTime wall() const noexcept;
+  /// The table it is about, or the source; empty if it is about neither.
+  std::string table() const;
+  std::string source() const;
+  /// The source whose turn it is; empty between turns.
+  std::string turn_of() const;
+  /// The key it is about, of the change or of the row; empty if that is not known.
+  std::string key() const;
+  /// The record in words, with names in place of numbers.
+  std::string words() const;
+
+ private:
+  void follow();
+  std::string source_name(std::uint32_t number) const;
+
+  using Rows = std::unordered_map<std::uint32_t, std::string>;  // The key in each row of a ledger.
+
+  JournalReader& reader_;
+  RawRecord raw_;
+  JournalRecord record_;
+  Instant time_;
+  std::int64_t wall_offset_ = 0;
+  std::uint32_t turn_source_ = 0;
+  bool turn_ended_ = false;
+  std::unordered_map<std::uint32_t, std::string> sources_;
+  std::map<std::uint32_t, Rows> rows_;  // By table.
+};
+
+/// Local time as SONiC's records have it, "2024-09-11.18:55:38.383953".
+std::string stamp(WallTime wall);
+
+/// The lines of swss.rec and of retry.rec that a record makes, newlines included; most make none. Control characters, '|' and '\' inside
+/// keys, names and values are written as \xHH, so that a line is one record (SONiC does not escape).
+///   swss.rec    2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
+///   retry.rec   2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      parked
+///               2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      back
+///               2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks
+std::string swss_lines(const JournalWalk& walk);
+std::string retry_lines(const JournalWalk& walk);
+
+}  // namespace rondo::journal

@@ -1,0 +1,450 @@
+// The journal's writer. The scheduler's thread fills a chunk without a lock and publishes how far it got with one store a record; the
+// writer's thread makes a block of what is new, every few milliseconds, and gives full chunks back. A mutex guards only the list of chunks:
+// the scheduler's thread takes it once a chunk, the writer never holds it while it writes. So the cost of a slow disk is more chunks, of too
+// many a counted loss, and of a full disk a counted loss, told in the head of the next block.
+#include "orch/journal_writer.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "orch/journal_format.h"
+#include "rondo/base/assert.h"
+
+namespace rondo::journal {
+namespace {
+
+/// Large enough that the list is seldom touched, small enough to stay in a cache.
+constexpr std::size_t kChunkBytes = 256 * 1024;
+/// Chunks kept for reuse, so that the scheduler's thread seldom asks the system for memory.
+constexpr std::size_t kSpareChunks = 16;
+/// The writer lets records gather this long, so that a storm costs one block for many of them.
+constexpr Duration kGather = 5ms;
+/// An idle writer looks up this often. It is woken by the first record; but the look of the scheduler's thread whether it must be is not
+/// ordered against the writer's falling asleep (that would cost a fence a record), so that wake can be missed.
+constexpr Duration kIdle = 200ms;
+/// Room for the record that tells of a loss.
+constexpr std::size_t kLossBytes = 2 + kVarintBytes;
+
+struct Chunk {
+  explicit Chunk(std::size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)), capacity(size) {}
+  std::unique_ptr<char[]> bytes;
+  std::size_t capacity;
+  std::atomic<std::size_t> published{0};  // Whole records up to here; written by the scheduler's thread.
+  std::size_t written = 0;                // Writer's.
+};
+
+Result<UniqueFd> open_file(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (fd < 0) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
+  return UniqueFd{fd};
+}
+
+std::uint64_t size_of(int fd) {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 ? static_cast<std::uint64_t>(found.st_size) : 0;
+}
+
+/// Writes all of both, or returns the errno.
+int write_all(int fd, std::string_view head, std::string_view payload) noexcept {
+  while (!head.empty() || !payload.empty()) {
+    std::array<iovec, 2> parts{iovec{const_cast<char*>(head.data()), head.size()}, iovec{const_cast<char*>(payload.data()), payload.size()}};
+    const ssize_t wrote = ::writev(fd, parts.data(), 2);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote <= 0) return wrote == 0 ? EIO : errno;
+    const auto step = static_cast<std::size_t>(wrote);
+    const std::size_t of_head = std::min(step, head.size());
+    head.remove_prefix(of_head);
+    payload.remove_prefix(step - of_head);
+  }
+  return 0;
+}
+
+std::uint32_t count_records(std::string_view payload) {
+  std::uint32_t count = 0;
+  while (!payload.empty()) {
+    const std::string_view record = first_record(payload);
+    RONDO_ASSERT(!record.empty());
+    payload.remove_prefix(record.size());
+    ++count;
+  }
+  return count;
+}
+
+class Writer final : public JournalSink {
+ public:
+  explicit Writer(const JournalOptions& options)
+      : options_(options), chunk_size_(std::clamp(options.buffer_bytes / 4, kChunkBytes / 256, kChunkBytes)) {}
+  ~Writer() override;
+  Status start();
+
+  char* room(std::size_t bytes) override;
+  void put(std::size_t bytes) override;
+  std::uint32_t name(std::string_view text) override;
+  void clocks(Instant now, WallTime wall) override;
+
+  void rotate() noexcept override;
+  Status flush() override;
+  JournalStats stats() const override;
+
+ private:
+  struct Part {
+    Chunk* chunk;
+    std::size_t end;
+  };
+  Chunk* next_chunk(std::size_t bytes);
+  void put_loss();
+
+  // Writer's thread.
+  void write_until_stopped();
+  bool has_news() const;
+  void recycle_oldest();
+  void reopen();
+  void begin_next_file();
+  bool write_names();
+  void write_records(std::string_view records);
+  bool write_block(BlockHead head, std::string_view payload);
+  void count_error(Status error);
+
+  const JournalOptions options_;
+  const std::size_t chunk_size_;
+
+  // Scheduler's thread.
+  Chunk* current_ = nullptr;
+  std::size_t used_ = 0;
+  std::uint64_t untold_ = 0;  // Lost since the last record that was taken.
+
+  std::atomic<bool> idle_{false};
+  std::atomic<std::uint64_t> records_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<std::uint64_t> dropped_{0};
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_writer_;
+  std::condition_variable flushed_;
+  // Guarded by the mutex.
+  std::deque<std::unique_ptr<Chunk>> chunks_;  // Oldest first; the last one is being filled.
+  std::vector<std::unique_ptr<Chunk>> spare_;
+  std::size_t chunk_bytes_ = 0;
+  std::vector<std::string> names_;
+  std::int64_t wall_offset_ = 0;
+  std::uint64_t write_errors_ = 0;
+  std::uint64_t unwritten_ = 0;  // Records whose write failed.
+  Status last_error_;
+  std::uint64_t flush_asked_ = 0;
+  std::uint64_t flush_done_ = 0;
+  bool rotate_ = false;
+  bool stop_ = false;
+
+  // Writer's thread.
+  UniqueFd file_;
+  std::uint64_t file_size_ = 0;
+  std::vector<std::string> known_;   // Names, as far as they are wanted yet.
+  std::size_t names_in_file_ = 0;    // Of these, in this file.
+  bool file_has_names_ = false;      // A block of all names is in it.
+  std::uint64_t next_record_ = 1;
+  std::uint64_t lost_ = 0;           // Records of the run that no file has.
+  std::int64_t offset_ = 0;
+
+  std::thread thread_;
+};
+
+/// Starts the writer with every signal blocked: signals belong to the main thread, and SIGXFSZ (a file beyond its limit) must be an error
+/// of a write here, not the end of the process.
+Status Writer::start() {
+  Result<UniqueFd> file = open_file(options_.file);
+  if (!file) return file.error();
+  file_ = std::move(*file);
+  file_size_ = size_of(file_.get());
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status status;
+  try {
+    thread_ = std::thread([this] { write_until_stopped(); });
+  } catch (const std::system_error& error) {
+    status = status_from_errno(error.code().value(), "cannot start the journal's writer thread");
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
+Writer::~Writer() {
+  if (!thread_.joinable()) return;
+  if (untold_ > 0) {
+    const std::uint64_t before = untold_;
+    if (room(1) == nullptr) untold_ = before;  // As it was: nothing more is lost.
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_writer_.notify_one();
+  thread_.join();
+}
+
+// --- Scheduler's thread
+
+char* Writer::room(std::size_t bytes) {
+  const std::size_t wanted = bytes + (untold_ > 0 ? kLossBytes : 0);
+  if (current_ == nullptr || current_->capacity - used_ < wanted) {
+    Chunk* const next = bytes <= kRecordBytes ? next_chunk(wanted) : nullptr;
+    if (next == nullptr) {
+      ++untold_;
+      dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      return nullptr;
+    }
+    current_ = next;
+    used_ = 0;
+  }
+  if (untold_ > 0) put_loss();
+  return current_->bytes.get() + used_;
+}
+
+void Writer::put(std::size_t bytes) {
+  used_ += bytes;
+  current_->published.store(used_, std::memory_order_release);
+  records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+  if (idle_.load(std::memory_order_relaxed)) {
+    {
+      const std::lock_guard lock(mutex_);
+      idle_.store(false, std::memory_order_relaxed);
+    }
+    wake_writer_.notify_one();
+  }
+}
+
+void Writer::put_loss() {
+  char* const begin = current_->bytes.get() + used_;
+  Encoder to(begin + 1);
+  to.byte(static_cast<std::uint8_t>(Kind::Lost));
+  to.number(untold_);
+  put_length(begin, kLossBytes, static_cast<std::size_t>(to.at() - begin) - 1);
+  untold_ = 0;
+  put(static_cast<std::size_t>(to.at() - begin));
+}
+
+/// An empty chunk at the end of the list; null when the buffer is full.
+Chunk* Writer::next_chunk(std::size_t bytes) {
+  const std::size_t size = std::max(bytes, chunk_size_);
+  bool nudge = false;
+  Chunk* next = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    if (chunk_bytes_ + size > options_.buffer_bytes) {
+      nudge = true;
+    } else {
+      if (size == chunk_size_ && !spare_.empty()) {
+        chunks_.push_back(std::move(spare_.back()));
+        spare_.pop_back();
+      } else {
+        chunks_.push_back(std::make_unique<Chunk>(size));
+      }
+      chunk_bytes_ += size;
+      next = chunks_.back().get();
+    }
+  }
+  if (nudge) wake_writer_.notify_one();
+  return next;
+}
+
+std::uint32_t Writer::name(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  names_.emplace_back(text);
+  return static_cast<std::uint32_t>(names_.size());
+}
+
+void Writer::clocks(Instant now, WallTime wall) {
+  const std::lock_guard lock(mutex_);
+  wall_offset_ = wall.nanoseconds() - now.nanoseconds();
+}
+
+// --- Any thread
+
+void Writer::rotate() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    rotate_ = true;
+  }
+  wake_writer_.notify_one();
+}
+
+Status Writer::flush() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t ticket = ++flush_asked_;
+  wake_writer_.notify_one();
+  flushed_.wait(lock, [&] { return flush_done_ >= ticket; });
+  return std::exchange(last_error_, Status{});
+}
+
+JournalStats Writer::stats() const {
+  const std::lock_guard lock(mutex_);
+  return {.records = records_.load(std::memory_order_relaxed),
+          .bytes = bytes_.load(std::memory_order_relaxed),
+          .dropped = dropped_.load(std::memory_order_relaxed) + unwritten_,
+          .write_errors = write_errors_};
+}
+
+// --- Writer's thread
+
+bool Writer::has_news() const {
+  return std::ranges::any_of(chunks_, [](const auto& chunk) { return chunk->published.load(std::memory_order_acquire) > chunk->written; });
+}
+
+void Writer::write_until_stopped() {
+  std::vector<Part> parts;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto urgent = [this] { return stop_ || rotate_ || flush_asked_ != flush_done_; };
+    if (!urgent() && !has_news()) {
+      idle_.store(true, std::memory_order_relaxed);
+      wake_writer_.wait_for(lock, kIdle, [&] { return urgent() || !idle_.load(std::memory_order_relaxed); });
+      idle_.store(false, std::memory_order_relaxed);
+    }
+    if (!urgent()) wake_writer_.wait_for(lock, kGather, urgent);
+
+    const bool stopping = stop_;
+    const bool rotating = std::exchange(rotate_, false);
+    const std::uint64_t ticket = flush_asked_;
+    offset_ = wall_offset_;
+    parts.clear();
+    for (const auto& chunk : chunks_) parts.push_back({chunk.get(), chunk->published.load(std::memory_order_acquire)});
+    // After that look: what these records name is among them.
+    known_.insert(known_.end(), names_.begin() + static_cast<std::ptrdiff_t>(known_.size()), names_.end());
+    lock.unlock();
+    if (rotating) reopen();
+    for (const Part& part : parts) {
+      write_records({part.chunk->bytes.get() + part.chunk->written, part.end - part.chunk->written});
+      part.chunk->written = part.end;
+    }
+    lock.lock();
+    // All but the newest of those that were there are full: the scheduler's thread went on to another one.
+    for (std::size_t i = 0; i + 1 < parts.size(); ++i) recycle_oldest();
+    flush_done_ = ticket;
+    flushed_.notify_all();
+    if (stopping) return;
+  }
+}
+
+/// Called with the mutex held.
+void Writer::recycle_oldest() {
+  std::unique_ptr<Chunk> chunk = std::move(chunks_.front());
+  chunks_.pop_front();
+  chunk_bytes_ -= chunk->capacity;
+  if (chunk->capacity != chunk_size_ || spare_.size() >= kSpareChunks) return;
+  chunk->published.store(0, std::memory_order_relaxed);
+  chunk->written = 0;
+  spare_.push_back(std::move(chunk));
+}
+
+void Writer::reopen() {
+  Result<UniqueFd> fresh = open_file(options_.file);
+  if (!fresh) {
+    count_error(std::move(fresh).error());
+    return;
+  }
+  file_ = std::move(*fresh);
+  file_size_ = size_of(file_.get());
+  file_has_names_ = false;
+}
+
+/// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes.
+void Writer::begin_next_file() {
+  const auto name = [this](unsigned number) { return number == 0 ? options_.file : options_.file + "." + std::to_string(number); };
+  if (options_.files == 0 && ::unlink(options_.file.c_str()) != 0) {
+    count_error(status_from_errno(errno, "cannot remove the journal '" + options_.file + "'"));
+  }
+  for (unsigned number = options_.files; number > 0; --number) {
+    if (::rename(name(number - 1).c_str(), name(number).c_str()) == 0 || errno == ENOENT) continue;
+    count_error(status_from_errno(errno, "cannot rename the journal '" + name(number - 1) + "'"));
+    return;
+  }
+  reopen();
+}
+
+/// Those that this file lacks.
+bool Writer::write_names() {
+  if (file_has_names_ && names_in_file_ == known_.size()) return true;
+  const std::size_t first = file_has_names_ ? names_in_file_ : 0;
+  std::string payload;
+  for (std::size_t i = first; i < known_.size(); ++i) {
+    std::array<char, kVarintBytes> length{};
+    Encoder to(length.data());
+    to.number(known_[i].size());
+    payload.append(length.data(), to.at()).append(known_[i]);
+  }
+  BlockHead head;
+  head.kind = file_has_names_ ? BlockKind::Names : BlockKind::AllNames;
+  head.first_record = first + 1;
+  head.records = static_cast<std::uint32_t>(known_.size() - first);
+  if (!write_block(head, payload)) return false;
+  names_in_file_ = known_.size();
+  file_has_names_ = true;
+  return true;
+}
+
+void Writer::write_records(std::string_view records) {
+  if (records.empty()) return;
+  const std::uint32_t count = count_records(records);
+  if (options_.file_bytes > 0 && file_size_ > 0 && file_size_ + kHeadBytes + records.size() > options_.file_bytes) begin_next_file();
+  BlockHead head;
+  head.records = count;
+  head.first_record = next_record_;
+  next_record_ += count;
+  if (write_names() && write_block(head, records)) return;
+  lost_ += count;
+  const std::lock_guard lock(mutex_);
+  unwritten_ += count;
+}
+
+/// What was written in part is taken back, so that the file ends with a whole block.
+bool Writer::write_block(BlockHead head, std::string_view payload) {
+  head.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  head.lost_before = lost_;
+  head.wall_offset = offset_;
+  seal(head, payload);
+  const int error = write_all(file_.get(), {reinterpret_cast<const char*>(&head), kHeadBytes}, payload);
+  if (error == 0) {
+    file_size_ += kHeadBytes + payload.size();
+    return true;
+  }
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_size_)) != 0) file_size_ = size_of(file_.get());
+  count_error(status_from_errno(error, "cannot write the journal '" + options_.file + "'"));
+  return false;
+}
+
+void Writer::count_error(Status error) {
+  const std::lock_guard lock(mutex_);
+  ++write_errors_;
+  last_error_ = std::move(error);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JournalSink>> open_writer(const JournalOptions& options) {
+  auto writer = std::make_unique<Writer>(options);
+  if (Status started = writer->start(); !started.ok()) return failure(std::move(started));
+  return std::unique_ptr<JournalSink>{std::move(writer)};
+}
+
+}  // namespace rondo::journal

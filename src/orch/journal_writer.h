@@ -1,0 +1,13 @@
+// The sink that writes a journal's file: records gather in chunks of memory, and a thread of its own makes blocks of them.
+#pragma once
+
+#include <memory>
+
+#include "orch/journal_sink.h"
+#include "rondo/base/result.h"
+
+namespace rondo::journal {
+
+Result<std::unique_ptr<JournalSink>> open_writer(const JournalOptions& options);
+
+}  // namespace rondo::journal

@@ -1,0 +1,91 @@
+#include "orch/order_digest.h"
+
+#include <cstring>
+#include <variant>
+
+#include "rondo/dataplane/op.h"
+
+namespace rondo {
+
+namespace {
+
+/// Multiply and shift, word by word: not for hostile input, of which there is none.
+class Digest {
+ public:
+  void add(std::uint64_t word) noexcept {
+    value_ = (value_ ^ word) * 0x9E3779B97F4A7C15ULL;
+    value_ ^= value_ >> 29U;
+  }
+  void add(const IpAddress& address) noexcept {
+    std::uint64_t words[2];
+    std::memcpy(words, address.bytes().data(), sizeof words);
+    add(words[0]);
+    if (address.is_v6()) add(words[1] + 1);
+  }
+  void add(const Prefix& prefix) noexcept {
+    add(prefix.address);
+    add(prefix.length);
+  }
+  void add(const MacAddress& mac) noexcept {
+    std::uint64_t word = 0;
+    std::memcpy(&word, mac.bytes.data(), mac.bytes.size());
+    add(word);
+  }
+  std::uint64_t value() const noexcept { return value_; }
+
+ private:
+  std::uint64_t value_ = 0;
+};
+
+void add(Digest& to, const RouteSet& route) {
+  to.add(route.prefix);
+  to.add(std::uint64_t{route.nexthop.value()} << 32U | route.table);
+  to.add(static_cast<std::uint64_t>(route.type));
+}
+void add(Digest& to, const RouteDelete& route) {
+  to.add(route.prefix);
+  to.add(route.table);
+}
+void add(Digest& to, const GroupSet& group) {
+  to.add(group.id.value());
+  for (const GroupMember& member : group.members) to.add(std::uint64_t{member.nexthop.value()} << 32U | member.weight);
+}
+void add(Digest& to, const NexthopSet& nexthop) {
+  to.add(std::uint64_t{nexthop.id.value()} << 32U | nexthop.port.value());
+  to.add(nexthop.gateway);
+}
+void add(Digest& to, const NexthopDelete& nexthop) { to.add(nexthop.id.value()); }
+void add(Digest& to, const NeighborSet& neighbor) {
+  to.add(neighbor.port.value());
+  to.add(neighbor.address);
+  to.add(neighbor.mac);
+}
+void add(Digest& to, const NeighborDelete& neighbor) {
+  to.add(neighbor.port.value());
+  to.add(neighbor.address);
+}
+void add(Digest& to, const AddressSet& address) {
+  to.add(address.port.value());
+  to.add(address.address);
+}
+void add(Digest& to, const AddressDelete& address) {
+  to.add(address.port.value());
+  to.add(address.address);
+}
+void add(Digest& to, const LinkSet& link) {
+  to.add(std::uint64_t{link.port.value()} << 2U | (link.up ? 2U : 0U) | (link.up.value_or(false) ? 1U : 0U));
+  to.add(link.mtu ? std::uint64_t{*link.mtu} + 1 : 0);
+}
+
+}  // namespace
+
+std::uint64_t digest_of(std::span<const Operation> ops) noexcept {
+  Digest digest;
+  for (const Operation& op : ops) {
+    digest.add(op.order.index() + 1);
+    std::visit([&](const auto& order) { add(digest, order); }, op.order);
+  }
+  return digest.value();
+}
+
+}  // namespace rondo

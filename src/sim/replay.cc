@@ -1,0 +1,443 @@
+// Replay: production code runs, and each record it makes is held beside the next one on the tape. Where they are equal the tape goes on.
+// Where the tape has something from outside instead, that is given first (feed()): a source that is not ours is a StandIn, which does in its
+// turn what the tape says it did. Everything else is the first difference.
+#include "rondo/sim/replay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "orch/journal_sink.h"
+#include "rondo/base/assert.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sim/sim_reactor.h"
+#include "sim/replay_seams.h"
+#include "sim/tape.h"
+
+namespace rondo::sim {
+
+using journal::JournalRecord;
+using journal::Kind;
+
+namespace {
+
+/// A source of the recorded run that a replay does not have: a socket, a connection, a monitor.
+class StandIn final : public Source {
+ public:
+  StandIn(std::string name, Priority priority, std::function<Turn()> turn) : Source(std::move(name), priority), turn_(std::move(turn)) {}
+  Turn run(Budget) override { return turn_(); }
+
+ private:
+  std::function<Turn()> turn_;
+};
+
+}  // namespace
+
+struct Replay::Impl final : ReplaySeams, RecordedAnswers {
+  explicit Impl(std::unique_ptr<Tape> its_tape) : tape(std::move(its_tape)), clock(*this), plane(*this) {}
+
+  // --- The comparison.
+
+  bool over() const noexcept { return different || ended; }
+  void compare(std::string_view came);
+  void pass();
+  void differ(std::string came);
+  std::string words(std::string_view bytes) const;
+  bool is_told_time(std::string_view bytes) const;
+
+  // --- What comes from outside.
+
+  bool feed();
+  bool feed_wake();
+  bool feed_source();
+  void add_stand_in();
+  bool remove_stand_in();
+  bool poll();
+  bool fire_timers();
+  bool wait_for_answers();
+  Turn stand_in_turn();
+  /// The tape goes on by itself, past what needs no comparison.
+  void skip() { tape->advance(); }
+
+  // --- The run.
+
+  bool step();
+
+  // ReplaySeams
+  Kind kind() override { return over() ? Kind::Lost : tape->kind(); }
+  JournalRecord record(std::size_t ahead) override;
+  Instant now() override;
+  WallTime wall() override;
+  std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
+
+  // RecordedAnswers
+  void attach(Source& source) override { programmer = &source; }
+  bool next(Lane& lane, std::vector<Status>& statuses) override;
+  Backlog backlog() override;
+
+  std::unique_ptr<Tape> tape;
+  ReplayClock clock;
+  ReplayPlane plane;
+  SimClock unused_clock;
+  SimReactor reactor{unused_clock};  // Nothing is watched.
+  Scheduler* scheduler = nullptr;
+  ReplayStore* store = nullptr;
+  Source* programmer = nullptr;
+  StrictPriority policy;
+  std::map<std::string, std::string, std::less<>> notes;
+  std::uint64_t found = 0;
+  std::uint32_t sources_added = 0;
+  std::map<std::uint32_t, Source*> sources;  // All, by number.
+  std::map<std::uint32_t, std::unique_ptr<StandIn>> stand_ins;
+  std::vector<std::unique_ptr<StandIn>> removed;
+  StandIn* adding = nullptr;
+  bool polling = false;
+  bool in_turn = false;
+  bool in_own_turn = false;  // Of a production source.
+  Instant time;
+  WallTime wall_time;
+  Instant turn_began;
+  bool different = false;
+  bool ended = false;
+  std::vector<char> scratch;
+  ReplayReport report;
+  Instant began;
+};
+
+namespace {
+
+/// The sink of a replay's journal.
+class Comparison final : public JournalSink {
+ public:
+  Comparison(std::vector<char>& scratch, const journal::Names& names, std::function<void(std::string_view)> compare)
+      : scratch_(scratch), names_(names), compare_(std::move(compare)) {}
+
+  char* room(std::size_t bytes) override {
+    if (scratch_.size() < bytes) scratch_.resize(bytes);
+    return scratch_.data();
+  }
+  void put(std::size_t bytes) override { compare_({scratch_.data(), bytes}); }
+  std::uint32_t name(std::string_view text) override {
+    const std::uint32_t known = names_.find(text);
+    return known != 0 ? known : names_.size() + ++strange_;
+  }
+  void clocks(Instant, WallTime) override {}
+
+  std::function<void(Source&)> on_source;
+  std::function<bool()> on_timers;
+  std::function<bool()> on_time;
+  void before_source(Source& source) override { on_source(source); }
+  bool timers_due() override { return on_timers(); }
+  bool time_is_up(bool) override { return on_time(); }
+
+ private:
+  std::vector<char>& scratch_;
+  const journal::Names& names_;
+  std::function<void(std::string_view)> compare_;
+  std::uint32_t strange_ = 0;
+};
+
+}  // namespace
+
+// --- The comparison
+
+std::string Replay::Impl::words(std::string_view bytes) const {
+  JournalRecord decoded;
+  if (!journal::decode(bytes, decoded)) return "a record that is none";
+  std::string text = to_string(decoded, tape->names());
+  const auto source = sources.find(decoded.source);
+  if (source != sources.end()) text.append(" '").append(source->second->name()).append("'");
+  return text;
+}
+
+void Replay::Impl::differ(std::string came) {
+  if (over()) return;
+  if (tape->at_end()) {
+    ended = true;
+    return;
+  }
+  different = true;
+  report.record = tape->peek().number;
+  report.expected = words(tape->peek().bytes);
+  report.came = std::move(came);
+}
+
+/// The time was said on the tape when it was fed; who reads it then says it again.
+bool Replay::Impl::is_told_time(std::string_view bytes) const {
+  JournalRecord decoded;
+  return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
+}
+
+/// The next record was reproduced.
+void Replay::Impl::pass() {
+  const Kind kind = tape->kind();
+  if (kind == Kind::TurnBegins) {
+    in_turn = true;
+    in_own_turn = !stand_ins.contains(record(0).source);
+    turn_began = time;
+  } else if (kind == Kind::TurnEnds) {
+    ++report.turns;
+    time = turn_began + record(0).span;
+    in_turn = in_own_turn = false;
+  } else if (kind >= Kind::Done && kind <= Kind::Unparked) {
+    ++report.outcomes;
+  }
+  tape->advance();
+}
+
+/// Production code made the record 'came'.
+void Replay::Impl::compare(std::string_view came) {
+  if (over() || is_told_time(came)) return;
+  std::string kept;  // Feeding makes records of its own in the same place.
+  for (;;) {
+    if (tape->at_end()) {
+      ended = true;
+      return;
+    }
+    if (tape->peek().bytes == came) {
+      return pass();
+    }
+    if (kept.empty()) {
+      kept = came;
+      came = kept;
+    }
+    if (!feed()) return differ(words(came));
+  }
+}
+
+// --- What comes from outside
+
+JournalRecord Replay::Impl::record(std::size_t ahead) {
+  JournalRecord decoded;
+  if (over() || !journal::decode(tape->peek(ahead).bytes, decoded)) decoded.kind = Kind::Lost;
+  return decoded;
+}
+
+Instant Replay::Impl::now() {
+  // The one reading of the clock that ends a turn.
+  if (in_turn && kind() == Kind::TurnEnds) return turn_began + record(0).span;
+  return time;
+}
+
+WallTime Replay::Impl::wall() {
+  if (kind() == Kind::Clocks) wall_time = record(0).wall;
+  return wall_time;
+}
+
+/// Gives what the tape has next, if it is from outside. False: it is ours to come, or the end.
+bool Replay::Impl::feed() {
+  if (over()) return false;
+  switch (tape->kind()) {
+    case Kind::Looked:
+      if (in_turn) return false;
+      time = record(0).time;
+      skip();
+      return true;
+    case Kind::SourceAdded: return feed_source();
+    case Kind::SourceRemoved: return remove_stand_in();
+    case Kind::Woken: return feed_wake();
+    case Kind::Ready: return store != nullptr && store->become_ready(table_of(record(0)));
+    case Kind::Timers: return fire_timers();
+    case Kind::Answered: return wait_for_answers();
+    case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
+    default: return false;
+  }
+}
+
+bool Replay::Impl::feed_source() {
+  // Ours are added by who owns them.
+  if (adding != nullptr || scheduler == nullptr) return false;
+  add_stand_in();
+  return true;
+}
+
+void Replay::Impl::add_stand_in() {
+  const JournalRecord next = record(0);
+  auto source = std::make_unique<StandIn>(std::string{next.name}, Priority{std::min(next.priority, limits::kPriorities - 1)},
+                                          [this] { return stand_in_turn(); });
+  StandIn& reference = *source;
+  stand_ins.emplace(next.source, std::move(source));
+  adding = &reference;
+  scheduler->add(reference);
+  adding = nullptr;
+}
+
+bool Replay::Impl::remove_stand_in() {
+  const auto leaving = stand_ins.find(record(0).source);
+  if (leaving == stand_ins.end()) {
+    if (in_turn) return false;
+    ended = true;  // The run's own sources go: it was over.
+    return true;
+  }
+  std::unique_ptr<StandIn> source = std::move(leaving->second);
+  stand_ins.erase(leaving);
+  scheduler->remove(*source);
+  removed.push_back(std::move(source));
+  return true;
+}
+
+/// Sources of others are woken by others. So may ours be between turns, by another thread or a descriptor.
+bool Replay::Impl::feed_wake() {
+  const std::uint32_t number = record(0).source;
+  const auto source = sources.find(number);
+  if (source == sources.end() || (in_own_turn && !stand_ins.contains(number))) return false;
+  const std::uint64_t before = tape->passed();
+  source->second->wake();
+  return tape->passed() != before;
+}
+
+/// Between turns: the scheduler looks around. False if the tape did not go on by that.
+bool Replay::Impl::poll() {
+  const std::uint64_t before = tape->passed();
+  polling = true;
+  scheduler->poll();
+  polling = false;
+  return tape->passed() != before;
+}
+
+bool Replay::Impl::fire_timers() {
+  if (in_turn || polling || scheduler == nullptr) return false;
+  if (!poll() && !over()) skip();  // Those that were due were not ours.
+  return true;
+}
+
+bool Replay::Impl::wait_for_answers() {
+  if (in_turn || polling || programmer == nullptr) return false;
+  programmer->wake_from_any_thread();
+  return poll();
+}
+
+Turn Replay::Impl::stand_in_turn() {
+  Turn turn;
+  while (!over() && tape->kind() != Kind::TurnEnds) {
+    if (tape->kind() == Kind::TimeUp) {
+      skip();
+    } else if (!feed()) {
+      differ("nothing: what a source of another's did cannot be repeated");
+    }
+  }
+  if (over()) return turn;
+  const JournalRecord end = record(0);
+  turn.items = static_cast<std::uint32_t>(end.count);
+  turn.backlog = end.flag ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+bool Replay::Impl::next(Lane& lane, std::vector<Status>& statuses) {
+  constexpr std::uint64_t kMost = 1'000'000;  // A record that says more is not ours.
+  if (kind() != Kind::Answered) return false;
+  JournalRecord answered = record(0);
+  if (answered.count > kMost) return false;
+  lane = answered.lane;
+  statuses.assign(static_cast<std::size_t>(answered.count), Status{});
+  for (JournalRecord::Failure& failure : answered.failures) {
+    if (failure.order < answered.count) statuses[static_cast<std::size_t>(failure.order)] = std::move(failure.status);
+  }
+  return true;
+}
+
+Backlog Replay::Impl::backlog() { return kind() == Kind::TurnEnds && record(0).flag ? Backlog::More : Backlog::Empty; }
+
+// --- The run
+
+/// The next thing between turns. False: the end, or a difference.
+bool Replay::Impl::step() {
+  if (tape->at_end()) ended = true;
+  if (over()) return false;
+  switch (tape->kind()) {
+    case Kind::Clocks:
+    case Kind::TurnBegins: {
+      time = record(0).time;
+      if (!scheduler->turn()) differ("nothing: no source was ready");
+      return !over();
+    }
+    default:
+      if (!feed()) differ("nothing: this happened outside of what a replay can repeat");
+      return !over();
+  }
+}
+
+Replay::Replay(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Replay::~Replay() = default;
+
+Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& files, unsigned run) {
+  Result<std::unique_ptr<Tape>> tape = Tape::open(files, run);
+  if (!tape) return failure(std::move(tape).error());
+  auto impl = std::make_unique<Impl>(std::move(*tape));
+  const JournalRecord start = impl->record(0);
+  if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
+  impl->time = impl->began = start.time;
+  impl->wall_time = start.wall;
+  impl->policy = {.tie = start.flag ? Tie::Arrival : Tie::LeastRecentlyServed, .batch = static_cast<std::uint32_t>(start.count), .turn = start.span};
+  for (std::size_t ahead = 1;; ++ahead) {
+    const JournalRecord record = impl->record(ahead);
+    if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
+    if (record.kind == Kind::KernelFound) impl->found = record.count;
+    if (record.kind == Kind::TurnBegins || impl->tape->peek(ahead).bytes.empty()) break;
+  }
+  return std::unique_ptr<Replay>{new Replay(std::move(impl))};
+}
+
+std::optional<std::string> Replay::note(std::string_view name) const {
+  const auto found = impl_->notes.find(name);
+  return found == impl_->notes.end() ? std::nullopt : std::optional{found->second};
+}
+
+std::uint64_t Replay::kernel_found() const noexcept { return impl_->found; }
+
+RuntimeOptions Replay::runtime_options() {
+  Impl& impl = *impl_;
+  auto comparison =
+      std::make_unique<Comparison>(impl.scratch, impl.tape->names(), [&impl](std::string_view came) { impl.compare(came); });
+  comparison->on_source = [&impl](Source& source) {
+    // Those that were added before it come first, so that it has the number that it had.
+    while (&source != impl.adding && !impl.over()) {
+      const JournalRecord next = impl.record(0);
+      if (next.kind == Kind::SourceAdded && next.name == source.name() && next.priority == source.priority().level()) break;
+      if (!impl.feed()) break;
+    }
+    impl.sources[++impl.sources_added] = &source;
+  };
+  comparison->on_timers = [&impl] { return impl.kind() == Kind::Timers || impl.over(); };
+  comparison->on_time = [&impl] { return impl.kind() == Kind::TimeUp || impl.over(); };
+  RuntimeOptions options;
+  options.policy = impl.policy;
+  options.clock = &impl.clock;
+  options.reactor = &impl.reactor;
+  options.store = [&impl](Scheduler& scheduler) {
+    impl.scheduler = &scheduler;
+    auto store = std::make_unique<ReplayStore>(impl);
+    impl.store = store.get();
+    return store;
+  };
+  options.journal = std::make_unique<Journal>(std::move(comparison), impl.clock);
+  return options;
+}
+
+DataPlane& Replay::plane() noexcept { return impl_->plane; }
+RecordedAnswers& Replay::answers() noexcept { return *impl_; }
+
+ReplayReport Replay::run(Runtime& runtime) {
+  Impl& impl = *impl_;
+  RONDO_ASSERT(&runtime.scheduler() == impl.scheduler);
+  while (impl.step()) {
+  }
+  impl.report.records = impl.tape->passed();
+  impl.report.recorded = impl.time - impl.began;
+  if (!impl.different && !impl.tape->hole().empty()) {
+    impl.different = true;
+    impl.report.record = impl.report.records + 1;
+    impl.report.expected = "a whole record: " + impl.tape->hole();
+    impl.report.came = "not compared";
+  }
+  impl.report.same = !impl.different;
+  // Sources go before the scheduler does, and what they would say is of no matter now.
+  impl.ended = true;
+  impl.stand_ins.clear();
+  impl.removed.clear();
+  return impl.report;
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,94 @@
+#include "sim/replay_seams.h"
+
+#include <utility>
+
+#include "rondo/sched/source.h"
+
+namespace rondo::sim {
+
+using journal::JournalRecord;
+using journal::Kind;
+
+class ReplayStore::End final : public Subscription {
+ public:
+  End(ReplayStore& store, std::string table) : store_(store), table_(std::move(table)) { store_.ends_[table_] = this; }
+  ~End() override { store_.ends_.erase(table_); }
+
+  void become_ready() {
+    ready_ = true;
+    if (wake_) wake_();
+  }
+
+  void on_ready(std::function<void()> wake) override {
+    wake_ = std::move(wake);
+    if (is_next(Kind::Ready)) become_ready();
+  }
+
+  std::size_t take(std::size_t, std::vector<Change>& out) override {
+    if (!is_next(Kind::Took)) return 0;
+    const JournalRecord took = store_.seams_.record(0);
+    std::size_t taken = 0;
+    for (std::size_t ahead = 1; taken < took.count; ++ahead) {
+      const JournalRecord record = store_.seams_.record(ahead);
+      if (record.kind == Kind::Lost || record.kind == Kind::TurnEnds) break;  // The tape ends before the turn did.
+      if (record.kind != Kind::Changed) continue;
+      out.emplace_back(record.op, Record::make(record.text, record.fields, record.op == Op::Event ? record.name : std::string_view{}));
+      ++taken;
+    }
+    ready_ = !took.flag;
+    return taken;
+  }
+  bool empty() const override { return !ready_; }
+  std::size_t depth() const override { return ready_ ? 1 : 0; }
+  Gap take_gap() override { return is_next(Kind::Gap) ? Gap::Possible : Gap::None; }
+
+ private:
+  bool is_next(Kind kind) const { return store_.seams_.kind() == kind && store_.seams_.table_of(store_.seams_.record(0)) == table_; }
+
+  ReplayStore& store_;
+  const std::string table_;
+  std::function<void()> wake_;
+  bool ready_ = false;
+};
+
+bool ReplayStore::become_ready(const std::string& table) {
+  const auto end = ends_.find(table);
+  if (end == ends_.end() || !end->second->empty()) return false;
+  end->second->become_ready();
+  return true;
+}
+
+Status ReplayStore::declare(const TableSpec& spec) {
+  specs_.emplace(spec.name, spec);
+  return {};
+}
+
+std::vector<TableSpec> ReplayStore::tables() const {
+  std::vector<TableSpec> all;
+  for (const auto& [name, spec] : specs_) all.push_back(spec);
+  return all;
+}
+
+Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view table) {
+  if (!specs_.contains(table)) return failure(Code::NotFound, "no table " + quoted(table));
+  return std::make_unique<End>(*this, std::string{table});
+}
+
+bool ReplayPlane::tell(LinkEvent event) {
+  if (!handler_) return false;
+  handler_(event);
+  return true;
+}
+
+Result<std::unique_ptr<Source>> ReplayPlane::monitor(Scheduler&, Priority priority, std::function<void(const LinkEvent&)> handler) {
+  handler_ = std::move(handler);
+  // The recorded monitor has a stand-in; this one is never added and never runs.
+  class Nothing final : public Source {
+   public:
+    explicit Nothing(Priority its) : Source("recorded links", its) {}
+    Turn run(Budget) override { return {}; }
+  };
+  return std::unique_ptr<Source>{std::make_unique<Nothing>(priority)};
+}
+
+}  // namespace rondo::sim

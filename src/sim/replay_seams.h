@@ -1,0 +1,87 @@
+// The clock, store and data plane of a replay: each tells what the tape has next. Scheduler's thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "orch/journal_record.h"
+#include "rondo/base/clock.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/store/store.h"
+
+namespace rondo::sim {
+
+/// What the seams ask.
+class ReplaySeams {
+ public:
+  virtual ~ReplaySeams() = default;
+  /// Of the next record; Lost at the end, or after a difference.
+  virtual journal::Kind kind() = 0;
+  /// The record 'ahead' of the next one.
+  virtual journal::JournalRecord record(std::size_t ahead) = 0;
+  virtual Instant now() = 0;
+  virtual WallTime wall() = 0;
+  virtual std::string table_of(const journal::JournalRecord& record) = 0;
+};
+
+class ReplayClock final : public Clock {
+ public:
+  explicit ReplayClock(ReplaySeams& seams) noexcept : seams_(seams) {}
+  Instant now() const noexcept override { return seams_.now(); }
+  WallTime wall_now() const noexcept override { return seams_.wall(); }
+
+ private:
+  ReplaySeams& seams_;
+};
+
+/// Hands out the changes that were taken, when they were. What is written goes nowhere: what came of it is on the tape, too.
+class ReplayStore final : public Store {
+ public:
+  explicit ReplayStore(ReplaySeams& seams) noexcept : seams_(seams) {}
+
+  /// The table's subscription has something to take. False if there is no subscription.
+  bool become_ready(const std::string& table);
+
+  Status declare(const TableSpec& spec) override;
+  std::vector<TableSpec> tables() const override;
+  Status write(std::string_view, Change, WriteDone) override { return {}; }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  void get(std::string_view, std::string_view, GetDone) override {}
+  void scan(std::string_view, std::string_view, std::size_t, ScanDone) override {}
+  void scan_written(std::string_view, std::string_view, std::size_t, ScanDone) override {}
+  Result<Size> size(std::string_view) const override { return Size{}; }
+  Status health() const override { return {}; }
+
+ private:
+  class End;
+  ReplaySeams& seams_;
+  std::map<std::string, TableSpec, std::less<>> specs_;
+  std::map<std::string, End*, std::less<>> ends_;
+};
+
+class ReplayPlane final : public DataPlane {
+ public:
+  explicit ReplayPlane(ReplaySeams& seams) noexcept : seams_(seams) {}
+
+  /// False if nobody monitors.
+  bool tell(LinkEvent event);
+
+  void apply(std::span<Operation>) override {}
+  Result<std::vector<LinkEvent>> links() override { return std::vector<LinkEvent>{}; }
+  Result<std::vector<AddressEntry>> addresses() override { return std::vector<AddressEntry>{}; }
+  Result<std::vector<NeighborEntry>> neighbors() override { return std::vector<NeighborEntry>{}; }
+  Result<std::vector<NexthopEntry>> nexthops() override { return std::vector<NexthopEntry>{}; }
+  Status routes(const std::function<void(const RouteEntry&)>&) override { return {}; }
+  Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override;
+  std::string describe() const override { return "recorded"; }
+
+ private:
+  ReplaySeams& seams_;
+  std::function<void(const LinkEvent&)> handler_;
+};
+
+}  // namespace rondo::sim
