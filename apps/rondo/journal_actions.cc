@@ -188,7 +188,7 @@ int check(const Options& options, const ReadJournal& call) {
     std::uint64_t runs = 0;
     for (JournalWalk walk(reader); walk.next(); ++records) {
       missing += walk.missing() + (walk.record().kind == journal::Kind::Lost ? walk.record().count : 0);
-      runs += walk.record().kind == journal::Kind::Started ? 1 : 0;
+      if (walk.record().kind == journal::Kind::Started) ++runs;
     }
     json::array wrong;
     for (const journal::Damage& damage : reader.damage()) {
