@@ -72,8 +72,8 @@ class JournalReader {
   std::string name_;
   std::unique_ptr<Mapping> mapping_;
   std::string_view bytes_;
+  std::vector<Damage> damage_;  // Before the blocks: finding them fills it.
   std::vector<Block> blocks_;
-  std::vector<Damage> damage_;
   std::size_t next_block_ = 0;
   std::string_view rest_;  // Of the block's payload.
   std::uint64_t offset_ = 0;
