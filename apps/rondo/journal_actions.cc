@@ -192,7 +192,8 @@ int check(const Options& options, const ReadJournal& call) {
     }
     json::array wrong;
     for (const journal::Damage& damage : reader.damage()) {
-      wrong.push_back(json::object{{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", damage.reason}, {"at_end", damage.at_end}});
+      wrong.push_back(
+          json::object{{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", damage.reason}, {"at_end", damage.at_end}});
     }
     damaged = damaged || !wrong.empty();
     if (options.json) {

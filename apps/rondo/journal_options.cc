@@ -43,8 +43,10 @@ void add_journal_commands(CLI::App& app, Options& options) {
   add_files(explain, call->files);
   CLI::App* const rec = add_verb(*journal, options, call, "export", "Print it in a text form of SONiC's", Verb::Export);
   CLI::Option_group* const form = rec->add_option_group("form");
-  form->add_flag_callback("--swss", [call] { call->retry = false; }, "swss.rec: the changes that were taken");
-  form->add_flag_callback("--retry", [call] { call->retry = true; }, "retry.rec: what was parked, resolved and retried");
+  form->add_flag_callback(
+      "--swss", [call] { call->retry = false; }, "swss.rec: the changes that were taken");
+  form->add_flag_callback(
+      "--retry", [call] { call->retry = true; }, "retry.rec: what was parked, resolved and retried");
   form->require_option(1);
   add_files(rec, call->files);
   add_files(add_verb(*journal, options, call, "check", "Say whether a journal is whole", Verb::Check), call->files);

@@ -23,7 +23,8 @@ constexpr const char* kFooter =
     "With --store a Redis is asked and no daemon is needed: set, del, get, keys, load, feed, watch, pending, clear, doctor.\n"
     "With --store file:///PATH the file of a stopped daemon is looked at: doctor, tables, keys, get, pending, export.\n"
     "In tables, keys, names and values \\xHH stands for one byte.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 3 a replay came out different, 69 no daemon, 75 try again later, 78 bad input file.";
+    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 3 a replay came out different, 69 no daemon, 75 try again later, 78 bad "
+    "input file.";
 
 // Commands that only a daemon answers, and those that only a store does.
 constexpr std::array<std::string_view, 7> kDaemonOnly{"tables", "why", "parked", "sources", "ports", "stats", "commands"};

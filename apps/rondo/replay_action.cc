@@ -50,8 +50,8 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took) 
                         {"seconds", seconds(took)},
                         {"times_real_time", times}};
     if (!done.same) {
-      result["difference"] = json::object{
-          {"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
+      result["difference"] =
+          json::object{{"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
     }
     std::printf("%s\n", json::serialize(result).c_str());
     return;

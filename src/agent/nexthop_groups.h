@@ -75,7 +75,7 @@ class NexthopGroups final : public Orch {
   struct Group {
     Constraint fact;
     NexthopId id;
-    std::vector<Member> members;  // Wanted.
+    std::vector<Member> members;         // Wanted.
     std::set<Nexthop*, ByName> leaving;  // Not wanted any more, but perhaps still in the kernel's group.
     /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no
     /// group.

@@ -1,5 +1,5 @@
-// The format of a journal: kinds of records, their encoding, and the head of a block. docs/journal-format.md is this page in words; a change
-// here is a change there, and of kVersion.
+// The format of a journal: kinds of records, their encoding, and the head of a block. docs/journal-format.md is this page in words; a
+// change here is a change there, and of kVersion.
 #pragma once
 
 #include <array>
@@ -16,23 +16,23 @@ inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
 /// What a record says. The numbers are the format.
 enum class Kind : std::uint8_t {
-  Started = 1,     // A runtime began: both clocks, the policy.
-  Note = 2,        // A setting that decisions depend on: name, text.
-  Lost = 3,        // Records are missing here: how many.
-  Clocks = 4,      // A reading of both clocks.
+  Started = 1,  // A runtime began: both clocks, the policy.
+  Note = 2,     // A setting that decisions depend on: name, text.
+  Lost = 3,     // Records are missing here: how many.
+  Clocks = 4,   // A reading of both clocks.
   SourceAdded = 5,
   SourceRemoved = 6,
-  Looked = 7,      // The scheduler read the clock between turns.
-  Timers = 8,      // Timers were due and fired.
-  Woken = 9,       // An idle source became ready.
+  Looked = 7,  // The scheduler read the clock between turns.
+  Timers = 8,  // Timers were due and fired.
+  Woken = 9,   // An idle source became ready.
   TurnBegins = 10,
   TurnEnds = 11,
-  TimeUp = 12,     // A source asked whether its time was up, and it was.
-  Ready = 13,      // A subscription has something to take.
-  Took = 14,       // A consumer took changes; they follow, one Change each.
-  Gap = 15,        // A listener was told that events may be missing.
-  Changed = 16,    // One change that was taken.
-  Done = 17,       // Outcomes, from here on.
+  TimeUp = 12,   // A source asked whether its time was up, and it was.
+  Ready = 13,    // A subscription has something to take.
+  Took = 14,     // A consumer took changes; they follow, one Change each.
+  Gap = 15,      // A listener was told that events may be missing.
+  Changed = 16,  // One change that was taken.
+  Done = 17,     // Outcomes, from here on.
   Staged = 18,
   Parked = 19,
   Delayed = 20,

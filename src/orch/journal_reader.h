@@ -32,9 +32,9 @@ std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& dama
 
 /// One record where it lies.
 struct RawRecord {
-  std::string_view bytes;     // Its length included.
-  std::uint64_t number = 0;   // In its run, from 1.
-  std::uint64_t offset = 0;   // In the file.
+  std::string_view bytes;    // Its length included.
+  std::uint64_t number = 0;  // In its run, from 1.
+  std::uint64_t offset = 0;  // In the file.
   Kind kind() const noexcept { return static_cast<Kind>(bytes[(static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 1 : kLongLength]); }
 };
 

@@ -9,9 +9,10 @@ namespace rondo::journal {
 namespace {
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> kKindNames{
-    "",          "started",    "note",    "lost",     "clocks",  "source added", "source removed", "looked",       "timers", "woken",   "turn begins",
-    "turn ends", "time is up", "ready",   "took",     "gap",     "changed",      "done",           "staged",       "parked", "delayed", "rejected",
-    "again",     "still parked", "retried", "unparked", "announced", "withdrawn", "submitted",      "answered",     "link",   "kernel found"};
+    "",        "started",  "note",        "lost",      "clocks",     "source added", "source removed", "looked",
+    "timers",  "woken",    "turn begins", "turn ends", "time is up", "ready",        "took",           "gap",
+    "changed", "done",     "staged",      "parked",    "delayed",    "rejected",     "again",          "still parked",
+    "retried", "unparked", "announced",   "withdrawn", "submitted",  "answered",     "link",           "kernel found"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 

@@ -42,18 +42,18 @@ struct JournalRecord {
   };
 
   Kind kind = Kind::Lost;
-  std::uint32_t table = 0;   // A name's number.
+  std::uint32_t table = 0;  // A name's number.
   std::uint32_t row = kNoRow;
   std::uint32_t source = 0;
   unsigned priority = 0;
-  std::uint64_t count = 0;   // Changes, rows, orders, items, records, objects; the batch of a policy.
-  bool flag = false;         // Took: nothing is left. TurnEnds: more. Started: ties by arrival.
+  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; the batch of a policy.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more. Started: ties by arrival.
   Instant time;
   WallTime wall;
-  Duration span{0};          // Of a turn, a delay, a policy's turn.
+  Duration span{0};  // Of a turn, a delay, a policy's turn.
   Op op = Op::Set;
-  std::string_view name;     // Of a source, a note; the verb of an event.
-  std::string_view text;     // Of a note; the key of a change.
+  std::string_view name;  // Of a source, a note; the verb of an event.
+  std::string_view text;  // Of a note; the key of a change.
   std::vector<Field> fields;
   std::vector<Fact> facts;
   Status why;

@@ -130,12 +130,12 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   journal->withdrawn({kGroup, "1"});
   journal->rejected(kTable, 8, Change::remove("x"), Status{Code::InvalidArgument, "no route"});
   ASSERT_TRUE(journal->flush().ok());
-  EXPECT_THAT(words(), ElementsAre("started", "ready ROUTE_TABLE", "took 1 of ROUTE_TABLE",
-                                   "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1",
-                                   "parked ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1 on nexthop-group:1",
-                                   "announced nexthop-group:1 for 1 rows", "retried ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1",
-                                   "staged ROUTE_TABLE row 7 5.5.78.31/32", "done ROUTE_TABLE row 7 5.5.78.31/32",
-                                   "withdrawn nexthop-group:1", "rejected ROUTE_TABLE x DEL: invalid-argument: no route"));
+  EXPECT_THAT(words(),
+              ElementsAre("started", "ready ROUTE_TABLE", "took 1 of ROUTE_TABLE", "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1",
+                          "parked ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1 on nexthop-group:1", "announced nexthop-group:1 for 1 rows",
+                          "retried ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1", "staged ROUTE_TABLE row 7 5.5.78.31/32",
+                          "done ROUTE_TABLE row 7 5.5.78.31/32", "withdrawn nexthop-group:1",
+                          "rejected ROUTE_TABLE x DEL: invalid-argument: no route"));
   EXPECT_EQ(journal->stats().records, 11U);
   EXPECT_EQ(journal->stats().dropped, 0U);
 }
@@ -199,7 +199,8 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
   ASSERT_TRUE(journal->flush().ok());
   const auto reader = std::move(JournalReader::open(file()).value());
   std::vector<std::pair<std::string, Duration>> seen;
-  for (JournalWalk walk(*reader); walk.next();) seen.emplace_back(walk.turn_of() + "/" + std::string{to_string(walk.record().kind)}, walk.time() - kStart);
+  for (JournalWalk walk(*reader); walk.next();)
+    seen.emplace_back(walk.turn_of() + "/" + std::string{to_string(walk.record().kind)}, walk.time() - kStart);
   using Seen = std::pair<std::string, Duration>;
   EXPECT_THAT(seen, ElementsAre(Seen{"/started", 0ms}, Seen{"/source added", 0ms}, Seen{"/looked", 1ms}, Seen{"/woken", 1ms},
                                 Seen{"nothing/turn begins", 2ms}, Seen{"nothing/done", 2ms}, Seen{"nothing/turn ends", 5ms},
@@ -263,7 +264,8 @@ void record(Journal& journal, std::uint32_t table, const Given& given) {
 }
 
 Given given_in(const journal::JournalRecord& record, const journal::Names& names) {
-  Given given{.kind = record.kind, .row = record.row, .op = record.op, .key = std::string{record.text}, .fields = {}, .facts = {}, .why = {}};
+  Given given{
+      .kind = record.kind, .row = record.row, .op = record.op, .key = std::string{record.text}, .fields = {}, .facts = {}, .why = {}};
   for (const Field& field : record.fields) given.fields.emplace_back(field.name, field.value);
   for (const auto& fact : record.facts) given.facts.emplace_back(names.of(fact.kind), fact.key);
   given.why = std::string{record.why.message()};
@@ -271,7 +273,8 @@ Given given_in(const journal::JournalRecord& record, const journal::Names& names
 }
 
 bool operator==(const Given& a, const Given& b) {
-  return a.kind == b.kind && a.row == b.row && a.op == b.op && a.key == b.key && a.fields == b.fields && a.facts == b.facts && a.why == b.why;
+  return a.kind == b.kind && a.row == b.row && a.op == b.op && a.key == b.key && a.fields == b.fields && a.facts == b.facts &&
+         a.why == b.why;
 }
 
 TEST_F(JournalTest, AnyBytesReadBackAsTheyWereProperty) {
@@ -340,8 +343,8 @@ TEST_F(JournalTest, TheDestructorWritesWhatIsBuffered) {
 TEST_F(JournalTest, OpeningAgainAppendsARun) {
   start(options())->changed(kTable, 1, route());
   start(options())->changed(kTable, 1, Change::remove("second"));
-  EXPECT_THAT(words(), ElementsAre("started", "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1", "started",
-                                   "changed ROUTE_TABLE second DEL"));
+  EXPECT_THAT(words(),
+              ElementsAre("started", "changed ROUTE_TABLE 5.5.78.31/32 SET nexthop_group=1", "started", "changed ROUTE_TABLE second DEL"));
   EXPECT_EQ(missing(file()), 0U);
 }
 
@@ -604,7 +607,8 @@ TEST_F(DamagedJournal, AFileThatIsNoneIsAnErrorThatNamesItAndSaysWhy) {
   const auto reader = JournalReader::open(file());
   ASSERT_FALSE(reader.has_value());
   EXPECT_EQ(reader.error().code(), Code::DataLoss);
-  EXPECT_THAT(std::string{reader.error().message()}, testing::AllOf(HasSubstr(file()), HasSubstr("offset 0"), HasSubstr("no block begins")));
+  EXPECT_THAT(std::string{reader.error().message()},
+              testing::AllOf(HasSubstr(file()), HasSubstr("offset 0"), HasSubstr("no block begins")));
   EXPECT_EQ(JournalReader::open(directory_.string()).error().code(), Code::InvalidArgument);
   EXPECT_EQ(JournalReader::open(file() + ".absent").error().code(), Code::NotFound);
 }

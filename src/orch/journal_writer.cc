@@ -1,7 +1,7 @@
 // The journal's writer. The scheduler's thread fills a chunk without a lock and publishes how far it got with one store a record; the
 // writer's thread makes a block of what is new, every few milliseconds, and gives full chunks back. A mutex guards only the list of chunks:
-// the scheduler's thread takes it once a chunk, the writer never holds it while it writes. So the cost of a slow disk is more chunks, of too
-// many a counted loss, and of a full disk a counted loss, told in the head of the next block.
+// the scheduler's thread takes it once a chunk, the writer never holds it while it writes. So the cost of a slow disk is more chunks, of
+// too many a counted loss, and of a full disk a counted loss, told in the head of the next block.
 #include "orch/journal_writer.h"
 
 #include <fcntl.h>
@@ -66,7 +66,8 @@ std::uint64_t size_of(int fd) {
 /// Writes all of both, or returns the errno.
 int write_all(int fd, std::string_view head, std::string_view payload) noexcept {
   while (!head.empty() || !payload.empty()) {
-    std::array<iovec, 2> parts{iovec{const_cast<char*>(head.data()), head.size()}, iovec{const_cast<char*>(payload.data()), payload.size()}};
+    std::array<iovec, 2> parts{iovec{const_cast<char*>(head.data()), head.size()},
+                               iovec{const_cast<char*>(payload.data()), payload.size()}};
     const ssize_t wrote = ::writev(fd, parts.data(), 2);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) return wrote == 0 ? EIO : errno;
@@ -157,11 +158,11 @@ class Writer final : public JournalSink {
   // Writer's thread.
   UniqueFd file_;
   std::uint64_t file_size_ = 0;
-  std::vector<std::string> known_;   // Names, as far as they are wanted yet.
-  std::size_t names_in_file_ = 0;    // Of these, in this file.
-  bool file_has_names_ = false;      // A block of all names is in it.
+  std::vector<std::string> known_;  // Names, as far as they are wanted yet.
+  std::size_t names_in_file_ = 0;   // Of these, in this file.
+  bool file_has_names_ = false;     // A block of all names is in it.
   std::uint64_t next_record_ = 1;
-  std::uint64_t lost_ = 0;           // Records of the run that no file has.
+  std::uint64_t lost_ = 0;  // Records of the run that no file has.
   std::int64_t offset_ = 0;
 
   std::thread thread_;

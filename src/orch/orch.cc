@@ -86,7 +86,8 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
   const Priority priority = options.priority.value_or(priority_);
   auto listener = std::make_unique<Listener>(
       std::string{channel}, priority, open_table(*shared.store, shared.bridge, channel, options.kind, priority), std::move(handler),
-      std::move(options.on_gap), [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
+      std::move(options.on_gap),
+      [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         if (!shared.on_reject) return;
         shared.on_reject(name, event, status_of_exception(thrown).with_context(name + " " + quoted(event.key())));
       },

@@ -31,7 +31,7 @@ struct Runtime::Parts {
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
-  std::unique_ptr<FactPort> port;  // None until a worker is made.
+  std::unique_ptr<FactPort> port;                // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
   std::set<std::string, std::less<>> written_tables;             // Known to the store.

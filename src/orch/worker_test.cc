@@ -252,8 +252,7 @@ TEST(WorkerJournal, HasFilesOfItsOwn) {
   SystemClock clock;
   {
     Runtime home({.journal = std::move(Journal::open({.file = directory + "/day.journal"}, clock).value())});
-    Worker worker(home,
-                  {.name = "routes", .journal = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
+    Worker worker(home, {.name = "routes", .journal = std::move(Journal::open({.file = directory + "/routes.journal"}, clock).value())});
     const auto handle = [](std::string_view, const Fields&) { return Outcome::done(); };
     worker.add<OpenOrch>("routes").consume("ROUTE", handle, [](std::string_view) { return Outcome::done(); });
     home.add<OpenOrch>("ports").consume("PORT", handle, [](std::string_view) { return Outcome::done(); });

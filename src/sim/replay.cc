@@ -1,6 +1,6 @@
 // Replay: production code runs, and each record it makes is held beside the next one on the tape. Where they are equal the tape goes on.
-// Where the tape has something from outside instead, that is given first (feed()): a source that is not ours is a StandIn, which does in its
-// turn what the tape says it did. Everything else is the first difference.
+// Where the tape has something from outside instead, that is given first (feed()): a source that is not ours is a StandIn, which does in
+// its turn what the tape says it did. Everything else is the first difference.
 #include "rondo/sim/replay.h"
 
 #include <algorithm>
@@ -70,6 +70,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers {
   JournalRecord record(std::size_t ahead) override;
   Instant now() override;
   WallTime wall() override;
+  void end() override { ended = true; }
   std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
 
   // RecordedAnswers
@@ -370,7 +371,8 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
   impl->time = impl->began = start.time;
   impl->wall_time = start.wall;
-  impl->policy = {.tie = start.flag ? Tie::Arrival : Tie::LeastRecentlyServed, .batch = static_cast<std::uint32_t>(start.count), .turn = start.span};
+  impl->policy = {
+      .tie = start.flag ? Tie::Arrival : Tie::LeastRecentlyServed, .batch = static_cast<std::uint32_t>(start.count), .turn = start.span};
   for (std::size_t ahead = 1;; ++ahead) {
     const JournalRecord record = impl->record(ahead);
     if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
@@ -389,8 +391,7 @@ std::uint64_t Replay::kernel_found() const noexcept { return impl_->found; }
 
 RuntimeOptions Replay::runtime_options() {
   Impl& impl = *impl_;
-  auto comparison =
-      std::make_unique<Comparison>(impl.scratch, impl.tape->names(), [&impl](std::string_view came) { impl.compare(came); });
+  auto comparison = std::make_unique<Comparison>(impl.scratch, impl.tape->names(), [&impl](std::string_view came) { impl.compare(came); });
   comparison->on_source = [&impl](Source& source) {
     // Those that were added before it come first, so that it has the number that it had.
     while (&source != impl.adding && !impl.over()) {

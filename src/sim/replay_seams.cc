@@ -30,7 +30,12 @@ class ReplayStore::End final : public Subscription {
     std::size_t taken = 0;
     for (std::size_t ahead = 1; taken < took.count; ++ahead) {
       const JournalRecord record = store_.seams_.record(ahead);
-      if (record.kind == Kind::Lost || record.kind == Kind::TurnEnds) break;  // The tape ends before the turn did.
+      if (record.kind == Kind::Lost) {
+        store_.seams_.end();
+        out.resize(out.size() - taken);
+        return 0;
+      }
+      if (record.kind == Kind::TurnEnds) break;  // Not what a journal writes.
       if (record.kind != Kind::Changed) continue;
       out.emplace_back(record.op, Record::make(record.text, record.fields, record.op == Op::Event ? record.name : std::string_view{}));
       ++taken;

@@ -25,6 +25,8 @@ class ReplaySeams {
   virtual journal::JournalRecord record(std::size_t ahead) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
+  /// The tape ends in the middle of what cannot be given in part.
+  virtual void end() = 0;
   virtual std::string table_of(const journal::JournalRecord& record) = 0;
 };
 

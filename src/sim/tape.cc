@@ -42,7 +42,8 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
   }
   const std::vector<Place> runs = find_runs(tape->readers_);
   if (runs.empty()) return failure(Code::DataLoss, "no run begins in " + (files.empty() ? "no file" : "'" + files.front() + "'"));
-  if (run > runs.size()) return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
+  if (run > runs.size())
+    return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
   const Place place = runs[run == 0 ? runs.size() - 1 : run - 1];
   tape->reader_ = place.reader;
   tape->readers_[place.reader]->go_to(place.block);
@@ -69,8 +70,8 @@ void Tape::read_ahead() {
     }
     const bool next_run = began_ && record.number == 1;
     if (!next_run && record.number != last_number_ + 1) {
-      hole_ = "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing in '" + reader.name() +
-              "' before offset " + std::to_string(record.offset);
+      hole_ = "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing in '" +
+              reader.name() + "' before offset " + std::to_string(record.offset);
     } else if (!next_run && record.kind() == journal::Kind::Lost) {
       hole_ = "records are missing after record " + std::to_string(last_number_) + ": the journal's buffer was full";
     }

@@ -21,11 +21,11 @@ namespace rondo::agent {
 class AgentBox {
  public:
   using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
-  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, StoreMaker store = {}, std::string journal = {})
+  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, StoreMaker store = {}, JournalOptions journal = {})
       : world(seed),
         plane(with_cost(std::move(options))),
         make_store(std::move(store)),
-        journal_file(std::move(journal)),
+        journal_options(std::move(journal)),
         runtime(runtime_options()),
         agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {
     listen();
@@ -80,8 +80,8 @@ class AgentBox {
 
   sim::World world;
   sim::SimDataPlane plane;
-  StoreMaker make_store;     // None: the embedded one.
-  std::string journal_file;  // Empty: no journal.
+  StoreMaker make_store;  // None: the embedded one.
+  JournalOptions journal_options;
   Runtime runtime;
   Agent agent;
   Lines rejects;
@@ -97,7 +97,7 @@ class AgentBox {
     options.clock = &world.clock();
     options.reactor = &world.reactor();
     options.store = make_store;
-    if (!journal_file.empty()) options.journal = std::move(Journal::open({.file = journal_file}, world.clock()).value());
+    options.journal = std::move(Journal::open(journal_options, world.clock()).value());
     return options;
   }
   void listen() {

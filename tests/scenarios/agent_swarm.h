@@ -28,7 +28,7 @@ inline std::string gateway_of(std::uint64_t port, std::uint64_t host, bool ipv6)
 class Swarm {
  public:
   /// With a store that comes back, the process is killed now and then.
-  explicit Swarm(std::uint64_t seed, AgentBox::StoreMaker store = {}, const std::string& journal = {})
+  explicit Swarm(std::uint64_t seed, AgentBox::StoreMaker store = {}, const JournalOptions& journal = {})
       : box_(seed, {}, store, journal), random_(seed * 7919 + 1), dies_(static_cast<bool>(store)) {
     for (std::uint64_t port = 0; port < kPorts; ++port) add_device(port);
     box_.start();

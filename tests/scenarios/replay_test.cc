@@ -8,10 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "agent_swarm.h"
+#include "orch/journal_reader.h"
 #include "rondo/sim/replay.h"
 
 namespace rondo::agent {
@@ -31,7 +33,7 @@ class ReplayOfAgent : public testing::Test {
   void TearDown() override { fs::remove_all(directory); }
 
   void record(std::uint64_t seed, int operations) {
-    Swarm swarm(seed, {}, file);
+    Swarm swarm(seed, {}, {.file = file});
     swarm.run(operations);
   }
   sim::ReplayReport replay() {
@@ -66,6 +68,121 @@ TEST_F(ReplayOfAgent, ManyLivesComeOutTheSameStorm) {
     EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
     if (testing::Test::HasFailure()) return;
   }
+}
+
+// --- Days that are not whole, and days that another agent lives
+
+/// The file with its blocks of records as 'change' makes them.
+template <class Change>
+void rewrite(const std::string& file, const Change& change) {
+  std::stringstream all;
+  all << std::ifstream(file, std::ios::binary).rdbuf();
+  std::string bytes = all.str();
+  std::vector<journal::Damage> damage;
+  for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
+    if (block.head.kind != journal::BlockKind::Records) continue;
+    const auto begin = static_cast<std::size_t>(block.offset);
+    std::string payload = bytes.substr(begin + journal::kHeadBytes, block.head.payload_bytes);
+    change(block.head, payload);
+    journal::BlockHead head = block.head;
+    seal(head, payload);
+    bytes.replace(begin, journal::kHeadBytes, reinterpret_cast<const char*>(&head), journal::kHeadBytes);
+    bytes.replace(begin + journal::kHeadBytes, payload.size(), payload);
+  }
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+// The last byte of a record of each kind of decision is changed, of the first and the last of its kind, and the replay must find it.
+TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
+  using journal::Kind;
+  record(2, 100);
+  const std::string whole = file + ".whole";
+  fs::copy_file(file, whole);
+  for (const Kind kind :
+       {Kind::Done, Kind::Staged, Kind::Parked, Kind::Delayed, Kind::Retried, Kind::Announced, Kind::Withdrawn, Kind::Submitted}) {
+    SCOPED_TRACE(to_string(kind));
+    fs::copy_file(whole, file, fs::copy_options::overwrite_existing);
+    std::uint64_t changed = 0;
+    rewrite(file, [&](const journal::BlockHead& head, std::string& payload) {
+      std::size_t at = 0;
+      for (std::uint64_t number = head.first_record; at < payload.size() && changed == 0; ++number) {
+        const std::string_view record = journal::first_record(std::string_view{payload}.substr(at));
+        at += record.size();
+        if (journal::RawRecord{record}.kind() != kind) continue;
+        payload[at - 1] = static_cast<char>(payload[at - 1] ^ 1);
+        changed = number;
+      }
+    });
+    ASSERT_NE(changed, 0U);
+    const sim::ReplayReport report = replay();
+    EXPECT_FALSE(report.same);
+    EXPECT_EQ(report.record, changed);
+    EXPECT_NE(report.expected, "");
+    EXPECT_NE(report.came, "");
+  }
+}
+
+TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
+  record(3, 3000);
+  const std::uint64_t records = replay().records;
+  fs::resize_file(file, fs::file_size(file) - 3);
+  const sim::ReplayReport report = replay();
+  EXPECT_TRUE(report.same) << report.record << report.expected << report.came;
+  EXPECT_LT(report.records, records);
+}
+
+TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
+  record(4, 200);
+  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+  sim::Replay& replay = **opened;
+  EXPECT_EQ(replay.note("agent.retry_quota"), "0");
+  EXPECT_EQ(replay.kernel_found(), 0U);
+  Runtime runtime(replay.runtime_options());
+  Agent agent(runtime, replay.plane(), {.retry_quota = 1, .answers = &replay.answers()});
+  EXPECT_TRUE(agent.start().ok());
+  const sim::ReplayReport report = replay.run(runtime);
+  EXPECT_FALSE(report.same);
+  EXPECT_THAT(report.expected, HasSubstr("agent.retry_quota 0"));
+  EXPECT_THAT(report.came, HasSubstr("agent.retry_quota 1"));
+}
+
+TEST_F(ReplayOfAgent, AMissingOrchIsADifference) {
+  record(5, 100);
+  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+  Runtime runtime((*opened)->runtime_options());
+  const sim::ReplayReport report = (*opened)->run(runtime);
+  EXPECT_FALSE(report.same);
+}
+
+TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
+  {
+    AgentBox box(1, {}, {}, {.file = file, .file_bytes = 20'000, .files = 100});
+    box.plane.add_port("Eth0");
+    box.start();
+    box.set("PORT_TABLE", "Eth0", {{"admin_status", "up"}});
+    for (int i = 0; i < 2000; ++i) {
+      box.set("ROUTE_TABLE", "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {{"blackhole", "true"}});
+      if (i % 100 == 0) box.run_for(10ms);
+      const bool told = i % 500 != 0 || box.runtime.journal().flush().ok();
+      EXPECT_TRUE(told);
+    }
+    box.run_for(1s);
+  }
+  std::vector<std::string> files;
+  for (unsigned number = 100; number > 0; --number) {
+    if (fs::exists(file + "." + std::to_string(number))) files.push_back(file + "." + std::to_string(number));
+  }
+  ASSERT_GE(files.size(), 2U);
+  EXPECT_EQ(sim::Replay::open({file}).error().code(), Code::DataLoss);
+  files.push_back(file);
+  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open(files);
+  ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+  Runtime runtime((*opened)->runtime_options());
+  Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
+  EXPECT_TRUE(agent.start().ok());
+  const sim::ReplayReport report = (*opened)->run(runtime);
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+  EXPECT_GE(report.outcomes, 4000U);
 }
 
 }  // namespace

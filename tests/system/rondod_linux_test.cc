@@ -77,7 +77,8 @@ class RondodOnLinux : public ::testing::Test {
       std::cerr << "ON THE SIMULATED DATA PLANE: " << made.error().to_string() << '\n';
     }
     std::ofstream config(directory / "rondod.toml");
-    config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\nfile = \"" << (directory / "day.journal").string() << "\"\n[dataplane]\n";
+    config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\nfile = \"" << (directory / "day.journal").string()
+           << "\"\n[dataplane]\n";
     if (lab)
       config << "network_namespace = \"" << lab->path() << "\"\n";
     else

@@ -1,8 +1,8 @@
 // Journal: the record of a runtime's day, in order: who had turns, what was taken from tables, what became of each change (done, parked on
-// which facts, retried, rejected why), which facts were announced, what the data plane was ordered and answered, and the time between. Small
-// binary records (docs/journal-format.md) go into a buffer on the hot path and are written by a thread of the journal's own; nothing waits for
-// the disk. `rondo journal` reads it and writes the text forms of SONiC (swss.rec and retry.rec; seed 002, "Logging") from it; sim/replay.h
-// runs it again.
+// which facts, retried, rejected why), which facts were announced, what the data plane was ordered and answered, and the time between.
+// Small binary records (docs/journal-format.md) go into a buffer on the hot path and are written by a thread of the journal's own; nothing
+// waits for the disk. `rondo journal` reads it and writes the text forms of SONiC (swss.rec and retry.rec; seed 002, "Logging") from it;
+// sim/replay.h runs it again.
 #pragma once
 
 #include <cstdint>
@@ -176,10 +176,10 @@ class Journal final : public TurnWatch, public OrderWatch {
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::vector<KindName> kinds_;  // A handful.
   std::uint32_t sources_ = 0;
-  Instant looked_;                    // What the scheduler read last between turns,
-  Instant told_;                      // the time that was recorded last,
-  Instant turn_began_;                // and, in a turn, its beginning.
-  Instant clocks_due_;                // When both clocks are to be read again.
+  Instant looked_;      // What the scheduler read last between turns,
+  Instant told_;        // the time that was recorded last,
+  Instant turn_began_;  // and, in a turn, its beginning.
+  Instant clocks_due_;  // When both clocks are to be read again.
 };
 
 }  // namespace rondo

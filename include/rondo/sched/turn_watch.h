@@ -1,6 +1,6 @@
-// TurnWatch: sees every turn and every wake of a scheduler, in order: what a record of a run is made from. A replay of such a record answers
-// through it what the clock answered then. At most one a scheduler; scheduler's thread; none of its functions may add or remove a source,
-// except source_added().
+// TurnWatch: sees every turn and every wake of a scheduler, in order: what a record of a run is made from. A replay of such a record
+// answers through it what the clock answered then. At most one a scheduler; scheduler's thread; none of its functions may add or remove a
+// source, except source_added().
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,231 @@
+// `rondo journal` and `rondo replay` as a person runs them, on a day of the whole agent in simulation: a route waits for its group, the
+// group for its neighbour; then a damaged file, a changed one, and one that is none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "orch/journal_reader.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/sim_dataplane.h"
+#include "rondo/sim/world.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Ended {
+  int code = -1;
+  std::string out;  // Standard output and standard error together.
+};
+
+/// A port, its interface, a neighbour, a group of that, and a route by it; the route first, the neighbour last.
+void live_a_day(const JournalOptions& options) {
+  sim::World world(1);
+  sim::SimDataPlane plane;
+  plane.add_port("Ethernet0");
+  Runtime runtime(
+      {.clock = &world.clock(), .reactor = &world.reactor(), .journal = std::move(Journal::open(options, world.clock()).value())});
+  agent::Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+  ASSERT_TRUE(agent.start().ok());
+  const auto set = [&](const char* table, const char* key, std::initializer_list<Field> fields) {
+    EXPECT_TRUE(runtime.table(table).set(key, fields).ok());
+    world.run_for(runtime.scheduler(), 250ms);
+  };
+  set("ROUTE_TABLE", "10.0.0.0/24", {{"nexthop_group", "102"}});
+  set("NEXTHOP_GROUP_TABLE", "102", {{"nexthop", "192.168.1.2"}, {"ifname", "Ethernet0"}});
+  set("PORT_TABLE", "Ethernet0", {{"admin_status", "up"}});
+  set("INTF_TABLE", "Ethernet0", {});
+  set("INTF_TABLE", "Ethernet0:192.168.1.1/24", {});
+  set("ROUTE_TABLE", "no prefix", {{"nexthop_group", "102"}});
+  set("NEIGH_TABLE", "Ethernet0:192.168.1.2", {{"neigh", "02:00:00:00:00:02"}});
+  EXPECT_EQ(plane.route_count(), 1U);
+}
+
+class JournalCli : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "rondo-cli-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory = pattern;
+    live_a_day({.file = file()});
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  std::string file() const { return (directory / "day.journal").string(); }
+  static Ended rondo(const std::string& words) {
+    const std::string line = "TZ=UTC " + std::string{std::getenv("RONDO")} + " " + words + " 2>&1";
+    FILE* const pipe = ::popen(line.c_str(), "r");
+    Ended ended;
+    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
+    const int status = ::pclose(pipe);
+    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return ended;
+  }
+  static std::vector<std::string> lines(const std::string& text) {
+    std::vector<std::string> all;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) all.push_back(line);
+    return all;
+  }
+  std::string bytes() const {
+    std::ifstream stream(file(), std::ios::binary);
+    std::stringstream all;
+    all << stream.rdbuf();
+    return all.str();
+  }
+  void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
+
+  fs::path directory;
+};
+
+TEST_F(JournalCli, ExplainTellsTheStoryOfAKeyWithTheTimesBetween) {
+  const Ended ended = rondo("journal explain 10.0.0.0/24 " + file());
+  ASSERT_EQ(ended.code, 0) << ended.out;
+  const std::vector<std::string> story = lines(ended.out);
+  ASSERT_EQ(story.size(), 6U) << ended.out;
+  EXPECT_THAT(story[0], AllOf(HasSubstr("2025-06-15.15:06:40.0000"), HasSubstr("ROUTE_TABLE taken: SET nexthop_group=102")));
+  EXPECT_THAT(story[1], AllOf(HasSubstr("+0 us"), HasSubstr("ROUTE_TABLE parked: SET waits for nexthop-group:102")));
+  EXPECT_THAT(story[2], AllOf(HasSubstr("2025-06-15.15:06:41.50"), HasSubstr("+1500 ms"),
+                              HasSubstr("resolved: nexthop-group:102 was announced, for 1 rows (in the turn of 'programmer')")));
+  EXPECT_THAT(story[3], HasSubstr("ROUTE_TABLE retried: SET"));
+  EXPECT_THAT(story[4], HasSubstr("ROUTE_TABLE ordered"));
+  EXPECT_THAT(story[5], HasSubstr("ROUTE_TABLE done (in the turn of 'programmer')"));
+}
+
+TEST_F(JournalCli, ExplainSpeaksJsonAndKeepsToOneTable) {
+  const Ended ended = rondo("--json journal explain 102 --table NEXTHOP_GROUP_TABLE " + file());
+  ASSERT_EQ(ended.code, 0) << ended.out;
+  const json::array events = json::parse(ended.out).at("events").as_array();
+  ASSERT_GE(events.size(), 5U);
+  EXPECT_EQ(events.front().at("what").as_string(), "taken");
+  EXPECT_EQ(events.front().at("after_ns").as_int64(), 0);
+  EXPECT_EQ(events.back().at("what").as_string(), "done");
+  for (const json::value& event : events) EXPECT_EQ(event.at("table").as_string(), "NEXTHOP_GROUP_TABLE");
+  EXPECT_EQ(rondo("journal explain 102 --table PORT_TABLE " + file()).code, 1);
+  EXPECT_THAT(rondo("journal explain nobody " + file()).out, HasSubstr("nothing is recorded about 'nobody'"));
+}
+
+TEST_F(JournalCli, GrepFindsWordsAndSaysWhenThereAreNone) {
+  const Ended rejected = rondo("journal grep rejected " + file());
+  EXPECT_EQ(rejected.code, 0);
+  ASSERT_EQ(lines(rejected.out).size(), 1U) << rejected.out;
+  EXPECT_THAT(rejected.out, AllOf(HasSubstr("[ROUTE_TABLE] rejected ROUTE_TABLE no prefix SET nexthop_group=102: invalid-argument")));
+  const Ended parked = rondo("--json journal grep 'parked ROUTE_TABLE' " + file());
+  const json::value line = json::parse(lines(parked.out).front());
+  EXPECT_EQ(line.at("kind").as_string(), "parked");
+  EXPECT_EQ(line.at("key").as_string(), "10.0.0.0/24");
+  EXPECT_EQ(json::serialize(line.at("facts")), R"(["nexthop-group:102"])");
+  EXPECT_EQ(json::serialize(line.at("fields")), R"([["nexthop_group","102"]])");
+  EXPECT_EQ(rondo("journal grep nowhere " + file()).code, 1);
+}
+
+TEST_F(JournalCli, TailShowsTheLastRecords) {
+  const Ended all = rondo("journal grep '' " + file());
+  const Ended tail = rondo("journal tail -n 3 " + file());
+  ASSERT_EQ(tail.code, 0);
+  const std::vector<std::string> whole = lines(all.out);
+  ASSERT_GT(whole.size(), 50U);
+  EXPECT_EQ(lines(tail.out), std::vector<std::string>(whole.end() - 3, whole.end()));
+  EXPECT_EQ(lines(rondo("journal tail " + file()).out).size(), 20U);
+}
+
+TEST_F(JournalCli, ExportsTheTextFormsOfSonic) {
+  const Ended swss = rondo("journal export --swss " + file());
+  EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
+  EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|INTF_TABLE:Ethernet0|SET")));
+  const Ended retry = rondo("journal export --retry " + file());
+  EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("| ++++ |ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
+  EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("|(nexthop-group, 102) resolution notified -> 1 tasks")));
+  EXPECT_THAT(lines(retry.out), testing::Contains(testing::EndsWith("| ---- |ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
+  EXPECT_EQ(rondo("journal export " + file()).code, 2);
+  EXPECT_EQ(rondo("journal export --swss --retry " + file()).code, 2);
+}
+
+TEST_F(JournalCli, ATornFileIsReadAsFarAsItIsWholeAndTheRestNamed) {
+  EXPECT_EQ(rondo("journal check " + file()).code, 0);
+  const std::string whole = bytes();
+  write(whole + whole.substr(whole.size() - 60));
+  const Ended check = rondo("journal check " + file());
+  EXPECT_EQ(check.code, 78);
+  EXPECT_THAT(check.out,
+              AllOf(HasSubstr(file() + ": at offset " + std::to_string(whole.size()) + ": no block begins here; 60 bytes left out"),
+                    HasSubstr(" 1 damaged places")));
+  const Ended explain = rondo("journal explain 10.0.0.0/24 " + file());
+  EXPECT_EQ(explain.code, 0);
+  EXPECT_THAT(explain.out, HasSubstr("ROUTE_TABLE done"));
+}
+
+TEST_F(JournalCli, AFileThatIsNoneIsAClearError) {
+  write("ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102\n");
+  for (const char* const words : {"journal tail ", "journal grep x ", "journal explain x ", "journal export --swss ", "replay "}) {
+    const Ended ended = rondo(words + file());
+    EXPECT_EQ(ended.code, 78) << words;
+    EXPECT_THAT(ended.out, AllOf(HasSubstr(file()), HasSubstr("offset 0"), HasSubstr("no block begins here")));
+  }
+  EXPECT_THAT(rondo("journal tail /absent/file").out, HasSubstr("/absent/file"));
+  EXPECT_EQ(rondo("--store file:///x replay " + file()).code, 2);
+}
+
+TEST_F(JournalCli, ReplayEndsWithZeroWhenTheDayComesOutTheSame) {
+  const Ended text = rondo("replay " + file());
+  EXPECT_EQ(text.code, 0) << text.out;
+  EXPECT_THAT(text.out, HasSubstr("the same: "));
+  const Ended ended = rondo("--json replay " + file());
+  const json::value report = json::parse(ended.out);
+  EXPECT_TRUE(report.at("same").as_bool());
+  EXPECT_GT(report.at("turns").to_number<int>(), 20);
+  EXPECT_NEAR(report.at("recorded_seconds").to_number<double>(), 1.75, 0.3);
+}
+
+TEST_F(JournalCli, ReplayShowsTheFirstDifferenceAndEndsWithThree) {
+  std::string changed = bytes();
+  std::vector<journal::Damage> damage;
+  std::uint64_t number = 0;  // Of the record that says that the route was retried.
+  for (journal::Block block : journal::find_blocks(changed, damage)) {
+    if (block.head.kind != journal::BlockKind::Records) continue;
+    const std::size_t begin = static_cast<std::size_t>(block.offset) + journal::kHeadBytes;
+    std::string payload = changed.substr(begin, block.head.payload_bytes);
+    std::size_t at = 0;
+    for (std::uint64_t next = block.head.first_record; at < payload.size(); ++next) {
+      const std::string_view record = journal::first_record(std::string_view{payload}.substr(at));
+      const std::size_t key = record.find("10.0.0.0/24");
+      if (journal::RawRecord{record}.kind() == journal::Kind::Retried && key != std::string_view::npos) {
+        number = next;
+        payload[at + key] = '9';
+        break;
+      }
+      at += record.size();
+    }
+    seal(block.head, payload);
+    changed.replace(static_cast<std::size_t>(block.offset), journal::kHeadBytes, reinterpret_cast<const char*>(&block.head), journal::kHeadBytes);
+    changed.replace(begin, payload.size(), payload);
+  }
+  ASSERT_NE(number, 0U);
+  write(changed);
+  const Ended ended = rondo("--json replay " + file());
+  EXPECT_EQ(ended.code, 3) << ended.out;
+  const json::value difference = json::parse(ended.out).at("difference");
+  EXPECT_EQ(difference.at("record").to_number<std::uint64_t>(), number);
+  EXPECT_THAT(std::string{difference.at("expected").as_string()}, HasSubstr("90.0.0.0/24"));
+  EXPECT_THAT(std::string{difference.at("came").as_string()}, AllOf(HasSubstr("10.0.0.0/24"), Not(HasSubstr("90."))));
+  EXPECT_THAT(rondo("replay " + file()).out, AllOf(HasSubstr("different: "), HasSubstr("record " + std::to_string(number))));
+}
+
+}  // namespace
+}  // namespace rondo::cli
