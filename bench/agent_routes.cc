@@ -5,14 +5,19 @@
 //   -batch`. Each
 //         way has a table of its own and takes turns, 100,000 routes each, so that a busy machine and the size of the table disturb all
 //         alike
-// IPv4 in random order, IPv6 sorted, as each is fastest. Usage: bench_agent_routes [own|real|all] [rounds] [IPv4 routes] [IPv6 routes]
+//   journal  with the journal and without in turn, on a data plane that answers at once and on the kernel (needs root): routes a second,
+//         and what a replay of such a run takes
+// IPv4 in random order, IPv6 sorted, as each is fastest. Usage: bench_agent_routes [own|real|journal|all] [rounds] [IPv4 routes] [IPv6
+// routes]
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -25,6 +30,7 @@
 #include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sim/replay.h"
 #include "rondo/sim/sim_dataplane.h"
 
 namespace {
@@ -138,7 +144,9 @@ class QuickPlane final : public DataPlane {
 /// The agent with its ports, neighbours and groups, ready for routes. Gateways are IPv6 link-local: they serve routes of both families.
 class Switch {
  public:
-  Switch(DataPlane& plane, Programmer::Mode mode) : agent_(runtime_, plane, {.mode = mode}) {
+  /// 'journal': its file; empty: none.
+  Switch(DataPlane& plane, Programmer::Mode mode, const std::string& journal = {})
+      : runtime_(options(clock_, journal)), agent_(runtime_, plane, {.mode = mode}) {
     runtime_.on_reject([](std::string_view, const Change&, const Status& why) { give_up(why.to_string()); });
     must(agent_.start());
     std::string gateways, ports;
@@ -186,6 +194,13 @@ class Switch {
   Duration longest_turn() const { return longest_turn_; }
 
  private:
+  static RuntimeOptions options(const Clock& clock, const std::string& journal) {
+    RuntimeOptions options;
+    auto opened = Journal::open({.file = journal, .file_bytes = 0}, clock);
+    if (!opened) give_up(opened.error().to_string());
+    options.journal = std::move(*opened);
+    return options;
+  }
   /// Time on the processor: what a busy neighbour takes from us is not our turn's.
   static Duration thread_cpu() {
     timespec time{};
@@ -241,6 +256,55 @@ void own_part(const char* family, const std::vector<Route>& routes, int rounds) 
       "CPU\n",
       family, routes.size(), rounds, best_write, write_allocations, best_rest, rest_allocations,
       static_cast<double>(longest.count()) * 1e-3);
+}
+
+// --- journal
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+void replay(const std::string& file) {
+  auto opened = sim::Replay::open({file});
+  if (!opened) give_up(opened.error().to_string());
+  sim::ReplayReport report;
+  const Sample took = measure(1, RUSAGE_SELF, [&] {
+    Runtime runtime((*opened)->runtime_options());
+    agent::Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
+    must(agent.start());
+    report = (*opened)->run(runtime);
+  });
+  const double recorded = static_cast<double>(report.recorded.count()) * 1e-9;
+  std::printf("  replay: %s, %llu records, %llu turns; %.2f s recorded, %.2f s replayed: %.1f times real time\n",
+              report.same ? "the same" : "DIFFERENT", static_cast<unsigned long long>(report.records),
+              static_cast<unsigned long long>(report.turns), recorded, took.seconds, recorded / took.seconds);
+}
+
+void journal_part(const std::vector<Route>& routes, int rounds) {
+  const std::string file = (std::filesystem::temp_directory_path() / ("rondo-bench-routes-" + std::to_string(::getpid()))).string();
+  std::vector<double> rates[2], cpus[2];
+  for (int round = 0; round < 2 * rounds; ++round) {
+    const bool on = (round + round / 2) % 2 == 1;  // Neither is always the first of a pair.
+    std::filesystem::remove(file);
+    QuickPlane plane;
+    Switch box{plane, Programmer::Mode::Thread, on ? file : std::string{}};
+    const Sample sample = measure(routes.size(), RUSAGE_SELF, [&] { box.program(routes); });
+    rates[on].push_back(sample.rate());
+    cpus[on].push_back(sample.cpu_us());
+  }
+  std::printf(
+      "journal, %zu routes, median of %d: %.0f routes/s without, %.0f with (%.1f %% less); CPU of all threads %.2f and %.2f us a route\n",
+      routes.size(), rounds, median(rates[0]), median(rates[1]), 100 * (1 - median(rates[1]) / median(rates[0])), median(cpus[0]),
+      median(cpus[1]));
+  {
+    std::filesystem::remove(file);
+    QuickPlane plane;
+    Switch box{plane, Programmer::Mode::Thread, file};
+    box.program(routes);
+  }
+  replay(file);
+  std::filesystem::remove(file);
 }
 
 // --- real
@@ -314,6 +378,40 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
   }
 }
 
+void journal_on_kernel(const std::vector<Route>& routes, int rounds) {
+  const std::string file = (std::filesystem::temp_directory_path() / ("rondo-bench-routes-" + std::to_string(::getpid()))).string();
+  std::vector<double> rates[2], cpus[2];
+  for (int round = 0; round < rounds; ++round) {
+    std::filesystem::remove(file);
+    {
+      Place places[2];
+      Switch without{*places[0].plane, Programmer::Mode::Thread};
+      Switch with{*places[1].plane, Programmer::Mode::Thread, file};
+      for (std::size_t i = 0; i < routes.size(); i += kSlice) {
+        const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));
+        for (std::size_t k = 0; k < 2; ++k) {
+          const std::size_t on = (k + i / kSlice + static_cast<std::size_t>(round)) % 2;
+          const Sample sample = measure(slice.size(), RUSAGE_SELF, [&] { (on == 1 ? with : without).program(slice); });
+          rates[on].push_back(sample.rate());
+          cpus[on].push_back(sample.cpu_us());
+        }
+      }
+    }
+  }
+  std::printf(
+      "journal, kernel, slices of %zu, median of %zu: %.0f routes/s without, %.0f with (%.1f %% less); CPU %.2f and %.2f us a route\n",
+      kSlice, rates[0].size(), median(rates[0]), median(rates[1]), 100 * (1 - median(rates[1]) / median(rates[0])), median(cpus[0]),
+      median(cpus[1]));
+  std::filesystem::remove(file);
+  {
+    Place place;
+    Switch box{*place.plane, Programmer::Mode::Thread, file};
+    box.program(routes);
+  }
+  replay(file);
+  std::filesystem::remove(file);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -322,12 +420,16 @@ int main(int argc, char** argv) {
   const auto count = [&](int index, std::size_t otherwise) { return argc > index ? std::strtoul(argv[index], nullptr, 10) : otherwise; };
   const std::vector<Route> v4 = make_v4(count(3, 500'000));
   const std::vector<Route> v6 = make_v6(count(4, 200'000));
-  if (part != "real") {
+  if (part == "journal" || part == "all") {
+    journal_part(v4, rounds);
+    journal_on_kernel(v4, rounds);
+  }
+  if (part == "own" || part == "all") {
     std::printf("own CPU time\n");
     own_part("IPv4", v4, rounds);
     own_part("IPv6", v6, rounds);
   }
-  if (part != "own") {
+  if (part == "real" || part == "all") {
     real_part("IPv4, random order", v4, rounds);
     real_part("IPv6, sorted", v6, rounds);
   }

@@ -213,7 +213,8 @@ TEST_F(JournalCli, ReplayShowsTheFirstDifferenceAndEndsWithThree) {
       at += record.size();
     }
     seal(block.head, payload);
-    changed.replace(static_cast<std::size_t>(block.offset), journal::kHeadBytes, reinterpret_cast<const char*>(&block.head), journal::kHeadBytes);
+    changed.replace(static_cast<std::size_t>(block.offset), journal::kHeadBytes, reinterpret_cast<const char*>(&block.head),
+                    journal::kHeadBytes);
     changed.replace(begin, payload.size(), payload);
   }
   ASSERT_NE(number, 0U);

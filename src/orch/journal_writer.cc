@@ -48,8 +48,8 @@ struct Chunk {
   explicit Chunk(std::size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)), capacity(size) {}
   std::unique_ptr<char[]> bytes;
   std::size_t capacity;
-  std::atomic<std::size_t> published{0};  // Whole records up to here; written by the scheduler's thread.
-  std::size_t written = 0;                // Writer's.
+  std::atomic<std::uint64_t> published{0};  // How many records, and (lower half) their bytes; written by the scheduler's thread.
+  std::uint64_t written = 0;                // Of these, by the writer.
 };
 
 Result<UniqueFd> open_file(const std::string& path) {
@@ -79,16 +79,9 @@ int write_all(int fd, std::string_view head, std::string_view payload) noexcept 
   return 0;
 }
 
-std::uint32_t count_records(std::string_view payload) {
-  std::uint32_t count = 0;
-  while (!payload.empty()) {
-    const std::string_view record = first_record(payload);
-    RONDO_ASSERT(!record.empty());
-    payload.remove_prefix(record.size());
-    ++count;
-  }
-  return count;
-}
+/// Of Chunk::published.
+constexpr std::size_t bytes_of(std::uint64_t published) { return static_cast<std::uint32_t>(published); }
+constexpr std::uint32_t records_of(std::uint64_t published) { return static_cast<std::uint32_t>(published >> 32U); }
 
 class Writer final : public JournalSink {
  public:
@@ -109,7 +102,7 @@ class Writer final : public JournalSink {
  private:
   struct Part {
     Chunk* chunk;
-    std::size_t end;
+    std::uint64_t published;
   };
   Chunk* next_chunk(std::size_t bytes);
   void put_loss();
@@ -121,7 +114,7 @@ class Writer final : public JournalSink {
   void reopen();
   void begin_next_file();
   bool write_names();
-  void write_records(std::string_view records);
+  void write_records(std::string_view records, std::uint32_t count);
   bool write_block(BlockHead head, std::string_view payload);
   void count_error(Status error);
 
@@ -131,7 +124,8 @@ class Writer final : public JournalSink {
   // Scheduler's thread.
   Chunk* current_ = nullptr;
   std::size_t used_ = 0;
-  std::uint64_t untold_ = 0;  // Lost since the last record that was taken.
+  std::uint64_t in_chunk_ = 0;  // Records.
+  std::uint64_t untold_ = 0;    // Lost since the last record that was taken.
 
   std::atomic<bool> idle_{false};
   std::atomic<std::uint64_t> records_{0};
@@ -215,7 +209,7 @@ char* Writer::room(std::size_t bytes) {
       return nullptr;
     }
     current_ = next;
-    used_ = 0;
+    used_ = in_chunk_ = 0;
   }
   if (untold_ > 0) put_loss();
   return current_->bytes.get() + used_;
@@ -223,7 +217,7 @@ char* Writer::room(std::size_t bytes) {
 
 void Writer::put(std::size_t bytes) {
   used_ += bytes;
-  current_->published.store(used_, std::memory_order_release);
+  current_->published.store(++in_chunk_ << 32U | used_, std::memory_order_release);
   records_.store(records_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   bytes_.store(bytes_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   if (idle_.load(std::memory_order_relaxed)) {
@@ -335,8 +329,10 @@ void Writer::write_until_stopped() {
     lock.unlock();
     if (rotating) reopen();
     for (const Part& part : parts) {
-      write_records({part.chunk->bytes.get() + part.chunk->written, part.end - part.chunk->written});
-      part.chunk->written = part.end;
+      const std::size_t begin = bytes_of(part.chunk->written);
+      write_records({part.chunk->bytes.get() + begin, bytes_of(part.published) - begin},
+                    records_of(part.published) - records_of(part.chunk->written));
+      part.chunk->written = part.published;
     }
     lock.lock();
     // All but the newest of those that were there are full: the scheduler's thread went on to another one.
@@ -404,9 +400,8 @@ bool Writer::write_names() {
   return true;
 }
 
-void Writer::write_records(std::string_view records) {
+void Writer::write_records(std::string_view records, std::uint32_t count) {
   if (records.empty()) return;
-  const std::uint32_t count = count_records(records);
   if (options_.file_bytes > 0 && file_size_ > 0 && file_size_ + kHeadBytes + records.size() > options_.file_bytes) begin_next_file();
   BlockHead head;
   head.records = count;
