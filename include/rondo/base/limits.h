@@ -96,7 +96,7 @@ inline constexpr std::size_t kWhyDepth = 64;
 inline constexpr std::size_t kRejectionsKept = 1000;
 /// A handler that says "wait for X" while X holds is asked again at once, and from the second time after this delay.
 inline constexpr Duration kSpuriousWaitDelay = 100ms;
-/// Bytes of journal text waiting for the writer; beyond it lines are dropped, counted, and the file says how many.
+/// Bytes of journal records waiting for the writer; beyond it records are lost, counted, and the file says how many.
 inline constexpr std::size_t kJournalBytes = 64 * 1024 * 1024;
 
 // --- dataplane

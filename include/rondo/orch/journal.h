@@ -45,8 +45,8 @@ struct JournalStats {
   std::uint64_t write_errors = 0;  // Failed writes and failed reopenings.
 };
 
-/// Scheduler's thread, unless said otherwise. Every function that records is one inlined branch when off, and under 100 ns for a change of
-/// one field when on (bench/journal). Tables are given as the number that name() gave.
+/// Scheduler's thread, unless said otherwise. Every function that records is one branch when off, and under 100 ns for a change of one
+/// field when on (bench/journal). Tables are given as the number that name() gave.
 class Journal final : public TurnWatch, public OrderWatch {
  public:
   /// Records nothing.
