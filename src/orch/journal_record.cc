@@ -213,7 +213,10 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   if (kind == 0 || kind > static_cast<std::uint8_t>(kLastKind)) return false;
   record.kind = static_cast<Kind>(kind);
   read_content(from, record);
-  return from.ok() && from.at_end() && record.op <= Op::Event && record.lane <= Lane::Bulk;
+  const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
+  const bool in_range = is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
+                        is_time(record.span.count()) && record.op <= Op::Event && record.lane <= Lane::Bulk;
+  return from.ok() && from.at_end() && in_range;
 }
 
 // --- In words

@@ -66,6 +66,9 @@ struct JournalRecord {
   bool is_outcome() const noexcept { return kind >= Kind::Done && kind <= Kind::Unparked; }
 };
 
+/// Times of a record lie within this of zero (146 years), and spans below it, so that sums and differences of some never overflow.
+inline constexpr std::int64_t kTimeMost = std::int64_t{1} << 62U;
+
 /// False if 'bytes', a record with its length, is not one of ours.
 bool decode(std::string_view bytes, JournalRecord& record);
 

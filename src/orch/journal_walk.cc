@@ -1,5 +1,6 @@
 #include "orch/journal_walk.h"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -33,7 +34,7 @@ void JournalWalk::follow() {
       turn_source_ = record_.source;
       break;
     case Kind::TurnEnds:
-      time_ = time_ + record_.span;
+      time_ = std::min(time_ + record_.span, Instant::from_nanoseconds(kTimeMost));
       turn_ended_ = true;
       break;
     case Kind::SourceAdded: sources_[record_.source] = std::string{record_.name}; break;
@@ -46,7 +47,10 @@ void JournalWalk::follow() {
 
 WallTime JournalWalk::wall() const noexcept {
   // The head of a block knows, too; a reading among the records is nearer.
-  return WallTime::from_nanoseconds(time_.nanoseconds() + (wall_offset_ != 0 ? wall_offset_ : reader_.wall_offset()));
+  const std::int64_t offset = wall_offset_ != 0 ? wall_offset_ : reader_.wall_offset();
+  // A block's head may say anything.
+  return WallTime::from_nanoseconds(
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(time_.nanoseconds()) + static_cast<std::uint64_t>(offset)));
 }
 
 std::string JournalWalk::source_name(std::uint32_t number) const {
