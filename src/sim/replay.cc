@@ -86,6 +86,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers {
   Scheduler* scheduler = nullptr;
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
+  Journal* journal = nullptr;  // The runtime's.
   StrictPriority policy;
   std::map<std::string, std::string, std::less<>> notes;
   std::uint64_t found = 0;
@@ -234,6 +235,7 @@ bool Replay::Impl::feed() {
     case Kind::Looked:
       if (in_turn) return false;
       time = record(0).time;
+      if (journal != nullptr) journal->looked(time);  // What comes from outside next came then.
       skip();
       return true;
     case Kind::SourceAdded: return feed_source();
@@ -414,6 +416,7 @@ RuntimeOptions Replay::runtime_options() {
     return store;
   };
   options.journal = std::make_unique<Journal>(std::move(comparison), impl.clock);
+  impl.journal = options.journal.get();
   return options;
 }
 

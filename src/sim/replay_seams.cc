@@ -25,7 +25,10 @@ class ReplayStore::End final : public Subscription {
   }
 
   std::size_t take(std::size_t, std::vector<Change>& out) override {
-    if (!is_next(Kind::Took)) return 0;
+    if (!is_next(Kind::Took)) {
+      ready_ = false;  // It was asked for nothing: there was only a gap, or the replay is over.
+      return 0;
+    }
     const JournalRecord took = store_.seams_.record(0);
     std::size_t taken = 0;
     for (std::size_t ahead = 1; taken < took.count; ++ahead) {
@@ -33,6 +36,7 @@ class ReplayStore::End final : public Subscription {
       if (record.kind == Kind::Lost) {
         store_.seams_.end();
         out.resize(out.size() - taken);
+        ready_ = false;
         return 0;
       }
       if (record.kind == Kind::TurnEnds) break;  // Not what a journal writes.
@@ -58,7 +62,7 @@ class ReplayStore::End final : public Subscription {
 
 bool ReplayStore::become_ready(const std::string& table) {
   const auto end = ends_.find(table);
-  if (end == ends_.end() || !end->second->empty()) return false;
+  if (end == ends_.end()) return false;
   end->second->become_ready();
   return true;
 }

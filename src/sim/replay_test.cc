@@ -1,0 +1,239 @@
+// Replay with Orchs of a user: handlers that wait, delay, reject, throw and listen, over a store far away whose connection breaks, and with
+// an outside source that answers tickets. Random lives are recorded and run again; one whose Orch changed its mind is not the same.
+#include "rondo/sim/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+
+#include "rondo/orch/orch.h"
+#include "rondo/sched/timer.h"
+#include "rondo/sim/sim_store.h"
+#include "rondo/sim/world.h"
+
+namespace rondo::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+constexpr ConstraintKind kGroup{"group"};
+
+/// Groups: a row makes the fact, a Delete ends it. Now and then one is late.
+class Groups final : public Orch {
+ public:
+  explicit Groups(Runtime& runtime) : Orch(runtime, "groups", Priority{20}) {
+    provide(kGroup, [this](std::string_view key) { return groups_.contains(key); });
+    consume(
+        "GROUP",
+        [this](std::string_view key, const Fields& fields) {
+          if (fields.contains("late") && late_.insert(std::string{key}).second)
+            return Outcome::retry_after(20ms, Status{Code::Unavailable, "late"});
+          groups_.emplace(key);
+          announce({kGroup, std::string{key}});
+          return Outcome::done();
+        },
+        [this](std::string_view key) {
+          late_.erase(std::string{key});
+          if (const auto found = groups_.find(key); found != groups_.end()) groups_.erase(found);
+          withdraw({kGroup, std::string{key}});
+          return Outcome::done();
+        });
+  }
+
+ private:
+  std::set<std::string, std::less<>> groups_;
+  std::set<std::string, std::less<>> late_;
+};
+
+/// Routes wait for one or two groups, in batches; it counts events and what it observes, and a timer of its own answers staged rows.
+class Routes final : public Orch {
+ public:
+  Routes(Runtime& runtime, bool patient)
+      : Orch(runtime, "routes", Priority{5}), patient_(patient), timer_("answers", Priority{40}, [this] { answer(); }) {
+    runtime.scheduler().add(timer_);
+    consume_batches("ROUTE", [this](Batch& batch) { apply(batch); }, {.retry_quota = 3, .batch_max = 4});
+    listen("NEWS", [this](const Change& event) {
+      if (event.key() == "bad") throw std::runtime_error("bad news");
+      ++events_;
+    });
+    observe(kGroup, [this](std::string_view, bool holds) { events_ += holds ? 1 : 2; });
+  }
+
+ private:
+  void apply(Batch& batch) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      if (batch[i].op() == Op::Delete) {
+        batch.done(i);
+        continue;
+      }
+      const Fields fields = batch[i].fields();
+      std::vector<Constraint> facts;
+      for (const char* const name : {"group", "backup"}) {
+        if (const auto group = fields.find(name)) facts.push_back({kGroup, std::string{*group}});
+      }
+      const bool missing = std::ranges::any_of(facts, [this](const Constraint& fact) { return !holds(fact); });
+      if (facts.empty()) {
+        batch.answer(i, Outcome::reject(Status{Code::InvalidArgument, "no group"}));
+      } else if (missing) {
+        batch.answer(i, patient_ ? Outcome::wait_for(facts) : Outcome::retry_after(5ms, Status{}));
+      } else {
+        tickets_.push_back(batch.stage(i));
+        if (!timer_.is_armed()) timer_.arm_at(runtime().scheduler().now() + 3ms);
+      }
+    }
+  }
+  void answer() {
+    for (const Ticket& ticket : std::exchange(tickets_, {})) {
+      settle(ticket, ++answers_ % 7 == 0 ? Outcome::retry_after(10ms, Status{Code::Unavailable, "again"}) : Outcome::done());
+    }
+  }
+
+  const bool patient_;
+  TimerSource timer_;
+  std::vector<Ticket> tickets_;
+  std::uint64_t events_ = 0;
+  std::uint64_t answers_ = 0;
+};
+
+class ReplayTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "rondo-replay-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory = pattern;
+    file = (directory / "day.journal").string();
+  }
+  void TearDown() override { fs::remove_all(directory); }
+
+  /// A life of 'operations' writes by another client, on a store whose connection breaks now and then.
+  void live(std::uint64_t seed, int operations) const {
+    World world(seed);
+    SimStore* store = nullptr;
+    RuntimeOptions options;
+    options.policy =
+        StrictPriority{.tie = seed % 2 == 0 ? Tie::Arrival : Tie::LeastRecentlyServed, .batch = static_cast<std::uint32_t>(1 + seed % 9)};
+    options.clock = &world.clock();
+    options.reactor = &world.reactor();
+    options.store = [&](Scheduler& scheduler) {
+      auto made = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = seed});
+      store = made.get();
+      EXPECT_TRUE(made->declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+      return made;
+    };
+    options.journal = std::move(Journal::open({.file = file}, world.clock()).value());
+    Runtime runtime(std::move(options));
+    runtime.add<Groups>();
+    runtime.add<Routes>(true);
+    Random& random = world.random();
+    for (int i = 0; i < operations; ++i) {
+      operate(*store, random);
+      const bool told = i % 30 != 0 || runtime.journal().flush().ok();  // Several blocks.
+      EXPECT_TRUE(told);
+      if (random.chance(0.5)) world.run_for(runtime.scheduler(), Duration{static_cast<std::int64_t>(random.below(8'000'000))});
+    }
+    store->reconnect();
+    world.run_for(runtime.scheduler(), 1s);
+  }
+  static void operate(SimStore& store, Random& random) {
+    const auto write = [&](const char* table, Change change) { static_cast<void>(store.server().write(table, std::move(change))); };
+    const std::string group = "g" + std::to_string(random.below(6));
+    const std::string route = "r" + std::to_string(random.below(40));
+    switch (random.below(9)) {
+      case 0: return write("GROUP", Change::set(group, {{"n", "1"}}));
+      case 1: return write("GROUP", Change::set(group, {{"late", "1"}}));
+      case 2: return write("GROUP", Change::remove(group));
+      case 3:
+      case 4: return write("ROUTE", Change::set(route, {{"group", group}}));
+      case 5: return write("ROUTE", Change::set(route, {{"group", group}, {"backup", "g" + std::to_string(random.below(6))}}));
+      case 6: return write("ROUTE", random.chance(0.5) ? Change::remove(route) : Change::set(route, {}));
+      case 7: return write("NEWS", Change::event("v", random.chance(0.2) ? "bad" : "good", {}));
+      default: return random.chance(0.5) ? store.disconnect() : store.reconnect();
+    }
+  }
+  ReplayReport replay(bool patient = true) const {
+    Result<std::unique_ptr<Replay>> opened = Replay::open({file});
+    EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
+    Runtime runtime((*opened)->runtime_options());
+    // As it was declared before.
+    EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+    runtime.add<Groups>();
+    runtime.add<Routes>(patient);
+    return (*opened)->run(runtime);
+  }
+
+  fs::path directory;
+  std::string file;
+};
+
+TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
+  std::uint64_t outcomes = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    fs::remove(file);
+    live(seed, 150);
+    const ReplayReport report = replay();
+    ASSERT_TRUE(report.same) << "seed " << seed << ", record " << report.record << ": expected " << report.expected << ", came "
+                             << report.came;
+    outcomes += report.outcomes;
+  }
+  EXPECT_GT(outcomes, 20'000U);
+}
+
+TEST_F(ReplayTest, AnOrchThatChangedItsMindIsNamedByItsFirstDecision) {
+  live(1, 150);
+  const ReplayReport report = replay(false);
+  EXPECT_FALSE(report.same);
+  EXPECT_THAT(report.expected, HasSubstr("parked ROUTE r"));
+  EXPECT_THAT(report.came, HasSubstr("delayed ROUTE r"));
+  EXPECT_GT(report.record, 10U);
+}
+
+TEST_F(ReplayTest, OneOfSeveralRunsInAFileIsChosen) {
+  live(3, 20);
+  live(4, 60);
+  const auto records = [this](unsigned run) {
+    Result<std::unique_ptr<Replay>> opened = Replay::open({file}, run);
+    EXPECT_TRUE(opened.has_value());
+    Runtime runtime((*opened)->runtime_options());
+    EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+    runtime.add<Groups>();
+    runtime.add<Routes>(true);
+    const ReplayReport report = (*opened)->run(runtime);
+    EXPECT_TRUE(report.same) << "run " << run << ", record " << report.record << ": expected " << report.expected << ", came "
+                             << report.came;
+    return report.records;
+  };
+  EXPECT_LT(records(1), records(2));
+  EXPECT_EQ(records(0), records(2));
+  EXPECT_EQ(Replay::open({file}, 3).error().code(), Code::NotFound);
+}
+
+TEST_F(ReplayTest, RecordsThatAreMissingEndItAndAreNamed) {
+  live(5, 150);
+  const std::uintmax_t size = fs::file_size(file);
+  FILE* const stream = std::fopen(file.c_str(), "r+b");
+  ASSERT_NE(stream, nullptr);
+  std::fseek(stream, static_cast<long>(size / 2), SEEK_SET);
+  const int byte = std::fgetc(stream);
+  std::fseek(stream, static_cast<long>(size / 2), SEEK_SET);
+  std::fputc(byte ^ 1, stream);
+  ASSERT_EQ(std::fclose(stream), 0);
+  Result<std::unique_ptr<Replay>> opened = Replay::open({file});
+  ASSERT_TRUE(opened.has_value());
+  const ReplayReport report = [&] {
+    Runtime runtime((*opened)->runtime_options());
+    EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+    runtime.add<Groups>();
+    runtime.add<Routes>(true);
+    return (*opened)->run(runtime);
+  }();
+  EXPECT_FALSE(report.same);
+  EXPECT_THAT(report.expected, HasSubstr("missing"));
+}
+
+}  // namespace
+}  // namespace rondo::sim
