@@ -123,6 +123,7 @@ void Scheduler::give_turn(Source& source) {
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
   running_ = &source;
+  begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
 
   Turn turn;
@@ -135,6 +136,7 @@ void Scheduler::give_turn(Source& source) {
     failed = Status{Code::Internal, about(source, "threw something unknown in run()")};
   }
   running_ = nullptr;
+  end_beat();
 
   now_ = clock_.now();
   const Duration ran = now_ - start;
@@ -189,6 +191,7 @@ void Scheduler::gather(Instant deadline) {
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
   now_ = clock_.now();
+  begin_beat();
   for (unsigned round = 1;; ++round) {
     dispatch(count);
     if (count < events_.size()) break;
@@ -205,6 +208,7 @@ void Scheduler::gather(Instant deadline) {
     cpu_time_ = clock_.thread_cpu_time();
     next_cpu_time_ = now_ + kCpuTimePeriod;
   }
+  end_beat();
   gathering_ = false;
 }
 
@@ -300,8 +304,10 @@ void Scheduler::dispatch(std::size_t count) {
 bool Scheduler::collect(Source& source) {
   if (source.state_ == Source::State::Quarantined) return false;
   Status failed;
+  collecting_ = &source;
   try {
     const Result<Backlog> answer = source.collect();
+    collecting_ = nullptr;
     if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
     failed = answer.error().with_context(about(source, "could not collect"));
   } catch (const std::exception& error) {
@@ -309,6 +315,7 @@ bool Scheduler::collect(Source& source) {
   } catch (...) {
     failed = Status{Code::Internal, about(source, "threw something unknown in collect()")};
   }
+  collecting_ = nullptr;
   if (source.scheduler() == this) quarantine(source, std::move(failed));
   return false;
 }
