@@ -241,6 +241,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("nice", -20, 19, config.nice);
     s.cpus("cpus", config.scheduler_cpus);
     s.integer("reserve_mib", 0, 1024 * 1024, config.reserve_mib);
+    s.integer("stall_ms", 10, 3'600'000, config.stall_ms);
+    s.flag("stall_stack", config.stall_stack);
   }
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
@@ -329,6 +331,7 @@ std::string to_toml(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
+<<<<<<< HEAD
   const toml::table root{{"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
                                                    {"batch", static_cast<std::int64_t>(config.policy.batch)},
                                                    {"turn_us", microseconds(config.policy.turn)},
@@ -351,6 +354,32 @@ std::string to_toml(const Config& config) {
                                                    {"hold_s", config.hold_s},
                                                    {"simulated_ports", ports},
                                                    {"cpus", cpus(config.dataplane_cpus)}}}};
+=======
+  const toml::table root{
+      {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
+                                {"batch", static_cast<std::int64_t>(config.policy.batch)},
+                                {"turn_us", microseconds(config.policy.turn)},
+                                {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
+                                {"nice", static_cast<std::int64_t>(config.nice)},
+                                {"cpus", cpus(config.scheduler_cpus)},
+                                {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                                {"stall_ms", config.stall_ms},
+                                {"stall_stack", config.stall_stack}}},
+      {"admin", toml::table{{"socket", config.socket}}},
+      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
+      {"journal",
+       toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
+      {"store", store_table(config)},
+      {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
+                                {"network_namespace", config.network_namespace},
+                                {"protocol", static_cast<std::int64_t>(config.protocol)},
+                                {"metric", static_cast<std::int64_t>(config.metric)},
+                                {"batch", static_cast<std::int64_t>(config.batch)},
+                                {"table", static_cast<std::int64_t>(config.table)},
+                                {"hold_s", config.hold_s},
+                                {"simulated_ports", ports},
+                                {"cpus", cpus(config.dataplane_cpus)}}}};
+>>>>>>> main
   std::ostringstream out;
   out << root << '\n';
   return out.str();
