@@ -331,14 +331,15 @@ std::string to_toml(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-<<<<<<< HEAD
   const toml::table root{{"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
                                                    {"batch", static_cast<std::int64_t>(config.policy.batch)},
                                                    {"turn_us", microseconds(config.policy.turn)},
                                                    {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
                                                    {"nice", static_cast<std::int64_t>(config.nice)},
                                                    {"cpus", cpus(config.scheduler_cpus)},
-                                                   {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)}}},
+                                                   {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                                                   {"stall_ms", config.stall_ms},
+                                                   {"stall_stack", config.stall_stack}}},
                          {"admin", toml::table{{"socket", config.socket}}},
                          {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
                          {"journal", toml::table{{"file", config.journal_file},
@@ -354,32 +355,6 @@ std::string to_toml(const Config& config) {
                                                    {"hold_s", config.hold_s},
                                                    {"simulated_ports", ports},
                                                    {"cpus", cpus(config.dataplane_cpus)}}}};
-=======
-  const toml::table root{
-      {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
-                                {"batch", static_cast<std::int64_t>(config.policy.batch)},
-                                {"turn_us", microseconds(config.policy.turn)},
-                                {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
-                                {"nice", static_cast<std::int64_t>(config.nice)},
-                                {"cpus", cpus(config.scheduler_cpus)},
-                                {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
-                                {"stall_ms", config.stall_ms},
-                                {"stall_stack", config.stall_stack}}},
-      {"admin", toml::table{{"socket", config.socket}}},
-      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
-      {"journal",
-       toml::table{{"directory", config.journal_directory}, {"changes", config.journal_changes}, {"retries", config.journal_retries}}},
-      {"store", store_table(config)},
-      {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
-                                {"network_namespace", config.network_namespace},
-                                {"protocol", static_cast<std::int64_t>(config.protocol)},
-                                {"metric", static_cast<std::int64_t>(config.metric)},
-                                {"batch", static_cast<std::int64_t>(config.batch)},
-                                {"table", static_cast<std::int64_t>(config.table)},
-                                {"hold_s", config.hold_s},
-                                {"simulated_ports", ports},
-                                {"cpus", cpus(config.dataplane_cpus)}}}};
->>>>>>> main
   std::ostringstream out;
   out << root << '\n';
   return out.str();
