@@ -89,7 +89,7 @@ void add_options(Page& page, const std::vector<Option>& options) {
     std::string help{option.help};
     if (!option.choices.empty()) {
       help += help.ends_with('.') ? " One of " : "; one of ";
-      for (const std::string_view choice : option.choices) help.append(&choice == &option.choices.front() ? "" : ", ").append(choice);
+      for (const std::string_view& choice : option.choices) help.append(&choice == &option.choices.front() ? "" : ", ").append(choice);
     }
     if (!option.fallback.empty()) help.append("; default ").append(option.fallback);
     page.entry(bold(option.name) + (option.value.empty() ? "" : " " + italic(option.value)), help + ".");
@@ -111,8 +111,12 @@ void add_command(Page& page, std::string_view before, const Command& command) {
     page.line(".IP");
     page.text(command.details);
   }
-  if (command.options.empty()) return;
   page.line(".RS");
+  for (const Argument& argument : command.arguments) {
+    // What a table and a key are is said once, in the description.
+    if (argument.word == Word::Table || (argument.word == Word::Key && argument.required) || argument.help.empty()) continue;
+    page.entry(italic(argument.name), std::string{argument.help} + ".");
+  }
   add_options(page, command.options);
   page.line(".RE");
 }
@@ -195,7 +199,7 @@ std::string man_page(const Program& program, std::string_view version) {
   add_entries(page, "FILES", program.files);
   add_examples(page, program);
   if (!program.see_also.empty()) page.heading("\"SEE ALSO\"");
-  for (const std::string_view other : program.see_also) {
+  for (const std::string_view& other : program.see_also) {
     const std::size_t section = other.find('(');
     page.line(bold(other.substr(0, section)) + plain(other.substr(section)) + (&other == &program.see_also.back() ? "" : ","));
   }

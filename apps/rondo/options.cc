@@ -51,6 +51,11 @@ Duration seconds_of(double seconds) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
 }
 
+/// A range that only keeps nonsense out is not shown in the help.
+CLI::Validator shown(CLI::Validator range, const manual::Option& option) {
+  return option.high < manual::Option{}.high ? range : range.description("");
+}
+
 /// An option or argument of CLI11 whose words go to 'words'.
 void take_words(CLI::App& app, const manual::Option& option, Words& words) {
   const std::string name{option.name};
@@ -66,8 +71,7 @@ void take_words(CLI::App& app, const manual::Option& option, Words& words) {
                      for (const std::string& word : given) words.put(name, word);
                    },
                    std::string{option.help})
-                ->delimiter(',')
-                ->expected(1);
+                ->delimiter(',');
     added->allow_extra_args(false);
   } else {
     added = app.add_option_function<std::string>(
@@ -75,9 +79,9 @@ void take_words(CLI::App& app, const manual::Option& option, Words& words) {
   }
   added->type_name(std::string{option.value});
   if (option.word == manual::Word::Number) {
-    added->check(CLI::Range(static_cast<std::int64_t>(option.low), static_cast<std::int64_t>(option.high)));
+    added->check(shown(CLI::Range(static_cast<std::int64_t>(option.low), static_cast<std::int64_t>(option.high)), option));
   } else if (option.word == manual::Word::Seconds) {
-    added->check(CLI::Range(option.low, option.high));
+    added->check(shown(CLI::Range(option.low, option.high), option));
   }
   if (!option.choices.empty()) added->check(CLI::IsMember(std::vector<std::string>(option.choices.begin(), option.choices.end())));
   if (!option.fallback.empty()) added->default_str(std::string{option.fallback});

@@ -175,7 +175,9 @@ TEST_F(LookingOn, TraceTellsTheStoryOfARow) {
     what.emplace_back(row.at("what").as_string());
     EXPECT_GE(row.at("at_us").to_number<double>(), at) << "times ascend";
     at = row.at("at_us").to_number<double>();
-    if (row.as_object().contains("key")) EXPECT_EQ(row.at("key").as_string(), "swp1:10.0.0.2");
+    if (row.as_object().contains("key")) {
+      EXPECT_EQ(row.at("key").as_string(), "swp1:10.0.0.2");
+    }
   }
   ASSERT_GE(what.size(), 3U);
   EXPECT_EQ(what[0], "written");
