@@ -17,7 +17,9 @@ Program small() {
           .summary = "does it",
           .description = "First.\n\n.SH is not a heading here, \\n neither, and it's 'fine'.",
           .options = {{.name = "--count", .value = "N", .help = "So many", .word = Word::Number, .fallback = "3"}},
-          .commands = {{.name = "go", .help = "Goes", .arguments = {{.name = "WHERE", .help = "To"}, {.name = "AND", .help = "", .required = false, .many = true}},
+          .commands = {{.name = "go",
+                        .help = "Goes",
+                        .arguments = {{.name = "WHERE", .help = "To"}, {.name = "AND", .help = "", .required = false, .many = true}},
                         .options = {{.name = "--how", .value = "HOW", .help = "So", .choices = {"this", "that"}}}},
                        {.name = "secret-door", .help = "For programs", .hidden = true}},
           .exit_codes = {{"0", "done"}},
@@ -35,7 +37,8 @@ TEST(ManPage, HasItsSectionsInOrder) {
   }
   EXPECT_THAT(page, HasSubstr("tool \\- does it"));
   EXPECT_THAT(page, HasSubstr("\\fB\\-\\-count\\fR \\fIN\\fR\nSo many; default 3.\n"));
-  EXPECT_THAT(page, HasSubstr("\\fBgo\\fR \\fIWHERE\\fR [\\fIAND\\fR ...]\nGoes.\n.RS\n.TP\n\\fIWHERE\\fR\nTo.\n.TP\n\\fB\\-\\-how\\fR \\fIHOW\\fR\nSo; one of this, that.\n"));
+  EXPECT_THAT(page, HasSubstr("\\fBgo\\fR \\fIWHERE\\fR [\\fIAND\\fR ...]\nGoes.\n.RS\n.TP\n\\fIWHERE\\fR\nTo.\n.TP\n\\fB\\-\\-how\\fR "
+                              "\\fIHOW\\fR\nSo; one of this, that.\n"));
   EXPECT_THAT(page, Not(HasSubstr("secret")));
   EXPECT_THAT(page, HasSubstr("\\fBother\\fR(1),\n\\fBmore\\fR(5)\n"));
 }

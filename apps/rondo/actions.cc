@@ -167,7 +167,8 @@ struct Run {
   int operator()(const Call& asked) const {
     json::object arguments;
     for (const auto& [name, text] : asked.arguments) arguments[name] = typed(text);
-    for (const auto& [name, number] : asked.numbers) arguments[name] = static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
+    for (const auto& [name, number] : asked.numbers)
+      arguments[name] = static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
     if ((asked.command == "watch" || asked.command == "trace") && options.timeout) {
       arguments["milliseconds"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count());
     }

@@ -20,15 +20,15 @@ Argument table(bool required = true) {
   return {.name = "TABLE", .help = "Table, such as ROUTE_TABLE", .word = Word::Table, .required = required};
 }
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
-Option count(std::string_view what) {
-  return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1};
-}
+Option count(std::string_view what) { return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1}; }
 
 std::vector<Command> row_commands() {
   return {
       {.name = "set",
        .help = "Set fields of a row; the other fields stay",
-       .arguments = {table(), key(), {.name = "FIELD=VALUE", .help = "Fields to set", .word = Word::Field, .required = false, .many = true}},
+       .arguments = {table(),
+                     key(),
+                     {.name = "FIELD=VALUE", .help = "Fields to set", .word = Word::Field, .required = false, .many = true}},
        .answered_by = Daemon | Redis,
        .examples = {{"rondo set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "A route to the next-hop group 102:"}}},
       {.name = "del", .help = "Delete a row", .arguments = {table(), key()}, .answered_by = Daemon | Redis},
@@ -56,17 +56,22 @@ std::vector<Command> report_commands() {
   return {
       {.name = "why",
        .help = "Say why a row is not done yet: what it waits for, down to what is missing",
-       .details = "Each fact that a row waits for leads to the row that would make it true, and so on: a row that nobody has written, a fact\n"
-                  "that nobody provides, or a cycle of rows that wait for each other.",
+       .details =
+           "Each fact that a row waits for leads to the row that would make it true, and so on: a row that nobody has written, a fact\n"
+           "that nobody provides, or a cycle of rows that wait for each other.",
        .arguments = {table(), key()},
        .answered_by = Daemon,
        .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
-      {.name = "parked", .help = "What waits for which fact; with TABLE its waiting rows", .arguments = {table(false)}, .answered_by = Daemon},
+      {.name = "parked",
+       .help = "What waits for which fact; with TABLE its waiting rows",
+       .arguments = {table(false)},
+       .answered_by = Daemon},
       {.name = "watch",
        .help = "Print what changes in a table, as it happens",
-       .details = "With the daemon: each change as its consumer takes it. On a store: first the rows, then what changes. A line GAP says that\n"
-                  "changes were missed because they were not read fast enough. Ends when it is interrupted, after --count changes, or after\n"
-                  "--timeout seconds.",
+       .details =
+           "With the daemon: each change as its consumer takes it. On a store: first the rows, then what changes. A line GAP says that\n"
+           "changes were missed because they were not read fast enough. Ends when it is interrupted, after --count changes, or after\n"
+           "--timeout seconds.",
        .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
        .options = {count("End after N changes")},
        .answered_by = Daemon | Redis,
@@ -80,8 +85,9 @@ std::vector<Command> report_commands() {
        .examples = {{"rondo trace ROUTE_TABLE 10.0.0.0/24", "What becomes of a route while something else sets it:"}}},
       {.name = "top",
        .help = "Show the daemon at work, live: sources, what waits for what, rates",
-       .details = "Keys: q quits, p or the space bar pauses, t n d r l w b sort by turns, name, depth, run share, longest turn, waiting time\n"
-                  "or busy time. Without a terminal it prints one frame as text.",
+       .details =
+           "Keys: q quits, p or the space bar pauses, t n d r l w b sort by turns, name, depth, run share, longest turn, waiting time\n"
+           "or busy time. Without a terminal it prints one frame as text.",
        .options = {{.name = "--every",
                     .value = "SECONDS",
                     .help = "Time between two frames",
@@ -107,9 +113,10 @@ std::vector<Command> report_commands() {
       {.name = "log", .help = "The newest lines of the daemon's log", .answered_by = Daemon},
       {.name = "dump",
        .help = "Gather what help needs to know into one file",
-       .details = "A tar file of JSON files: versions, the configuration, sources, tables, what is parked, ports, figures, limits, health, the\n"
-                  "newest lines of the log, the kernel. Passwords, keys and tokens are left out; rows of tables are not among it. Only its\n"
-                  "owner may read the file.",
+       .details =
+           "A tar file of JSON files: versions, the configuration, sources, tables, what is parked, ports, figures, limits, health, the\n"
+           "newest lines of the log, the kernel. Passwords, keys and tokens are left out; rows of tables are not among it. Only its\n"
+           "owner may read the file.",
        .arguments = {{.name = "FILE",
                       .help = "Where it goes; - is standard output. Default: rondo-dump-TIME.tar in this folder",
                       .word = Word::File,
@@ -167,8 +174,19 @@ std::vector<Option> feed_options() {
        .choices = {"nexthops", "neighbors", "interfaces", "ports", "all"},
        .list = true},
       {.name = "--port-prefix", .value = "NAME", .help = "Port names begin with this", .fallback = "Ethernet"},
-      {.name = "--port-first", .value = "N", .help = "Number of the first of the 8 ports", .word = Word::Number, .high = 1e6, .fallback = "0"},
-      {.name = "--port-step", .value = "N", .help = "Step between port numbers", .word = Word::Number, .low = 1, .high = 1e6, .fallback = "4"},
+      {.name = "--port-first",
+       .value = "N",
+       .help = "Number of the first of the 8 ports",
+       .word = Word::Number,
+       .high = 1e6,
+       .fallback = "0"},
+      {.name = "--port-step",
+       .value = "N",
+       .help = "Step between port numbers",
+       .word = Word::Number,
+       .low = 1,
+       .high = 1e6,
+       .fallback = "4"},
       {.name = "--mtu", .value = "BYTES", .help = "Of the ports", .word = Word::Number, .low = 68, .high = 65535, .fallback = "9100"},
       {.name = "--withdraw", .value = {}, .help = "Delete these routes instead"},
       {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them"},
@@ -183,7 +201,8 @@ std::vector<Command> program_commands() {
        .commands = {{.name = "routes",
                      .help = "Routes from files, or made up with the prefix lengths of the real Internet",
                      .arguments = {{.name = "FILE",
-                                    .help = "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip",
+                                    .help =
+                                        "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip",
                                     .word = Word::File,
                                     .required = false,
                                     .many = true}},
@@ -237,11 +256,12 @@ manual::Program described() {
   manual::Program rondo{
       .name = "rondo",
       .summary = "command line of rondod, the Rondo daemon",
-      .description = "rondo talks to a running rondod over its admin socket, or, with --store, to a Redis or to the file of a stopped daemon.\n"
-                     "Data goes to standard output, everything else to standard error. Options may stand before or after the command. A key\n"
-                     "that begins with a dash goes after --.\n\n"
-                     "In tables, keys, names and values \\xHH stands for one byte, both typed and shown.\n\n"
-                     "With --json each command prints one object on one line, watch and trace one for each change; docs/schema describes them.",
+      .description =
+          "rondo talks to a running rondod over its admin socket, or, with --store, to a Redis or to the file of a stopped daemon.\n"
+          "Data goes to standard output, everything else to standard error. Options may stand before or after the command. A key\n"
+          "that begins with a dash goes after --.\n\n"
+          "In tables, keys, names and values \\xHH stands for one byte, both typed and shown.\n\n"
+          "With --json each command prints one object on one line, watch and trace one for each change; docs/schema describes them.",
       .options = global_options(),
       .exit_codes = {{"0", "done"},
                      {"1", "failed; doctor and health: something is wrong"},
@@ -251,7 +271,8 @@ manual::Program described() {
                      {"78", "bad input file"}},
       .environment = {{"RONDO_SOCKET", "The daemon's admin socket, without --socket."},
                       {"NO_COLOR", "If set and not empty: no colour. TERM=dumb does the same."}},
-      .files = {{"/run/rondo/rondod.sock", "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
+      .files = {{"/run/rondo/rondod.sock",
+                 "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
       .see_also = {"rondod(8)", "rondod.toml(5)"},
   };
   for (auto part : {row_commands(), report_commands(), store_commands(), program_commands()}) {

@@ -1,5 +1,5 @@
-// Completion in shells: a script for bash or zsh that asks rondo itself what may stand in place of the last word. So what is offered is what
-// commands.cc describes, and tables and keys are those of the daemon, if it answers at once.
+// Completion in shells: a script for bash or zsh that asks rondo itself what may stand in place of the last word. So what is offered is
+// what commands.cc describes, and tables and keys are those of the daemon, if it answers at once.
 #pragma once
 
 #include <functional>

@@ -20,8 +20,12 @@ using testing::IsEmpty;
 using testing::IsSupersetOf;
 using testing::Not;
 
-const NameSource kNames{[] { return std::vector<std::string>{"PORT_TABLE", "ROUTE_TABLE"}; },
-                        [](const std::string& table, const std::string&) { return std::vector<std::string>{table + ":1", table + ":2"}; }};
+const NameSource kNames{[] {
+                          return std::vector<std::string>{"PORT_TABLE", "ROUTE_TABLE"};
+                        },
+                        [](const std::string& table, const std::string&) {
+                          return std::vector<std::string>{table + ":1", table + ":2"};
+                        }};
 
 std::vector<std::string> words_for(const std::vector<std::string>& line) {
   std::vector<std::string> words;

@@ -65,7 +65,8 @@ json::value ask(Backend& backend, const Part& part) {
       ++left_out;
     }
   });
-  if (!result) return json::object{{"error", json::object{{"code", to_string(result.error().code())}, {"message", result.error().message()}}}};
+  if (!result)
+    return json::object{{"error", json::object{{"code", to_string(result.error().code())}, {"message", result.error().message()}}}};
   if (!rows.empty() || result->contains("rows")) (*result)["rows"] = std::move(rows);
   if (left_out != 0) (*result)["rows_left_out"] = left_out;
   json::value answer = std::move(*result);
@@ -135,7 +136,8 @@ int dump(const Options& options, const Dump& dump) {
     for (const auto& member : list) said[member.key()] = member.value();
     std::printf("%s\n", json::serialize(said).c_str());
   } else {
-    std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n", file.c_str());
+    std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n",
+                file.c_str());
     for (const Part& part : kParts) {
       std::printf("  %-9s %s\n", std::string{part.command}.c_str(), std::string{part.meaning}.c_str());
     }

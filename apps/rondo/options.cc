@@ -47,9 +47,7 @@ class Words {
   std::map<std::string, std::vector<std::string>, std::less<>> given_;
 };
 
-Duration seconds_of(double seconds) {
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 1e6)));
-}
+Duration seconds_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 1e6))); }
 
 /// A range that only keeps nonsense out is not shown in the help.
 CLI::Validator shown(CLI::Validator range, const manual::Option& option) {
@@ -60,7 +58,8 @@ CLI::Validator shown(CLI::Validator range, const manual::Option& option) {
 void take_words(CLI::App& app, const manual::Option& option, Words& words) {
   const std::string name{option.name};
   if (option.value.empty()) {
-    app.add_flag_callback(name, [&words, name] { words.put(name, {}); }, std::string{option.help});
+    app.add_flag_callback(
+        name, [&words, name] { words.put(name, {}); }, std::string{option.help});
     return;
   }
   CLI::Option* added = nullptr;
@@ -204,13 +203,13 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 
 /// The commands that are more than a call.
 constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 8> kMakers{{{"set", set_row},
-                                                                                       {"load", load},
-                                                                                       {"feed routes", feed_routes},
-                                                                                       {"top", top},
-                                                                                       {"dump", dump},
-                                                                                       {"completion", completion},
-                                                                                       {"manual", manual_page},
-                                                                                       {"version", version}}};
+                                                                                        {"load", load},
+                                                                                        {"feed routes", feed_routes},
+                                                                                        {"top", top},
+                                                                                        {"dump", dump},
+                                                                                        {"completion", completion},
+                                                                                        {"manual", manual_page},
+                                                                                        {"version", version}}};
 
 struct Parser {
   CLI::App app{"Command line of rondod, the Rondo daemon", "rondo"};
@@ -304,7 +303,8 @@ std::string unknown_word(std::span<const char* const> words) {
     const manual::Command* const command = find_command(path);
     if (word.starts_with("--")) {
       const std::string_view name = word.substr(0, word.find('='));
-      if (std::ranges::find(options, name) == options.end()) return "unknown option '" + std::string{name} + "'" + did_you_mean(name, options);
+      if (std::ranges::find(options, name) == options.end())
+        return "unknown option '" + std::string{name} + "'" + did_you_mean(name, options);
       const manual::Option* option = find_option(program().options, name);
       if (option == nullptr && command != nullptr) option = find_option(command->options, name);
       if (option != nullptr && !option->value.empty() && name == word) ++i;

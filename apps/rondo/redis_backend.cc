@@ -246,8 +246,9 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   const json::value* const count = arguments.if_contains("count");
   std::uint64_t left = count == nullptr ? UINT64_MAX : count->to_number<std::uint64_t>();
   const json::value* const milliseconds = arguments.if_contains("milliseconds");
-  const Instant deadline = milliseconds == nullptr ? Instant::never()
-                                                   : session_->clock().now() + std::chrono::milliseconds{milliseconds->to_number<std::int64_t>()};
+  const Instant deadline = milliseconds == nullptr
+                               ? Instant::never()
+                               : session_->clock().now() + std::chrono::milliseconds{milliseconds->to_number<std::int64_t>()};
   const std::string pattern = text_of(arguments, "pattern");
   const KeyPattern wanted{pattern};
   if (Status opened = open(table, kind); !opened.ok()) return opened;

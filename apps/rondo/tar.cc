@@ -13,7 +13,9 @@ constexpr std::size_t kBlock = 512;
 
 using Header = std::array<char, kBlock>;
 
-void put(Header& header, std::size_t at, std::string_view text) { std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at)); }
+void put(Header& header, std::size_t at, std::string_view text) {
+  std::ranges::copy(text, header.begin() + static_cast<std::ptrdiff_t>(at));
+}
 
 /// 'digits' octal digits; the zero that ends them is there already.
 void put_number(Header& header, std::size_t at, int digits, std::uint64_t value) {

@@ -1,5 +1,5 @@
-// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed. Plain
-// ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH, SIGINT, SIGTERM and SIGHUP meanwhile.
+// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed.
+// Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH, SIGINT, SIGTERM and SIGHUP meanwhile.
 #pragma once
 
 #include <termios.h>

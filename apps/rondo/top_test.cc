@@ -21,20 +21,43 @@ using testing::MatchesRegex;
 using testing::StartsWith;
 
 json::object frame(double at_us, int turns, int taken) {
-  return json::object{{"at_us", at_us},
-                      {"turns", turns},
-                      {"longest_turn_us", 1234.0},
-                      {"long_turns", 0},
-                      {"sweep_rescues", 0},
-                      {"quarantined", 0},
-                      {"rss_bytes", 3 * 1048576},
-                      {"awaited_facts", 2},
-                      {"facts", json::array{json::object{{"kind", "group"}, {"key", "7"}, {"table", "ROUTE_TABLE"}, {"rows", 12345}, {"has_provider", false}, {"oldest_ms", 2500.0}}}},
-                      {"tables", json::array{json::object{{"table", "ROUTE_TABLE"}, {"taken", taken}, {"done", 0}, {"rejected", 0}, {"queued", 3}, {"parked", 4}, {"in_flight", 5}}}},
-                      {"store", "ok"},
-                      {"dataplane", json::object{{"kind", "simulated"}, {"applied", 0}, {"failed", 0}, {"in_flight", 0}, {"busy_us", 0.0}}},
-                      {"rows", json::array{json::object{{"name", "quiet"}, {"priority", 5}, {"state", "idle"}, {"turns", 0}, {"items", 0}, {"depth", 9}, {"ran_us", 0.0}, {"longest_us", 0.0}, {"waiting_us", 0.0}, {"busy_us", 0.0}},
-                                           json::object{{"name", "busy"}, {"priority", 20}, {"state", "ready"}, {"turns", turns}, {"items", turns}, {"depth", 1}, {"ran_us", turns * 100.0}, {"longest_us", 1234.0}, {"waiting_us", 50.0}, {"busy_us", 2e6}}}}};
+  return json::object{
+      {"at_us", at_us},
+      {"turns", turns},
+      {"longest_turn_us", 1234.0},
+      {"long_turns", 0},
+      {"sweep_rescues", 0},
+      {"quarantined", 0},
+      {"rss_bytes", 3 * 1048576},
+      {"awaited_facts", 2},
+      {"facts",
+       json::array{json::object{
+           {"kind", "group"}, {"key", "7"}, {"table", "ROUTE_TABLE"}, {"rows", 12345}, {"has_provider", false}, {"oldest_ms", 2500.0}}}},
+      {"tables",
+       json::array{json::object{
+           {"table", "ROUTE_TABLE"}, {"taken", taken}, {"done", 0}, {"rejected", 0}, {"queued", 3}, {"parked", 4}, {"in_flight", 5}}}},
+      {"store", "ok"},
+      {"dataplane", json::object{{"kind", "simulated"}, {"applied", 0}, {"failed", 0}, {"in_flight", 0}, {"busy_us", 0.0}}},
+      {"rows", json::array{json::object{{"name", "quiet"},
+                                        {"priority", 5},
+                                        {"state", "idle"},
+                                        {"turns", 0},
+                                        {"items", 0},
+                                        {"depth", 9},
+                                        {"ran_us", 0.0},
+                                        {"longest_us", 0.0},
+                                        {"waiting_us", 0.0},
+                                        {"busy_us", 0.0}},
+                           json::object{{"name", "busy"},
+                                        {"priority", 20},
+                                        {"state", "ready"},
+                                        {"turns", turns},
+                                        {"items", turns},
+                                        {"depth", 1},
+                                        {"ran_us", turns * 100.0},
+                                        {"longest_us", 1234.0},
+                                        {"waiting_us", 50.0},
+                                        {"busy_us", 2e6}}}}};
 }
 
 std::string all_of(const TopView& view, std::size_t most = 1000) {

@@ -48,9 +48,9 @@ std::string whole(double value) {
 /// Three figures and a unit: 1.23 ms.
 std::string time_text(double us) {
   if (us <= 0) return "-";
-  const auto [value, unit] = us < 1e3   ? std::pair{us, "us"}
-                             : us < 1e6 ? std::pair{us / 1e3, "ms"}
-                             : us < 6e7 ? std::pair{us / 1e6, "s"}
+  const auto [value, unit] = us < 1e3    ? std::pair{us, "us"}
+                             : us < 1e6  ? std::pair{us / 1e3, "ms"}
+                             : us < 6e7  ? std::pair{us / 1e6, "s"}
                              : us < 36e8 ? std::pair{us / 6e7, "min"}
                                          : std::pair{us / 36e8, "h"};
   char text[32];
@@ -157,8 +157,8 @@ std::vector<std::string> TopView::sources() const {
     const json::object* const old = named(list(before_, "rows"), "name", name);
     const double turns = rate(one, old, "turns");
     const double share = rate(one, old, "ran_us") / 1e6;
-    const std::array<double, 7> by{0, turns, share, number(one, "longest_us"), number(one, "depth"), number(one, "waiting_us"),
-                                   number(one, "busy_us")};
+    const std::array<double, 7> by{
+        0, turns, share, number(one, "longest_us"), number(one, "depth"), number(one, "waiting_us"), number(one, "busy_us")};
     all.push_back({by[static_cast<std::size_t>(order_)],
                    name,
                    {name, whole(number(one, "priority")), word(one, "state"), whole(turns), whole(rate(one, old, "items")), percent(share),

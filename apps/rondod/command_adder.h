@@ -40,7 +40,9 @@ class CommandAdder {
 };
 
 inline ArgumentSpec required(std::string name, std::string help) { return {std::move(name), ArgumentKind::Text, true, std::move(help)}; }
-inline ArgumentSpec optional(std::string name, ArgumentKind kind, std::string help) { return {std::move(name), kind, false, std::move(help)}; }
+inline ArgumentSpec optional(std::string name, ArgumentKind kind, std::string help) {
+  return {std::move(name), kind, false, std::move(help)};
+}
 inline ArgumentSpec table_argument() { return required("table", "Table, such as ROUTE_TABLE"); }
 inline ArgumentSpec key_argument() { return required("key", "Key of the row"); }
 

@@ -7,23 +7,23 @@ using manual::Section;
 using manual::Setting;
 
 Section scheduler() {
-  return {.name = "scheduler",
-          .help = "Who is given turns, and the thread that gives them.",
-          .settings = {
-              {"tie", "\"least-recently-served\" or \"arrival\"", "\"least-recently-served\"",
-               "Who goes first among ready sources of equal priority: the one served longest ago, or the one that became ready first."},
-              {"batch", "integer from 1 to 128", "128",
-               "Items a source may handle in one turn. Smaller: shorter turns. Larger: fuller batches for the kernel."},
-              {"turn_us", "integer from 10 to 1000000", "1000",
-               "Microseconds a turn may take: it ends at the first convenient step after this, whatever is left of its items."},
-              {"retry_quota", "integer from 0 to 128", "0",
-               "Routes that a turn may retry while new ones wait, too. 0: half of the batch."},
-              {"nice", "integer from -20 to 19", "-20",
-               "Nice value of the thread that gives the turns. Where it is not permitted the log says so, and the thread ranks as the rest."},
-              {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that gives the turns. Empty: any."},
-              {"reserve_mib", "integer from 0 to 1048576", "0",
-               "MiB of memory that are touched at start and kept: where a hypervisor gives memory out on demand, turns seldom wait for it."},
-          }};
+  return {
+      .name = "scheduler",
+      .help = "Who is given turns, and the thread that gives them.",
+      .settings = {
+          {"tie", "\"least-recently-served\" or \"arrival\"", "\"least-recently-served\"",
+           "Who goes first among ready sources of equal priority: the one served longest ago, or the one that became ready first."},
+          {"batch", "integer from 1 to 128", "128",
+           "Items a source may handle in one turn. Smaller: shorter turns. Larger: fuller batches for the kernel."},
+          {"turn_us", "integer from 10 to 1000000", "1000",
+           "Microseconds a turn may take: it ends at the first convenient step after this, whatever is left of its items."},
+          {"retry_quota", "integer from 0 to 128", "0", "Routes that a turn may retry while new ones wait, too. 0: half of the batch."},
+          {"nice", "integer from -20 to 19", "-20",
+           "Nice value of the thread that gives the turns. Where it is not permitted the log says so, and the thread ranks as the rest."},
+          {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that gives the turns. Empty: any."},
+          {"reserve_mib", "integer from 0 to 1048576", "0",
+           "MiB of memory that are touched at start and kept: where a hypervisor gives memory out on demand, turns seldom wait for it."},
+      }};
 }
 
 Section journal() {
@@ -47,7 +47,8 @@ std::vector<Setting> place() {
 }
 
 Section group() {
-  Section section{.name = "store.group", .help = "Tables that are elsewhere, as many groups as there are stores.", .settings = place(), .many = true};
+  Section section{
+      .name = "store.group", .help = "Tables that are elsewhere, as many groups as there are stores.", .settings = place(), .many = true};
   section.settings.insert(section.settings.begin(), {"tables", "list of texts", "", "The tables of this group."});
   return section;
 }
@@ -59,40 +60,43 @@ Section direct() {
                        {"database", "text", "\"APPL_DB\"", "The database that the frames name."},
                        {"secret_key_file", "text", "\"\"", "CURVE: the file with the server's secret key."},
                        {"allowed_clients", "list of texts", "[]", "CURVE: the public keys of the clients that are let in."},
-                       {"open_to_network", "true or false", "false",
-                        "That machines without keys may come in from the network is meant."}}};
+                       {"open_to_network", "true or false", "false", "That machines without keys may come in from the network is meant."}}};
 }
 
 Section dataplane() {
-  return {.name = "dataplane",
-          .help = "What is programmed.",
-          .settings = {
-              {"kind", "\"linux\" or \"simulated\"", "\"linux\"",
-               "The kernel, over rtnetlink (needs CAP_NET_ADMIN), or a kernel in memory, for trying things out."},
-              {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
-              {"protocol", "integer from 5 to 255", "201",
-               "rtm_protocol and nh_protocol of all that rondod makes. What carries this number at the start is an earlier run's; what carries "
-               "another is never touched."},
-              {"metric", "integer from 1 to 4294967295", "201",
-               "Metric of every route. Change it only before the first start."},
-              {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
-              {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
-              {"hold_s", "integer from 0 to 3600", "0",
-               "Seconds that routes of an earlier run stay at least, although no row asks for them: the time that feeders need to come back."},
-              {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
-              {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
-          }};
+  return {
+      .name = "dataplane",
+      .help = "What is programmed.",
+      .settings = {
+          {"kind", "\"linux\" or \"simulated\"", "\"linux\"",
+           "The kernel, over rtnetlink (needs CAP_NET_ADMIN), or a kernel in memory, for trying things out."},
+          {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
+          {"protocol", "integer from 5 to 255", "201",
+           "rtm_protocol and nh_protocol of all that rondod makes. What carries this number at the start is an earlier run's; what carries "
+           "another is never touched."},
+          {"metric", "integer from 1 to 4294967295", "201", "Metric of every route. Change it only before the first start."},
+          {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
+          {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
+          {"hold_s", "integer from 0 to 3600", "0",
+           "Seconds that routes of an earlier run stay at least, although no row asks for them: the time that feeders need to come back."},
+          {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
+          {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
+      }};
 }
 
 manual::Program described() {
   return {.name = "rondod",
           .manual_section = 8,
           .summary = "drives the data plane until it matches the tables",
-          .description = "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
-                         "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
-                         "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once.\n"
-                         "SIGHUP reopens the journal's files.",
-          .options = {{.name = "--config", .value = "FILE", .help = "Configuration file (TOML); without it the defaults hold", .word = manual::Word::File},
+          .description =
+              "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
+              "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
+              "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once.\n"
+              "SIGHUP reopens the journal's files.",
+          .options = {{.name = "--config",
+                       .value = "FILE",
+                       .help = "Configuration file (TOML); without it the defaults hold",
+                       .word = manual::Word::File},
                       {.name = "--socket",
                        .value = "PATH",
                        .help = "Path of the admin socket; goes before the configuration",
@@ -114,9 +118,10 @@ manual::Program configuration_described() {
   return {.name = "rondod.toml",
           .manual_section = 5,
           .summary = "configuration of rondod",
-          .description = "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
-                         "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
-                         "results.",
+          .description =
+              "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
+              "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
+              "results.",
           .sections = {scheduler(),
                        {.name = "admin",
                         .help = "The admin socket.",
@@ -124,13 +129,15 @@ manual::Program configuration_described() {
                                       "Unix socket for rondo and other clients; mode 0660, so its group may use it."}}},
                        {.name = "log",
                         .help = "Lines on standard error.",
-                        .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"", "The least that is written."}}},
+                        .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"",
+                                      "The least that is written."}}},
                        journal(),
                        {.name = "store", .help = "Where the tables are.", .settings = place()},
                        group(),
                        direct(),
                        dataplane()},
-          .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]", "A rondod that needs no rights and changes nothing:"}},
+          .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
+                        "A rondod that needs no rights and changes nothing:"}},
           .see_also = {"rondod(8)", "rondo(1)"}};
 }
 

@@ -253,9 +253,12 @@ json::array top_facts(const Runtime& runtime) {
 json::array top_tables(const Runtime& runtime) {
   json::array rows;
   for (const ConsumerStats& stats : runtime.consumers()) {
-    rows.push_back(json::object{{"table", text(stats.table)},     {"taken", stats.taken},
-                                {"done", stats.done},             {"rejected", stats.rejected},
-                                {"queued", stats.queued},         {"parked", stats.parked},
+    rows.push_back(json::object{{"table", text(stats.table)},
+                                {"taken", stats.taken},
+                                {"done", stats.done},
+                                {"rejected", stats.rejected},
+                                {"queued", stats.queued},
+                                {"parked", stats.parked},
                                 {"in_flight", stats.in_flight}});
   }
   return rows;

@@ -14,9 +14,9 @@ namespace json = boost::json;
 
 void command_ports(const CommandContext& context, Reply reply) {
   answer_each(std::move(reply), context.agent.ports().ports(), [](const agent::Ports::Port& port) {
-    return json::object{{"name", text(port.name)},     {"index", port.id.value()},    {"exists", port.exists},
-                        {"configured", port.configured}, {"admin_up", port.admin_up}, {"carrier", port.carrier},
-                        {"mtu", port.mtu},             {"carrier_changes", port.carrier_changes}};
+    return json::object{
+        {"name", text(port.name)},   {"index", port.id.value()}, {"exists", port.exists}, {"configured", port.configured},
+        {"admin_up", port.admin_up}, {"carrier", port.carrier},  {"mtu", port.mtu},       {"carrier_changes", port.carrier_changes}};
   });
 }
 
@@ -52,7 +52,8 @@ void command_sim_nexthops(const CommandContext& context, Reply reply) {
   if (!nexthops) return reply.fail(nexthops.error());
   answer_each(std::move(reply), std::move(*nexthops), [](const NexthopEntry& entry) {
     json::array members;
-    for (const GroupMember& member : entry.members) members.push_back(json::object{{"id", member.nexthop.value()}, {"weight", member.weight}});
+    for (const GroupMember& member : entry.members)
+      members.push_back(json::object{{"id", member.nexthop.value()}, {"weight", member.weight}});
     return json::object{{"id", entry.id.value()},
                         {"gateway", text(entry.gateway.to_string())},
                         {"port", entry.port.value()},
@@ -64,9 +65,7 @@ void command_sim_nexthops(const CommandContext& context, Reply reply) {
 
 void add_port_commands(CommandAdder& commands) {
   commands.add({"ports", "List the ports", {}}, command_ports);
-  commands.add({"port-events",
-                "List handled carrier changes",
-                {optional("since", ArgumentKind::Integer, "After this sequence number")}},
+  commands.add({"port-events", "List handled carrier changes", {optional("since", ArgumentKind::Integer, "After this sequence number")}},
                command_port_events);
   if (commands.context().simulated == nullptr) return;
   commands.add({"sim-carrier",

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "rondo/admin/key_pattern.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondod/answers.h"
 #include "rondod/command_adder.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondod/store_sink.h"
 #include "rondod/watchers.h"
 
@@ -153,8 +153,9 @@ void command_tables(const CommandContext& context, Reply reply) {
 void add_row_commands(CommandAdder& commands) {
   const ArgumentSpec table = table_argument();
   const ArgumentSpec key = key_argument();
-  commands.add({"set", "Write a row; fields that are not named keep their value", {table, key, optional("fields", ArgumentKind::Fields, "Fields")}},
-               command_set);
+  commands.add(
+      {"set", "Write a row; fields that are not named keep their value", {table, key, optional("fields", ArgumentKind::Fields, "Fields")}},
+      command_set);
   commands.add({"del", "Delete a row", {table, key}}, command_del);
   commands.add({"get", "Show a row as its consumer has taken it", {table, key}}, command_get);
   commands.add({"keys",

@@ -75,26 +75,14 @@ class LookingOn : public RondodProcess {
     ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
     const BulkField group{"nexthop_group", "7"};
     for (int i = 0; i < routes; ++i) {
-      const std::string key = std::to_string(20 + i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) + ".0/24";
+      const std::string key =
+          std::to_string(20 + i / 65536) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) + ".0/24";
       ASSERT_TRUE(writer.row(BulkOp::Set, key, {&group, 1}).ok());
     }
     ASSERT_TRUE(writer.end().ok());
     ASSERT_TRUE(writer.finish().has_value());
   }
-  bool is_waited_on(std::string_view what) {
-    const json::object sources = call("sources");
-    return std::ranges::any_of(sources.at("rows").as_array(), [&](const json::value& row) {
-      return row.at("name").as_string() == what && row.at("state").as_string() != "quarantined";
-    });
-  }
   std::int64_t watchers() { return call("top").at("watchers").to_number<std::int64_t>(); }
-  json::object source(std::string_view name) {
-    for (const json::value& row : call("sources").at("rows").as_array()) {
-      if (row.at("name").as_string() == name) return row.as_object();
-    }
-    ADD_FAILURE() << "no source " << name;
-    return {};
-  }
 };
 
 TEST_F(LookingOn, WatchTellsChangesThatMatchAndEndsAfterItsCount) {
@@ -132,7 +120,8 @@ TEST_F(LookingOn, ASlowReaderHoldsNobodyAndIsToldWhatItMissed) {
   ASSERT_TRUE(becomes([this] { return watchers() == 1; }));
   feed(kRoutes);
   const auto parked = [this] {
-    for (const json::value& one : call("top").at("tables").as_array()) {
+    const json::object top = call("top");
+    for (const json::value& one : top.at("tables").as_array()) {
       if (one.at("table").as_string() == "ROUTE_TABLE") return one.at("parked").to_number<int>();
     }
     return -1;
@@ -191,18 +180,23 @@ TEST_F(LookingOn, TraceTellsTheStoryOfARow) {
 TEST_F(LookingOn, LargeAnswersComeInPagesWhileOthersHaveTheirTurns) {
   constexpr int kRoutes = 60'000;
   feed(kRoutes);
-  ASSERT_TRUE(becomes([this] { return call("why", {{"table", "ROUTE_TABLE"}, {"key", "20.234.95.0/24"}}).at("chain").at(0).at("state") == "parked"; }));
+  ASSERT_TRUE(becomes([this] {
+    return call("why", {{"table", "ROUTE_TABLE"}, {"key", "20.234.95.0/24"}}).at("chain").at(0).at("state") == "parked";
+  }));
   for (const char* const command : {"keys", "parked"}) {
     auto connected = AdminClient::connect(file("socket"));
     ASSERT_TRUE(connected.has_value());
     std::set<std::string> keys;
-    const auto answer = (*connected)->call(command, {{"table", "ROUTE_TABLE"}}, [&](const json::value& row) { keys.emplace(row.at("key").as_string()); });
+    const auto answer =
+        (*connected)->call(command, {{"table", "ROUTE_TABLE"}}, [&](const json::value& row) { keys.emplace(row.at("key").as_string()); });
     ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
     EXPECT_EQ(keys.size(), static_cast<std::size_t>(kRoutes)) << command << ": all, none twice, none missing";
     // The caller that is still connected took that many turns: no turn made more than a page.
     std::uint64_t turns = 0;
-    for (const json::value& row : call("sources").at("rows").as_array()) {
-      if (std::string_view{row.at("name").as_string()}.starts_with("admin:caller")) turns = std::max(turns, row.at("turns").to_number<std::uint64_t>());
+    const json::object sources = call("sources");
+    for (const json::value& row : sources.at("rows").as_array()) {
+      if (std::string_view{row.at("name").as_string()}.starts_with("admin:caller"))
+        turns = std::max(turns, row.at("turns").to_number<std::uint64_t>());
     }
     EXPECT_GE(turns, kRoutes / limits::kAdminPageRows) << command;
   }

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/admin/key_pattern.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondod/answers.h"
 #include "rondod/command_adder.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondod/store_sink.h"
 
 namespace rondo::daemon {
@@ -132,9 +132,7 @@ class Watchers::Watch final : public Watcher {
   }
 
  private:
-  json::object row_of(const Event& event) const override {
-    return change_json(event.change);
-  }
+  json::object row_of(const Event& event) const override { return change_json(event.change); }
   json::object gap_row(std::uint64_t missed) const override {
     return {{"op", "GAP"}, {"key", ""}, {"fields", json::array{}}, {"missed", missed}};
   }

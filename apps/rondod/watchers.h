@@ -19,7 +19,7 @@ class Watchers {
  public:
   /// The end of a look, whichever comes first.
   struct Until {
-    std::uint64_t count = UINT64_MAX;       // Events told.
+    std::uint64_t count = UINT64_MAX;  // Events told.
     Instant deadline = Instant::never();
   };
 

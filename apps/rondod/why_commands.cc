@@ -60,14 +60,10 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   void finish() {
     json::array chain;
     for (const WhyLink& link : why_.chain) {
-      json::object row{{"table", text(link.table)},
-                       {"key", text(link.key)},
-                       {"state", json::string{done_ ? "done" : state_name(link.state)}},
-                       {"facts", facts_json(link.facts)},
-                       {"missing", link.missing},
-                       {"provider", text(link.provider)},
-                       {"note", text(link.note)},
-                       {"parent", link.parent}};
+      json::object row{
+          {"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{done_ ? "done" : state_name(link.state)}},
+          {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
+          {"note", text(link.note)},         {"parent", link.parent}};
       if (link.fact) row["fact"] = fact_json(*link.fact);
       chain.push_back(std::move(row));
     }
@@ -136,10 +132,9 @@ void command_parked(const CommandContext& context, const Arguments& arguments, R
 
 void add_why_commands(CommandAdder& commands) {
   commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}}, command_why);
-  commands.add({"parked",
-                "List awaited facts, or the waiting rows of a table",
-                {optional("table", ArgumentKind::Text, "Only rows of this table")}},
-               command_parked);
+  commands.add(
+      {"parked", "List awaited facts, or the waiting rows of a table", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
+      command_parked);
 }
 
 }  // namespace rondo::daemon

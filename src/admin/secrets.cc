@@ -25,8 +25,8 @@ bool names_a_secret(std::string_view text) {
 
 /// Behind "scheme://": the part before '@', if there is one, without its password.
 std::size_t hide_user_part(std::string_view rest, std::string& out) {
-  const std::size_t end = static_cast<std::size_t>(
-      std::ranges::find_if(rest, [](char c) { return ends_text(c) || c == '/' || c == '?'; }) - rest.begin());
+  const std::size_t end =
+      static_cast<std::size_t>(std::ranges::find_if(rest, [](char c) { return ends_text(c) || c == '/' || c == '?'; }) - rest.begin());
   const std::size_t at = rest.substr(0, end).rfind('@');
   if (at == std::string_view::npos) return 0;
   const std::size_t colon = rest.substr(0, at).find(':');

@@ -95,7 +95,7 @@ class AdminSession final : private ReplyPort {
   bool answering_ = false;
   bool in_step_ = false;
   const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.
-  std::optional<Reply> paused_;  // Waits for its next turn, which 'continuation_' is.
+  std::optional<Reply> paused_;           // Waits for its next turn, which 'continuation_' is.
   Reply::Continuation continuation_;
 };
 

@@ -36,16 +36,19 @@ class RowTaps : public testing::Test, public RuntimeFixture {
         [](std::string_view) { return Outcome::done(); });
   }
   void listen() {
-    tap = std::move(runtime.tap("ROUTE", [this](const RowEvent& event) {
-                             std::string line{to_string(event.what)};
-                             if (!event.key.empty()) line.append(" ").append(call(event.op, event.key));
-                             for (const Constraint& fact : event.facts) line.append(" ").append(fact.to_string());
-                             if (!event.provider.empty()) line.append(" by ").append(event.provider);
-                             if (event.why != nullptr) line.append(": ").append(event.why->message());
-                             EXPECT_EQ(event.table, "ROUTE");
-                             EXPECT_EQ(event.change != nullptr, event.what == RowEvent::What::Taken);
-                             heard.push_back(std::move(line));
-                           }).value());
+    tap = std::move(runtime
+                        .tap("ROUTE",
+                             [this](const RowEvent& event) {
+                               std::string line{to_string(event.what)};
+                               if (!event.key.empty()) line.append(" ").append(call(event.op, event.key));
+                               for (const Constraint& fact : event.facts) line.append(" ").append(fact.to_string());
+                               if (!event.provider.empty()) line.append(" by ").append(event.provider);
+                               if (event.why != nullptr) line.append(": ").append(event.why->message());
+                               EXPECT_EQ(event.table, "ROUTE");
+                               EXPECT_EQ(event.change != nullptr, event.what == RowEvent::What::Taken);
+                               heard.push_back(std::move(line));
+                             })
+                        .value());
   }
   std::vector<std::string> taken() { return std::exchange(heard, {}); }
 

@@ -144,8 +144,8 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::
       const Constraint& fact = p.constraints.constraint(place);
       const auto owner = std::ranges::find_if(p.consumers, [&](const auto& known) { return &known.second->ledger() == waiter.ledger; });
       const auto [rows, since] = waiter.ledger->waiting(waiter.list);
-      found.push_back({fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, !p.constraints.provider(fact.kind).empty(),
-                       now - since});
+      found.push_back(
+          {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, !p.constraints.provider(fact.kind).empty(), now - since});
     }
   }
   if (place < end) return found;
