@@ -104,6 +104,11 @@ std::vector<Command> report_commands() {
                     .fallback = "share",
                     .choices = {"name", "turns", "share", "longest", "depth", "waiting", "busy"}}},
        .answered_by = Daemon},
+  };
+}
+
+std::vector<Command> figure_commands() {
+  return {
       {.name = "sources", .help = "Everything that takes turns, with its figures", .answered_by = Daemon},
       {.name = "ports", .help = "Ports and their state", .answered_by = Daemon},
       {.name = "stats", .help = "Figures of the daemon", .answered_by = Daemon},
@@ -275,7 +280,7 @@ manual::Program described() {
                  "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
       .see_also = {"rondod(8)", "rondod.toml(5)"},
   };
-  for (auto part : {row_commands(), report_commands(), store_commands(), program_commands()}) {
+  for (auto part : {row_commands(), report_commands(), figure_commands(), store_commands(), program_commands()}) {
     rondo.commands.insert(rondo.commands.end(), part.begin(), part.end());
   }
   return rondo;
