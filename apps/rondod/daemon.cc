@@ -77,6 +77,7 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
+  runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
   agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_,
                                           agent::AgentOptions{.table = config_.table,
                                                               .retry_quota = config_.retry_quota,
@@ -88,6 +89,13 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
   return {};
+}
+
+/// With the time as the kernel's own log has it, so that the two can be laid side by side.
+void Daemon::tell_long_turn(const LongTurn& turn) {
+  const auto ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  log_.warn("a turn took long",
+            {{"source", turn.source}, {"ms", ms(turn.ran)}, {"on_cpu_ms", ms(turn.on_cpu)}, {"began_s", ms(turn.began - Instant{}) / 1e3}});
 }
 
 StoreHooks Daemon::store_hooks() {

@@ -43,6 +43,7 @@ class Daemon {
   Status open_plane();
   Status open_runtime();
   StoreHooks store_hooks();
+  void tell_long_turn(const LongTurn& turn);
   /// Each table of a group must be somebody's.
   Status check_groups() const;
   Status open_admin();

@@ -143,14 +143,21 @@ void Scheduler::give_turn(Source& source) {
   if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
   ++stats_.turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
-  if (ran > limits::kLongTurn) ++stats_.long_turns;
   SourceStats& stats = source.stats_;
   ++stats.turns;
   stats.items += turn.items;
   stats.ran += ran;
-  if (ran > stats.longest_turn) {
-    stats.longest_turn = ran;
-    stats.longest_turn_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
+  const bool is_long = ran > limits::kLongTurn;
+  if (is_long || ran > stats.longest_turn) {
+    const Duration on_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
+    if (ran > stats.longest_turn) {
+      stats.longest_turn = ran;
+      stats.longest_turn_cpu = on_cpu;
+    }
+    if (is_long) {
+      ++stats_.long_turns;
+      if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
+    }
   }
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
@@ -340,6 +347,8 @@ void Scheduler::quarantine(Source& source, Status why) {
 void Scheduler::for_each_source(const std::function<void(const Source&)>& visit) const {
   for (const Source* source = first_added_; source != nullptr; source = source->added_next_) visit(*source);
 }
+
+void Scheduler::on_long_turn(std::function<void(const LongTurn&)> callback) { on_long_turn_ = std::move(callback); }
 
 void Scheduler::on_quarantine(std::function<void(const Source&, const Status&)> callback) { on_quarantine_ = std::move(callback); }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -29,6 +30,14 @@ struct SchedulerStats {
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
   std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
+};
+
+/// A turn that took longer than limits::kLongTurn: others waited behind it.
+struct LongTurn {
+  std::string_view source;  // Its name; valid while the callback runs.
+  Instant began;
+  Duration ran{0};
+  Duration on_cpu{0};  // What the thread had of a CPU meanwhile, at most 0.25 ms too much; the rest it was not let run.
 };
 
 class Scheduler {
@@ -72,6 +81,8 @@ class Scheduler {
   /// Called once for each source that is quarantined, with the named error. The app logs it; by default nobody is told.
   /// The callback may remove or destroy the source.
   void on_quarantine(std::function<void(const Source&, const Status&)> callback);
+  /// Called after each turn that took longer than limits::kLongTurn, before the next. It must not add, remove or wake sources.
+  void on_long_turn(std::function<void(const LongTurn&)> callback);
 
  private:
   friend class Source;
@@ -110,6 +121,7 @@ class Scheduler {
   Instant next_cpu_time_;
   Source* remote_pending_ = nullptr;  // Wakes taken from remote_head_, oldest first.
   std::function<void(const Source&, const Status&)> on_quarantine_;
+  std::function<void(const LongTurn&)> on_long_turn_;
 
   // Written by other threads; on a cache line of their own.
   alignas(64) std::atomic<Source*> remote_head_{nullptr};
