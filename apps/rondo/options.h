@@ -18,6 +18,7 @@ namespace rondo::cli {
 struct Call {
   std::string command;
   std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
+  std::vector<std::pair<std::string, std::uint64_t>> numbers;
 };
 
 struct SetRow {
@@ -50,6 +51,31 @@ struct FeedRoutes {
 
 struct Version {};
 
+enum class SourceOrder : unsigned char { Name, Turns, Share, Longest, Depth, Waiting, Busy };
+
+struct Top {
+  Duration every = 1s;
+  std::uint64_t frames = 0;  // 0: until it is left.
+  SourceOrder order = SourceOrder::Share;
+};
+
+struct Dump {
+  std::string file;  // "-" is standard output; empty: a name with the time.
+};
+
+/// Prints the completion of a shell.
+struct Completion {
+  std::string shell;
+};
+
+/// What may stand in place of the last of these words of a command line.
+struct Complete {
+  std::vector<std::string> words;
+};
+
+/// Prints rondo(1).
+struct Manual {};
+
 /// Tables on a Redis, or in the file of a durable store, without a daemon.
 struct StoreChoice {
   std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
@@ -67,7 +93,8 @@ struct Options {
   StoreChoice store;
   bool json = false;
   Duration patience = 30s;
-  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes> action;
+  std::optional<Duration> timeout;  // As given.
+  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes, Top, Dump, Completion, Complete, Manual> action;
 };
 
 /// Either options to act on, or what to print and the code to end with (help, version, a usage error).

@@ -321,7 +321,9 @@ toml::table store_table(const Config& config) {
 
 }  // namespace
 
-std::string to_toml(const Config& config) {
+namespace {
+
+toml::table to_table(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
   const auto cpus = [](const std::vector<unsigned>& numbers) {
@@ -329,7 +331,7 @@ std::string to_toml(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-  const toml::table root{
+  return toml::table{
       {"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
                                 {"batch", static_cast<std::int64_t>(config.policy.batch)},
                                 {"turn_us", microseconds(config.policy.turn)},
@@ -353,8 +355,20 @@ std::string to_toml(const Config& config) {
                                 {"hold_s", config.hold_s},
                                 {"simulated_ports", ports},
                                 {"cpus", cpus(config.dataplane_cpus)}}}};
+}
+
+}  // namespace
+
+std::string to_toml(const Config& config) {
   std::ostringstream out;
-  out << root << '\n';
+  out << to_table(config) << '\n';
+  return out.str();
+}
+
+std::string to_json(const Config& config) {
+  const toml::table root = to_table(config);
+  std::ostringstream out;
+  out << toml::json_formatter{root};
   return out.str();
 }
 

@@ -36,7 +36,10 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   subscription_->on_ready([this] { wake(); });
 }
 
-Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
+Consumer::~Consumer() {
+  for (RowTap* const tap : taps_) tap->consumer_ = nullptr;
+  services_.constraints.forget_ledger(ledger_);
+}
 
 bool Consumer::ready() const {
   if (held_) return false;
@@ -86,6 +89,7 @@ void Consumer::take(std::size_t max) {
   const Instant now = services_.scheduler.now();
   for (Change& change : arrived_) {
     services_.journal.consumed(table_, change);
+    if (is_tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
     if (ledger_.merge(change, now, services_.constraints) == Ledger::Merged::Unparked) {
       services_.journal.retried(table_, change);
     }
@@ -142,6 +146,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     tasks_.push_back(ledger_.take_resolved(row));
     ++stats_.retried;
     services_.journal.retried(table_, tasks_.back().change);
+    if (is_tapped()) tell_row(RowEvent::What::Retried, row);
   }
   return looked_at;
 }
@@ -213,6 +218,7 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
+  if (is_tapped()) tell_row(RowEvent::What::Done, row);
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
   settle_row(row);
 }
@@ -228,7 +234,9 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.facts(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
-    case Outcome::Kind::Staged: return;
+    case Outcome::Kind::Staged:
+      if (is_tapped()) tell_row(RowEvent::What::Ordered, row);
+      return;
   }
 }
 
@@ -241,7 +249,10 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) note_parked(change);
+    if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
+      note_parked(change);
+      if (is_tapped()) tell_parked(row, facts);
+    }
     return;
   }
   // Everything it waits for holds: between the handler's look and now nothing can have happened on this thread, so handler and provider
@@ -263,6 +274,14 @@ void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, st
   const Instant now = services_.scheduler.now();
   if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked(change);
+    if (is_tapped()) {
+      tell({.what = RowEvent::What::Delayed,
+            .key = ledger_.key(row),
+            .op = ledger_.op(row),
+            .facts = facts,
+            .delay = delay,
+            .why = why.ok() ? nullptr : &why});
+    }
   }
 }
 
@@ -279,6 +298,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   stats_.last_reject = named.to_string();
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
+  if (is_tapped()) tell_row(RowEvent::What::Rejected, row, &reason);
   settle_row(row);
 }
 
@@ -302,6 +322,50 @@ ConsumerStats Consumer::stats() const {
   return stats;
 }
 
+// --- those who look on
+
+RowTap::~RowTap() {
+  if (consumer_ != nullptr) std::erase(consumer_->taps_, this);
+}
+
+std::string_view to_string(RowEvent::What what) noexcept {
+  switch (what) {
+    case RowEvent::What::Taken: return "taken";
+    case RowEvent::What::Parked: return "parked";
+    case RowEvent::What::Delayed: return "delayed";
+    case RowEvent::What::Resolved: return "resolved";
+    case RowEvent::What::Retried: return "retried";
+    case RowEvent::What::Ordered: return "ordered";
+    case RowEvent::What::Done: return "done";
+    case RowEvent::What::Rejected: return "rejected";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<RowTap> Consumer::tap(RowTap::Listener listener) {
+  std::unique_ptr<RowTap> tap{new RowTap(*this, std::move(listener))};
+  taps_.push_back(tap.get());
+  return tap;
+}
+
+void Consumer::tell(RowEvent event) const {
+  event.table = table_;
+  event.at = services_.scheduler.clock().now();
+  for (const RowTap* const tap : taps_) tap->listener_(event);
+}
+
+void Consumer::tell_row(RowEvent::What what, std::uint32_t row, const Status* why) const {
+  tell({.what = what, .key = ledger_.key(row), .op = ledger_.op(row), .why = why});
+}
+
+void Consumer::tell_parked(std::uint32_t row, std::span<const Constraint> facts) const {
+  tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
+}
+
+void Consumer::tell_resolved(const Constraint& fact, std::string_view provider) const {
+  tell({.what = RowEvent::What::Resolved, .facts = {&fact, 1}, .provider = provider});
+}
+
 // --- Batch
 
 void Batch::answer(std::size_t index, const Outcome& outcome) {
@@ -319,7 +383,7 @@ void Batch::done(std::size_t index) {
 Ticket Batch::stage(std::size_t index) {
   RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
   answered_[index] = 1;
-  return consumer_.ticket(rows_[index], generations_[index]);
+  return consumer_.ordered(rows_[index], generations_[index]);
 }
 
 }  // namespace rondo

@@ -16,6 +16,7 @@
 #include "rondo/orch/batch.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 
@@ -48,6 +49,7 @@ class Consumer final : public Source {
 
   Turn run(Budget budget) override;
   bool has_backlog() const override { return ready(); }
+  std::size_t depth() const override { return ledger_.queued() + subscription_->depth(); }
 
   /// Answers a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
@@ -57,7 +59,10 @@ class Consumer final : public Source {
   // For Batch.
   void answer(std::uint32_t row, const Change& change, const Outcome& outcome);
   void answer_done(std::uint32_t row);
-  Ticket ticket(std::uint32_t row, std::uint32_t generation) { return Ticket{this, row, generation}; }
+  Ticket ordered(std::uint32_t row, std::uint32_t generation) {
+    if (is_tapped()) tell_row(RowEvent::What::Ordered, row);
+    return Ticket{this, row, generation};
+  }
 
   const std::string& table() const noexcept { return table_; }
   const std::string& orch() const noexcept { return stats_.orch; }
@@ -67,7 +72,15 @@ class Consumer final : public Source {
   /// Why the newest change of 'key' was rejected; null if it was not, or if too many others were since.
   const std::string* rejection(std::string_view key) const;
 
+  /// See RowTap. 'fact' was announced by 'provider', and rows of this consumer may have waited for it.
+  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
+  bool is_tapped() const noexcept { return !taps_.empty(); }
+  void tell_resolved(const Constraint& fact, std::string_view provider) const;
+
  private:
+  friend class RowTap;
+  void tell(RowEvent event) const;
+  void tell_row(RowEvent::What what, std::uint32_t row, const Status* why = nullptr) const;
   bool ready() const;
   void take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items of a turn of 'turn_items'; returns how many it looked at.
@@ -86,6 +99,7 @@ class Consumer final : public Source {
   void settle_row(std::uint32_t row);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked(const Change& change);
+  void tell_parked(std::uint32_t row, std::span<const Constraint> facts) const;
 
   const std::string table_;
   const std::uint32_t retry_quota_;
@@ -104,6 +118,7 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   std::map<std::string, std::string> rejections_;  // By key, until a later change of the key is done.
+  std::vector<RowTap*> taps_;
 };
 
 }  // namespace rondo

@@ -97,7 +97,7 @@ class LedgerFixture {
     });
     ASSERT_EQ(listed, ledger.parked());
     std::size_t waiting_for_facts = 0;
-    ledger.for_each_constraint([&](std::uint32_t slot, std::size_t rows) {
+    ledger.for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant) {
       EXPECT_GT(rows, 0U);
       EXPECT_EQ(index.constraint(slot).kind, kFact);
       waiting_for_facts += rows;

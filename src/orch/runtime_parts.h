@@ -25,6 +25,7 @@ struct Runtime::Parts {
   /// Writes down that 'rows' that waited for 'fact' were queued.
   void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
+  ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;

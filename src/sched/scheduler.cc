@@ -49,6 +49,7 @@ void Scheduler::add(Source& source) {
   source.added_previous_ = last_added_;
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
+  source.number_ = ++last_number_;
   // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
   // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
   source.scheduler_.store(this, std::memory_order_release);
@@ -178,7 +179,7 @@ void Scheduler::wake(Source& source) {
     if (running_ == nullptr && !gathering_) now_ = clock_.now();  // From outside of the loop: the last reading may be old.
     source.state_ = Source::State::Ready;
     source.suspected_ = false;
-    source.ready_since_ = now_;
+    source.ready_since_ = source.busy_since_ = now_;
     ++source.stats_.wakes;
     policy_->arrived(source);
   } else if (source.state_ == Source::State::Running) {
