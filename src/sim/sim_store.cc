@@ -19,7 +19,7 @@ struct SimStore::Parts {
   Parts(Scheduler& scheduler, const SimStoreOptions& given)
       : options(given),
         completions(scheduler, "sim-store", Priority::p7),
-        server(make_memory_store(scheduler)),
+        server(given.server ? given.server(scheduler) : make_memory_store(scheduler)),
         wire(scheduler, given.seed, given.latency_low, given.latency_high) {}
 
   const TableSpec* find(std::string_view table) const {
@@ -55,17 +55,20 @@ std::shared_ptr<SimEnd> SimStore::Parts::end_of(const TableSpec& spec) {
     return std::make_shared<SimChannelEnd>(wire, *server, spec.name, store::queue_capacity(spec));
   }
   std::shared_ptr<SimPoppedEnd>& end = popped[spec.name];
-  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, options.prefetch);
+  const double* const swapped = spec.kind == TableKind::Staged ? &options.keys_swapped : nullptr;
+  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, SimPoppedEnd::Options{options.prefetch, swapped});
   return end;
 }
 
 SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : parts_(std::make_unique<Parts>(scheduler, options)) {
   RONDO_ASSERT(options.prefetch > 0);
+  for (const TableSpec& spec : parts_->server->tables()) parts_->specs.emplace(spec.name, spec);
 }
 SimStore::~SimStore() = default;
 
 void SimStore::set_latency(Duration low, Duration high) { parts_->wire.set_latency(low, high); }
 void SimStore::set_failure_chance(double chance) { parts_->options.failure_chance = chance; }
+void SimStore::set_keys_swapped(double chance) { parts_->options.keys_swapped = chance; }
 void SimStore::set_send_buffer(std::size_t writes) { parts_->options.send_buffer = writes; }
 bool SimStore::connected() const noexcept { return parts_->wire.connected(); }
 std::size_t SimStore::unanswered() const noexcept { return parts_->unanswered; }

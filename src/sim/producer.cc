@@ -1,0 +1,94 @@
+#include "sim/producer.h"
+
+#include <utility>
+
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/world.h"
+
+namespace rondo::sim {
+
+Producer::Row& Producer::row(std::string_view table, std::string_view key) {
+  auto rows = tables_.find(table);
+  if (rows == tables_.end()) rows = tables_.try_emplace(std::string{table}).first;
+  auto found = rows->second.find(key);
+  if (found == rows->second.end()) {
+    found = rows->second.try_emplace(std::string{key}).first;
+    found->second.table = rows->first;
+    found->second.key = found->first;
+  }
+  return found->second;
+}
+
+void Producer::set(std::string_view table, std::string_view key, std::span<const Field> fields) {
+  Row& written = row(table, key);
+  const Record record = Record::make(key, fields);
+  written.wanted = written.wanted ? Record::merged(written.wanted, record) : record;
+  if (!written.unsure) write(written, Change{Op::Set, record});
+}
+
+void Producer::remove(std::string_view table, std::string_view key) {
+  Row& written = row(table, key);
+  written.wanted = Record{};
+  if (!written.unsure) write(written, Change::remove(key));
+}
+
+void Producer::write(Row& row, Change change) {
+  Runtime& runtime = world_.runtime();
+  if (!declared_.contains(row.table)) {
+    static_cast<void>(runtime.table(row.table));
+    declared_.emplace(row.table);
+  }
+  const Status accepted = runtime.store().write(row.table, std::move(change), [this, &row, process = process_](const Status& end) {
+    if (process != process_) return;
+    --under_way_;
+    --row.under_way;
+    if (!end.ok()) doubt(row);
+  });
+  if (accepted.ok()) {
+    ++under_way_;
+    ++row.under_way;
+  } else {
+    doubt(row);
+  }
+}
+
+void Producer::doubt(Row& row) {
+  if (!std::exchange(row.unsure, true)) unsure_.push_back(&row);
+  if (std::exchange(retries_, true)) return;
+  const auto soon = static_cast<std::int64_t>(world_.random().between(100'000, 5'000'000));
+  world_.after(Duration{soon}, [this] { retry(); });
+}
+
+void Producer::retry() {
+  retries_ = false;
+  for (Row* const row : std::exchange(unsure_, {})) {
+    row->unsure = false;
+    if (row->under_way > 0) {
+      doubt(*row);  // Its turn comes when all answers are there.
+      continue;
+    }
+    if (deletes_first_ || !row->wanted) write(*row, Change::remove(row->key));
+    // A refused Delete leaves the row unsure; the Set would be written in vain.
+    if (row->wanted && !row->unsure) write(*row, Change{Op::Set, row->wanted});
+  }
+}
+
+bool Producer::is_confirmed(std::string_view table, std::string_view key) {
+  const Row& asked = row(table, key);
+  return !asked.unsure && asked.under_way == 0;
+}
+
+void Producer::process_ended(bool all) {
+  ++process_;
+  under_way_ = 0;
+  declared_.clear();
+  for (auto& [table, rows] : tables_) {
+    for (auto& [key, row] : rows) {
+      const bool is_lost = row.under_way > 0 || (all && row.wanted);
+      row.under_way = 0;
+      if (is_lost) doubt(row);
+    }
+  }
+}
+
+}  // namespace rondo::sim
