@@ -363,7 +363,7 @@ struct BoundsHold::Figures {
   };
   std::vector<One> consumers;
   std::uint64_t period;
-  std::uint64_t turns = 0;
+  std::uint64_t world_turns = 0;
 
   Status check_consumers(const RuntimeView& view);
   static Status check_sources(const Scheduler& scheduler);
@@ -418,7 +418,7 @@ Status BoundsHold::Figures::check_consumers(const RuntimeView& view) {
 Status BoundsHold::after_turn(const World& world) {
   const RuntimeView view(world.runtime());
   if (Status bad = figures_->check_consumers(view); !bad.ok()) return bad;
-  if (++figures_->turns % figures_->period == 0) {
+  if (++figures_->world_turns % figures_->period == 0) {
     if (Status bad = Figures::check_sources(view.scheduler()); !bad.ok()) return bad;
   }
   const SchedulerStats& stats = view.scheduler().stats();

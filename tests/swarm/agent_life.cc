@@ -73,8 +73,9 @@ void AgentLife::calm_down() {
 void AgentLife::end() {
   for (std::uint64_t port = 0; port < kPorts; ++port) plane().set_carrier(port_name(port), true);
   is_whole_ = true;
-  if (!world_->come_to_rest()) return;
   world_->set_faults({});
+  world_->run_for(30s);  // Sets of next hops that nobody uses are looked for every 10 s.
+  if (!world_->come_to_rest()) return;
   for (std::uint64_t port = 0; port < kPorts; ++port) plane().set_carrier(port_name(port), random_.chance(0.5));
   world_->come_to_rest();
 }

@@ -255,7 +255,7 @@ void TableLife::write(const TableShape& shape) {
 
 void TableLife::act() {
   is_calm_ = false;
-  for (std::uint64_t i = 0, count = random_.between(1, 30); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
+  for (std::uint64_t i = 0, count = random_.between(1, 4); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
   if (random_.chance(0.5)) orchs_[random_.below(orchs_.size())]->toggle_lock(drawn_key());
 }
 
