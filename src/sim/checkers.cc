@@ -429,8 +429,6 @@ Status BoundsHold::after_turn(const World& world) {
 
 // --- ParkedRowsAreExplained
 
-Status ParkedRowsAreExplained::after_turn(const World& world) { return ++turns_ % period_ == 0 ? at_rest(world) : Status{}; }
-
 Status ParkedRowsAreExplained::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
   const ConstraintIndex& index = view.constraints();

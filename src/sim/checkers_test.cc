@@ -300,7 +300,7 @@ TEST(ParkedRowsAreExplained, FindsAKindThatNobodyProvidesAndNobodyReports) {
   std::set<std::string, std::less<>> groups;
   World world(1);
   ASSERT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
-  ParkedRowsAreExplained deaf(256, [](const Runtime&) { return std::vector<ParkedConstraint>{}; });
+  ParkedRowsAreExplained deaf([](const Runtime&) { return std::vector<ParkedConstraint>{}; });
   EXPECT_THAT(std::string{deaf.at_rest(world).message()}, HasSubstr("which nobody provides, and nobody is told"));
 }
 

@@ -39,6 +39,12 @@ void EventTrace::write(const Kept& event, std::string& out) {
   out += "\n";
 }
 
+std::string EventTrace::last() const {
+  std::string out;
+  if (count_ > 0) write(kept_[(count_ - 1) % kKept], out);
+  return out;
+}
+
 std::string EventTrace::text() const {
   std::string out;
   for (std::uint64_t i = count_ - std::min<std::uint64_t>(count_, kKept); i < count_; ++i) write(kept_[i % kKept], out);

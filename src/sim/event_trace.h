@@ -16,8 +16,9 @@ class EventTrace {
   void turn(Instant now) noexcept { mix(static_cast<std::uint64_t>(now.nanoseconds())); }
   void add(Instant now, std::uint64_t turn, const Event& event);
   std::uint64_t hash() const noexcept { return hash_; }
-  /// The last events, oldest first, a line each.
+  /// The last events, oldest first, a line each; and the newest.
   std::string text() const;
+  std::string last() const;
 
  private:
   static constexpr std::size_t kKept = 48;

@@ -223,6 +223,7 @@ std::string World::report() const {
   return text;
 }
 
+std::string World::last_event() const { return inside_ == nullptr ? std::string{} : inside_->trace.last(); }
 std::uint64_t World::crashes() const noexcept { return inside_ == nullptr || inside_->processes == 0 ? 0 : inside_->processes - 1; }
 std::uint64_t World::hash() const noexcept { return inside_ == nullptr ? 0 : inside_->trace.hash(); }
 

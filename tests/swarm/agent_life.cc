@@ -51,7 +51,7 @@ void AgentLife::act() {
 
 /// Nothing is owed for the key: neither under way to the table, nor in it, nor in the ledger.
 bool AgentLife::is_settled(std::string_view table, std::string_view key) const {
-  if (!world_->is_confirmed(table, key)) return false;
+  if (!world_->is_confirmed(table, key) || !world_->runtime().store().health().ok()) return false;
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
     if (stats.table == table && stats.queued > 0) return false;

@@ -21,15 +21,34 @@ struct Arguments {
   std::uint64_t seed = 1;
   std::uint64_t seeds = 1;
   std::uint64_t turns = 3000;
+  std::string_view watched;  // Print events of keys that contain it.
   bool says_hash = false;
 };
 
+/// Prints what happens to some keys.
+class Watcher final : public sim::Checker {
+ public:
+  explicit Watcher(std::string_view key) : key_(key) {}
+  std::string_view name() const noexcept override { return "watcher"; }
+  Status see(const sim::World& world, const sim::Event& event) override {
+    const bool is_general = event.change == nullptr && event.facts.empty();
+    const bool is_key = event.change != nullptr && event.change->key().find(key_) != std::string_view::npos;
+    const bool is_fact = event.change == nullptr && !is_general && event.facts.front().key.find(key_) != std::string_view::npos;
+    if (is_general || is_key || is_fact) std::fputs(world.last_event().c_str(), stdout);
+    return {};
+  }
+
+ private:
+  std::string_view key_;
+};
+
 constexpr const char* kHelp =
-    "Usage: rondo-sim [--program NAME] [--seed N] [--seeds COUNT] [--turns N] [--hash]\n"
+    "Usage: rondo-sim [--program NAME] [--seed N] [--seeds COUNT] [--turns N] [--watch TEXT] [--hash]\n"
     "  --program NAME  tables or agent; both without it\n"
     "  --seed N        the first seed (1)\n"
     "  --seeds COUNT   so many, one after the other (1)\n"
     "  --turns N       of each life, about (3000)\n"
+    "  --watch TEXT    print every event of keys that contain TEXT\n"
     "  --hash          print the number that stands for all that happened, for each seed\n";
 
 bool read_number(const char* text, std::uint64_t& number) {
@@ -49,8 +68,9 @@ bool parse(int count, char** words, Arguments& arguments) {
     }
     const char* const value = i + 1 < count ? words[++i] : nullptr;
     const auto number = numbers.find(word);
-    if (value == nullptr || (word != "--program" && number == numbers.end())) return false;
+    if (value == nullptr || (word != "--program" && word != "--watch" && number == numbers.end())) return false;
     if (word == "--program") arguments.program = value;
+    if (word == "--watch") arguments.watched = value;
     if (number != numbers.end() && !read_number(value, *number->second)) return false;
   }
   return arguments.program.empty() || make_life(arguments.program, 1) != nullptr;
@@ -64,6 +84,7 @@ bool run(const std::string& program, const Arguments& arguments) {
   std::uint64_t crashes = 0;
   for (std::uint64_t seed = arguments.seed; seed < arguments.seed + arguments.seeds; ++seed) {
     const std::unique_ptr<Life> life = make_life(program, seed);
+    if (!arguments.watched.empty()) life->world().add(std::make_unique<Watcher>(arguments.watched));
     live(*life, arguments.turns);
     const sim::World& world = life->world();
     turns += world.turns();

@@ -88,20 +88,17 @@ class BoundsHold final : public Checker {
 };
 
 /// Every parked row waits for something that can be told: what it is listed under does not hold (else its announcement was lost), and
-/// either somebody provides facts of that kind, or Runtime::parked_constraints() reports that nobody does. Looked at every 'period' turns
-/// and at rest.
+/// either somebody provides facts of that kind, or Runtime::parked_constraints() reports that nobody does. Looked at at rest: an observer
+/// may announce in a turn of its own what began to hold in an earlier one.
 class ParkedRowsAreExplained final : public Checker {
  public:
   using Report = std::function<std::vector<ParkedConstraint>(const Runtime&)>;
   /// 'report' instead of parked_constraints(), if given.
-  explicit ParkedRowsAreExplained(std::uint64_t period = 256, Report report = {}) : period_(period), report_(std::move(report)) {}
+  explicit ParkedRowsAreExplained(Report report = {}) : report_(std::move(report)) {}
   std::string_view name() const noexcept override { return "parked-rows-are-explained"; }
-  Status after_turn(const World& world) override;
   Status at_rest(const World& world) override;
 
  private:
-  std::uint64_t period_;
-  std::uint64_t turns_ = 0;
   Report report_;
 };
 

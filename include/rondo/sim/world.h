@@ -127,6 +127,8 @@ class World {
   void note(std::string_view what);
   /// The first one; the run ends with it.
   const std::optional<Violation>& violation() const noexcept;
+  /// For people: the event that is being told, as a line.
+  std::string last_event() const;
   /// For people: the seed, the violation if there is one, and the last events.
   std::string report() const;
 
