@@ -246,7 +246,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
     *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
     const Status written = write_set(Change{Op::Set, *requested});
     if (!written.ok()) {
-      requested_sets_.erase(fact.key);
+      *requested = Record{};  // Asked for anew; and if one is there from before, the sweep goes on looking after it.
       batch.answer(index, Outcome::retry_after(kSoon, written));
       return;
     }

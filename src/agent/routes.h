@@ -86,7 +86,7 @@ class Routes final : public Orch {
   std::vector<Result<RouteKey>> keys_;  // Of the batch being handled, like the next two.
   std::vector<Operation> operations_;   // Of the batch being handled.
   std::vector<Ordered> ordered_;
-  /// NEXTHOP_SET rows written for routes that still wait. Empty: one whose Delete may not have been done.
+  /// NEXTHOP_SET rows written for routes that still wait. Empty: one that may be there, because a write of it went wrong.
   std::map<std::string, Record, std::less<>> requested_sets_;
   std::set<std::string, std::less<>> orphan_sets_;  // Rows that were there, and no route has asked for.
   bool restarted_ = false;
