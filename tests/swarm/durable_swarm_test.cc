@@ -13,7 +13,7 @@ TEST(DurableSwarmStorm, TheKernelEndsAsTheModelSaysWhateverWasKilled) {
   store::durable::Folder folder;
   std::uint64_t kept = 0;
   std::uint64_t crashes = 0;
-  for (std::uint64_t seed = 1; seed <= 200 && !testing::Test::HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 60 && !testing::Test::HasFailure(); ++seed) {
     const DurableStoreOptions file{.path = folder.file(std::to_string(seed)),
                                    .durability = Durability::None,  // The disk's part is durable_store_test.cc's.
                                    .slack_bytes = 8192,
@@ -31,8 +31,8 @@ TEST(DurableSwarmStorm, TheKernelEndsAsTheModelSaysWhateverWasKilled) {
     EXPECT_FALSE(life.world().violation()) << life.world().report();
     crashes += life.world().crashes();
   }
-  EXPECT_GT(crashes, 200U) << "nothing was killed";
-  EXPECT_GT(kept, 200U) << "nothing came back";
+  EXPECT_GT(crashes, 60U) << "nothing was killed";
+  EXPECT_GT(kept, 60U) << "nothing came back";
 }
 
 }  // namespace
