@@ -87,9 +87,9 @@ struct NothingLost::Book {
     bool is_partial = false;  // Something of it was refused by its handler.
     bool has_delete = false;  // Only a Delete waits.
   };
-  KeyMap<KeyMap<Row>> tables;
+  TableMap<KeyMap<Row>> tables;
 
-  Row& row(const Event& event) { return entry_of(entry_of(tables, event.table), event.change->key()); }
+  Row& row(const Event& event) { return entry_of(tables[event.table], event.change->record()); }
   template <class What>
   void for_each(const What& what) {
     for (auto& [table, rows] : tables) {
@@ -144,11 +144,11 @@ Status NothingLost::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
   const std::vector<TableSpec> specs = view.store().tables();
   for (const auto& [table, consumer] : view.consumers()) {
-    const auto rows = book_->tables.find(table);
-    if (rows == book_->tables.end()) continue;
+    const KeyMap<Book::Row>* const rows = book_->tables.find(table);
+    if (rows == nullptr) continue;
     const auto spec = std::ranges::find(specs, table, &TableSpec::name);
     const bool is_watched = spec != specs.end() && spec->kind == TableKind::Watched;
-    for (const auto& [key, row] : rows->second) {
+    for (const auto& [key, row] : *rows) {
       if (!row.is_known || row.is_unsure || row.is_partial || consumer->ledger().find(key) != Ledger::kNone) continue;
       if (static_cast<bool>(row.written) != static_cast<bool>(row.told)) {
         return fault(place(table, key) + (row.written ? "a Set" : "a Delete") + " is lost: written " + text_of(row.written) + ", done " +
@@ -175,7 +175,7 @@ struct OrderPerKey::Model {
     bool flight_is_delete = false;
     bool is_empty() const noexcept { return !set && !has_delete && !in_flight; }
   };
-  KeyMap<KeyMap<Row>> tables;
+  TableMap<KeyMap<Row>> tables;
 
   static Status asked(Row& row, const Event& event);
   static void put_back(Row& row);
@@ -216,8 +216,8 @@ OrderPerKey::~OrderPerKey() = default;
 Status OrderPerKey::see(const World& world, const Event& event) {
   if (event.kind == Event::Kind::Begins) model_->tables.clear();
   if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again || event.kind == Event::Kind::Chosen) return {};
-  KeyMap<Model::Row>& rows = entry_of(model_->tables, event.table);
-  Model::Row& row = entry_of(rows, event.change->key());
+  KeyMap<Model::Row>& rows = model_->tables[event.table];
+  Model::Row& row = entry_of(rows, event.change->record());
   Status result;
   switch (event.kind) {
     case Event::Kind::Taken:
@@ -239,7 +239,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       } else {
         row.in_flight = false;
         row.flight = Record{};
-        if (row.is_empty()) rows.erase(rows.find(event.change->key()));
+        if (row.is_empty()) rows.erase(rows.find(event.change->record()));
       }
       return {};
   }
@@ -248,7 +248,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
 
 Status OrderPerKey::at_rest(const World& world) {
   for (const auto& [table, consumer] : RuntimeView(world.runtime()).consumers()) {
-    const KeyMap<Model::Row>& rows = entry_of(model_->tables, table);
+    const KeyMap<Model::Row>& rows = model_->tables[table];
     const Ledger& ledger = consumer->ledger();
     if (rows.size() != ledger.size()) {
       return fault(table + ": the ledger owes " + std::to_string(ledger.size()) + " rows and not " + std::to_string(rows.size()));
@@ -275,8 +275,8 @@ struct NoHandlerTooEarly::Waits {
     bool has_newer = false;  // Taken while it is in flight.
     Op op = Op::Set;         // Of what waits or is in flight.
   };
-  KeyMap<KeyMap<Row>> tables;
-  KeyMap<std::uint64_t> announced;  // The newest announcement of each fact.
+  TableMap<KeyMap<Row>> tables;
+  TableMap<KeyMap<std::uint64_t>> announced;  // The newest announcement of each fact, by kind and key.
   std::uint64_t clock = 0;
 
   Status chosen(const World& world, Row& row);
@@ -287,8 +287,10 @@ Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
   row.waits = false;
   const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
   if (row.facts.size() == 1 && !row.has_time) {
-    const auto found = announced.find(row.facts.front().to_string());
-    if ((found != announced.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
+    const Constraint& fact = row.facts.front();
+    KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
+    const auto found = of_kind.find(std::string_view{fact.key});
+    if ((found != of_kind.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
     return fault("taken up again before " + row.facts.front().to_string() + " was announced");
   }
   for (const Constraint& fact : row.facts) {
@@ -306,10 +308,13 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
     waits.tables.clear();
     waits.announced.clear();
   }
-  if (event.kind == Event::Kind::Announced) entry_of(waits.announced, event.facts.front().to_string()) = ++waits.clock;
+  if (event.kind == Event::Kind::Announced) {
+    const Constraint& fact = event.facts.front();
+    entry_of(waits.announced[fact.kind.name()], std::string_view{fact.key}) = ++waits.clock;
+  }
   if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again) return {};
-  KeyMap<Waits::Row>& rows = entry_of(waits.tables, event.table);
-  Waits::Row& row = entry_of(rows, event.change->key());
+  KeyMap<Waits::Row>& rows = waits.tables[event.table];
+  Waits::Row& row = entry_of(rows, event.change->record());
   switch (event.kind) {
     case Event::Kind::Taken:
       row.has_newer = true;
@@ -336,7 +341,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       return {};
     default:
       row.in_flight = false;
-      if (event.kind != Event::Kind::Again && !row.has_newer) rows.erase(rows.find(event.change->key()));
+      if (event.kind != Event::Kind::Again && !row.has_newer) rows.erase(rows.find(event.change->record()));
       return {};
   }
 }

@@ -8,12 +8,12 @@
 namespace rondo::sim {
 
 Producer::Row& Producer::row(std::string_view table, std::string_view key) {
-  auto rows = tables_.find(table);
-  if (rows == tables_.end()) rows = tables_.try_emplace(std::string{table}).first;
-  auto found = rows->second.find(key);
-  if (found == rows->second.end()) {
-    found = rows->second.try_emplace(std::string{key}).first;
-    found->second.table = rows->first;
+  Table& of = tables_[table];
+  auto found = of.rows.find(key);
+  if (found == of.rows.end()) {
+    if (of.name.empty()) of.name = tables_.name_of(table);
+    found = of.rows.try_emplace(std::string{key}).first;
+    found->second.table = &of;
     found->second.key = found->first;
   }
   return found->second;
@@ -34,11 +34,8 @@ void Producer::remove(std::string_view table, std::string_view key) {
 
 void Producer::write(Row& row, Change change) {
   Runtime& runtime = world_.runtime();
-  if (!declared_.contains(row.table)) {
-    static_cast<void>(runtime.table(row.table));
-    declared_.emplace(row.table);
-  }
-  const Status accepted = runtime.store().write(row.table, std::move(change), [this, &row, process = process_](const Status& end) {
+  if (!std::exchange(row.table->is_declared, true)) static_cast<void>(runtime.table(row.table->name));
+  const Status accepted = runtime.store().write(row.table->name, std::move(change), [this, &row, process = process_](const Status& end) {
     if (process != process_) return;
     --under_way_;
     --row.under_way;
@@ -81,9 +78,9 @@ bool Producer::is_confirmed(std::string_view table, std::string_view key) {
 void Producer::process_ended(bool all) {
   ++process_;
   under_way_ = 0;
-  declared_.clear();
-  for (auto& [table, rows] : tables_) {
-    for (auto& [key, row] : rows) {
+  for (auto& [name, table] : tables_) {
+    table.is_declared = false;
+    for (auto& [key, row] : table.rows) {
       const bool is_lost = row.under_way > 0 || (all && row.wanted);
       row.under_way = 0;
       if (is_lost) doubt(row);

@@ -5,13 +5,12 @@
 
 #include <deque>
 #include <functional>
-#include <map>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "rondo/store/change.h"
+#include "sim/key_map.h"
 
 namespace rondo {
 class Runtime;
@@ -36,14 +35,15 @@ class Producer {
   void process_ended(bool all);
 
  private:
+  struct Table;
   struct Row {
-    std::string_view table;  // Of the maps' keys.
-    std::string_view key;
-    Record wanted;  // Empty: no such row.
+    Table* table = nullptr;
+    std::string_view key;  // The map's.
+    Record wanted;         // Empty: no such row.
     std::uint32_t under_way = 0;
     bool unsure = false;
   };
-  using Rows = std::map<std::string, Row, std::less<>>;
+  using Rows = NodeMap<Row>;
 
   Row& row(std::string_view table, std::string_view key);
   void write(Row& row, Change change);
@@ -52,8 +52,13 @@ class Producer {
 
   World& world_;
   const bool deletes_first_;
-  std::map<std::string, Rows, std::less<>> tables_;
-  std::set<std::string, std::less<>> declared_;  // In this process.
+  struct Table {
+    std::string_view name;
+    Rows rows;
+    bool is_declared = false;  // In this process.
+  };
+
+  TableMap<Table> tables_;
   std::deque<Row*> unsure_;
   std::size_t under_way_ = 0;
   std::uint64_t process_ = 0;  // Answers to writes of another one say nothing.

@@ -19,10 +19,10 @@ void SimDisk::apply(Line& line) {
   switch (line.kind) {
     case Line::Kind::Keep:
     case Line::Kind::KeepDelete:
-      table.rows[std::string{line.change.key()}] = {line.change.record(), line.kind == Line::Kind::KeepDelete};
+      entry_of(table.rows, line.change.record()) = {line.change.record(), line.kind == Line::Kind::KeepDelete};
       return;
     case Line::Kind::Forget:
-      if (const auto row = table.rows.find(line.change.key()); row != table.rows.end()) table.rows.erase(row);
+      if (const auto row = table.rows.find(line.change.record()); row != table.rows.end()) table.rows.erase(row);
       return;
     case Line::Kind::Append: table.entries.push_back(std::move(line.change)); return;
     case Line::Kind::DropOldest:

@@ -12,6 +12,7 @@
 
 #include "rondo/base/random.h"
 #include "rondo/sched/timer.h"
+#include "sim/key_map.h"
 #include "store/memory/memory_store.h"
 
 namespace rondo::sim {
@@ -24,7 +25,7 @@ class SimDisk {
   };
   struct Table {
     TableSpec spec;
-    std::map<std::string, Row, std::less<>> rows;
+    KeyMap<Row> rows;
     std::deque<Change> entries;  // Of a Queue.
   };
   /// One line of what tables say.

@@ -1,7 +1,6 @@
 #include "agent_life.h"
 
-#include <cerrno>
-
+#include "agent/facts.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::swarm {
@@ -95,15 +94,25 @@ std::string AgentLife::waiting() const {
   return text;
 }
 
+/// A set of next hops that a route came to use again while its Delete was under way keeps that until the route goes: no row is owed by it.
+bool AgentLife::owes() const {
+  const Runtime& runtime = world_->runtime();
+  for (const ConsumerStats& stats : runtime.consumers()) {
+    for (const ParkedRow& row : runtime.parked_rows(stats.table, 1000)) {
+      const bool is_used_set = row.table == "NEXTHOP_SET" && row.op == Op::Delete && row.facts.front().kind == agent::kSetUnused;
+      if (!is_used_set) return true;
+    }
+  }
+  return false;
+}
+
 /// With some ports without carrier a route that wants only those may keep what it was before; everything else is as it should be, and
 /// whatever is owed waits for a fact. When every port has been up, nothing is owed and the kernel holds exactly what it should.
 Status AgentLife::check() const {
   Lines wrong = agent::difference(agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
-  std::size_t parked = 0;
-  for (const ConsumerStats& stats : world_->runtime().consumers()) parked += stats.parked;
-  if (wrong.empty() && (!is_whole_ || parked == 0)) return {};
+  if (wrong.empty() && (!is_whole_ || !owes())) return {};
   std::string text = "the kernel is not as the rows say:";
   for (const std::string& line : wrong) text += "\n    " + line;
   return {Code::Internal, text + waiting()};

@@ -55,6 +55,7 @@ class AgentLife final : public Life {
 
   static sim::WorldOptions drawn_world(std::uint64_t seed);
   Status check() const;
+  bool owes() const;
   std::string waiting() const;
 
   // --- The box.

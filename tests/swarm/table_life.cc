@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <unordered_set>
 #include <utility>
 
 #include "rondo/orch/runtime.h"
@@ -21,6 +22,11 @@ constexpr std::array<ConstraintKind, kTables> kRows{ConstraintKind{"row-0"}, Con
 constexpr std::array<ConstraintKind, kTables> kUnlocked{ConstraintKind{"unlocked-0"}, ConstraintKind{"unlocked-1"},
                                                         ConstraintKind{"unlocked-2"}, ConstraintKind{"unlocked-3"},
                                                         ConstraintKind{"unlocked-4"}, ConstraintKind{"unlocked-5"}};
+
+struct KeyHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
+};
 
 /// "2:k7,0:k1" as facts.
 std::vector<Constraint> facts_of(std::string_view needs) {
@@ -58,7 +64,6 @@ class TableOrch final : public Orch {
     provide(kUnlocked[shape.number], [this](std::string_view key) { return !locked_.contains(key); });
   }
 
-  std::size_t rows() const { return rows_.size(); }
   void unlock_all() {
     for (const std::string& key : std::exchange(locked_, {})) announce({kUnlocked[shape_.number], key});
   }
@@ -174,7 +179,7 @@ class TableOrch final : public Orch {
   const TableShape& shape_;
   const bool& is_calm_;
   Random random_;
-  std::set<std::string, std::less<>> rows_;
+  std::unordered_set<std::string, KeyHash, std::equal_to<>> rows_;
   std::set<std::string, std::less<>> locked_;
   std::vector<Operation> under_way_;
   TimerSource timer_;
@@ -186,7 +191,7 @@ sim::WorldOptions TableLife::drawn_world(Random& random, std::uint64_t seed) {
   options.store = static_cast<sim::StoreKind>(random.below(3));
   if (random.chance(0.9)) options.faults = sim::FaultPlan::drawn(random);
   options.policy = StrictPriority{.tie = random.chance(0.5) ? Tie::LeastRecentlyServed : Tie::Arrival,
-                                  .batch = static_cast<std::uint32_t>(random.between(1, 12))};
+                                  .batch = static_cast<std::uint32_t>(random.chance(0.8) ? random.between(1, 2) : random.between(3, 16))};
   return options;
 }
 
@@ -255,7 +260,7 @@ void TableLife::write(const TableShape& shape) {
 
 void TableLife::act() {
   is_calm_ = false;
-  for (std::uint64_t i = 0, count = random_.between(1, 4); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
+  for (std::uint64_t i = 0, count = random_.between(1, 3); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
   if (random_.chance(0.5)) orchs_[random_.below(orchs_.size())]->toggle_lock(drawn_key());
 }
 
