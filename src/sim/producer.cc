@@ -35,8 +35,8 @@ void Producer::remove(std::string_view table, std::string_view key) {
 void Producer::write(Row& row, Change change) {
   Runtime& runtime = world_.runtime();
   if (!std::exchange(row.table->is_declared, true)) static_cast<void>(runtime.table(row.table->name));
-  const Status accepted = runtime.store().write(row.table->name, std::move(change), [this, &row, process = process_](const Status& end) {
-    if (process != process_) return;
+  // A store that goes with its process tells no more ends.
+  const Status accepted = runtime.store().write(row.table->name, std::move(change), [this, &row](const Status& end) {
     --under_way_;
     --row.under_way;
     if (!end.ok()) doubt(row);
@@ -76,7 +76,6 @@ bool Producer::is_confirmed(std::string_view table, std::string_view key) {
 }
 
 void Producer::process_ended(bool all) {
-  ++process_;
   under_way_ = 0;
   for (auto& [name, table] : tables_) {
     table.is_declared = false;

@@ -61,7 +61,6 @@ class Producer {
   TableMap<Table> tables_;
   std::deque<Row*> unsure_;
   std::size_t under_way_ = 0;
-  std::uint64_t process_ = 0;  // Answers to writes of another one say nothing.
   bool retries_ = false;
 };
 

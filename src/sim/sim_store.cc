@@ -39,6 +39,22 @@ struct SimStore::Parts {
     wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
   }
 
+  /// A write on its way, there and back.
+  struct Write {
+    Parts& parts;
+    std::string_view table;
+    Change change;
+    Status outcome;
+    WriteDone done;
+
+    void perform() {
+      const bool refused = parts.wire.random().chance(parts.options.failure_chance);
+      outcome = refused ? Status{Code::Unavailable, "table " + quoted(table) + ": the store refused the write"}
+                        : parts.server->write(table, std::move(change));
+    }
+    void end(Status how) { parts.post(std::move(how), std::move(done)); }
+  };
+
   SimStoreOptions options;
   store::Completions completions;
   std::unique_ptr<Store> server;
@@ -108,23 +124,15 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
     return {Code::Unavailable, room + " and the connection to the store is lost"};
   }
   ++parts_->unanswered;
-  const auto outcome = std::make_shared<Status>();
-  const auto end = std::make_shared<WriteDone>(std::move(done));
-  Parts* const parts = parts_.get();
-  parts->wire.send({.perform =
-                        [parts, name = spec->name, change = std::move(change), outcome] {
-                          *outcome = parts->wire.random().chance(parts->options.failure_chance)
-                                         ? Status{Code::Unavailable, "table " + quoted(name) + ": the store refused the write"}
-                                         : parts->server->write(name, change);
-                        },
-                    .deliver = [parts, outcome, end] { parts->post(std::move(*outcome), std::move(*end)); },
-                    .lost =
-                        [parts, end] {
-                          parts->post(
-                              {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"},
-                              std::move(*end));
-                        },
-                    .kept = true});
+  const auto written = std::make_shared<Parts::Write>(Parts::Write{*parts_, spec->name, std::move(change), {}, std::move(done)});
+  parts_->wire.send(
+      {.perform = [written] { written->perform(); },
+       .deliver = [written] { written->end(std::move(written->outcome)); },
+       .lost =
+           [written] {
+             written->end({Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
+           },
+       .kept = true});
   return {};
 }
 
