@@ -3,6 +3,7 @@
 SEED ?= 1
 SEEDS ?= 1
 TURNS ?= 3000
+JOBS ?= $(shell nproc)
 .PHONY: help run build test check quick asan tsan fuzz bench sim sim-nightly format tidy docs install clean
 
 help:  ## This list.
@@ -43,7 +44,7 @@ bench:  ## The benchmarks, optimised, into build/bench/bench; run the one you wa
 sim:  ## Lives SEEDS=1 simulated lives of TURNS=3000 turns from SEED=1 on, of each program.
 	cmake --preset sim
 	cmake --build build/sim --target rondo-sim
-	build/sim/tests/rondo-sim --seed $(SEED) --seeds $(SEEDS) --turns $(TURNS)
+	build/sim/tests/rondo-sim --seed $(SEED) --seeds $(SEEDS) --turns $(TURNS) --jobs $(JOBS)
 
 sim-nightly:  ## A million simulated lives of each program, from SEED=1 on: hours.
 	$(MAKE) sim SEEDS=1000000

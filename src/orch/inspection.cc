@@ -56,6 +56,7 @@ Status Inspection::check_waiting() const {
         entry.waiters, [&](const ConstraintIndex::Waiter& waiter) { return waiter.ledger == &ledger_ && waiter.list == id; });
     if (!known) return fault("the index does not know the rows that wait for " + entry.fact.to_string());
     for (std::uint32_t row = list.head; row != Ledger::kNone; row = ledger_.rows_[row].next) {
+      if (ledger_.rows_[row].extra == nullptr) continue;  // It remembers none: the list's is its only one.
       const std::vector<Constraint> facts = ledger_.facts_of(row, index_);
       if (facts.empty() || facts.front() != entry.fact) return wrong(row, "is listed under another fact than it remembers");
     }

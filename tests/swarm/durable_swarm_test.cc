@@ -19,7 +19,7 @@ TEST(DurableSwarmStorm, TheKernelEndsAsTheModelSaysWhateverWasKilled) {
                                    .slack_bytes = 8192,
                                    .mode = DurableStoreOptions::Mode::Inline};
     sim::WorldOptions options;
-    options.faults.crash_every = 30ms;
+    options.faults.crash_every = 300ms;
     options.make_store = [&file, &kept](Scheduler& scheduler) -> std::unique_ptr<Store> {
       auto store = DurableStore::open(scheduler, file);
       EXPECT_TRUE(store.has_value()) << store.error().to_string();
