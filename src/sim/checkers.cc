@@ -32,7 +32,7 @@ bool is_within(const Record& a, const Record& b) {
 bool same_fields(const Record& a, const Record& b) { return a.fields().size() == b.fields().size() && is_within(a, b); }
 Record overlaid(const Record& older, const Record& newer) { return older ? Record::merged(older, newer) : newer; }
 
-std::string place(std::string_view table, std::string_view key) { return std::string{table} + " " + quoted(key) + ": "; }
+std::string place(std::string_view table, std::string_view key) { return std::string{table} + " " + quoted(key); }
 
 const Consumer* consumer_of(const World& world, std::string_view table) {
   const RuntimeView view(world.runtime());
@@ -151,14 +151,14 @@ Status NothingLost::at_rest(const World& world) {
     for (const auto& [key, row] : *rows) {
       if (!row.is_known || row.is_unsure || row.is_partial || consumer->ledger().find(key) != Ledger::kNone) continue;
       if (static_cast<bool>(row.written) != static_cast<bool>(row.told)) {
-        return fault(place(table, key) + (row.written ? "a Set" : "a Delete") + " is lost: written " + text_of(row.written) + ", done " +
-                     text_of(row.told));
+        return fault(place(table, key) + (row.written ? ": a Set" : ": a Delete") + " is lost: written " + text_of(row.written) +
+                     ", done " + text_of(row.told));
       }
       if (!row.written) continue;
       // A Watched table tells the newest row and not what was before: what a row no longer has may linger.
       const bool same = is_watched ? is_within(row.written, row.told) : same_fields(row.written, row.told);
       if (!same)
-        return fault(place(table, key) + "the last write did not win: written " + text_of(row.written) + ", done " + text_of(row.told));
+        return fault(place(table, key) + ": the last write did not win: written " + text_of(row.written) + ", done " + text_of(row.told));
     }
   }
   return {};
@@ -232,7 +232,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
     case Event::Kind::Asked: result = Model::asked(row, event); break;
     default:
       if (!row.in_flight || row.flight_is_delete != (event.change->op() == Op::Delete)) {
-        return fault(place(event.table, event.change->key()) + "an outcome of a change that is not in flight");
+        return fault(place(event.table, event.change->key()) + ": an outcome of a change that is not in flight");
       }
       if (event.kind != Event::Kind::Done && event.kind != Event::Kind::Rejected) {
         Model::put_back(row);
@@ -255,9 +255,9 @@ Status OrderPerKey::at_rest(const World& world) {
     }
     for (const auto& [key, row] : rows) {
       const std::uint32_t found = ledger.find(key);
-      if (found == Ledger::kNone) return fault(place(table, key) + "the ledger has forgotten it");
+      if (found == Ledger::kNone) return fault(place(table, key) + ": the ledger has forgotten it");
       const bool is_delete = row.in_flight ? row.flight_is_delete : row.has_delete;
-      if ((ledger.op(found) == Op::Delete) != is_delete) return fault(place(table, key) + "the ledger owes another operation");
+      if ((ledger.op(found) == Op::Delete) != is_delete) return fault(place(table, key) + ": the ledger owes another operation");
     }
   }
   return {};
@@ -326,7 +326,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       if (Status bad = waits.chosen(world, row); !bad.ok()) return bad.with_context(place(event.table, event.change->key()));
       return {};
     case Event::Kind::Asked:
-      if (row.waits) return fault(place(event.table, event.change->key()) + "the handler is asked while the change waits");
+      if (row.waits) return fault(place(event.table, event.change->key()) + ": the handler is asked while the change waits");
       row.in_flight = true;
       row.has_newer = false;
       row.op = event.change->op();
