@@ -3,8 +3,11 @@
 //   bench_redis_store [routes]     default: 100,000
 //   bench_redis_store latency      only the way of one change from a process to another
 //   bench_redis_store failover     only what is lost when a master is killed whose replica takes over
-//   bench_redis_store absence      only what a server that is not there costs others (a minute; the other form does it, too)
+//   bench_redis_store absence      only what a server that is not there costs others (three minutes; the other form does it, too)
+//   bench_redis_store large        only how long a pop of large rows holds the server
+//   bench_redis_store view [rows]  only a table's whole new content, default: 1,000,000 rows
 #include <fcntl.h>
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -13,9 +16,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +28,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/redis_store.h"
+#include "rondo/store/table_view.h"
 #include "store/redis/redis_server_kit.h"
 
 namespace {
@@ -333,20 +339,14 @@ class Bell final : public Source {
   std::atomic<double> rung_us_{0};
 };
 
-struct Waits {
-  double p50 = 0;
-  double p99 = 0;
-};
-
-/// Rings every 200 us for four seconds.
-Waits bell_waits(Side& side) {
-  constexpr std::size_t kRings = 20'000;
+/// How long the turns of a source on this side take to come, rung every 200 us.
+std::vector<double> bell_waits(Side& side, std::size_t rings) {
   Bell bell;
-  bell.waited_us.reserve(kRings);
+  bell.waited_us.reserve(rings);
   side.scheduler.add(bell);
   std::atomic<bool> stop{false};
   std::thread ringer{[&] {
-    for (std::size_t i = 0; i < kRings; ++i) {
+    for (std::size_t i = 0; i < rings; ++i) {
       std::this_thread::sleep_for(std::chrono::microseconds{200});
       bell.ring();
     }
@@ -355,10 +355,13 @@ Waits bell_waits(Side& side) {
   side.run_until([&stop] { return stop.load(); });
   ringer.join();
   side.scheduler.remove(bell);
-  std::ranges::sort(bell.waited_us);
-  const std::size_t n = bell.waited_us.size();
-  require(n > 100, "the bell was not heard");
-  return {bell.waited_us[n / 2], bell.waited_us[n * 99 / 100]};
+  require(bell.waited_us.size() > rings / 2, "the bell was not heard");
+  return std::move(bell.waited_us);
+}
+
+double percentile(std::vector<double>& values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * share)];
 }
 
 /// Of the store's thread while nothing else happens, in percent.
@@ -370,37 +373,139 @@ double idle_cpu(Side& side) {
   return (thread_us() - cpu) / (wall_us() - wall) * 100;
 }
 
-/// In each round with the server and without it, so that what else goes on in the machine meets both.
-void absence(const char* what, RedisServer& server, const std::function<void()>& go, const std::function<void()>& come) {
-  Side side{server.address()};
-  auto subscription = side.store.subscribe("ROUTE_TABLE").value();
-  std::vector<double> with;
-  std::vector<double> without;
-  double cpu = 0;
-  for (int round = 0; round < 3; ++round) {
-    with.push_back(bell_waits(side).p99);
-    go();
-    require(side.store.write("ROUTE_TABLE", Change::set("k", {{"n", "1"}})).ok(), "write");
-    require(side.run_until([&side] { return !side.store.health().ok(); }), "nobody noticed");
-    without.push_back(bell_waits(side).p99);
-    if (round == 0) cpu = idle_cpu(side);
-    come();
-    require(side.run_until([&side] { return side.store.health().ok() && side.store.unanswered() == 0; }), "it does not come back");
+/// One store whose server is there and one whose server is not, in turns of a third of a second, so that whatever else goes on in the
+/// machine meets both: what a source beside each of them waits. The difference of each pair, and the middle of those, in percent of the
+/// middle; twice the standard error beside it tells what the machine lets one see.
+void absence(const char* what, const std::function<void(RedisServer&)>& go) {
+  constexpr int kPairs = 120;
+  constexpr std::size_t kRings = 1500;
+  RedisServer there;
+  RedisServer gone;
+  Side with{there.address()};
+  Side without{gone.address()};
+  auto with_it = with.store.subscribe("ROUTE_TABLE").value();
+  auto without_it = without.store.subscribe("ROUTE_TABLE").value();
+  go(gone);
+  require(without.store.write("ROUTE_TABLE", Change::set("k", {{"n", "1"}})).ok(), "write");
+  require(without.run_until([&] { return !without.store.health().ok(); }), "nobody noticed");
+  const double cpu = idle_cpu(without);
+  std::vector<double> differences;
+  std::vector<double> p99;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    double waits[2];
+    for (int half = 0; half < 2; ++half) {
+      const bool absent = (half == 0) == (pair % 2 == 0);
+      std::vector<double> waited = bell_waits(absent ? without : with, kRings);
+      waits[absent ? 1 : 0] = percentile(waited, 0.99);
+    }
+    p99.push_back(waits[0]);
+    differences.push_back(waits[1] - waits[0]);
   }
-  std::ranges::sort(with);
-  std::ranges::sort(without);
+  const double usual = percentile(p99, 0.5);
+  const double middle = percentile(differences, 0.5);
+  // Of the middle of many: 1.25 times that of their mean; the middle half of them is 1.35 deviations wide.
+  const double deviation = (percentile(differences, 0.75) - percentile(differences, 0.25)) / 1.35;
+  const double error = 1.25 * deviation / std::sqrt(static_cast<double>(kPairs));
   std::printf(
-      "server %s: another source waits for its turn, p99 %.1f us with it and %.1f us without, %+.1f %% (wanted 5); CPU %.2f %% (wanted "
-      "1)\n",
-      what, with[1], without[1], (without[1] / with[1] - 1) * 100, cpu);
+      "server %s: another source waits for its turn, p99 %.1f us with it, and without it %+.1f %% (+- %.1f) of that (wanted below 5); CPU "
+      "%.2f %% (wanted 1)\n",
+      what, usual, middle / usual * 100, 2 * error / usual * 100, cpu);
   std::fflush(stdout);
 }
 
-void absences(RedisServer& server) {
-  absence(
-      "killed", server, [&] { server.kill9(); }, [&] { server.start(); });
-  absence(
-      "stopped (SIGSTOP)", server, [&] { server.freeze(); }, [&] { server.thaw(); });
+void absences() {
+  absence("killed", [](RedisServer& server) { server.kill9(); });
+  absence("stopped (SIGSTOP)", [](RedisServer& server) { server.freeze(); });
+}
+
+// --- what one command may take
+
+struct Longest {
+  double ms = 0;
+  std::string what;
+};
+
+/// The longest of the server's commands since the last call, as its log of slow ones has it.
+Longest longest_command(RedisServer& server) {
+  Longest longest;
+  for (const std::string& entry : server.list({"SLOWLOG", "GET", "1000"})) {
+    int at = 0, when = 0, took = 0;
+    char what[24] = "";
+    if (std::sscanf(entry.c_str(), "[%d, %d, %d, [%23[^],]", &at, &when, &took, what) >= 3 && took / 1e3 > longest.ms) {
+      longest = {took / 1e3, what};
+    }
+  }
+  server.command({"SLOWLOG", "RESET"});
+  return longest;
+}
+
+/// Rows that are there already, so that a pop reads and writes them: the longest pop, beside the commands it cannot do without.
+void large_rows() {
+  for (const std::size_t size : {1024U, 16U * 1024, 128U * 1024, 1024U * 1024, 5U * 1024 * 1024}) {
+    RedisServer server;
+    server.command({"CONFIG", "SET", "slowlog-log-slower-than", "0"});
+    server.command({"CONFIG", "SET", "slowlog-max-len", "100000"});
+    const std::size_t rows = std::min<std::size_t>(20'000, 64 * 1024 * 1024 / size);
+    const std::string value(size, 'x');
+    double bare = 0;
+    for (int i = 0; i < 3; ++i) {
+      server.command({"DEL", "bare", "copy"});
+      server.command({"HSET", "bare", "v", value});
+      server.command({"SLOWLOG", "RESET"});
+      server.command({"HGETALL", "bare"});
+      const double read = longest_command(server).ms;
+      server.command({"HSET", "copy", "v", value});
+      bare = std::max(bare, read + longest_command(server).ms);
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+      const std::string key = std::to_string(i);
+      server.command({"HSET", "ROUTE_TABLE:" + key, "v", "old"});
+      server.command({"SADD", "ROUTE_TABLE_KEY_SET", key});
+      server.command({"HSET", "_ROUTE_TABLE:" + key, "v", value});
+    }
+    server.command({"SLOWLOG", "RESET"});
+    Side side{server.address()};
+    auto subscription = side.store.subscribe("ROUTE_TABLE").value();
+    consume(side, *subscription, rows);
+    std::printf("rows of %7zu bytes: longest command of their consumer %6.2f ms, HGETALL and HSET of one such row %6.2f ms\n", size,
+                longest_command(server).ms, bare);
+    std::fflush(stdout);
+  }
+}
+
+// --- a table's whole new content
+
+void view(std::size_t rows) {
+  mallopt(M_MXFAST, 0);  // As rondod does: else glibc joins the blocks of a whole view in one turn, when the last is freed.
+  RedisServer server;
+  server.command({"CONFIG", "SET", "slowlog-log-slower-than", "2000"});
+  server.command({"CONFIG", "SET", "slowlog-max-len", "1000"});
+  Side side{server.address()};
+  for (const char* what : {"into an empty table", "the same again", "one row in ten another"}) {
+    TableView view{side.scheduler, side.store, "ROUTE_TABLE"};
+    for (std::size_t i = 0; i < rows; ++i) {
+      const char* const hop = what[0] == 'o' && i % 10 == 0 ? "10.0.0.2" : "10.0.0.1";
+      require(view.set(key_of(i), {{"nexthop", hop}, {"ifname", "Ethernet0"}, {"weight", "1"}}).ok(), "set");
+    }
+    const double start = wall_us();
+    std::optional<Result<ViewTotals>> end;
+    const SchedulerStats before = side.scheduler.stats();
+    require(view.apply([&end](const Result<ViewTotals>& told) { end = told; }).ok(), "apply");
+    const Instant deadline = side.clock.now() + 600s;
+    while (!end) {
+      require(side.clock.now() < deadline, "the view is not applied");
+      side.scheduler.wait(side.clock.now() + 100ms);
+      side.scheduler.run_until_idle(64);
+    }
+    require(end->has_value(), "the view failed");
+    const ViewTotals& totals = **end;
+    const Longest longest = longest_command(server);
+    std::printf(
+        "view of %zu rows, %s: %.1f s; %zu same, %zu set; longest command of Redis %.1f ms %s (0: none above 2), turns above 5 ms: %llu\n",
+        rows, what, (wall_us() - start) / 1e6, totals.same, totals.set, longest.ms, longest.what.c_str(),
+        static_cast<unsigned long long>(side.scheduler.stats().long_turns - before.long_turns));
+    std::fflush(stdout);
+  }
 }
 
 /// Rows whose end was told and that the replica does not have when the master is killed amid writes, as many as it takes.
@@ -465,8 +570,15 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc > 1 && std::string_view{argv[1]} == "absence") {
-    RedisServer server;
-    absences(server);
+    absences();
+    return 0;
+  }
+  if (argc > 1 && std::string_view{argv[1]} == "large") {
+    large_rows();
+    return 0;
+  }
+  if (argc > 1 && std::string_view{argv[1]} == "view") {
+    view(argc > 2 ? std::strtoul(argv[2], nullptr, 10) : 1'000'000);
     return 0;
   }
   const std::size_t count = argc > 1 ? std::strtoul(argv[1], nullptr, 10) : 100'000;
@@ -479,6 +591,6 @@ int main(int argc, char** argv) {
   channel(server, count);
   watched(server, keys);
   latency(server);
-  absences(server);
+  absences();
   return 0;
 }

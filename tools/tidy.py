@@ -30,6 +30,7 @@ THREAD_FILES = {
     "src/orch/journal.cc": "the journal's writer",
     "src/orch/worker.cc": "the thread of a worker",
     "src/dataplane/programmer.cc": "the programming thread",
+    "src/sched/stall_watchdog.cc": "the thread that watches a scheduler",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",
     "src/store/durable/log_writer.h": "the same",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",

@@ -239,6 +239,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("nice", -20, 19, config.nice);
     s.cpus("cpus", config.scheduler_cpus);
     s.integer("reserve_mib", 0, 1024 * 1024, config.reserve_mib);
+    s.integer("stall_ms", 10, 3'600'000, config.stall_ms);
+    s.flag("stall_stack", config.stall_stack);
   }
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
@@ -334,7 +336,9 @@ std::string to_toml(const Config& config) {
                                 {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
                                 {"nice", static_cast<std::int64_t>(config.nice)},
                                 {"cpus", cpus(config.scheduler_cpus)},
-                                {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)}}},
+                                {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                                {"stall_ms", config.stall_ms},
+                                {"stall_stack", config.stall_stack}}},
       {"admin", toml::table{{"socket", config.socket}}},
       {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
       {"journal",

@@ -49,6 +49,8 @@ struct Config {
   int nice = -20;
   std::vector<unsigned> scheduler_cpus;
   std::size_t reserve_mib = 0;
+  std::int64_t stall_ms = 1000;
+  bool stall_stack = false;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
   // [log]

@@ -19,6 +19,7 @@ Daemon::Daemon(const Config& config, Log& log) : config_(config), log_(log) {}
 
 Daemon::~Daemon() {
   // Each before what it uses.
+  watchdog_.reset();
   drain_timer_.reset();
   health_timer_.reset();
   replays_.clear();
@@ -76,6 +77,7 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
+  runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
   agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_,
                                           agent::AgentOptions{.table = config_.table,
                                                               .retry_quota = config_.retry_quota,
@@ -87,6 +89,44 @@ Status Daemon::open_runtime() {
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
   return {};
+}
+
+/// With the time as the kernel's own log has it, so that the two can be laid side by side.
+void Daemon::tell_long_turn(const LongTurn& turn) {
+  const auto ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
+  log_.warn("a turn took long",
+            {{"source", turn.source}, {"ms", ms(turn.ran)}, {"on_cpu_ms", ms(turn.on_cpu)}, {"began_s", ms(turn.began - Instant{}) / 1e3}});
+}
+
+/// Its thread logs and tells the service manager; both may be done by any.
+Status Daemon::open_watchdog() {
+  StallWatchdogOptions options;
+  options.limit = std::chrono::milliseconds{config_.stall_ms};
+  options.stack = config_.stall_stack;
+  options.heartbeat = watchdog_period() / 2;
+  options.on_stall = [this](const Stall& stall) { tell_stall(stall); };
+  options.on_end = [this](Duration lasted) {
+    log_.warn("the stalled turn has ended", {{"s", std::chrono::duration<double>(lasted).count()}});
+    static_cast<void>(notify("STATUS=serving"));
+  };
+  options.on_heartbeat = [] { static_cast<void>(notify("WATCHDOG=1")); };
+  auto watchdog = StallWatchdog::start(runtime_->scheduler(), std::move(options));
+  if (!watchdog) return watchdog.error();
+  watchdog_ = std::move(*watchdog);
+  return {};
+}
+
+void Daemon::tell_stall(const Stall& stall) {
+  const double seconds = std::chrono::duration<double>(stall.lasted).count();
+  const std::string source = stall.source.empty() ? "unknown" : stall.source;
+  std::string stack;
+  for (const std::string& frame : stall.stack) stack += (stack.empty() ? "" : " < ") + frame;
+  if (config_.stall_stack) {
+    log_.error("a turn does not end", {{"source", source}, {"s", seconds}, {"stack", stack}});
+  } else {
+    log_.error("a turn does not end", {{"source", source}, {"s", seconds}});
+  }
+  static_cast<void>(notify("STATUS=stuck in a turn of " + source));
 }
 
 StoreHooks Daemon::store_hooks() {
@@ -156,6 +196,7 @@ void Daemon::watch_store() {
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
   replays_ = replay_rows(config_, runtime_->scheduler(), runtime_->store().tables());
+  if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   // Last: threads made after it would take both over.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {
     log_.info("the scheduler's thread ranks as the rest of the process", {{"why", ranked}});

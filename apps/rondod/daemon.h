@@ -10,6 +10,7 @@
 #include "rondo/base/log.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/stall_watchdog.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
@@ -40,6 +41,9 @@ class Daemon {
   Status open_plane();
   Status open_runtime();
   StoreHooks store_hooks();
+  void tell_long_turn(const LongTurn& turn);
+  Status open_watchdog();
+  void tell_stall(const Stall& stall);
   /// Each table of a group must be somebody's.
   Status check_groups() const;
   Status open_admin();
@@ -73,6 +77,7 @@ class Daemon {
   Status store_trouble_;
   std::vector<std::unique_ptr<Replay>> replays_;
   Instant drain_until_;
+  std::unique_ptr<StallWatchdog> watchdog_;
 };
 
 }  // namespace rondo::daemon

@@ -1,6 +1,8 @@
 #include "rondod/notify.h"
 
 #include <cerrno>
+#include <charconv>
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -27,6 +29,19 @@ Status notify(std::string_view state) {
   const int error = sent < 0 ? errno : 0;
   ::close(fd);
   return status_from_errno(error, std::string{"sending to NOTIFY_SOCKET "} + path);
+}
+
+Duration watchdog_period() {
+  const auto number = [](const char* name) -> std::int64_t {
+    const char* const text = std::getenv(name);
+    std::int64_t value = 0;
+    if (text == nullptr) return 0;
+    const auto [stop, error] = std::from_chars(text, text + std::strlen(text), value);
+    return error == std::errc{} && *stop == '\0' && value > 0 ? value : 0;
+  };
+  const std::int64_t pid = number("WATCHDOG_PID");
+  if (pid != 0 && pid != ::getpid()) return Duration{0};
+  return std::chrono::microseconds{number("WATCHDOG_USEC")};
 }
 
 }  // namespace rondo::daemon

@@ -4,10 +4,14 @@
 #include <string_view>
 
 #include "rondo/base/status.h"
+#include "rondo/base/time.h"
 
 namespace rondo::daemon {
 
 /// 'state' such as "READY=1\nSTATUS=serving". Ok when nobody asked to be told.
 Status notify(std::string_view state);
+
+/// How often the service manager wants to hear WATCHDOG=1, or zero when it does not (WATCHDOG_USEC, WATCHDOG_PID; sd_watchdog_enabled(3)).
+Duration watchdog_period();
 
 }  // namespace rondo::daemon

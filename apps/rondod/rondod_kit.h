@@ -59,19 +59,16 @@ class RondodProcess : public testing::Test {
     ASSERT_NE(program, nullptr) << "RONDOD does not name the program";
     const std::string config = file("toml");
     const std::string log = file("log");
-    const std::string told = file("notify");
+    const std::string notify_path = file("notify");
     pid_ = ::fork();
     ASSERT_GE(pid_, 0);
     if (pid_ == 0) {
-      ::setenv("NOTIFY_SOCKET", told.c_str(), 1);
+      ::setenv("NOTIFY_SOCKET", notify_path.c_str(), 1);
       ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600), 2);
       ::execl(program, program, "--config", config.c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
-    pollfd wanted{notify_, POLLIN, 0};
-    ASSERT_EQ(::poll(&wanted, 1, 20'000), 1) << log_text();
-    char text[512];
-    ASSERT_GT(::recv(notify_, text, sizeof text, 0), 0);
+    ASSERT_NE(told(20'000), "") << log_text();
     auto connected = AdminClient::connect(file("socket"));
     ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
     client_ = std::move(*connected);
@@ -92,9 +89,15 @@ class RondodProcess : public testing::Test {
     ::kill(pid_, signal);
     ::waitpid(pid_, nullptr, 0);
     pid_ = -1;
+    while (!told(0).empty()) continue;
+  }
+  /// What it says next to its service manager, or nothing after so many milliseconds.
+  std::string told(int patience) const {
     pollfd said{notify_, POLLIN, 0};
     char text[512];
-    while (::poll(&said, 1, 0) == 1 && ::recv(notify_, text, sizeof text, 0) > 0) continue;
+    if (::poll(&said, 1, patience) != 1) return {};
+    const ssize_t length = ::recv(notify_, text, sizeof text, 0);
+    return {text, length < 0 ? 0 : static_cast<std::size_t>(length)};
   }
   std::string log_text() const {
     std::ifstream in(file("log"));

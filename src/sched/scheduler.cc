@@ -123,6 +123,7 @@ void Scheduler::give_turn(Source& source) {
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
   running_ = &source;
+  begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
 
   Turn turn;
@@ -135,6 +136,7 @@ void Scheduler::give_turn(Source& source) {
     failed = Status{Code::Internal, about(source, "threw something unknown in run()")};
   }
   running_ = nullptr;
+  end_beat();
 
   now_ = clock_.now();
   const Duration ran = now_ - start;
@@ -142,14 +144,21 @@ void Scheduler::give_turn(Source& source) {
   if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
   ++stats_.turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
-  if (ran > limits::kLongTurn) ++stats_.long_turns;
   SourceStats& stats = source.stats_;
   ++stats.turns;
   stats.items += turn.items;
   stats.ran += ran;
-  if (ran > stats.longest_turn) {
-    stats.longest_turn = ran;
-    stats.longest_turn_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
+  const bool is_long = ran > limits::kLongTurn;
+  if (is_long || ran > stats.longest_turn) {
+    const Duration on_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
+    if (ran > stats.longest_turn) {
+      stats.longest_turn = ran;
+      stats.longest_turn_cpu = on_cpu;
+    }
+    if (is_long) {
+      ++stats_.long_turns;
+      if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
+    }
   }
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
@@ -182,6 +191,7 @@ void Scheduler::gather(Instant deadline) {
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
   now_ = clock_.now();
+  begin_beat();
   for (unsigned round = 1;; ++round) {
     dispatch(count);
     if (count < events_.size()) break;
@@ -198,6 +208,7 @@ void Scheduler::gather(Instant deadline) {
     cpu_time_ = clock_.thread_cpu_time();
     next_cpu_time_ = now_ + kCpuTimePeriod;
   }
+  end_beat();
   gathering_ = false;
 }
 
@@ -293,8 +304,10 @@ void Scheduler::dispatch(std::size_t count) {
 bool Scheduler::collect(Source& source) {
   if (source.state_ == Source::State::Quarantined) return false;
   Status failed;
+  collecting_ = &source;
   try {
     const Result<Backlog> answer = source.collect();
+    collecting_ = nullptr;
     if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
     failed = answer.error().with_context(about(source, "could not collect"));
   } catch (const std::exception& error) {
@@ -302,6 +315,7 @@ bool Scheduler::collect(Source& source) {
   } catch (...) {
     failed = Status{Code::Internal, about(source, "threw something unknown in collect()")};
   }
+  collecting_ = nullptr;
   if (source.scheduler() == this) quarantine(source, std::move(failed));
   return false;
 }
@@ -339,6 +353,8 @@ void Scheduler::quarantine(Source& source, Status why) {
 void Scheduler::for_each_source(const std::function<void(const Source&)>& visit) const {
   for (const Source* source = first_added_; source != nullptr; source = source->added_next_) visit(*source);
 }
+
+void Scheduler::on_long_turn(std::function<void(const LongTurn&)> callback) { on_long_turn_ = std::move(callback); }
 
 void Scheduler::on_quarantine(std::function<void(const Source&, const Status&)> callback) { on_quarantine_ = std::move(callback); }
 

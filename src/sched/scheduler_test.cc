@@ -1,6 +1,7 @@
 // The scheduler's own promises, in a simulated world: exact readiness, priorities, bounded gathering, safe changes inside turns.
 #include "rondo/sched/scheduler.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -178,8 +179,10 @@ TEST(Scheduler, StatsSayWhoRanHowLongAndWaited) {
   EXPECT_EQ(simulation.scheduler.stats().longest_turn, 30us);
 }
 
-TEST(Scheduler, TurnsThatOthersWouldNoticeAreCounted) {
+TEST(Scheduler, TurnsThatOthersWouldNoticeAreCountedAndToldByName) {
   Simulation simulation;
+  std::vector<std::pair<std::string, Duration>> told;
+  simulation.scheduler.on_long_turn([&told](const LongTurn& turn) { told.emplace_back(turn.source, turn.ran); });
   WorkSource& source = simulation.add("s", 5);
   for (const Duration length : {limits::kLongTurn, limits::kLongTurn + 1ns, 2 * limits::kLongTurn, Duration{0}}) {
     source.on_run = [&simulation, length] { simulation.world.clock().advance(length); };
@@ -188,6 +191,7 @@ TEST(Scheduler, TurnsThatOthersWouldNoticeAreCounted) {
   }
   EXPECT_EQ(simulation.scheduler.stats().turns, 4U);
   EXPECT_EQ(simulation.scheduler.stats().long_turns, 2U);
+  EXPECT_THAT(told, testing::ElementsAre(testing::Pair("s", limits::kLongTurn + 1ns), testing::Pair("s", 2 * limits::kLongTurn)));
 }
 
 TEST(Scheduler, ATurnThatWaitedIsToldFromOneThatWorked) {

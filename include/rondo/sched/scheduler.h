@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -29,6 +30,14 @@ struct SchedulerStats {
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
   std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
+};
+
+/// A turn that took longer than limits::kLongTurn: others waited behind it.
+struct LongTurn {
+  std::string_view source;  // Its name; valid while the callback runs.
+  Instant began;
+  Duration ran{0};
+  Duration on_cpu{0};  // What the thread had of a CPU meanwhile, at most 0.25 ms too much; the rest it was not let run.
 };
 
 class Scheduler {
@@ -66,12 +75,20 @@ class Scheduler {
   const Policy& policy() const noexcept { return *policy_; }
   const SchedulerStats& stats() const noexcept { return stats_; }
 
+  /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
+  /// what has come; it is odd while neither is under way: the scheduler waits, or nobody runs it. Any thread.
+  std::uint64_t beat() const noexcept { return beat_.load(std::memory_order_relaxed); }
+  /// The source whose run() or collect() is under way, if any. The scheduler's thread, also in a signal handler.
+  const Source* running() const noexcept { return running_ != nullptr ? running_ : collecting_; }
+
   /// Calls 'visit' for every source, in the order they were added. 'visit' must not add or remove any.
   void for_each_source(const std::function<void(const Source&)>& visit) const;
 
   /// Called once for each source that is quarantined, with the named error. The app logs it; by default nobody is told.
   /// The callback may remove or destroy the source.
   void on_quarantine(std::function<void(const Source&, const Status&)> callback);
+  /// Called after each turn that took longer than limits::kLongTurn, before the next. It must not add, remove or wake sources.
+  void on_long_turn(std::function<void(const LongTurn&)> callback);
 
  private:
   friend class Source;
@@ -83,6 +100,8 @@ class Scheduler {
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
+  void begin_beat() noexcept { beat_.store((beat_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_relaxed); }
+  void end_beat() noexcept { beat_.store(beat_.load(std::memory_order_relaxed) | 1, std::memory_order_relaxed); }
   bool has_remote_wakes() const noexcept { return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr; }
   void take_remote_wakes() noexcept;
   void drain_remote_wakes();
@@ -103,12 +122,15 @@ class Scheduler {
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;
   Source* running_ = nullptr;
+  Source* collecting_ = nullptr;
   Instant next_sweep_;
   // The thread's CPU time when it was read last: not in every turn, because that costs more than a short one.
   Duration cpu_time_{0};
   Instant next_cpu_time_;
   Source* remote_pending_ = nullptr;  // Wakes taken from remote_head_, oldest first.
   std::function<void(const Source&, const Status&)> on_quarantine_;
+  std::function<void(const LongTurn&)> on_long_turn_;
+  std::atomic<std::uint64_t> beat_{1};  // Written by the scheduler's thread alone.
 
   // Written by other threads; on a cache line of their own.
   alignas(64) std::atomic<Source*> remote_head_{nullptr};

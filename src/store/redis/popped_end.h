@@ -44,6 +44,9 @@ class PoppedEnd : public End {
 
   /// A pop ends with the entry that goes beyond these bytes, so that none holds the server for long.
   static constexpr std::size_t kPopBytes = 256 * 1024;
+  /// And after so many seconds: it takes about as long again to write what was read, and no command may hold the server
+  /// for more than 2 ms.
+  static constexpr std::string_view kPopSeconds = "0.0007";
 
   void online() final;
   void offline() final;

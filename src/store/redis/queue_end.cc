@@ -10,8 +10,8 @@ namespace rondo::redis {
 
 void QueueEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
   Commands& out = link().commands.out();
-  out.begin(8 + done.size()).word("EVAL").word(kPopQueue).word("2").word(keys().queue).word(keys().inflight);
-  out.number(max).number(number).number(kPopBytes);
+  out.begin(9 + done.size()).word("EVAL").word(kPopQueue).word("2").word(keys().queue).word(keys().inflight);
+  out.number(max).number(number).number(kPopBytes).word(kPopSeconds);
   for (const std::uint64_t batch : done) out.number(batch);
 }
 

@@ -24,9 +24,9 @@ class RedisPop : public RedisTableTest {
     }
   }
   /// Answers of the script, or its error.
-  std::vector<std::string> pop() {
+  std::vector<std::string> pop(const std::string& seconds = "60") {
     return server().list({"EVAL", std::string{kPopStaged}, "3", "T_KEY_SET", "T_DEL_SET", "RONDO_INFLIGHT@T", "T:", "_T:", "128", "1",
-                          std::to_string(kMost), "1"});
+                          std::to_string(kMost), "1", seconds});
   }
   std::vector<std::string> recover() {
     return server().list({"EVAL", std::string{kRecoverStaged}, "2", "T_KEY_SET", "RONDO_INFLIGHT@T", "_T:", "T:"});
@@ -89,6 +89,25 @@ TEST_F(RedisPop, ManySmallFieldsEndABatchAsLargeOnesDo) {
   EXPECT_LT(left, 40);
 }
 
+TEST_F(RedisPop, KeysBeyondTheTimeWaitAgain) {
+  for (int row = 0; row < 100; ++row) {
+    const std::string key = std::to_string(row);
+    server().command({"SADD", "T_KEY_SET", key});
+    server().command({"HSET", "_T:" + key, "new", "1"});
+  }
+  EXPECT_EQ(pop("0").front(), "92") << "the time is up before the first look, after eight keys";
+  EXPECT_EQ(pop("0").front(), "84");
+  EXPECT_EQ(pop().front(), "0");
+  for (int row = 0; row < 100; ++row) EXPECT_EQ(server().command({"HGET", "T:" + std::to_string(row), "new"}), "1");
+}
+
+TEST_F(RedisPop, EntriesOfAQueueBeyondTheTimeStay) {
+  for (int i = 0; i < 60; ++i) server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", std::to_string(i), "[]", "SSET"});
+  const std::vector<std::string> popped = server().list(
+      {"EVAL", std::string{kPopQueue}, "2", "Q_KEY_VALUE_OP_QUEUE", "RONDO_INFLIGHT@Q", "128", "1", std::to_string(kMost), "0"});
+  EXPECT_EQ(popped.front(), "59") << "the first look takes one entry";
+}
+
 TEST_F(RedisPop, EntriesOfAQueueBeyondTheBytesStay) {
   std::vector<std::string> all;
   for (int i = 0; i < 9; ++i) {
@@ -96,7 +115,8 @@ TEST_F(RedisPop, EntriesOfAQueueBeyondTheBytesStay) {
     server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", all.back(), std::string(i < 3 ? 10 : kMost + 1, 'x'), "SSET"});
   }
   const auto popped = [this](const char* number) {
-    server().list({"EVAL", std::string{kPopQueue}, "2", "Q_KEY_VALUE_OP_QUEUE", "RONDO_INFLIGHT@Q", "8", number, std::to_string(kMost)});
+    server().list(
+        {"EVAL", std::string{kPopQueue}, "2", "Q_KEY_VALUE_OP_QUEUE", "RONDO_INFLIGHT@Q", "8", number, std::to_string(kMost), "60"});
     const std::string whole = "return cmsgpack.unpack(redis.call('HGET', KEYS[1], ARGV[1]))";
     const std::vector<std::string> flat = server().list({"EVAL", whole, "1", "RONDO_INFLIGHT@Q", number});
     std::vector<std::string> keys;

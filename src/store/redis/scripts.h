@@ -7,20 +7,31 @@
 
 namespace rondo::redis {
 
+/// clock() in a script, in seconds. Redis tells a script the time by TIME up to 7.0, of its CPU by os.clock later, when TIME stands still
+/// in a script. Where a user may not ask for TIME it stands still, too, and nothing ends by it.
+#define RONDO_LUA_CLOCK                                  \
+  "local os = rawget(_G, 'os')\n"                        \
+  "local clock = os and os.clock or function()\n"        \
+  "  local time = redis.pcall('TIME')\n"                 \
+  "  return time.err and 0 or time[1] + time[2] / 1e6\n" \
+  "end\n"
+
 /// Pops a batch of a Staged table.
 /// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, most bytes, "1" to
-/// rename staged hashes that become new rows, then the numbers of batches that were dealt with.
+/// rename staged hashes that become new rows, most seconds, then the numbers of batches that were dealt with.
 /// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
 /// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
-/// A batch ends with the key whose fields go beyond the bytes; the keys behind it wait again. (What is renamed is not read here.) A name or
-/// a value counts 32 bytes more than it has: many small ones take as long as a few large ones. A key of another type under a name of ours
-/// is found out before anything is popped. What is refused later (a user without the right) breaks the pop off: the keys are in flight by
-/// then, those whose staged hash is left wait again after the recovery. As that tells their Deletes, it must find their rows deleted:
-/// nothing throws between the in-flight record and the DEL.
-inline constexpr std::string_view kPopStaged = R"lua(
+/// A batch ends with the key whose fields go beyond the bytes, or beyond the time, at which is looked every eighth key and after each that
+/// is large (an eighth of the bytes); the keys behind it wait again. (What is renamed is not read here.) A name or a value counts 32 bytes
+/// more than it has: many small ones take as long as a few large ones. A key of another type under a name of ours is found out before
+/// anything is popped. What is refused later (a user without the right) breaks the pop off: the keys are in flight by then, those whose
+/// staged hash is left wait again after the recovery. As that tells their Deletes, it must find their rows deleted: nothing throws between
+/// the in-flight record and the DEL.
+inline constexpr std::string_view kPopStaged = RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
-if #ARGV > 6 then call('HDEL', KEYS[3], unpack(ARGV, 7)) end
+local stop = clock() + ARGV[7]
+if #ARGV > 7 then call('HDEL', KEYS[3], unpack(ARGV, 8)) end
 call('HLEN', KEYS[3])
 local marks = call('SCARD', KEYS[2])
 local keys = call('SPOP', KEYS[1], ARGV[3])
@@ -33,6 +44,7 @@ end
 call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
 local out, n, rows, sets, used = {}, 0, {}, {}, {}
 local hits, misses, bytes, most, kept, broken = 0, 0, 0, tonumber(ARGV[5]), #keys, nil
+local look = most / 8
 for i, key in ipairs(keys) do
   local staged, row = ARGV[2] .. key, ARGV[1] .. key
   local deleted = gone and gone[i] or 0
@@ -66,7 +78,12 @@ for i, key in ipairs(keys) do
   end
   out[n + 1], out[n + 2], out[n + 3] = key, deleted, set or false
   n = n + 3
-  if bytes > most then
+  local late = false
+  if i % 8 == 0 or bytes > look then
+    late = clock() > stop
+    look = bytes + most / 8
+  end
+  if late or bytes > most then
     kept = i
     break
   end
@@ -133,35 +150,38 @@ return {redis.call('SCARD', KEYS[1]), out}
 )lua";
 
 /// Rows of a Staged table as they are, and what waits for them.
-/// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, then the keys.
-/// Answer, for each key: 0 if nothing waits, 1, or 2 if a Delete does; the row's fields and values, none where they will be deleted; those
-/// that are staged. A key of another type is no row, and stages nothing.
-inline constexpr std::string_view kReadWritten = R"lua(
-local out, n = {}, 0
+/// KEYS: pending set, deleted set. ARGV: row prefix, staging prefix, most seconds, then the keys.
+/// Answer, for each key for which there was time, and at least the first four: 0 if nothing waits, 1, or 2 if a Delete does; the row's
+/// fields and values, none where they will be deleted; those that are staged. A key of another type is no row, and stages nothing.
+inline constexpr std::string_view kReadWritten = RONDO_LUA_CLOCK R"lua(
+local out, n, stop = {}, 0, clock() + ARGV[3]
 local function fields(hash)
   local found = redis.pcall('HGETALL', hash)
   if found.err then return {} end
   return found
 end
-for i = 3, #ARGV do
+for i = 4, #ARGV do
   local waits = redis.call('SISMEMBER', KEYS[1], ARGV[i])
   if waits == 1 then waits = 1 + redis.call('SISMEMBER', KEYS[2], ARGV[i]) end
   out[n + 1] = waits
   out[n + 2] = waits < 2 and fields(ARGV[1] .. ARGV[i]) or {}
   out[n + 3] = waits > 0 and fields(ARGV[2] .. ARGV[i]) or {}
   n = n + 3
+  if i % 4 == 3 and clock() > stop then break end
 end
 return out
 )lua";
 
-/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, most bytes, then the
-/// numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A batch ends with the entry that goes
-/// beyond the bytes. Looks at one entry, then four, then sixteen at a time: more would be copied for nothing when they are large.
-inline constexpr std::string_view kPopQueue = R"lua(
+/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, most bytes, most
+/// seconds, then the numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A
+/// batch ends with the entry that goes beyond the bytes or the time. Looks at one entry, then four, then sixteen at a time: more would be
+/// copied for nothing when they are large.
+inline constexpr std::string_view kPopQueue = RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 call('HLEN', KEYS[2])
-if #ARGV > 3 then call('HDEL', KEYS[2], unpack(ARGV, 4)) end
+local stop = clock() + ARGV[4]
+if #ARGV > 4 then call('HDEL', KEYS[2], unpack(ARGV, 5)) end
 local out, n, bytes, all, most, step = {}, 0, 0, 3 * ARGV[1], tonumber(ARGV[3]), 3
 repeat
   if step > all - n then step = all - n end
@@ -175,7 +195,7 @@ repeat
   end
   local short = #raw < step
   step = math.min(4 * step, 48)
-until short or n >= all or bytes > most
+until short or n >= all or bytes > most or clock() > stop
 if n == 0 then return {0, {}} end
 call('LTRIM', KEYS[1], 0, -n - 1)
 call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
@@ -202,5 +222,7 @@ local epoch = redis.call('HINCRBY', KEYS[1], 'epoch', 1)
 redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
 return epoch
 )lua";
+
+#undef RONDO_LUA_CLOCK
 
 }  // namespace rondo::redis

@@ -23,9 +23,9 @@ void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vect
   const bool rename = renames() && depth() >= kRenameFrom;
   if (rename_in_ > 0) --rename_in_;
   Commands& out = link().commands.out();
-  out.begin(12 + done.size()).word("EVAL").word(kPopStaged).word("3");
+  out.begin(13 + done.size()).word("EVAL").word(kPopStaged).word("3");
   out.word(keys().pending).word(keys().deleted).word(keys().inflight);
-  out.word(keys().rows).word(keys().staging).number(max).number(number).number(kPopBytes).word(rename ? "1" : "0");
+  out.word(keys().rows).word(keys().staging).number(max).number(number).number(kPopBytes).word(rename ? "1" : "0").word(kPopSeconds);
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
