@@ -51,6 +51,13 @@ class NexthopGroups final : public Orch {
  private:
   using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
   struct Group;
+  /// Not by their addresses: the order in which orders are given must be the same in every run.
+  struct ById {
+    template <class T>
+    bool operator()(const T* a, const T* b) const noexcept {
+      return a->id < b->id;
+    }
+  };
   struct Nexthop {
     HopKey key;
     NexthopId id;
@@ -58,7 +65,7 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool ordered = false;  // At least once: the kernel may have it.
-    std::set<Group*> users;
+    std::set<Group*, ById> users;
     Status failure;        // Why the kernel refused it; ok otherwise.
     bool refused = false;  // For good.
   };
@@ -69,8 +76,8 @@ class NexthopGroups final : public Orch {
   struct Group {
     Constraint fact;
     NexthopId id;
-    std::vector<Member> members;  // Wanted.
-    std::set<Nexthop*> leaving;   // Not wanted any more, but perhaps still in the kernel's group.
+    std::vector<Member> members;       // Wanted.
+    std::set<Nexthop*, ById> leaving;  // Not wanted any more, but perhaps still in the kernel's group.
     /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no
     /// group.
     std::vector<std::vector<GroupMember>> possible{{}};

@@ -68,6 +68,7 @@ class ConstraintIndex {
   std::size_t size() const noexcept { return by_fact_.size(); }
 
  private:
+  friend class Inspection;
   struct Entry {
     Constraint fact;
     std::uint64_t hash = 0;

@@ -90,6 +90,7 @@ void Consumer::take(std::size_t max) {
   for (Change& change : arrived_) {
     services_.journal.consumed(table_, change);
     if (is_tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
+    if (services_.witness != nullptr) services_.witness->taken(*this, change);
     if (ledger_.merge(change, now, services_.constraints) == Ledger::Merged::Unparked) {
       services_.journal.retried(table_, change);
     }
@@ -147,6 +148,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     ++stats_.retried;
     services_.journal.retried(table_, tasks_.back().change);
     if (is_tapped()) tell_row(RowEvent::What::Retried, row);
+    if (services_.witness != nullptr) services_.witness->chosen(*this, tasks_.back().change);
   }
   return looked_at;
 }
@@ -154,6 +156,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
 void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
+  if (services_.witness != nullptr) services_.witness->asked(*this, task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
     return;
@@ -181,6 +184,9 @@ void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
   bool thrown = false;
+  if (services_.witness != nullptr) {
+    for (const Ledger::Task& task : tasks) services_.witness->asked(*this, task.change);
+  }
   try {
     handle_batch_(batch_);
   } catch (...) {
@@ -220,10 +226,11 @@ void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
   if (is_tapped()) tell_row(RowEvent::What::Done, row);
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
-  settle_row(row);
+  settle_row(row, Witness::Answer::Done);
 }
 
-void Consumer::settle_row(std::uint32_t row) {
+void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
+  if (services_.witness != nullptr) tell_answer(Change{ledger_.op(row), ledger_.flight(row)}, answer);
   if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
@@ -249,6 +256,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
+    tell_answer(change, Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked(change);
       if (is_tapped()) tell_parked(row, facts);
@@ -263,6 +271,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
     ++times;
+    tell_answer(change, Witness::Answer::Again);
     ledger_.requeue(row);
     return;
   }
@@ -272,6 +281,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
   const Instant now = services_.scheduler.now();
+  tell_answer(change, Witness::Answer::Delayed, facts);
   if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked(change);
     if (is_tapped()) {
@@ -299,7 +309,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
   if (is_tapped()) tell_row(RowEvent::What::Rejected, row, &reason);
-  settle_row(row);
+  settle_row(row, Witness::Answer::Rejected);
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {

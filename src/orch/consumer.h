@@ -13,6 +13,7 @@
 
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
+#include "orch/witness.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
@@ -34,6 +35,7 @@ class Consumer final : public Source {
     Journal& journal;
     const OnReject& on_reject;
     Ticket& current;
+    Witness* witness = nullptr;  // In simulation.
   };
 
   struct Identity {
@@ -66,6 +68,7 @@ class Consumer final : public Source {
 
   const std::string& table() const noexcept { return table_; }
   const std::string& orch() const noexcept { return stats_.orch; }
+  std::size_t rows_max() const noexcept { return rows_max_; }
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
@@ -96,10 +99,13 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);
-  void settle_row(std::uint32_t row);
+  void settle_row(std::uint32_t row, Witness::Answer answer);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked(const Change& change);
   void tell_parked(std::uint32_t row, std::span<const Constraint> facts) const;
+  void tell_answer(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}) const {
+    if (services_.witness != nullptr) services_.witness->answered(*this, change, answer, facts);
+  }
 
   const std::string table_;
   const std::uint32_t retry_quota_;

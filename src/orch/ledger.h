@@ -110,6 +110,7 @@ class Ledger {
   /// How often in a row its handler waited for facts that held.
   std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
 
+  bool set_cancels_parked_delete() const noexcept { return set_cancels_parked_delete_; }
   std::size_t size() const noexcept { return rows_.live(); }
   std::size_t queued() const noexcept { return new_.count + resolved_rows_; }
   std::size_t parked() const noexcept { return parked_; }
@@ -145,6 +146,7 @@ class Ledger {
 
  private:
   friend class ConstraintIndex;
+  friend class Inspection;
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;

@@ -37,6 +37,7 @@ struct Runtime::Parts {
   std::unique_ptr<FactPort> port;  // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
+  Witness* witness = nullptr;                                    // In simulation.
   std::set<std::string, std::less<>> written_tables;             // Known to the store.
   Ticket current;                                                // Of the change that a handler is being asked about.
   std::map<std::string, Consumer*, std::less<>> consumers;       // By table.

@@ -176,6 +176,7 @@ class Runtime {
  private:
   friend class Orch;
   friend class Consumer;
+  friend class RuntimeView;
   friend class Worker;
   void adopt(std::unique_ptr<Orch> orch);
   /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing, and 'busy' names one.
