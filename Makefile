@@ -1,9 +1,13 @@
 # Front door. Everything here is one line over cmake, ctest, ./run or ./test; `make help` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help run build test check quick asan tsan fuzz bench format tidy docs install clean
+SEED ?= 1
+SEEDS ?= 1
+TURNS ?= 3000
+JOBS ?= $(shell nproc)
+.PHONY: help run build test check quick asan tsan fuzz bench sim sim-nightly format tidy docs install clean
 
 help:  ## This list.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run:  ## The main job: a full routing table into the kernel (./run; options: ./run --help).
 	./run
@@ -37,6 +41,14 @@ bench:  ## The benchmarks, optimised, into build/bench/bench; run the one you wa
 	cmake --build build/bench
 	@ls build/bench/bench/bench_* 2>/dev/null || true
 
+sim:  ## Lives SEEDS=1 simulated lives of TURNS=3000 turns from SEED=1 on, of each program.
+	cmake --preset sim
+	cmake --build build/sim --target rondo-sim
+	build/sim/tests/rondo-sim --seed $(SEED) --seeds $(SEEDS) --turns $(TURNS) --jobs $(JOBS)
+
+sim-nightly:  ## A million simulated lives of each program, from SEED=1 on: hours.
+	$(MAKE) sim SEEDS=1000000
+
 format:  ## Formats every source file in place (clang-format of Debian 12).
 	python3 tools/format.py --fix
 
@@ -46,8 +58,8 @@ tidy:  ## The checks of tools/tidy.py, then clang-tidy-19 over src and apps (min
 	cmake --preset test
 	python3 tools/clang_tidy.py
 
-docs:  ## Checks the documents: paths, links and the glossary.
-	python3 tools/tidy.py --only docs
+docs:  ## Checks the documents: paths, links, the glossary, and code cut from examples.
+	python3 tools/tidy.py --only docs --only snippets
 
 install:  ## Installs the Debian packages that are missing for build and test.
 	tools/install.sh build test

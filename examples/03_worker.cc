@@ -95,6 +95,7 @@ class Progress final : public Orch {
 };
 
 int main() {
+  // region: main
   Runtime home;
   home.add<NexthopGroups>();
   home.add<Progress>();
@@ -103,13 +104,16 @@ int main() {
   Worker worker(home, {.name = "routes"});
   const Routes& routes = worker.add<Routes>();  // Here, and nowhere else, it is said where it runs.
   if (!worker.start().ok()) return 1;
+  // endregion
 
   for (std::size_t i = 0; i < kRoutes; ++i) {
     if (!home.table("ROUTE").set("10.0." + std::to_string(i) + ".0/24", {{"nexthop_group", "102"}}).ok()) return 1;
   }
   if (!home.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
+  // region: main
   home.run();  // Until Progress has seen every route.
   home.run_until_idle();
   worker.stop();  // From here on its Orchs may be looked at.
+  // endregion
   return routes.installed() == kRoutes && ports.changes() == 10 ? 0 : 1;
 }

@@ -2,8 +2,6 @@
 // the agent on the simulated kernel and on the real one: a difference reads well.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
 
 namespace rondo::agent {
@@ -65,7 +64,7 @@ inline Lines lines_of(DataPlane& plane) {
     const std::string name = "route " + route.prefix.to_string();
     lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] : name + " blackhole");
   });
-  EXPECT_TRUE(read.ok()) << read.to_string();
+  RONDO_ASSERT(read.ok());
   std::ranges::sort(lines);
   return lines;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
 
-Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), and docs (paths, links and the glossary).
+Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), docs (paths, links and the glossary), and snippets
+(code in documents is that of the examples).
 docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
 """
 import argparse
@@ -12,6 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True  # A check leaves nothing behind.
 import cpp_scan  # noqa: E402
+import snippets  # noqa: E402
 
 CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
 TOP_FOLDERS = CODE_FOLDERS + ("cmake", "deps", "docs", "packaging", "tools", "web")
@@ -322,9 +324,15 @@ def check_docs(tree, offences):
     check_glossary(tree, offences)
 
 
+def check_snippets(tree, offences):
+    for path, line, what in snippets.check(tree.texts):
+        offences.add(path, line, "snippets", what)
+
+
 RULES = {
     "layers": check_layers, "length": check_length, "sleep": check_sleep, "using": check_using, "header": check_header,
     "thread": check_thread, "global": check_global, "words": check_words, "paths": check_paths, "docs": check_docs,
+    "snippets": check_snippets,
 }
 
 

@@ -6,9 +6,10 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
+import snippets  # noqa: E402
 import tidy  # noqa: E402
 
-LAYERS = "base:\nsched: base\nstore: sched\ndataplane: sched\norch: store dataplane\nsim: orch\napps/rondo: sched\ntests: sim\nbench: sim\n"
+LAYERS = "base:\nsched: base\nstore: sched\ndataplane: sched\norch: store dataplane\nsim: orch\napps/rondo: sched\ntests: sim\nbench: sim\nexamples: sim\n"
 HEADER = "// Thing: a thing.\n#pragma once\n\nnamespace rondo {\n\nclass Thing {\n public:\n  int size() const { return size_; }\n\n" \
          " private:\n  int size_ = 0;\n};\n\n}  // namespace rondo\n"
 SOURCE = '#include "rondo/base/thing.h"\n\nnamespace rondo {\n\nconstexpr int kOne = 1;\n\n}  // namespace rondo\n'
@@ -192,6 +193,29 @@ class TidyTest(unittest.TestCase):
             self.finds("docs", "'Novel' is not in", include__rondo__base__novel_dot_h=f"// N.\n#pragma once\n{text}\n")
         self.passes(include__rondo__base__novel_dot_h="// N.\n#pragma once\nclass Novel;\nstruct Thing::Inner {\n};\n"
                     "template <>\nstruct std::hash<rondo::Thing> {\n};\n")
+
+
+    # snippets
+
+    EXAMPLE = "// An example.\nint main() {\n  // region: all\n  int one = 1;\n    int two = 2;\n  // endregion\n  // region: other\n  // endregion\n}\n"
+
+    def test_code_that_is_its_region_may_stand(self):
+        self.passes(examples__x_dot_cc=self.EXAMPLE, docs__page_dot_md="```cpp examples/x.cc:all\nint one = 1;\n  int two = 2;\n```\n")
+
+    def test_code_that_is_no_longer_its_region_is_found(self):
+        self.finds("snippets", "differs from region 'all'", examples__x_dot_cc=self.EXAMPLE,
+                   docs__page_dot_md="# Page\n\n```cpp examples/x.cc:all\nint one = 2;\n```\n")
+
+    def test_a_region_that_is_not_there_is_found(self):
+        self.finds("snippets", "no region 'none'", examples__x_dot_cc=self.EXAMPLE, docs__page_dot_md="```cpp examples/x.cc:none\n```\n")
+
+    def test_a_file_that_is_not_there_is_found(self):
+        self.finds("snippets", "'examples/y.cc' does not exist", docs__page_dot_md="```cpp examples/y.cc:all\n```\n")
+
+    def test_fixing_writes_the_region(self):
+        texts = {"examples/x.cc": self.EXAMPLE}
+        self.assertEqual(snippets.fixed("a\n```cpp examples/x.cc:all\nold\n```\nb\n", texts),
+                         "a\n```cpp examples/x.cc:all\nint one = 1;\n  int two = 2;\n```\nb\n")
 
 
 if __name__ == "__main__":

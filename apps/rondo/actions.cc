@@ -3,13 +3,19 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
 
 #include "backend.h"
+#include "commands.h"
+#include "completion.h"
 #include "exit_code.h"
+#include "manual/man_page.h"
 #include "render.h"
 #include "rondo/admin/text.h"
 
@@ -26,9 +32,11 @@ int finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 
 /// What was typed as JSON text: \xHH stays a byte, and bytes that JSON cannot carry become one.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
-/// The end of a command whose answer went out. The doctor's is also a verdict.
+/// The end of a command whose answer went out. That of doctor and of health is also a verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
+  const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
+  if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
   const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
   return printed == kExitDone && problems != nullptr && problems->to_number<int>() > 0 ? kExitFailed : printed;
 }
@@ -50,10 +58,11 @@ int print_json(Backend& backend, const Options& options, const std::string& comm
   return finish(command, *result);
 }
 
-/// Changes have no end: each is a line that goes out at once.
-int print_changes(Backend& backend, const Options& options, const json::object& arguments) {
-  const Result<json::object> result = backend.call("watch", arguments, [&options](const json::value& row) {
-    print(options.json ? json::serialize(row) + "\n" : render_change(row));
+/// What comes by itself has no end: each is a line that goes out at once.
+int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
+  const auto render = command == "trace" ? render_event : render_change;
+  const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
+    print(options.json ? json::serialize(row) + "\n" : render(row));
     std::fflush(stdout);
   });
   return result ? finish_output() : report(options, result.error());
@@ -96,13 +105,21 @@ bool may_clear(const json::object& arguments) {
   return answer == 'y' || answer == 'Y';
 }
 
+/// For what comes by itself: --timeout is when it ends, and until then silence means nothing.
+Options patient(const Options& options) {
+  Options more = options;
+  if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 30s;
+  return more;
+}
+
 int call(const Options& options, const std::string& command, const json::object& arguments) {
   if (command == "clear" && !may_clear(arguments)) {
     return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
   }
-  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  const bool endless = command == "watch" || command == "trace";
+  const Result<std::unique_ptr<Backend>> backend = open_backend(endless ? patient(options) : options);
   if (!backend) return report(options, backend.error());
-  if (command == "watch") return print_changes(**backend, options, arguments);
+  if (endless) return print_changes(**backend, options, command, arguments);
   if (command == "export") return print_export(**backend, options, arguments);
   return options.json ? print_json(**backend, options, command, arguments) : print_text(**backend, options, command, arguments);
 }
@@ -138,9 +155,25 @@ struct Run {
   int operator()(const FeedRoutes& feed) const { return feed_routes(options, feed); }
   int operator()(const ReadJournal& call) const { return read_journal(options, call); }
   int operator()(const ReplayRun& call) const { return replay_run(options, call); }
+  int operator()(const Top& top) const { return show_top(options, top); }
+  int operator()(const Dump& asked) const { return dump(options, asked); }
+  int operator()(const Complete& complete) const { return print_offers(complete); }
+  int operator()(const Completion& completion) const {
+    print(completion_script(completion.shell));
+    return finish_output();
+  }
+  int operator()(const Manual&) const {
+    print(manual::man_page(program(), RONDO_VERSION));
+    return finish_output();
+  }
   int operator()(const Call& asked) const {
     json::object arguments;
     for (const auto& [name, text] : asked.arguments) arguments[name] = typed(text);
+    for (const auto& [name, number] : asked.numbers)
+      arguments[name] = static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
+    if ((asked.command == "watch" || asked.command == "trace") && options.timeout) {
+      arguments["milliseconds"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count());
+    }
     return call(options, asked.command, arguments);
   }
   int operator()(const SetRow& row) const {

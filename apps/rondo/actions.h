@@ -19,5 +19,12 @@ int load_file(const Options& options, const LoadFile& load);
 /// rondo journal; rondo replay.
 int read_journal(const Options& options, const ReadJournal& call);
 int replay_run(const Options& options, const ReplayRun& call);
+/// rondo top; rondo dump.
+int show_top(const Options& options, const Top& top);
+int dump(const Options& options, const Dump& dump);
+
+/// Prints what may stand in place of the last word, a line each: the word, a tab, what it means. Ends within a second, and says nothing
+/// about what went wrong: a shell waits for it.
+int print_offers(const Complete& complete);
 
 }  // namespace rondo::cli

@@ -27,6 +27,10 @@ class Backend {
                                    const std::function<void(const BulkTotals&)>& on_totals) = 0;
 };
 
+/// 'on_row' for the keys that 'arguments' want: those that match "pattern", at most "count" of them. For backends that cannot ask for
+/// fewer.
+Backend::OnRow wanted_keys(const boost::json::object& arguments, Backend::OnRow on_row);
+
 /// The daemon at the first place where one answers, or the store that the options name. Unavailable, naming the places, when none does.
 Result<std::unique_ptr<Backend>> open_backend(const Options& options);
 

@@ -4,10 +4,13 @@
 
 #include <boost/json.hpp>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "commands.h"
 #include "exit_code.h"
 #include "load.h"
 #include "options.h"
@@ -78,7 +81,8 @@ TEST(CommandLine, AStoreIsAskedInsteadOfADaemon) {
   EXPECT_EQ(parse({"--store", "unix:///s", "keys", "T", "--timeout", "0.5"}).options.patience, 500ms);
   const Parsed watch = parse({"--store", "unix:///s", "watch", "T", "--count", "3"});
   ASSERT_FALSE(watch.finished) << watch.text;
-  EXPECT_THAT(std::get<Call>(watch.options.action).arguments, testing::UnorderedElementsAre(Pair("table", "T"), Pair("count", "3")));
+  EXPECT_THAT(std::get<Call>(watch.options.action).arguments, ElementsAre(Pair("table", "T")));
+  EXPECT_THAT(std::get<Call>(watch.options.action).numbers, ElementsAre(Pair("count", 3U)));
   EXPECT_FALSE(watch.options.store.kind.has_value());
 }
 
@@ -93,7 +97,14 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"feed", "routes", "--synthetic", "-5"}, "--synthetic"},
       {{"feed", "routes", "f", "--also", "everything"}, "everything"},
       {{"stats", "--timeout", "0"}, "--timeout"},
-      {{"stats", "--jsn"}, "--jsn"},
+      {{"stats", "--jsn"}, "unknown option '--jsn'; did you mean '--json'?"},
+      {{"top", "--srot", "name"}, "did you mean '--sort'?"},
+      {{"top", "--sort", "size"}, "--sort"},
+      {{"feed", "rotues"}, "unknown command 'rotues'; did you mean 'routes'?"},
+      {{"completion", "fish"}, "SHELL"},
+      {{"watch", "T", "--count", "many"}, "--count"},
+      {{"--store", "file:///t", "watch", "T"}, "can only be looked at: get, keys, tables"},
+      {{"export"}, "needs --store file:///PATH"},
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},
@@ -108,6 +119,46 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
     EXPECT_EQ(parsed.exit_code, kExitUsage) << part;
     EXPECT_THAT(parsed.text, HasSubstr(part));
   }
+}
+
+TEST(CommandLine, WatchTraceTopAndDumpTakeTheirWords) {
+  const Parsed watch = parse({"watch", "PORT_TABLE", "Eth*", "--count", "3", "--timeout", "2"});
+  ASSERT_FALSE(watch.finished) << watch.text;
+  EXPECT_THAT(std::get<Call>(watch.options.action).arguments, ElementsAre(Pair("table", "PORT_TABLE"), Pair("pattern", "Eth*")));
+  EXPECT_EQ(watch.options.timeout, Duration{2s});
+  EXPECT_THAT(std::get<Call>(parse({"trace", "T", "k"}).options.action).arguments, ElementsAre(Pair("table", "T"), Pair("key", "k")));
+  const Parsed top = parse({"top", "--every", "0.5", "--batch", "4", "--sort", "depth"});
+  ASSERT_FALSE(top.finished) << top.text;
+  EXPECT_EQ(std::get<Top>(top.options.action).every, 500ms);
+  EXPECT_EQ(std::get<Top>(top.options.action).frames, 4U);
+  EXPECT_EQ(std::get<Top>(top.options.action).order, SourceOrder::Depth);
+  EXPECT_EQ(std::get<Top>(parse({"top", "--once"}).options.action).frames, 1U);
+  EXPECT_EQ(std::get<Dump>(parse({"dump"}).options.action).file, "");
+  EXPECT_EQ(std::get<Dump>(parse({"dump", "-"}).options.action).file, "-");
+  EXPECT_THAT(std::get<Complete>(parse({"complete", "--", "get", "--so", ""}).options.action).words, ElementsAre("get", "--so", ""));
+}
+
+TEST(CommandLine, EachDescribedCommandIsTakenAndHasHelp) {
+  int commands = 0;
+  const auto look = [&commands](const std::string& path, const manual::Command& command) {
+    ++commands;
+    std::vector<const char*> words;
+    std::istringstream parts(path);
+    std::vector<std::string> kept{std::istream_iterator<std::string>(parts), {}};
+    for (const std::string& word : kept) words.push_back(word.c_str());
+    words.push_back("--help");
+    const Parsed help = parse(words);
+    EXPECT_EQ(help.exit_code, 0) << path;
+    EXPECT_THAT(help.text, HasSubstr(std::string{command.help}.substr(0, 20))) << path;
+    for (const manual::Argument& argument : command.arguments) EXPECT_THAT(help.text, HasSubstr(std::string{argument.name})) << path;
+    for (const manual::Option& option : command.options) EXPECT_THAT(help.text, HasSubstr(std::string{option.name})) << path;
+  };
+  for (const manual::Command& command : program().commands) {
+    if (command.hidden) continue;
+    if (command.commands.empty()) look(std::string{command.name}, command);
+    for (const manual::Command& below : command.commands) look(std::string{command.name} + " " + std::string{below.name}, below);
+  }
+  EXPECT_GT(commands, 20);
 }
 
 TEST(CommandLine, HelpIsForTheCommandAndEndsWithZero) {
@@ -229,6 +280,29 @@ TEST(Render, WhyIsAChain) {
   EXPECT_EQ(render_result("why", why.as_object(), false),
             "ROUTE_TABLE 10.0.0.0/24: parked, waits for nexthop-group 102 (provided by nexthop-groups)\n"
             "└ NEXTHOP_GROUP_TABLE 102: absent: no such row was ever written\n");
+}
+
+TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
+  const json::value why = json::parse(R"({"chain":[
+    {"table":"G","key":"1","state":"parked","facts":[{"kind":"n","key":"a"},{"kind":"n","key":"b"},{"kind":"n","key":"c"}],"missing":2,"provider":"p","note":"","parent":0},
+    {"table":"N","key":"a","state":"parked","facts":[{"kind":"port","key":"x"}],"missing":1,"provider":"","note":"nobody provides it","parent":0},
+    {"table":"P","key":"x","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":1},
+    {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
+  EXPECT_EQ(render_result("why", why.as_object(), false),
+            "G 1: parked, waits for n a, n b (the other 1 are there) (provided by p)\n"
+            "└ N a: parked, waits for port x: nobody provides it\n"
+            "  └ P x: absent: no such row\n"
+            "└ N b: absent: no such row\n"
+            "These rows wait for each other: a cycle.\n");
+}
+
+TEST(Render, ChangesAndEventsAreLines) {
+  EXPECT_EQ(render_change(json::parse(R"({"op":"SET","key":"k","fields":[["a","1"],["b",""]]})")), "SET k a=1 b=\n");
+  EXPECT_EQ(render_change(json::parse(R"({"op":"GAP","key":"","fields":[],"missed":7})")), "GAP 7 changes were missed\n");
+  EXPECT_EQ(render_event(json::parse(R"({"what":"parked","op":"SET","key":"k","facts":[{"kind":"group","key":"1"}],"at_us":1500})")),
+            "     +1.500 ms  parked SET, waits for group 1\n");
+  EXPECT_EQ(render_event(json::parse(R"({"what":"resolved","facts":[{"kind":"group","key":"1"}],"provider":"groups","at_us":2000000})")),
+            "  +2000.000 ms  resolved group 1 by groups\n");
 }
 
 TEST(Render, NestedFiguresAreDottedAndListsGetTheirTable) {

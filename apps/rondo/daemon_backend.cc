@@ -1,16 +1,47 @@
 // The daemon as a backend, and the choice between the two.
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "backend.h"
 #include "file_backend.h"
+#include "rondo/admin/key_pattern.h"
+#include "rondo/admin/text.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
 namespace {
+
+namespace json = boost::json;
+
+/// A large row comes in parts ([number of the field, name, part of its value], docs/guide/admin-protocol.md): put together again.
+Result<json::object> whole_row(Result<json::object> answer) {
+  if (!answer || !answer->contains("rows")) return answer;
+  std::string key;
+  std::vector<std::pair<std::string, std::string>> fields;
+  for (const json::value& row : answer->at("rows").as_array()) {
+    const json::array* const part = row.if_array();
+    const bool good = part != nullptr && part->size() == 3 && (*part)[0].is_int64() && (*part)[1].is_string() && (*part)[2].is_string();
+    if (!good) return failure(Code::DataLoss, "the daemon's answer makes no sense: a part of a row");
+    const std::int64_t number = (*part)[0].get_int64();
+    if (number < 0) {
+      key = std::string{(*part)[1].get_string()};
+      continue;
+    }
+    if (static_cast<std::size_t>(number) >= fields.size()) fields.emplace_back(std::string{(*part)[1].get_string()}, std::string{});
+    fields.back().second += unescape_text(std::string{(*part)[2].get_string()});
+  }
+  json::array list;
+  for (const auto& [name, value] : fields) list.push_back(json::array{json::string{name}, json::string{escape_text(value)}});
+  return json::object{{"key", key}, {"fields", std::move(list)}};
+}
 
 class DaemonBackend final : public Backend {
  public:
   explicit DaemonBackend(std::unique_ptr<AdminClient> client) : client_(std::move(client)) {}
 
   Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) override {
+    if (command == "get") return whole_row(client_->call(command, arguments));
     return on_row ? client_->call(command, arguments, on_row) : client_->call(command, arguments);
   }
 
@@ -26,6 +57,19 @@ class DaemonBackend final : public Backend {
 };
 
 }  // namespace
+
+Backend::OnRow wanted_keys(const json::object& arguments, Backend::OnRow on_row) {
+  const json::value* const pattern = arguments.if_contains("pattern");
+  const json::value* const count = arguments.if_contains("count");
+  return [on_row = std::move(on_row), all = pattern == nullptr,
+          wanted = KeyPattern{pattern == nullptr ? std::string{} : unescape_text(std::string{pattern->as_string()})},
+          left = count == nullptr ? INT64_MAX : count->as_int64()](const json::value& row) mutable {
+    const std::string key = unescape_text(std::string{row.at("key").as_string()});
+    if (left <= 0 || (!all && !wanted.matches(key))) return;
+    --left;
+    on_row(row);
+  };
+}
 
 Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
   if (options.store.is_file()) return open_file(options);

@@ -37,7 +37,7 @@ class FileBackend final : public Backend {
       const json::value* const value = arguments.if_contains(name);
       return value == nullptr ? std::string{} : unescape_text(value->as_string());
     };
-    Result<json::object> result = answer(command, text("table"), text("key"), tell);
+    Result<json::object> result = answer(command, text("table"), text("key"), command == "keys" ? wanted_keys(arguments, tell) : tell);
     if (result && !on_row && command != "get") (*result)["rows"] = std::move(rows);
     return result;
   }

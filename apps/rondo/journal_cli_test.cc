@@ -137,7 +137,7 @@ TEST_F(JournalCli, GrepFindsWordsAndSaysWhenThereAreNone) {
 
 TEST_F(JournalCli, TailShowsTheLastRecords) {
   const Ended all = rondo("journal grep '' " + file());
-  const Ended tail = rondo("journal tail -n 3 " + file());
+  const Ended tail = rondo("journal tail --lines 3 " + file());
   ASSERT_EQ(tail.code, 0);
   const std::vector<std::string> whole = lines(all.out);
   ASSERT_GT(whole.size(), 50U);

@@ -1,10 +1,11 @@
-// With journal_options.cc the only translation unit that includes CLI11.
+// The one translation unit that includes CLI11. What it accepts is what commands.cc describes; here is what the words become.
 #include "options.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -12,272 +13,361 @@
 #include <string_view>
 #include <utility>
 
+#include "commands.h"
 #include "exit_code.h"
+#include "manual/man_page.h"
 #include "rondo/admin/suggest.h"
 
 namespace rondo::cli {
 namespace {
 
-constexpr const char* kFooter =
-    "Without --socket: $RONDO_SOCKET, else /run/rondo/rondod.sock, else $XDG_RUNTIME_DIR/rondo/rondod.sock.\n"
-    "With --store a Redis is asked and no daemon is needed: set, del, get, keys, load, feed, watch, pending, clear, doctor.\n"
-    "With --store file:///PATH the file of a stopped daemon is looked at: doctor, tables, keys, get, pending, export.\n"
-    "In tables, keys, names and values \\xHH stands for one byte.\n"
-    "Exit codes: 0 done, 1 failed, 2 wrong usage or argument, 3 a replay came out different, 69 no daemon, 75 try again later, 78 bad "
-    "input file.";
+/// The words of a command line by the names that the description gives them; a flag that was given is there, with one empty word.
+class Words {
+ public:
+  void put(std::string_view name, std::string word) { given_[std::string{name}].push_back(std::move(word)); }
+  bool has(std::string_view name) const { return given_.contains(name); }
+  std::string text(std::string_view name, std::string_view absent = {}) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? std::string{absent} : found->second.back();
+  }
+  std::vector<std::string> all(std::string_view name) const {
+    const auto found = given_.find(name);
+    return found == given_.end() ? std::vector<std::string>{} : found->second;
+  }
+  /// Checked by the parser: it is a number in its range.
+  std::uint64_t number(std::string_view name, std::uint64_t absent) const {
+    const std::string word = text(name);
+    std::uint64_t value = absent;
+    std::from_chars(word.data(), word.data() + word.size(), value);
+    return value;
+  }
+  double real(std::string_view name, double absent) const { return has(name) ? std::stod(text(name)) : absent; }
 
-// Commands that only a daemon answers, and those that only a store does.
-constexpr std::array<std::string_view, 7> kDaemonOnly{"tables", "why", "parked", "sources", "ports", "stats", "commands"};
-// Those that read a file of their own.
-constexpr std::array<std::string_view, 2> kOfJournal{"journal", "replay"};
-constexpr std::array<std::string_view, 5> kStoreOnly{"watch", "pending", "clear", "doctor", "export"};
-constexpr std::array<std::string_view, 6> kOfFile{"doctor", "tables", "keys", "get", "pending", "export"};
+ private:
+  std::map<std::string, std::vector<std::string>, std::less<>> given_;
+};
+
+Duration seconds_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 1e6))); }
+
+/// A range that only keeps nonsense out is not shown in the help.
+CLI::Validator shown(CLI::Validator range, const manual::Option& option) {
+  return option.high < manual::Option{}.high ? range : range.description("");
+}
+
+/// An option or argument of CLI11 whose words go to 'words'.
+void take_words(CLI::App& app, const manual::Option& option, Words& words) {
+  const std::string name{option.name};
+  if (option.value.empty()) {
+    app.add_flag_callback(
+        name, [&words, name] { words.put(name, {}); }, std::string{option.help});
+    return;
+  }
+  CLI::Option* added = nullptr;
+  if (option.list) {
+    added = app.add_option_function<std::vector<std::string>>(
+                   name,
+                   [&words, name](const std::vector<std::string>& given) {
+                     for (const std::string& word : given) words.put(name, word);
+                   },
+                   std::string{option.help})
+                ->delimiter(',');
+    added->allow_extra_args(false);
+  } else {
+    added = app.add_option_function<std::string>(
+        name, [&words, name](const std::string& word) { words.put(name, word); }, std::string{option.help});
+  }
+  added->type_name(std::string{option.value});
+  if (option.word == manual::Word::Number) {
+    added->check(shown(CLI::Range(static_cast<std::int64_t>(option.low), static_cast<std::int64_t>(option.high)), option));
+  } else if (option.word == manual::Word::Seconds) {
+    added->check(shown(CLI::Range(option.low, option.high), option));
+  }
+  if (!option.choices.empty()) added->check(CLI::IsMember(std::vector<std::string>(option.choices.begin(), option.choices.end())));
+  if (!option.fallback.empty()) added->default_str(std::string{option.fallback});
+}
+
+void take_words(CLI::App& app, const manual::Argument& argument, Words& words) {
+  const std::string name{argument.name};
+  CLI::Option* const added =
+      argument.many ? app.add_option_function<std::vector<std::string>>(
+                          name,
+                          [&words, name](const std::vector<std::string>& given) {
+                            for (const std::string& word : given) words.put(name, word);
+                          },
+                          std::string{argument.help})
+                    : app.add_option_function<std::string>(
+                          name, [&words, name](const std::string& word) { words.put(name, word); }, std::string{argument.help});
+  added->required(argument.required);
+  if (!argument.choices.empty()) added->check(CLI::IsMember(std::vector<std::string>(argument.choices.begin(), argument.choices.end())));
+}
+
+void take_command(CLI::App& above, const manual::Command& command, Words& words) {
+  CLI::App* const app = above.add_subcommand(std::string{command.name}, std::string{command.help});
+  if (command.hidden) app->group("");
+  for (const manual::Argument& argument : command.arguments) take_words(*app, argument, words);
+  for (const manual::Option& option : command.options) take_words(*app, option, words);
+  for (const manual::Command& below : command.commands) take_command(*app, below, words);
+  if (!command.commands.empty()) app->require_subcommand(1);
+  std::string foot{command.details};
+  for (const manual::Example& example : command.examples) foot.append(foot.empty() ? "" : "\n\n").append("Example: ").append(example.line);
+  if (!foot.empty()) app->footer(foot);
+}
+
+std::string footer() {
+  std::string text =
+      "Without --socket: $RONDO_SOCKET, else /run/rondo/rondod.sock, else $XDG_RUNTIME_DIR/rondo/rondod.sock.\n"
+      "In tables, keys, names and values \\xHH stands for one byte.\n"
+      "Exit codes: ";
+  for (const manual::Entry& code : program().exit_codes) {
+    text.append(&code == &program().exit_codes.front() ? "" : ", ").append(code.name).append(" ").append(code.meaning);
+  }
+  return text + ".";
+}
+
+// --- what the words become
+
+using Action = decltype(Options::action);
+
+Action set_row(const Words& words) {
+  SetRow row{words.text("TABLE"), words.text("KEY"), {}};
+  for (const std::string& assignment : words.all("FIELD=VALUE")) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='");
+    row.fields.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  return row;
+}
+
+Action load(const Words& words) { return LoadFile{words.text("FILE"), words.has("--dry-run")}; }
+
+Action feed_routes(const Words& words) {
+  FeedRoutes feed;
+  feed.files = words.all("FILE");
+  feed.synthetic = words.number("--synthetic", 0);
+  feed.synthetic6 = words.number("--synthetic6", 0);
+  feed.seed = words.number("--seed", feed.seed);
+  feed.groups = static_cast<unsigned>(words.number("--groups", feed.groups));
+  feed.also = words.all("--also");
+  feed.ports.prefix = words.text("--port-prefix", feed.ports.prefix);
+  feed.ports.first = static_cast<decltype(feed.ports.first)>(words.number("--port-first", static_cast<std::uint64_t>(feed.ports.first)));
+  feed.ports.step = static_cast<decltype(feed.ports.step)>(words.number("--port-step", static_cast<std::uint64_t>(feed.ports.step)));
+  feed.mtu = static_cast<unsigned>(words.number("--mtu", feed.mtu));
+  feed.withdraw = words.has("--withdraw");
+  feed.dry_run = words.has("--dry-run");
+  const bool made_up = feed.synthetic != 0 || feed.synthetic6 != 0;
+  if (made_up != feed.files.empty()) {
+    throw CLI::ValidationError("feed routes",
+                               made_up ? "takes either files or --synthetic, not both" : "needs a FILE, --synthetic or --synthetic6");
+  }
+  const std::string order = words.text("--order", made_up ? "shuffled" : "as-is");
+  feed.order = order == "sorted" ? Order::Sorted : order == "shuffled" ? Order::Shuffled : Order::AsIs;
+  return feed;
+}
+
+Action top(const Words& words) {
+  constexpr std::array<std::string_view, 7> kOrders{"name", "turns", "share", "longest", "depth", "waiting", "busy"};
+  const auto order = std::ranges::find(kOrders, words.text("--sort", "share"));
+  return Top{.every = seconds_of(words.real("--every", 1)),
+             .frames = words.has("--once") ? 1 : words.number("--batch", 0),
+             .order = static_cast<SourceOrder>(order - kOrders.begin())};
+}
+
+template <ReadJournal::Verb verb>
+Action read_journal(const Words& words) {
+  ReadJournal call{.verb = verb, .files = words.all("FILE"), .word = words.text("TEXT", words.text("KEY")), .table = words.text("--table")};
+  call.lines = words.number("--lines", call.lines);
+  call.retry = words.has("--retry");
+  if (verb == ReadJournal::Verb::Export && call.retry == words.has("--swss")) {
+    throw CLI::ValidationError("journal export", "needs one of --swss and --retry");
+  }
+  return call;
+}
+
+Action replay(const Words& words) { return ReplayRun{words.all("FILE"), static_cast<unsigned>(words.number("--run", 0))}; }
+
+Action dump(const Words& words) { return Dump{words.text("FILE")}; }
+Action completion(const Words& words) { return Completion{words.text("SHELL")}; }
+Action manual_page(const Words&) { return Manual{}; }
+Action version(const Words&) { return Version{}; }
+
+/// A command that is called as it is named; its arguments are named as its words are, in small letters.
+Action call(std::string_view name, const manual::Command& command, const Words& words) {
+  const auto small = [](std::string_view word) {
+    std::string text;
+    for (const char c : word.substr(std::min(word.find_first_not_of('-'), word.size()))) {
+      text += c == '-' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return text;
+  };
+  Call asked{std::string{name}, {}, {}};
+  for (const manual::Argument& argument : command.arguments) {
+    if (words.has(argument.name)) asked.arguments.emplace_back(small(argument.name), words.text(argument.name));
+  }
+  for (const manual::Option& option : command.options) {
+    if (!words.has(option.name)) continue;
+    if (option.word == manual::Word::Number) {
+      asked.numbers.emplace_back(small(option.name), words.number(option.name, 0));
+    } else {
+      asked.arguments.emplace_back(small(option.name), option.value.empty() ? "yes" : words.text(option.name));
+    }
+  }
+  return asked;
+}
+
+/// The commands that are more than a call.
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 14> kMakers{
+    {{"set", set_row},
+     {"load", load},
+     {"feed routes", feed_routes},
+     {"top", top},
+     {"dump", dump},
+     {"journal tail", read_journal<ReadJournal::Verb::Tail>},
+     {"journal grep", read_journal<ReadJournal::Verb::Grep>},
+     {"journal explain", read_journal<ReadJournal::Verb::Explain>},
+     {"journal export", read_journal<ReadJournal::Verb::Export>},
+     {"journal check", read_journal<ReadJournal::Verb::Check>},
+     {"replay", replay},
+     {"completion", completion},
+     {"manual", manual_page},
+     {"version", version}}};
 
 struct Parser {
   CLI::App app{"Command line of rondod, the Rondo daemon", "rondo"};
+  Words words;
   Options options;
-  // Where CLI11 leaves words before they become an action.
-  Call call;
-  SetRow row;
-  std::vector<std::string> assignments;
-  LoadFile load;
-  FeedRoutes feed;
-  std::string table;
-  std::string key;
-  double patience_seconds = 0;  // 0: not given.
-  std::string separator;
-  std::string kind;
 
   Parser() {
     app.require_subcommand(1);
     app.fallthrough();
-    app.footer(kFooter);
+    app.footer(footer());
     app.set_version_flag("--version", "rondo " RONDO_VERSION);
-    app.add_option("--socket", options.socket, "The daemon's admin socket")->type_name("PATH");
-    app.add_flag("--json", options.json, "Print the result as JSON");
-    app.add_option("--timeout", patience_seconds, "Give up after this many seconds of silence; 30, or 5 with --store")
-        ->type_name("SECONDS")
-        ->check(CLI::PositiveNumber);
-    add_store_options();
-    add_row_commands();
-    add_report_commands();
-    add_store_commands();
-    add_load();
-    add_feed();
-    add_journal_commands(app, options);
-  }
-
-  CLI::App* add(const std::string& name, const std::string& help) { return app.add_subcommand(name, help); }
-
-  void table_and_key(CLI::App* command, bool key_required) {
-    command->add_option("TABLE", table, "Table, such as ROUTE_TABLE")->required();
-    command->add_option("KEY", key, "Key, such as 10.0.0.0/24")->required(key_required);
-  }
-
-  /// A command whose answer is shown as it comes.
-  void add_call(const std::string& name, const std::string& help, bool with_table, bool with_key, bool required) {
-    CLI::App* const command = add(name, help);
-    if (with_table) command->add_option("TABLE", table, "Table, such as ROUTE_TABLE")->required(required);
-    if (with_key) command->add_option("KEY", key, "Key, such as 10.0.0.0/24")->required(required);
-    command->callback([this, name] {
-      call.command = name;
-      if (!table.empty()) call.arguments.emplace_back("table", table);
-      if (app.get_subcommand(name)->get_option_no_throw("KEY") != nullptr && app.get_subcommand(name)->count("KEY") != 0) {
-        call.arguments.emplace_back("key", key);
-      }
-      options.action = call;
-    });
-  }
-
-  void add_row_commands() {
-    CLI::App* const set = add("set", "Set fields of a row; the other fields stay");
-    table_and_key(set, true);
-    set->add_option("FIELD=VALUE", assignments, "Fields to set");
-    set->callback([this] { set_row(); });
-    add_call("del", "Delete a row", true, true, true);
-    add_call("get", "Show a row", true, true, true);
-    add_call("keys", "List the keys of a table", true, false, true);
-    add_call("tables", "List the tables with their sizes", false, false, false);
-  }
-
-  void add_report_commands() {
-    add_call("why", "Say why a row is not done yet: the chain of what it waits for", true, true, true);
-    add_call("parked", "What waits for which fact; with TABLE its waiting rows", true, false, false);
-    add_call("sources", "Everything that takes turns, with its figures", false, false, false);
-    add_call("ports", "Ports and their state", false, false, false);
-    add_call("stats", "Figures of the daemon", false, false, false);
-    add_call("commands", "Commands the daemon knows", false, false, false);
-    add("version", "Version of this program and of the daemon")->callback([this] { options.action = Version{}; });
-  }
-
-  void add_store_options() {
-    StoreChoice& store = options.store;
-    app.add_option("--store", store.where,
-                   "Tables on a Redis: redis://, rediss://, unix:// or redis+sentinel://, or a database's name such as APPL_DB; or "
-                   "file:///PATH")
-        ->type_name("URL");
-    app.add_option("--database-config", store.database_config, "SONiC's database_config.json, for --store APPL_DB")->type_name("FILE");
-    app.add_option("--namespace", store.name_space, "Of SONiC's global database_config file, such as asic0")->type_name("NAME");
-    app.add_option("--container", store.container, "Likewise, such as dpu0")->type_name("NAME");
-    app.add_option("--separator", separator, "Between table and key: ':', or what the database has")->check(CLI::IsMember({":", "|"}));
-    app.add_option("--kind", kind, "How the table is written or watched; default: staged, and watched for watch")
-        ->check(CLI::IsMember({"staged", "watched", "queue", "channel"}));
-  }
-
-  void add_store_commands() {
-    add_call("pending", "Keys of a table on a store that wait for its consumer", true, false, true);
-    add_call("watch", "Print the rows of a table on a store, and then what changes", true, false, true);
-    app.get_subcommand("watch")
-        ->add_option_function<std::uint64_t>(
-            "--count", [this](std::uint64_t most) { call.arguments.emplace_back("count", std::to_string(most)); }, "End after N changes")
-        ->type_name("N")
-        ->check(CLI::PositiveNumber);
-    add_call("clear", "Delete all of a table on a store: rows, and what waits for its consumer", true, false, true);
-    app.get_subcommand("clear")->add_flag_callback(
-        "--yes", [this] { call.arguments.emplace_back("yes", "yes"); }, "Do not ask");
-    add_call("export", "Print the rows of a daemon's file as JSON that load takes", true, false, false);
-    add_call("doctor", "Say whether a store's server is fit to hold tables, and what to change", false, false, false);
-    app.get_subcommand("doctor")->add_flag_callback(
-        "--stock-peers", [this] { call.arguments.emplace_back("stock_peers", "yes"); },
-        "Programs built on SONiC's own library share the tables");
+    for (const manual::Option& option : program().options) take_words(app, option, words);
+    for (const manual::Command& command : program().commands) take_command(app, command, words);
   }
 
   /// What is left to do when all words are known.
   void finish() {
-    const std::string_view command = app.get_subcommands().front()->get_name();
+    std::vector<std::string_view> path;
+    std::vector<std::string> names;
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      names.push_back(at->get_name());
+    }
+    path.assign(names.begin(), names.end());
+    const manual::Command& command = *find_command(path);
+    std::string name = names.front();
+    for (std::size_t i = 1; i < names.size(); ++i) name += " " + names[i];
+    take_globals();
+    check_answerer(name, command);
+    if (options.store.given() && !options.timeout) options.patience = 5s;
+    const auto maker = std::ranges::find(kMakers, std::string_view{name}, &std::pair<std::string_view, Action (*)(const Words&)>::first);
+    options.action = maker != kMakers.end() ? maker->second(words) : call(name, command, words);
+  }
+
+ private:
+  void take_globals() {
     StoreChoice& store = options.store;
-    if (store.given() && std::ranges::find(kOfJournal, command) != kOfJournal.end()) {
-      throw CLI::ValidationError("--store", "'" + std::string{command} + "' reads a journal; leave --store away");
-    }
-    if (store.is_file()) {
-      if (std::ranges::find(kOfFile, command) == kOfFile.end()) {
-        throw CLI::ValidationError("--store", "a file can only be looked at: doctor, tables, keys, get, pending, export");
-      }
-    } else if (command == "export") {
-      throw CLI::ValidationError("export", "needs --store file:///PATH");
-    } else if (store.given() && std::ranges::find(kDaemonOnly, command) != kDaemonOnly.end()) {
-      throw CLI::ValidationError("--store", "'" + std::string{command} + "' is a daemon's to answer; leave --store away");
-    }
-    if (!store.given()) {
-      const bool only = std::ranges::find(kStoreOnly, command) != kStoreOnly.end();
-      if (only) throw CLI::ValidationError(std::string{command}, "needs --store URL");
-      const bool of_config = !store.database_config.empty() || !store.name_space.empty() || !store.container.empty();
-      const bool store_option = of_config || !separator.empty() || !kind.empty();
-      if (store_option)
-        throw CLI::ValidationError("--database-config, --namespace, --container, --separator, --kind", "go with --store URL");
-    }
-    if (!separator.empty()) store.separator = separator.front();
+    options.socket = words.text("--socket");
+    options.json = words.has("--json");
+    if (words.has("--timeout")) options.timeout = options.patience = seconds_of(words.real("--timeout", 0));
+    store.where = words.text("--store");
+    store.database_config = words.text("--database-config");
+    store.name_space = words.text("--namespace");
+    store.container = words.text("--container");
+    if (words.has("--separator")) store.separator = words.text("--separator").front();
     const std::map<std::string_view, TableKind> kinds{
         {"staged", TableKind::Staged}, {"watched", TableKind::Watched}, {"queue", TableKind::Queue}, {"channel", TableKind::Channel}};
-    if (const auto found = kinds.find(kind); found != kinds.end()) store.kind = found->second;
-    if (patience_seconds <= 0) patience_seconds = store.given() ? 5 : 30;
-    options.patience = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(patience_seconds, 1e6)));
+    if (const auto found = kinds.find(words.text("--kind")); found != kinds.end()) store.kind = found->second;
   }
 
-  void add_load() {
-    CLI::App* const command = add("load", "Write the rows of a JSON file in the form of SONiC's swssconfig");
-    command->add_option("FILE", load.file, "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input")
-        ->required();
-    command->add_flag("--dry-run", load.dry_run, "Print the rows instead of writing them");
-    command->callback([this] { options.action = load; });
-  }
-
-  void add_feed() {
-    CLI::App* const group = add("feed", "Write many rows: a whole routing table");
-    group->require_subcommand(1);
-    CLI::App* const routes = group->add_subcommand("routes", "Routes from files, or made up with the prefix lengths of the real Internet");
-    routes->add_option("FILE", feed.files,
-                       "Lines of: prefix | prefix TAB origin | second TAB A|W TAB peer TAB prefix TAB origin; may be gzip");
-    routes->add_option("--synthetic", feed.synthetic, "Make this many IPv4 routes")->type_name("N")->check(CLI::NonNegativeNumber);
-    routes->add_option("--synthetic6", feed.synthetic6, "Make this many IPv6 routes")->type_name("N")->check(CLI::NonNegativeNumber);
-    routes->add_option("--seed", feed.seed, "Of the made-up routes and of the order")
-        ->type_name("S")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
-    routes->add_option("--groups", feed.groups, "Next-hop groups of a family")
-        ->type_name("N")
-        ->capture_default_str()
-        ->check(CLI::Range(1, static_cast<int>(feed::kGroupsMax)));
-    routes
-        ->add_option_function<std::string>(
-            "--order",
-            [this](const std::string& order) {
-              feed.order_given = true;
-              feed.order = order == "sorted" ? Order::Sorted : order == "shuffled" ? Order::Shuffled : Order::AsIs;
-            },
-            "shuffled, sorted or as-is; default: made-up routes shuffled, files as they are")
-        ->check(CLI::IsMember({"shuffled", "sorted", "as-is"}));
-    routes->add_option("--also", feed.also, "Feed these after the routes, in this order: nexthops, neighbors, interfaces, ports, or all")
-        ->delimiter(',')
-        ->check(CLI::IsMember({"nexthops", "neighbors", "interfaces", "ports", "all"}));
-    routes->add_option("--port-prefix", feed.ports.prefix, "Port names begin with this")->capture_default_str();
-    routes->add_option("--port-first", feed.ports.first, "Number of the first of the 8 ports")
-        ->capture_default_str()
-        ->check(CLI::Range(0, 1000000));
-    routes->add_option("--port-step", feed.ports.step, "Step between port numbers")->capture_default_str()->check(CLI::Range(1, 1000000));
-    routes->add_option("--mtu", feed.mtu, "Of the ports")->capture_default_str()->check(CLI::Range(68, 65535));
-    routes->add_flag("--withdraw", feed.withdraw, "Delete these routes instead");
-    routes->add_flag("--dry-run", feed.dry_run, "Print the rows instead of writing them");
-    routes->callback([this] { feed_routes(); });
-  }
-
-  void set_row() {
-    row.table = table;
-    row.key = key;
-    for (const std::string& assignment : assignments) {
-      const std::size_t equals = assignment.find('=');
-      if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='");
-      row.fields.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  void check_answerer(const std::string& name, const manual::Command& command) const {
+    const StoreChoice& store = options.store;
+    const bool by_itself = command.answered_by == manual::Nobody;
+    if (store.given() && by_itself) {
+      throw CLI::ValidationError("--store", "'" + name + "' needs none; leave --store away");
     }
-    options.action = row;
-  }
-
-  void feed_routes() {
-    const bool made_up = feed.synthetic != 0 || feed.synthetic6 != 0;
-    if (made_up != feed.files.empty()) {
-      throw CLI::ValidationError("feed routes",
-                                 made_up ? "takes either files or --synthetic, not both" : "needs a FILE, --synthetic or --synthetic6");
-    }
-    if (!feed.order_given && made_up) feed.order = Order::Shuffled;
-    options.action = feed;
-  }
-
-  /// The word that was meant to be a command, if the error is about one.
-  std::string suggestion(int argc, const char* const* argv) const {
-    if (!app.get_subcommands().empty()) return {};
-    bool value = false;  // The word belongs to the option before it.
-    std::vector<std::string_view> names;
-    std::vector<std::string> kept;
-    for (const CLI::App* const command : app.get_subcommands([](const CLI::App*) { return true; })) kept.push_back(command->get_name());
-    names.assign(kept.begin(), kept.end());
-    for (const char* const word : std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)) {
-      const bool is_value = std::exchange(value, false);
-      if (*word == '-') {
-        const CLI::Option* const option = app.get_option_no_throw(word);
-        value = option != nullptr && option->get_items_expected_max() > 0;
-        continue;
+    if (store.is_file() && (command.answered_by & manual::File) == 0 && !by_itself) {
+      std::string can;
+      for (const manual::Command& one : program().commands) {
+        if ((one.answered_by & manual::File) != 0) can.append(can.empty() ? "" : ", ").append(one.name);
       }
-      if (is_value) continue;
-      for (const std::string_view name : names) {
-        if (name == word) return {};
-      }
-      return "unknown command '" + std::string{word} + "'" + did_you_mean(word, names) + "\n";
+      throw CLI::ValidationError("--store", "a file can only be looked at: " + can);
     }
-    return {};
+    if (store.given() && !store.is_file() && (command.answered_by & manual::Redis) == 0 && !by_itself) {
+      if ((command.answered_by & manual::Daemon) == 0) throw CLI::ValidationError(name, "needs --store file:///PATH");
+      throw CLI::ValidationError("--store", "'" + name + "' is a daemon's to answer; leave --store away");
+    }
+    if (store.given()) return;
+    if ((command.answered_by & manual::Daemon) == 0 && !by_itself) {
+      throw CLI::ValidationError(name, (command.answered_by & manual::Redis) == 0 ? "needs --store file:///PATH" : "needs --store URL");
+    }
+    for (const std::string_view option : {"--database-config", "--namespace", "--container", "--separator", "--kind"}) {
+      if (!words.has(option)) continue;
+      throw CLI::ValidationError("--database-config, --namespace, --container, --separator, --kind", "go with --store URL");
+    }
   }
 };
 
-std::string usage_error(const Parser& parser, const CLI::Error& error, int argc, const char* const* argv) {
-  const std::string unknown = parser.suggestion(argc, argv);
-  if (!unknown.empty()) return "rondo: " + unknown + "Run 'rondo --help' for the commands.\n";
+// --- wrong usage
+
+const manual::Option* find_option(const std::vector<manual::Option>& options, std::string_view name) {
+  const auto found = std::ranges::find(options, name, &manual::Option::name);
+  return found == options.end() ? nullptr : &*found;
+}
+
+/// What the first word that is no command, or no option of its command, may have been meant to be.
+std::string unknown_word(std::span<const char* const> words) {
+  std::vector<std::string_view> path;
+  std::vector<std::string_view> options{"--help", "--version"};
+  for (const manual::Option& option : program().options) options.push_back(option.name);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    if (word == "--") return {};
+    const manual::Command* const command = find_command(path);
+    if (word.starts_with("--")) {
+      const std::string_view name = word.substr(0, word.find('='));
+      if (std::ranges::find(options, name) == options.end())
+        return "unknown option '" + std::string{name} + "'" + did_you_mean(name, options);
+      const manual::Option* option = find_option(program().options, name);
+      if (option == nullptr && command != nullptr) option = find_option(command->options, name);
+      if (option != nullptr && !option->value.empty() && name == word) ++i;
+      continue;
+    }
+    if (word.starts_with("-")) continue;
+    const std::vector<manual::Command>& next = path.empty() ? program().commands : command->commands;
+    if (next.empty()) continue;
+    path.push_back(word);
+    const manual::Command* const found = find_command(path);
+    if (found == nullptr) {
+      std::vector<std::string_view> names;
+      for (const manual::Command& one : next) {
+        if (!one.hidden) names.push_back(one.name);
+      }
+      return "unknown command '" + std::string{word} + "'" + did_you_mean(word, names);
+    }
+    for (const manual::Option& option : found->options) options.push_back(option.name);
+  }
+  return {};
+}
+
+std::string usage_error(const CLI::Error& error, std::span<const char* const> words) {
+  const std::string unknown = unknown_word(words);
+  if (!unknown.empty()) return "rondo: " + unknown + "\nRun 'rondo --help' for the commands, 'rondo COMMAND --help' for their options.\n";
   return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";
 }
 
 }  // namespace
 
 Parsed parse_command_line(int argc, const char* const* argv) {
-  Parser parser;
   Parsed parsed;
+  // Not for the parser: its words are those of an unfinished command line.
+  if (argc > 1 && std::string_view{argv[1]} == "complete") {
+    std::vector<std::string> words(argv + 2, argv + argc);
+    if (!words.empty() && words.front() == "--") words.erase(words.begin());
+    parsed.options.action = Complete{std::move(words)};
+    return parsed;
+  }
+  Parser parser;
   parsed.finished = true;
   try {
     parser.app.parse(argc, argv);
@@ -290,7 +380,7 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     parsed.text = std::string{version.what()} + "\n";
   } catch (const CLI::Error& error) {
     parsed.exit_code = kExitUsage;
-    parsed.text = usage_error(parser, error, argc, argv);
+    parsed.text = usage_error(error, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
   }
   return parsed;
 }

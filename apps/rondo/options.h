@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "feed/next_hops.h"
-#include "journal_options.h"
 #include "rondo/base/time.h"
 #include "rondo/store/store.h"
 
@@ -19,6 +18,7 @@ namespace rondo::cli {
 struct Call {
   std::string command;
   std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
+  std::vector<std::pair<std::string, std::uint64_t>> numbers;
 };
 
 struct SetRow {
@@ -51,6 +51,31 @@ struct FeedRoutes {
 
 struct Version {};
 
+enum class SourceOrder : unsigned char { Name, Turns, Share, Longest, Depth, Waiting, Busy };
+
+struct Top {
+  Duration every = 1s;
+  std::uint64_t frames = 0;  // 0: until it is left.
+  SourceOrder order = SourceOrder::Share;
+};
+
+struct Dump {
+  std::string file;  // "-" is standard output; empty: a name with the time.
+};
+
+/// Prints the completion of a shell.
+struct Completion {
+  std::string shell;
+};
+
+/// What may stand in place of the last of these words of a command line.
+struct Complete {
+  std::vector<std::string> words;
+};
+
+/// Prints rondo(1).
+struct Manual {};
+
 /// Tables on a Redis, or in the file of a durable store, without a daemon.
 struct StoreChoice {
   std::string where;            // An address, or the name of a database of SONiC's; empty: the daemon is asked.
@@ -63,12 +88,28 @@ struct StoreChoice {
   bool is_file() const noexcept { return where.starts_with("file:"); }
 };
 
+struct ReadJournal {
+  enum class Verb : unsigned char { Tail, Grep, Explain, Export, Check };
+  Verb verb = Verb::Tail;
+  std::vector<std::string> files;  // Oldest first.
+  std::string word;                // As typed: what grep looks for; the key that explain tells of.
+  std::string table;               // As typed; empty: every table.
+  std::uint64_t lines = 20;
+  bool retry = false;  // Export retry.rec and not swss.rec.
+};
+
+struct ReplayRun {
+  std::vector<std::string> files;  // Oldest first.
+  unsigned run = 0;                // From 1; 0: the last.
+};
+
 struct Options {
   std::string socket;  // Empty: the default (socket_path.h).
   StoreChoice store;
   bool json = false;
   Duration patience = 30s;
-  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes, ReadJournal, ReplayRun> action;
+  std::optional<Duration> timeout;  // As given.
+  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete, Manual> action;
 };
 
 /// Either options to act on, or what to print and the code to end with (help, version, a usage error).

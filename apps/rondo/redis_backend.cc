@@ -1,7 +1,7 @@
 // A Redis as a backend: the store lives in this process for as long as the command takes. Answers are those that the daemon would give.
 #include <algorithm>
 #include <boost/json.hpp>
-#include <charconv>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +15,7 @@
 #include "redis_facts.h"
 #include "redis_session.h"
 #include "redis_tables.h"
+#include "rondo/admin/key_pattern.h"
 #include "rondo/admin/text.h"
 #include "rondo/store/redis_database_config.h"
 #include "rondo/store/redis_store.h"
@@ -175,7 +176,7 @@ Result<json::object> RedisBackend::answer(const std::string& command, const json
   if (command == "set") return done(set(arguments, Op::Set));
   if (command == "del") return done(set(arguments, Op::Delete));
   if (command == "get") return get(arguments);
-  if (command == "keys") return done(keys(table, on_row));
+  if (command == "keys") return done(keys(table, wanted_keys(arguments, on_row)));
   if (command == "watch") return done(watch(arguments, on_row));
   if (command == "pending") return done(list_pending(*session_, keys_of(table), kind_.value_or(TableKind::Staged), on_row));
   if (command == "clear") return clear_table(*session_, keys_of(table));
@@ -242,23 +243,29 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
   if (kind != TableKind::Watched && kind != TableKind::Channel) {
     return {Code::InvalidArgument, "watch takes nothing from a table's consumer: --kind watched (the rows) or channel"};
   }
-  std::uint64_t left = UINT64_MAX;
-  const std::string count = text_of(arguments, "count");
-  std::from_chars(count.data(), count.data() + count.size(), left);
+  const json::value* const count = arguments.if_contains("count");
+  std::uint64_t left = count == nullptr ? UINT64_MAX : count->to_number<std::uint64_t>();
+  const json::value* const milliseconds = arguments.if_contains("milliseconds");
+  const Instant deadline = milliseconds == nullptr
+                               ? Instant::never()
+                               : session_->clock().now() + std::chrono::milliseconds{milliseconds->to_number<std::int64_t>()};
+  const std::string pattern = text_of(arguments, "pattern");
+  const KeyPattern wanted{pattern};
   if (Status opened = open(table, kind); !opened.ok()) return opened;
   const Result<std::unique_ptr<Subscription>> changes = store_->subscribe(table);
   if (!changes) return changes.error();
   std::vector<Change> taken;
   while (left > 0) {
-    session_->run_until([&] { return !(*changes)->empty(); }, Instant::never());
+    if (!session_->run_until([&] { return !(*changes)->empty(); }, deadline)) return {};
     if ((*changes)->take_gap() == Gap::Possible) on_row(json::object{{"op", "GAP"}, {"key", ""}, {"fields", json::array{}}});
     taken.clear();
     (*changes)->take(static_cast<std::size_t>(std::min<std::uint64_t>(left, kPageRows)), taken);
     for (const Change& change : taken) {
+      if (!pattern.empty() && !wanted.matches(change.key())) continue;
+      --left;
       on_row(
           json::object{{"op", escape_text(change.verb())}, {"key", escape_text(change.key())}, {"fields", fields_json(change.fields())}});
     }
-    left -= taken.size();
   }
   return {};
 }

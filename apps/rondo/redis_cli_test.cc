@@ -181,6 +181,12 @@ TEST_F(RedisCli, WatchPrintsRowsAndThenChanges) {
   EXPECT_EQ(end.code, 0);
   EXPECT_EQ(rondo("--json watch T --count 1").out, "{\"op\":\"SET\",\"key\":\"j\",\"fields\":[[\"f\",\"1\"]]}\n");
   EXPECT_EQ(rondo("--kind staged watch T").code, 2) << "it would take from the consumer";
+  server->command({"HSET", "T:x1", "f", "1"});
+  EXPECT_EQ(rondo("watch T 'x?' --count 1").out, "SET x1 f=1\n");
+  EXPECT_EQ(rondo("keys T 'x*'").out, "x1\n");
+  const Outcome nothing = rondo("watch T 'y*' --timeout 0.1");
+  EXPECT_EQ(nothing.code, 0) << "the time was over: that is how it was to end";
+  EXPECT_EQ(nothing.out, "");
 }
 
 TEST_F(RedisCli, LoadWritesAFile) {

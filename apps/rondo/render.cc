@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 namespace rondo::cli {
 namespace {
@@ -18,10 +20,6 @@ constexpr std::string_view kDim = "\x1b[2m";
 constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
-
-std::size_t characters(std::string_view text) noexcept {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
-}
 
 std::string real_text(double value) {
   char buffer[64];
@@ -112,12 +110,25 @@ std::string render_get(const json::object& result, bool color) {
   return rows.empty() ? "(the row has no fields)\n" : render_rows(rows, color);
 }
 
+/// ", waits for a 1, b 2": the facts that are missing, or all where the daemon does not say which are.
+std::string waits_for(const json::object& link) {
+  const json::value* const given = link.if_contains("facts");
+  if (given == nullptr || !given->is_array() || given->get_array().empty()) return {};
+  const json::array& facts = given->get_array();
+  const json::value* const missing = link.if_contains("missing");
+  const std::size_t shown = missing != nullptr && missing->is_number() ? missing->to_number<std::size_t>() : facts.size();
+  if (shown == 0) return ", what it waited for is there";
+  std::string line = ", waits for ";
+  for (std::size_t i = 0; i < std::min(shown, facts.size()); ++i) line.append(i == 0 ? "" : ", ").append(cell_text(facts[i]));
+  if (shown < facts.size()) line.append(" (the other ").append(std::to_string(facts.size() - shown)).append(" are there)");
+  return line;
+}
+
 std::string why_line(const json::object& link) {
   const std::string table = text_member(link, "table");
   std::string line = table.empty() ? "(no row is known)" : table + " " + text_member(link, "key");
   line.append(": ").append(text_member(link, "state"));
-  const std::string facts = text_member(link, "facts");
-  if (!facts.empty()) line.append(", waits for ").append(facts);
+  line.append(waits_for(link));
   const std::string provider = text_member(link, "provider");
   if (!provider.empty()) line.append(" (provided by ").append(provider).append(")");
   const std::string note = text_member(link, "note");
@@ -129,13 +140,15 @@ std::string render_why(const json::object& result, bool color) {
   const json::value* const chain = result.if_contains("chain");
   if (chain == nullptr || !chain->is_array()) return render_object(result, color);
   std::string out;
-  std::size_t depth = 0;
+  std::vector<std::size_t> depths;  // Of each link; a daemon that names no parents means the link before.
   for (const json::value& link : chain->get_array()) {
     const json::object* const object = link.if_object();
-    if (object == nullptr) continue;
-    if (depth != 0) out.append(2 * (depth - 1), ' ').append("└ ");
+    if (object == nullptr) return render_object(result, color);
+    const json::value* const named = object->if_contains("parent");
+    const std::size_t parent = named != nullptr && named->is_number() ? named->to_number<std::size_t>() : depths.size() - !depths.empty();
+    depths.push_back(parent < depths.size() ? depths[parent] + 1 : 0);
+    if (depths.back() != 0) out.append(2 * (depths.back() - 1), ' ').append("└ ");
     out.append(why_line(*object)).append("\n");
-    ++depth;
   }
   const json::value* const cycle = result.if_contains("cycle");
   if (cycle != nullptr && cycle->is_bool() && cycle->get_bool()) {
@@ -188,6 +201,10 @@ std::string render_commands(const json::array& rows, bool color) {
 }
 
 }  // namespace
+
+std::size_t characters(std::string_view text) noexcept {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0U) != 0x80U; }));
+}
 
 std::size_t TextTable::column(std::string_view name) {
   const auto place = std::ranges::find(columns_, name);
@@ -251,6 +268,22 @@ std::string TextTable::text() const {
   return out;
 }
 
+namespace {
+
+/// " name=value" for each field.
+std::string fields_text(const json::object& object) {
+  std::string line;
+  const json::value* const fields = object.if_contains("fields");
+  if (fields == nullptr || !fields->is_array()) return line;
+  for (const json::value& field : fields->get_array()) {
+    const json::array* const pair = field.if_array();
+    if (pair != nullptr && pair->size() == 2) line.append(" ").append(cell_text((*pair)[0])).append("=").append(cell_text((*pair)[1]));
+  }
+  return line;
+}
+
+}  // namespace
+
 std::string render_result(std::string_view command, const json::object& result, bool color) {
   if (command == "get") return render_get(result, color);
   if (command == "why") return render_why(result, color);
@@ -269,13 +302,29 @@ std::string render_change(const json::value& change) {
   const json::object* const object = change.if_object();
   if (object == nullptr) return cell_text(change) + "\n";
   std::string line = text_member(*object, "op") + " " + text_member(*object, "key");
-  const json::value* const fields = object->if_contains("fields");
-  if (fields != nullptr && fields->is_array()) {
-    for (const json::value& field : fields->get_array()) {
-      const json::array* const pair = field.if_array();
-      if (pair != nullptr && pair->size() == 2) line.append(" ").append(cell_text((*pair)[0])).append("=").append(cell_text((*pair)[1]));
-    }
+  line.append(fields_text(*object));
+  if (const std::string missed = text_member(*object, "missed"); !missed.empty()) line.append(missed).append(" changes were missed");
+  if (const std::string bytes = text_member(*object, "bytes"); !bytes.empty()) line.append(" (").append(bytes).append(" bytes)");
+  return line + "\n";
+}
+
+std::string render_event(const json::value& event) {
+  const json::object* const object = event.if_object();
+  if (object == nullptr) return cell_text(event) + "\n";
+  const json::value* const at = object->if_contains("at_us");
+  char time[40];
+  std::snprintf(time, sizeof time, "+%.3f ms", at != nullptr && at->is_number() ? at->to_number<double>() / 1000 : 0.0);
+  const std::string what = text_member(*object, "what");
+  std::string line = std::string(14 - std::min<std::size_t>(13, std::string_view{time}.size()), ' ') + time + "  " + what;
+  if (what == "gap") return line + ": " + text_member(*object, "missed") + " events were missed\n";
+  if (const std::string op = text_member(*object, "op"); !op.empty()) line.append(" ").append(op);
+  line.append(fields_text(*object));
+  if (const std::string facts = text_member(*object, "facts"); !facts.empty()) {
+    line.append(what == "resolved" ? " " : ", waits for ").append(facts);
   }
+  if (const std::string provider = text_member(*object, "provider"); !provider.empty()) line.append(" by ").append(provider);
+  if (const std::string delay = text_member(*object, "delay_ms"); !delay.empty()) line.append(", again in ").append(delay).append(" ms");
+  if (const std::string why = text_member(*object, "why"); !why.empty()) line.append(": ").append(why);
   return line + "\n";
 }
 

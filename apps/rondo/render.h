@@ -40,6 +40,12 @@ std::string render_result(std::string_view command, const boost::json::object& r
 /// One change of `watch` as a line: SET key field=value ...
 std::string render_change(const boost::json::value& change);
 
+/// One event of `trace` as a line: +12.345 ms  parked on nexthop-group 102
+std::string render_event(const boost::json::value& event);
+
+/// Characters of UTF-8 text.
+std::size_t characters(std::string_view text) noexcept;
+
 /// Color only on a terminal that wants it: not with NO_COLOR (https://no-color.org) or TERM=dumb.
 bool wants_color(int fd);
 

@@ -10,7 +10,10 @@
 #include "rondo/admin/server.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
+#include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/log_keeper.h"
+#include "rondod/watchers.h"
 #include "rondod/write_failures.h"
 
 namespace rondo::daemon {
@@ -25,6 +28,9 @@ struct CommandContext {
   const std::unique_ptr<AdminServer>& server;
   WriteFailures& failures;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
+  Watchers& watchers;
+  const Config& config;
+  const LogKeeper& log;
   Instant started;
 };
 

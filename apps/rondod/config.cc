@@ -323,7 +323,9 @@ toml::table store_table(const Config& config) {
 
 }  // namespace
 
-std::string to_toml(const Config& config) {
+namespace {
+
+toml::table to_table(const Config& config) {
   toml::array ports;
   for (const std::string& port : config.simulated_ports) ports.push_back(port);
   const auto cpus = [](const std::vector<unsigned>& numbers) {
@@ -331,32 +333,44 @@ std::string to_toml(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-  const toml::table root{{"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
-                                                   {"batch", static_cast<std::int64_t>(config.policy.batch)},
-                                                   {"turn_us", microseconds(config.policy.turn)},
-                                                   {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
-                                                   {"nice", static_cast<std::int64_t>(config.nice)},
-                                                   {"cpus", cpus(config.scheduler_cpus)},
-                                                   {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
-                                                   {"stall_ms", config.stall_ms},
-                                                   {"stall_stack", config.stall_stack}}},
-                         {"admin", toml::table{{"socket", config.socket}}},
-                         {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
-                         {"journal", toml::table{{"file", config.journal_file},
-                                                 {"file_mib", config.journal_file_mib},
-                                                 {"files", static_cast<std::int64_t>(config.journal_files)}}},
-                         {"store", store_table(config)},
-                         {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
-                                                   {"network_namespace", config.network_namespace},
-                                                   {"protocol", static_cast<std::int64_t>(config.protocol)},
-                                                   {"metric", static_cast<std::int64_t>(config.metric)},
-                                                   {"batch", static_cast<std::int64_t>(config.batch)},
-                                                   {"table", static_cast<std::int64_t>(config.table)},
-                                                   {"hold_s", config.hold_s},
-                                                   {"simulated_ports", ports},
-                                                   {"cpus", cpus(config.dataplane_cpus)}}}};
+  return toml::table{{"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
+                                               {"batch", static_cast<std::int64_t>(config.policy.batch)},
+                                               {"turn_us", microseconds(config.policy.turn)},
+                                               {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
+                                               {"nice", static_cast<std::int64_t>(config.nice)},
+                                               {"cpus", cpus(config.scheduler_cpus)},
+                                               {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                                               {"stall_ms", config.stall_ms},
+                                               {"stall_stack", config.stall_stack}}},
+                     {"admin", toml::table{{"socket", config.socket}}},
+                     {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
+                     {"journal", toml::table{{"file", config.journal_file},
+                                             {"file_mib", config.journal_file_mib},
+                                             {"files", static_cast<std::int64_t>(config.journal_files)}}},
+                     {"store", store_table(config)},
+                     {"dataplane", toml::table{{"kind", name_of(kKinds, config.simulated)},
+                                               {"network_namespace", config.network_namespace},
+                                               {"protocol", static_cast<std::int64_t>(config.protocol)},
+                                               {"metric", static_cast<std::int64_t>(config.metric)},
+                                               {"batch", static_cast<std::int64_t>(config.batch)},
+                                               {"table", static_cast<std::int64_t>(config.table)},
+                                               {"hold_s", config.hold_s},
+                                               {"simulated_ports", ports},
+                                               {"cpus", cpus(config.dataplane_cpus)}}}};
+}
+
+}  // namespace
+
+std::string to_toml(const Config& config) {
   std::ostringstream out;
-  out << root << '\n';
+  out << to_table(config) << '\n';
+  return out.str();
+}
+
+std::string to_json(const Config& config) {
+  const toml::table root = to_table(config);
+  std::ostringstream out;
+  out << toml::json_formatter{root};
   return out.str();
 }
 

@@ -80,5 +80,7 @@ Result<Config> read_config(const std::string& path);
 Result<Config> parse_config(std::string_view text, const std::string& name);
 /// The whole configuration as TOML, defaults included: what --check-config prints.
 std::string to_toml(const Config& config);
+/// The same as a JSON object of sections.
+std::string to_json(const Config& config);
 
 }  // namespace rondo::daemon

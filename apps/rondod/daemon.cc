@@ -15,7 +15,7 @@
 
 namespace rondo::daemon {
 
-Daemon::Daemon(const Config& config, Log& log) : config_(config), log_(log) {}
+Daemon::Daemon(const Config& config, Log& log, const LogKeeper& kept) : config_(config), log_(log), kept_(kept) {}
 
 Daemon::~Daemon() {
   // Each before what it uses.
@@ -25,12 +25,13 @@ Daemon::~Daemon() {
   replays_.clear();
   signals_.reset();
   server_.reset();
+  watchers_.reset();
   agent_.reset();
   runtime_.reset();
 }
 
-Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log) {
-  std::unique_ptr<Daemon> daemon{new Daemon(config, log)};
+Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
+  std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
   if (Status reserved = reserve_memory(config.reserve_mib << 20); !reserved.ok()) return failure(std::move(reserved));
   for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
@@ -210,10 +211,12 @@ Status Daemon::open_admin() {
   signals_ = std::move(*signals);
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
-  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, failures_, feeds_, runtime_->clock().now()};
+  watchers_ = std::make_unique<Watchers>(*runtime_);
+  const CommandContext context{
+      *runtime_, *agent_, *plane_, simulated_, server_, failures_, feeds_, *watchers_, config_, kept_, runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
-                                  [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_); });
+                                  [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_, *watchers_); });
   if (!server) return server.error().with_context("opening the admin socket");
   server_ = std::move(*server);
   return {};

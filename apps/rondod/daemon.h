@@ -14,9 +14,11 @@
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/log_keeper.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
+#include "rondod/watchers.h"
 #include "rondod/write_failures.h"
 
 namespace rondo::daemon {
@@ -24,7 +26,8 @@ namespace rondo::daemon {
 class Daemon {
  public:
   /// Opens everything: journal, data plane, agent, admin socket. The Status names what failed.
-  static Result<std::unique_ptr<Daemon>> open(const Config& config, Log& log);
+  /// 'kept' has the newest lines of 'log'. Both outlive the daemon.
+  static Result<std::unique_ptr<Daemon>> open(const Config& config, Log& log, const LogKeeper& kept);
   ~Daemon();
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
@@ -37,7 +40,7 @@ class Daemon {
   static constexpr Duration kDrain = 5s;
   static constexpr Duration kHealth = 1s;
 
-  Daemon(const Config& config, Log& log);
+  Daemon(const Config& config, Log& log, const LogKeeper& kept);
   Status open_plane();
   Status open_runtime();
   StoreHooks store_hooks();
@@ -58,6 +61,7 @@ class Daemon {
 
   const Config config_;
   Log& log_;
+  const LogKeeper& kept_;
   WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
   Status store_failure_;                                    // Why a direct server or a file could not be opened.
@@ -69,6 +73,7 @@ class Daemon {
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<Watchers> watchers_;
   CommandRegistry commands_;
   std::unique_ptr<AdminServer> server_;
   std::unique_ptr<Signals> signals_;

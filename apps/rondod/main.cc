@@ -5,12 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <utility>
 
+#include "manual/man_page.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
 #include "rondod/config.h"
 #include "rondod/daemon.h"
+#include "rondod/description.h"
+#include "rondod/log_keeper.h"
 #include "rondod/signals.h"
 
 namespace {
@@ -25,22 +29,45 @@ int exit_code(const rondo::Status& status) {
   }
 }
 
+/// What the description says of an option.
+std::string help_of(std::string_view name) {
+  for (const rondo::manual::Option& option : rondo::daemon::program().options) {
+    if (option.name == name) return std::string{option.help};
+  }
+  return {};
+}
+
+std::string exit_codes() {
+  std::string text = "Exit codes:";
+  for (const rondo::manual::Entry& code : rondo::daemon::program().exit_codes) {
+    text.append(text.ends_with(':') ? " " : ", ").append(code.name).append(" ").append(code.meaning);
+  }
+  return text + ".";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"rondod: drives the data plane until it matches the tables"};
+  CLI::App app{"rondod: " + std::string{rondo::daemon::program().summary}};
   std::string config_path;
   std::string socket;
+  std::string page;
   bool check = false;
-  app.add_option("--config,-c", config_path, "Configuration file (TOML); without it the defaults hold");
-  app.add_option("--socket", socket, "Path of the admin socket; goes before the configuration");
-  app.add_flag("--check-config", check, "Check the configuration, print it whole, and exit");
+  app.add_option("--config,-c", config_path, help_of("--config"));
+  app.add_option("--socket", socket, help_of("--socket"));
+  app.add_flag("--check-config", check, help_of("--check-config"));
+  app.add_option("--manual", page)->group("")->check(CLI::IsMember({"rondod", "rondod.toml"}));
   app.set_version_flag("--version", std::string{"rondod "} + RONDO_VERSION);
-  app.footer("Exit codes: 0 ended as asked, 1 failed, 2 usage, 69 not available, 77 not permitted, 78 wrong configuration.");
+  app.footer(exit_codes());
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (!page.empty()) {
+    const auto& described = page == "rondod" ? rondo::daemon::program() : rondo::daemon::configuration();
+    std::fputs(rondo::manual::man_page(described, RONDO_VERSION).c_str(), stdout);
+    return 0;
   }
 
   rondo::daemon::Config config;
@@ -64,12 +91,14 @@ int main(int argc, char** argv) {
   mallopt(M_MXFAST, 0);
   rondo::LogOptions log_options;
   log_options.level = config.log_level;
+  rondo::daemon::LogKeeper kept;
+  log_options.copy = [&kept](std::string_view line) { kept.add(line); };
   rondo::Log log(clock, std::move(log_options));
   if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {
     log.error("cannot start", {{"why", blocked}});
     return 1;
   }
-  auto daemon = rondo::daemon::Daemon::open(config, log);
+  auto daemon = rondo::daemon::Daemon::open(config, log, kept);
   if (!daemon) {
     log.error("cannot start", {{"why", daemon.error()}});
     return exit_code(daemon.error());

@@ -1,6 +1,7 @@
 #include "rondod/store_sink.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "rondo/admin/suggest.h"
 
@@ -21,11 +22,18 @@ Status StoreSink::begin(std::string_view table) {
 }
 
 Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
-  if (op == BulkOp::Delete) return store_.write(table_, Change::remove(key), done_);
+  if (op == BulkOp::Delete) return write(Change::remove(key));
   fields_.clear();
   for (const BulkField& field : fields) fields_.push_back({field.name, field.value});
   if (Status checked = check_record(key, fields_); !checked.ok()) return checked;
-  return store_.write(table_, Change::set(key, std::span<const Field>{fields_}), done_);
+  return write(Change::set(key, std::span<const Field>{fields_}));
+}
+
+Status StoreSink::write(Change change) {
+  if (!watchers_.traces()) return store_.write(table_, std::move(change), done_);
+  Status written = store_.write(table_, change, done_);
+  if (written.ok()) watchers_.written(table_, change);
+  return written;
 }
 
 }  // namespace rondo::daemon

@@ -55,7 +55,8 @@ Turn AdminConnection::run(Budget budget) {
   if (readable_ && session_.wants_input()) read_some();
   if (fd_ && session_.has_step()) {
     if (session_.output().empty()) last_written_ = scheduler_.now();
-    session_.step([this, &budget] { return time_is_up(budget); });
+    // Half of the turn's time: what has been made has yet to be copied and sent.
+    session_.step([this, half = Budget{budget.items, budget.time / 2}] { return time_is_up(half); });
   }
   if (fd_ && writable_ && !session_.output().empty()) write_some();
   if (fd_ && session_.overflowed()) {

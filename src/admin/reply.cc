@@ -32,7 +32,10 @@ Reply::State::~State() {
   if (port != nullptr) end_failed(Status{Code::Internal, "the command gave no answer"});
 }
 
-bool Reply::State::page_full() const noexcept { return row_count >= limits::kAdminPageRows || rows.size() >= kPageBytes; }
+bool Reply::State::page_full() noexcept {
+  if (row_count >= limits::kAdminPageRows || rows.size() >= kPageBytes) return true;
+  return ++looks % limits::kItemsPerStep == 0 && port != nullptr && port->turn_is_over();
+}
 
 void Reply::State::send_page() {
   if (port == nullptr || row_count == 0) return;
@@ -85,7 +88,7 @@ bool Reply::wanted() const noexcept { return state_->port != nullptr; }
 void Reply::row(const json::value& row) {
   if (!wanted()) return;
   State& state = *state_;
-  if (state.page_full()) state.send_page();
+  if (state.row_count >= limits::kAdminPageRows || state.rows.size() >= kPageBytes) state.send_page();
   state.has_rows = true;
   if (state.row_count != 0) state.rows += ',';
   append_json(state.rows, row);
@@ -96,6 +99,8 @@ void Reply::row(const json::value& row) {
 }
 
 bool Reply::page_full() const noexcept { return state_->page_full(); }
+
+void Reply::flush() { state_->send_page(); }
 
 void Reply::next_turn(Continuation go_on) {
   if (!wanted()) return;

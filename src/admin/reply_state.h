@@ -20,6 +20,8 @@ class ReplyPort {
   virtual void continue_later(Reply reply, Reply::Continuation go_on) = 0;
   /// The answer is complete; 'ok' says how it ended. The port forgets the state.
   virtual void ended(bool ok) = 0;
+  /// Whether the turn in which an answer is being made has lasted long enough. False outside of one.
+  virtual bool turn_is_over() const = 0;
 };
 
 struct Reply::State {
@@ -32,13 +34,14 @@ struct Reply::State {
   void send_page();
   void end_ok(const boost::json::object* result);
   void end_failed(const Status& why);
-  bool page_full() const noexcept;
+  bool page_full() noexcept;
 
   ReplyPort* port;  // nullptr once the answer has ended or the caller is gone.
   std::int64_t id;
   bool has_rows = false;
   std::string rows;  // The current page: JSON texts joined by commas.
   std::size_t row_count = 0;
+  std::size_t looks = 0;  // At page_full(), of which some look at the clock.
 };
 
 /// One 'J' frame that says no.

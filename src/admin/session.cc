@@ -58,6 +58,7 @@ bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !a
 
 void AdminSession::step(const TimeIsUp& time_is_up) {
   in_step_ = true;
+  time_is_up_ = &time_is_up;
   switch (next()) {
     case Next::Nothing: break;
     case Next::Rows: bulk_rows(time_is_up); break;
@@ -71,6 +72,7 @@ void AdminSession::step(const TimeIsUp& time_is_up) {
     }
   }
   in_step_ = false;
+  time_is_up_ = nullptr;
 }
 
 void AdminSession::resume() {

@@ -39,7 +39,7 @@ class AdminSession final : private ReplyPort {
 
   /// True when step() would do something. O(1).
   bool has_step() const;
-  /// Asked every few rows of a bulk frame: the step ends when it says that the time is up.
+  /// Asked every few rows of a bulk frame or of an answer: the step ends when it says that the time is up.
   using TimeIsUp = std::function<bool()>;
   void step(const TimeIsUp& time_is_up = {});
   /// Would more input help? False while an answer is under way, output is not read, or the session is closing.
@@ -71,6 +71,7 @@ class AdminSession final : private ReplyPort {
   void send(std::string_view frame) override;
   void continue_later(Reply reply, Reply::Continuation go_on) override;
   void ended(bool ok) override;
+  bool turn_is_over() const override { return time_is_up_ != nullptr && *time_is_up_ && (*time_is_up_)(); }
 
   struct Bulk {
     BulkReader reader;
@@ -93,7 +94,8 @@ class AdminSession final : private ReplyPort {
   std::weak_ptr<Reply::State> active_;  // The answer under way; its handles own it.
   bool answering_ = false;
   bool in_step_ = false;
-  std::optional<Reply> paused_;  // Waits for its next turn, which 'continuation_' is.
+  const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.
+  std::optional<Reply> paused_;           // Waits for its next turn, which 'continuation_' is.
   Reply::Continuation continuation_;
 };
 

@@ -149,6 +149,44 @@ TEST_F(Session, AnswersARequestWithItsIdAndResult) {
   EXPECT_EQ(result.at("fields").as_int64(), 1);
 }
 
+TEST_F(Session, AnAnswerIsMadeOverSeveralTurnsWhenItsTimeIsUp) {
+  session->input().append(frame_of(FrameKind::Json, R"({"id":1,"command":"count","rows":900})"));
+  int looks = 0;
+  const auto time_is_up = [&looks] { return ++looks % 3 == 0; };  // Every third look at the clock: after some 24 rows.
+  std::size_t rows = 0;
+  int turns = 0;
+  while (session->has_step()) {
+    session->step(time_is_up);
+    ++turns;
+    for (const auto& [kind, body] : frames()) {
+      const json::object& holder = kind == 'M' ? body.as_object() : body.at("result").as_object();
+      const std::size_t page = holder.at("rows").as_array().size();
+      EXPECT_LE(page, 32U);
+      rows += page;
+    }
+  }
+  EXPECT_EQ(rows, 900U);
+  EXPECT_GE(turns, 900 / 32);
+}
+
+TEST_F(Session, RowsThatComeByThemselvesLeaveWhenTheyAreFlushed) {
+  request(R"({"id":1,"command":"later"})");
+  Reply reply = kept.back();
+  reply.row(1);
+  EXPECT_THAT(frames(), IsEmpty());
+  reply.flush();
+  const auto page = frames();
+  ASSERT_THAT(page, SizeIs(1));
+  EXPECT_EQ(page[0].first, 'M');
+  EXPECT_EQ(json::serialize(page[0].second.at("rows")), "[1]");
+  reply.flush();
+  EXPECT_THAT(frames(), IsEmpty()) << "nothing new";
+  reply.row(2);
+  reply.finish();
+  EXPECT_EQ(json::serialize(only_answer().at("result").at("rows")), "[2]");
+  kept.clear();
+}
+
 struct BadRequest {
   std::string text;
   std::string code;

@@ -26,12 +26,6 @@ std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, con
 
 }  // namespace
 
-bool NexthopGroups::ByName::operator()(const Group* a, const Group* b) const noexcept {
-  const int kinds = a->fact.kind.name().compare(b->fact.kind.name());
-  return kinds != 0 ? kinds < 0 : a->fact.key < b->fact.key;
-}
-bool NexthopGroups::ByName::operator()(const Nexthop* a, const Nexthop* b) const noexcept { return a->key < b->key; }
-
 NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),

@@ -51,11 +51,12 @@ class NexthopGroups final : public Orch {
  private:
   using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
   struct Group;
-  struct Nexthop;
-  /// By what they are, not by where they lie: what is done in this order must be done so again when a day is run again.
-  struct ByName {
-    bool operator()(const Group* a, const Group* b) const noexcept;
-    bool operator()(const Nexthop* a, const Nexthop* b) const noexcept;
+  /// Not by their addresses: the order in which orders are given must be the same in every run.
+  struct ById {
+    template <class T>
+    bool operator()(const T* a, const T* b) const noexcept {
+      return a->id < b->id;
+    }
   };
   struct Nexthop {
     HopKey key;
@@ -64,7 +65,7 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool ordered = false;  // At least once: the kernel may have it.
-    std::set<Group*, ByName> users;
+    std::set<Group*, ById> users;
     Status failure;        // Why the kernel refused it; ok otherwise.
     bool refused = false;  // For good.
   };
@@ -75,8 +76,8 @@ class NexthopGroups final : public Orch {
   struct Group {
     Constraint fact;
     NexthopId id;
-    std::vector<Member> members;         // Wanted.
-    std::set<Nexthop*, ByName> leaving;  // Not wanted any more, but perhaps still in the kernel's group.
+    std::vector<Member> members;       // Wanted.
+    std::set<Nexthop*, ById> leaving;  // Not wanted any more, but perhaps still in the kernel's group.
     /// What the kernel may have: one set of members when 'sure', more while an order is under way (the last is what it asks for). Empty: no
     /// group.
     std::vector<std::vector<GroupMember>> possible{{}};

@@ -104,7 +104,8 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       ids_(groups),
       table_(table),
       put_back_(std::make_unique<PutBack>(*this)),
-      sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }) {
+      sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
+      sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
   consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota, .batch_max = kBatch});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
@@ -230,7 +231,8 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
 }
 
 void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row) {
-  if (fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone && requested_sets_.insert(fact.key).second) {
+  const bool is_wanted = fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone;
+  if (Record* const requested = is_wanted ? &requested_sets_[fact.key] : nullptr; requested != nullptr && !*requested) {
     orphan_sets_.erase(fact.key);
     std::string gateways;
     std::string ports;
@@ -241,14 +243,35 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
       ports.append(comma).append(hop.port);
       weights.append(comma).append(std::to_string(hop.weight));
     }
-    const Status written = runtime().table("NEXTHOP_SET").set(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
+    *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
+    const Status written = write_set(Change{Op::Set, *requested});
     if (!written.ok()) {
-      requested_sets_.erase(fact.key);
+      *requested = Record{};  // Asked for anew; and if one is there from before, the sweep goes on looking after it.
       batch.answer(index, Outcome::retry_after(kSoon, written));
       return;
     }
   }
   batch.answer(index, Outcome::wait_for(fact));
+}
+
+/// A store that is elsewhere may accept a write and fail: then nothing would ever come of the rows that wait for the set.
+Status Routes::write_set(Change change) {
+  const bool is_set = change.op() == Op::Set;
+  const std::string name{change.key()};
+  return runtime().store().write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
+    if (end.ok()) return;
+    if (is_set) {
+      sets_again_.add(name);
+    } else {
+      requested_sets_.try_emplace(name);  // The sweep tries again.
+    }
+  });
+}
+
+void Routes::write_set_again(const std::string& name) {
+  const auto requested = requested_sets_.find(name);
+  if (requested == requested_sets_.end() || !requested->second) return;  // In use, or not wanted any more.
+  if (!write_set(Change{Op::Set, requested->second}).ok()) sets_again_.add(name);
 }
 
 void Routes::order_delete(Batch& batch, std::size_t index, const Prefix& prefix) {
@@ -361,23 +384,20 @@ void Routes::release_group(std::uint32_t slot) {
   routes_.erase_group(slot);
   if (fact.kind == kNexthopSet) {
     // Others may wait for the set to become usable: then it stays, and the sweep looks after it.
-    if (is_awaited(fact) || !runtime().table("NEXTHOP_SET").remove(fact.key).ok()) requested_sets_.insert(fact.key);
+    if (is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
     announce({kSetUnused, fact.key});
   } else {
     announce({kGroupUnused, fact.key});
   }
 }
 
+bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
+
 void Routes::sweep_sets() {
-  for (std::set<std::string, std::less<>>* const sets : {&requested_sets_, &orphan_sets_}) {
-    if (sets == &orphan_sets_ && !restarted_) break;
-    for (auto it = sets->begin(); it != sets->end();) {
-      const Constraint fact{kNexthopSet, *it};
-      const bool used = routes_.find_group(kNexthopSet, *it) != RouteMap::kNone;
-      const bool done = used ? sets == &orphan_sets_ : !is_awaited(fact) && runtime().table("NEXTHOP_SET").remove(*it).ok();
-      it = done ? sets->erase(it) : std::next(it);
-    }
-  }
+  const auto is_used = [this](const std::string& name) { return routes_.find_group(kNexthopSet, name) != RouteMap::kNone; };
+  std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
+  if (!restarted_) return;
+  std::erase_if(orphan_sets_, [&](const std::string& name) { return is_used(name) || removed_if_unused(name); });
 }
 
 }  // namespace rondo::agent

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/group_ids.h"
+#include "agent/later.h"
 #include "agent/route_map.h"
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
@@ -72,6 +73,9 @@ class Routes final : public Orch {
   void delete_answered(const Ordered& ordered, const Operation& operation);
   void release_group(std::uint32_t group);
   void mark_lost(std::uint32_t route);
+  Status write_set(Change change);
+  void write_set_again(const std::string& name);
+  bool removed_if_unused(const std::string& name);
   void sweep_sets();
 
   Programmer& programmer_;
@@ -82,11 +86,13 @@ class Routes final : public Orch {
   std::vector<Result<RouteKey>> keys_;  // Of the batch being handled, like the next two.
   std::vector<Operation> operations_;   // Of the batch being handled.
   std::vector<Ordered> ordered_;
-  std::set<std::string, std::less<>> requested_sets_;  // NEXTHOP_SET rows written for routes that still wait.
-  std::set<std::string, std::less<>> orphan_sets_;     // Rows that were there, and no route has asked for.
+  /// NEXTHOP_SET rows written for routes that still wait. Empty: one that may be there, because a write of it went wrong.
+  std::map<std::string, Record, std::less<>> requested_sets_;
+  std::set<std::string, std::less<>> orphan_sets_;  // Rows that were there, and no route has asked for.
   bool restarted_ = false;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
+  Later sets_again_;
   Counts counts_;
 };
 

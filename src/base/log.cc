@@ -213,6 +213,7 @@ void Log::write(LogLevel level, std::string_view message, std::initializer_list<
     append_number(line, held_back);
   }
   line += '\n';
+  if (parts_->options.copy) parts_->options.copy(line);
   if (parts_->options.writer) {
     parts_->options.writer(line);
   } else if (!write_stderr(line)) {

@@ -136,7 +136,7 @@ void ConstraintIndex::observe(ConstraintKind kind) {
 }
 
 void ConstraintIndex::forget_ledger(const Ledger& ledger) {
-  ledger.for_each_constraint([&](std::uint32_t slot, std::size_t) {
+  ledger.for_each_constraint([&](std::uint32_t slot, std::size_t, Instant) {
     remove_waiter(entries_[slot].waiters, ledger);
     if (entries_[slot].waiters.empty()) drop(slot);
     return true;

@@ -61,10 +61,14 @@ class ConstraintIndex {
   /// A ledger goes away, with all its rows. O(facts its rows wait for).
   void forget_ledger(const Ledger& ledger);
 
+  /// Slots are below this number; one that nobody waits at has no waiters.
+  std::uint32_t limit() const noexcept { return entries_.limit(); }
+  const Waiters& waiters(std::uint32_t slot) const noexcept { return entries_[slot].waiters; }
   const Constraint& constraint(std::uint32_t slot) const noexcept { return entries_[slot].fact; }
   std::size_t size() const noexcept { return by_fact_.size(); }
 
  private:
+  friend class Inspection;
   struct Entry {
     Constraint fact;
     std::uint64_t hash = 0;

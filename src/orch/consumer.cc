@@ -40,7 +40,10 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   });
 }
 
-Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
+Consumer::~Consumer() {
+  for (RowTap* const tap : taps_) tap->consumer_ = nullptr;
+  services_.constraints.forget_ledger(ledger_);
+}
 
 bool Consumer::ready() const {
   if (held_) return false;
@@ -89,6 +92,8 @@ void Consumer::take(std::size_t max) {
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
   for (Change& change : arrived_) {
+    if (is_tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
+    if (services_.witness != nullptr) services_.witness->taken(*this, change);
     const Ledger::Merged merged = ledger_.merge(change, now, services_.constraints);
     services_.journal.changed(table_name_, ledger_.merged_row(), change);
     if (merged == Ledger::Merged::Unparked) services_.journal.unparked(table_name_, ledger_.merged_row(), change);
@@ -148,6 +153,8 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     tasks_.push_back(ledger_.take_resolved(row));
     ++stats_.retried;
     services_.journal.retried(table_name_, row, tasks_.back().change);
+    if (is_tapped()) tell_row(RowEvent::What::Retried, row);
+    if (services_.witness != nullptr) services_.witness->chosen(*this, tasks_.back().change);
   }
   return looked_at;
 }
@@ -155,6 +162,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
 void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
+  if (services_.witness != nullptr) services_.witness->asked(*this, task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
     return;
@@ -182,6 +190,9 @@ void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
   bool thrown = false;
+  if (services_.witness != nullptr) {
+    for (const Ledger::Task& task : tasks) services_.witness->asked(*this, task.change);
+  }
   try {
     handle_batch_(batch_);
   } catch (...) {
@@ -219,11 +230,13 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
   services_.journal.done(table_name_, row);
+  if (is_tapped()) tell_row(RowEvent::What::Done, row);
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
-  settle_row(row);
+  settle_row(row, Witness::Answer::Done);
 }
 
-void Consumer::settle_row(std::uint32_t row) {
+void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
+  if (services_.witness != nullptr) tell_answer(Change{ledger_.op(row), ledger_.flight(row)}, answer);
   if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
@@ -247,9 +260,11 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
+    tell_answer(change, Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
       services_.journal.parked(table_name_, row, change, facts);
+      if (is_tapped()) tell_parked(row, facts);
     } else {
       services_.journal.again(table_name_, row);
     }
@@ -263,6 +278,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
     ++times;
+    tell_answer(change, Witness::Answer::Again);
     ledger_.requeue(row);
     services_.journal.again(table_name_, row);
     return;
@@ -273,9 +289,18 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
   const Instant now = services_.scheduler.now();
+  tell_answer(change, Witness::Answer::Delayed, facts);
   if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked();
     services_.journal.delayed(table_name_, row, change, delay, facts, why);
+    if (is_tapped()) {
+      tell({.what = RowEvent::What::Delayed,
+            .key = ledger_.key(row),
+            .op = ledger_.op(row),
+            .facts = facts,
+            .delay = delay,
+            .why = why.ok() ? nullptr : &why});
+    }
   } else {
     services_.journal.again(table_name_, row);
   }
@@ -294,7 +319,8 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   services_.journal.rejected(table_name_, row, change, reason);
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
-  settle_row(row);
+  if (is_tapped()) tell_row(RowEvent::What::Rejected, row, &reason);
+  settle_row(row, Witness::Answer::Rejected);
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {
@@ -317,6 +343,50 @@ ConsumerStats Consumer::stats() const {
   return stats;
 }
 
+// --- those who look on
+
+RowTap::~RowTap() {
+  if (consumer_ != nullptr) std::erase(consumer_->taps_, this);
+}
+
+std::string_view to_string(RowEvent::What what) noexcept {
+  switch (what) {
+    case RowEvent::What::Taken: return "taken";
+    case RowEvent::What::Parked: return "parked";
+    case RowEvent::What::Delayed: return "delayed";
+    case RowEvent::What::Resolved: return "resolved";
+    case RowEvent::What::Retried: return "retried";
+    case RowEvent::What::Ordered: return "ordered";
+    case RowEvent::What::Done: return "done";
+    case RowEvent::What::Rejected: return "rejected";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<RowTap> Consumer::tap(RowTap::Listener listener) {
+  std::unique_ptr<RowTap> tap{new RowTap(*this, std::move(listener))};
+  taps_.push_back(tap.get());
+  return tap;
+}
+
+void Consumer::tell(RowEvent event) const {
+  event.table = table_;
+  event.at = services_.scheduler.clock().now();
+  for (const RowTap* const tap : taps_) tap->listener_(event);
+}
+
+void Consumer::tell_row(RowEvent::What what, std::uint32_t row, const Status* why) const {
+  tell({.what = what, .key = ledger_.key(row), .op = ledger_.op(row), .why = why});
+}
+
+void Consumer::tell_parked(std::uint32_t row, std::span<const Constraint> facts) const {
+  tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
+}
+
+void Consumer::tell_resolved(const Constraint& fact, std::string_view provider) const {
+  tell({.what = RowEvent::What::Resolved, .facts = {&fact, 1}, .provider = provider});
+}
+
 // --- Batch
 
 void Batch::answer(std::size_t index, const Outcome& outcome) {
@@ -334,8 +404,7 @@ void Batch::done(std::size_t index) {
 Ticket Batch::stage(std::size_t index) {
   RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
   answered_[index] = 1;
-  consumer_.note_staged(rows_[index]);
-  return consumer_.ticket(rows_[index], generations_[index]);
+  return consumer_.ordered(rows_[index], generations_[index]);
 }
 
 }  // namespace rondo

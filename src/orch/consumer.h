@@ -13,9 +13,11 @@
 
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
+#include "orch/witness.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 
@@ -33,6 +35,7 @@ class Consumer final : public Source {
     Journal& journal;
     const OnReject& on_reject;
     Ticket& current;
+    Witness* witness = nullptr;  // In simulation.
   };
 
   struct Identity {
@@ -48,6 +51,7 @@ class Consumer final : public Source {
 
   Turn run(Budget budget) override;
   bool has_backlog() const override { return ready(); }
+  std::size_t depth() const override { return ledger_.queued() + subscription_->depth(); }
 
   /// Answers a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
@@ -57,18 +61,33 @@ class Consumer final : public Source {
   // For Batch.
   void answer(std::uint32_t row, const Change& change, const Outcome& outcome);
   void answer_done(std::uint32_t row);
-  void note_staged(std::uint32_t row) { services_.journal.staged(table_name_, row); }
-  Ticket ticket(std::uint32_t row, std::uint32_t generation) { return Ticket{this, row, generation}; }
+  void note_staged(std::uint32_t row) {
+    services_.journal.staged(table_name_, row);
+    if (is_tapped()) tell_row(RowEvent::What::Ordered, row);
+  }
+  Ticket ordered(std::uint32_t row, std::uint32_t generation) {
+    note_staged(row);
+    return Ticket{this, row, generation};
+  }
 
   const std::string& table() const noexcept { return table_; }
   const std::string& orch() const noexcept { return stats_.orch; }
+  std::size_t rows_max() const noexcept { return rows_max_; }
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
   /// Why the newest change of 'key' was rejected; null if it was not, or if too many others were since.
   const std::string* rejection(std::string_view key) const;
 
+  /// See RowTap. 'fact' was announced by 'provider', and rows of this consumer may have waited for it.
+  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
+  bool is_tapped() const noexcept { return !taps_.empty(); }
+  void tell_resolved(const Constraint& fact, std::string_view provider) const;
+
  private:
+  friend class RowTap;
+  void tell(RowEvent event) const;
+  void tell_row(RowEvent::What what, std::uint32_t row, const Status* why = nullptr) const;
   bool ready() const;
   void take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items of a turn of 'turn_items'; returns how many it looked at.
@@ -84,9 +103,13 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);
-  void settle_row(std::uint32_t row);
+  void settle_row(std::uint32_t row, Witness::Answer answer);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked();
+  void tell_parked(std::uint32_t row, std::span<const Constraint> facts) const;
+  void tell_answer(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}) const {
+    if (services_.witness != nullptr) services_.witness->answered(*this, change, answer, facts);
+  }
 
   const std::string table_;
   const std::uint32_t table_name_;  // The journal's.
@@ -106,6 +129,7 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   std::map<std::string, std::string> rejections_;  // By key, until a later change of the key is done.
+  std::vector<RowTap*> taps_;
 };
 
 }  // namespace rondo

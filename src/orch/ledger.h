@@ -22,6 +22,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/row_index.h"
@@ -111,6 +112,7 @@ class Ledger {
   /// How often in a row its handler waited for facts that held.
   std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
 
+  bool set_cancels_parked_delete() const noexcept { return set_cancels_parked_delete_; }
   std::size_t size() const noexcept { return rows_.live(); }
   std::size_t queued() const noexcept { return new_.count + resolved_rows_; }
   std::size_t parked() const noexcept { return parked_; }
@@ -127,16 +129,26 @@ class Ledger {
       }
     }
   }
-  /// Visits the constraints (slots of the index) that rows wait for, with the number of rows, until 'visit' returns false. O(visited).
+  /// Rows are below this number.
+  std::uint32_t limit() const noexcept { return rows_.limit(); }
+  /// The rows of a wait list, and since when the first of them waits.
+  std::pair<std::size_t, Instant> waiting(std::uint32_t list) const noexcept {
+    return {lists_[list].count, lists_[list].head == kNone ? Instant{} : rows_[lists_[list].head].since};
+  }
+  /// Visits the constraints (slots of the index) that rows wait for, with the number of rows and since when the first waits, until 'visit'
+  /// returns false. O(visited).
   template <class Visit>
   void for_each_constraint(const Visit& visit) const {
     for (std::uint32_t list = first_list_; list != kNone; list = lists_[list].next) {
-      if (lists_[list].constraint != kNone && !visit(lists_[list].constraint, std::size_t{lists_[list].count})) return;
+      if (lists_[list].constraint == kNone) continue;
+      const auto [rows, since] = waiting(list);
+      if (!visit(lists_[list].constraint, rows, since)) return;
     }
   }
 
  private:
   friend class ConstraintIndex;
+  friend class Inspection;
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;

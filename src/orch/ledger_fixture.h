@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "orch/constraint_index.h"
+#include "orch/inspection.h"
 #include "orch/ledger.h"
 #include "rondo/base/limits.h"
 
@@ -84,26 +85,10 @@ class LedgerFixture {
       ledger.settle(task->row);
     }
   }
-  /// Queued, parked and in-flight rows together are all rows, and each is what the lists say.
+  /// Every row is in one place, and the index knows of those that wait.
   void check() const {
-    ASSERT_EQ(ledger.queued() + ledger.parked() + ledger.in_flight(), ledger.size());
-    std::size_t listed = 0;
-    ledger.for_each_parked([&](std::uint32_t row) {
-      ++listed;
-      EXPECT_EQ(ledger.state(row), Ledger::State::Parked);
-      EXPECT_FALSE(ledger.is_resolved(row));
-      EXPECT_EQ(ledger.find(ledger.key(row)), row);
-      return true;
-    });
-    ASSERT_EQ(listed, ledger.parked());
-    std::size_t waiting_for_facts = 0;
-    ledger.for_each_constraint([&](std::uint32_t slot, std::size_t rows) {
-      EXPECT_GT(rows, 0U);
-      EXPECT_EQ(index.constraint(slot).kind, kFact);
-      waiting_for_facts += rows;
-      return true;
-    });
-    ASSERT_LE(waiting_for_facts, listed);
+    const Status agree = Inspection(ledger, index).check();
+    ASSERT_TRUE(agree.ok()) << agree.to_string();
   }
 
   Instant now = Instant::from_nanoseconds(1'000'000'000);

@@ -62,6 +62,7 @@ class Listener final : public Source {
     return turn;
   }
   bool has_backlog() const override { return !subscription_->empty(); }
+  std::size_t depth() const override { return subscription_->depth(); }
 
  private:
   template <class To>

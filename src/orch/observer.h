@@ -46,6 +46,7 @@ class Observer final : public Source {
     return turn;
   }
   bool has_backlog() const override { return !order_.empty(); }
+  std::size_t depth() const override { return order_.size(); }
 
  private:
   struct State {

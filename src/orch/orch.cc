@@ -59,7 +59,7 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   auto consumer = std::make_unique<Consumer>(
       Consumer::Identity{std::string{table}, name_, priority}, options,
       open_table(*shared.store, shared.bridge, table, options.kind, priority), std::move(handle), std::move(handle_batch),
-      Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current});
+      Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current, shared.witness});
   Consumer& reference = *consumer;
   const bool first = shared.consumers.emplace(std::string{table}, &reference).second;
   RONDO_ASSERT(first);
@@ -104,7 +104,8 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
 
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
-  shared.journal->announced(fact, shared.constraints.announce_everywhere(fact));
+  if (shared.witness != nullptr) shared.witness->announced(fact);
+  shared.resolved(fact, shared.constraints.announce_everywhere(fact));
   shared.tell_observers(fact, true);
 }
 

@@ -39,7 +39,7 @@ Runtime::~Runtime() {
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
   port = std::make_unique<FactPort>(*scheduler, std::move(board), [this](const FactPort::News& news) {
     switch (news.what) {
-      case FactPort::News::What::Announced: journal->announced(news.fact, constraints.announce(news.fact)); return;
+      case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
       case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
       case FactPort::News::What::Began: tell_observers(news.fact, true); return;
       case FactPort::News::What::Ended: tell_observers(news.fact, false); return;
@@ -47,6 +47,28 @@ void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
   });
   constraints.connect(*port);
   for (const ConstraintKind kind : observed) constraints.observe(kind);
+}
+
+void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
+  journal->announced(fact, rows);
+  if (rows == 0) return;
+  for (const auto& [table, consumer] : consumers) {
+    if (consumer->is_tapped()) consumer->tell_resolved(fact, constraints.provider(fact.kind));
+  }
+}
+
+ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row) const {
+  const Ledger& ledger = consumer.ledger();
+  const Instant now = scheduler->clock().now();
+  ParkedRow parked;
+  parked.table = consumer.table();
+  parked.key = std::string{ledger.key(row)};
+  parked.op = ledger.op(row);
+  parked.facts = ledger.facts_of(row, constraints);
+  parked.waited = now - ledger.since(row);
+  if (ledger.due(row) > now) parked.retry_in = ledger.due(row) - now;
+  parked.why = std::string{ledger.why(row)};
+  return parked;
 }
 
 void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
@@ -95,12 +117,13 @@ std::vector<ConsumerStats> Runtime::consumers() const {
 std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const {
   std::vector<ParkedConstraint> found;
   const Parts& p = *parts_;
+  const Instant now = p.scheduler->clock().now();
   for (const auto& [table, consumer] : p.consumers) {
     const std::string& name = table;
-    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows) {
+    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant since) {
       if (found.size() >= max) return false;
       const Constraint& fact = p.constraints.constraint(slot);
-      found.push_back({fact, name, rows, !p.constraints.provider(fact.kind).empty()});
+      found.push_back({fact, name, rows, !p.constraints.provider(fact.kind).empty(), now - since});
       return true;
     });
   }
@@ -113,6 +136,38 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const
   return found;
 }
 
+std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::uint32_t& place) const {
+  std::vector<ParkedConstraint> found;
+  const Parts& p = *parts_;
+  const Instant now = p.scheduler->clock().now();
+  const std::uint32_t end = p.constraints.limit();
+  const std::uint32_t last = std::min(end, place + std::min(end - std::min(end, place), kPlacesOfPage));
+  for (; place < last && found.size() < max; ++place) {
+    for (const ConstraintIndex::Waiter& waiter : p.constraints.waiters(place)) {
+      const Constraint& fact = p.constraints.constraint(place);
+      const auto owner = std::ranges::find_if(p.consumers, [&](const auto& known) { return &known.second->ledger() == waiter.ledger; });
+      const auto [rows, since] = waiter.ledger->waiting(waiter.list);
+      found.push_back(
+          {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, !p.constraints.provider(fact.kind).empty(), now - since});
+    }
+  }
+  if (place < end) return found;
+  place = kNoPlace;
+  using Found = std::vector<ParkedConstraint>;
+  for (Found& theirs : ask_workers<Found>([max](Runtime& worker) { return worker.parked_constraints(max); })) {
+    std::ranges::move(theirs, std::back_inserter(found));
+  }
+  return found;
+}
+
+std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); }
+
+Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
+  const auto consumer = parts_->consumers.find(table);
+  if (consumer == parts_->consumers.end()) return failure(Code::NotFound, "nobody here consumes the table " + quoted(table));
+  return consumer->second->tap(std::move(listener));
+}
+
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {
   std::vector<ParkedRow> found;
   const auto it = parts_->consumers.find(table);
@@ -123,21 +178,29 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
     }
     return found;
   }
-  const Ledger& ledger = it->second->ledger();
-  const Instant now = parts_->scheduler->clock().now();
-  ledger.for_each_parked([&](std::uint32_t row) {
+  it->second->ledger().for_each_parked([&](std::uint32_t row) {
     if (found.size() >= max) return false;
-    ParkedRow parked;
-    parked.table = it->first;
-    parked.key = std::string{ledger.key(row)};
-    parked.op = ledger.op(row);
-    parked.facts = ledger.facts_of(row, parts_->constraints);
-    parked.waited = now - ledger.since(row);
-    if (ledger.due(row) > now) parked.retry_in = ledger.due(row) - now;
-    parked.why = std::string{ledger.why(row)};
-    found.push_back(std::move(parked));
+    found.push_back(parts_->parked_row(*it->second, row));
     return true;
   });
+  return found;
+}
+
+std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const {
+  const auto it = parts_->consumers.find(table);
+  if (it == parts_->consumers.end()) {  // A worker's, if anybody's: it is asked once.
+    place = kNoPlace;
+    return parked_rows(table, max);
+  }
+  const Ledger& ledger = it->second->ledger();
+  std::vector<ParkedRow> found;
+  const std::uint32_t end = ledger.limit();
+  const std::uint32_t last = std::min(end, place + std::min(end - std::min(end, place), kPlacesOfPage));
+  for (; place < last && found.size() < max; ++place) {
+    if (ledger.state(place) != Ledger::State::Parked || ledger.is_resolved(place)) continue;
+    found.push_back(parts_->parked_row(*it->second, place));
+  }
+  if (place >= end) place = kNoPlace;
   return found;
 }
 

@@ -22,7 +22,10 @@ namespace rondo {
 struct Runtime::Parts {
   /// Facts cross to and from the other members of 'board' from now on. Once.
   void join(std::shared_ptr<FactBoard> board);
+  /// Records and tells that 'rows' that waited for 'fact' were queued.
+  void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
+  ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
@@ -34,6 +37,7 @@ struct Runtime::Parts {
   std::unique_ptr<FactPort> port;                // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
+  Witness* witness = nullptr;                                    // In simulation.
   std::set<std::string, std::less<>> written_tables;             // Known to the store.
   Ticket current;                                                // Of the change that a handler is being asked about.
   std::map<std::string, Consumer*, std::less<>> consumers;       // By table.

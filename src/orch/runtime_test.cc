@@ -301,6 +301,39 @@ TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {
   EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10), IsEmpty());
 }
 
+TEST_F(RuntimeTest, ParkedRowsAndConstraintsComeInPagesHoweverMany) {
+  add_groups();
+  OpenOrch& orch = runtime.add<OpenOrch>();
+  park_rows_of(orch);
+  for (int i = 0; i < 3000; ++i) set("T", std::to_string(i));
+  run();
+  groups.emplace("17");
+  orch.announce({kGroup, "17"});
+  run();
+  std::set<std::string> keys;
+  std::size_t calls_made = 0;
+  for (std::uint32_t place = 0; place != Runtime::kNoPlace; ++calls_made) {
+    const std::vector<ParkedRow> page = runtime.parked_rows("T", 100, place);
+    EXPECT_LE(page.size(), 100U);
+    for (const ParkedRow& row : page) EXPECT_TRUE(keys.insert(row.key).second) << row.key << " came twice";
+  }
+  EXPECT_EQ(keys.size(), 2999U);
+  EXPECT_FALSE(keys.contains("17"));
+  EXPECT_GE(calls_made, 30U);
+  std::size_t rows = 0;
+  for (std::uint32_t place = 0; place != Runtime::kNoPlace;) {
+    for (const ParkedConstraint& fact : runtime.parked_constraints(100, place)) {
+      EXPECT_EQ(fact.table, "T");
+      rows += fact.rows;
+    }
+  }
+  EXPECT_EQ(rows, 2999U);
+  EXPECT_EQ(runtime.awaited_facts(), 2999U);
+  std::uint32_t place = 0;
+  EXPECT_THAT(runtime.parked_rows("NO_TABLE", 10, place), IsEmpty());
+  EXPECT_EQ(place, Runtime::kNoPlace);
+}
+
 TEST_F(RuntimeTest, AWatchedTableIsConsumedFromItsFirstRow) {
   TableSpec spec;
   spec.name = "CONFIG";

@@ -1,11 +1,14 @@
-// why: walks from a row that waits, by its first missing fact, to the row that would state that fact, and so on, until it comes to what
-// nobody has written, what is under way, or a row it has seen before (a cycle).
+// why: walks from a row that waits, by each fact that is missing, to the row that would state that fact, and so on, until it comes to what
+// nobody has written, what is under way, or a row it has seen before (if that waits for this one, a cycle). Depth first, so that what the
+// first missing fact leads to stands together.
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "orch/runtime_parts.h"
 #include "rondo/base/limits.h"
@@ -30,7 +33,7 @@ void add_note(WhyLink& link, const std::string& note) {
   link.note += note;
 }
 
-/// Fills in what the consumer of link.table knows about link.key; the first fact is one that does not hold, if there is one.
+/// Fills in what the consumer of link.table knows about link.key.
 void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& constraints, Instant now) {
   if (consumer == nullptr) {
     add_note(link, "nobody consumes this table");
@@ -50,8 +53,8 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   link.state = state_of(ledger, row);
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, constraints);
-  const auto missing = std::ranges::find_if(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });
-  if (missing != link.facts.end()) std::iter_swap(link.facts.begin(), missing);
+  const auto held = std::ranges::stable_partition(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });
+  link.missing = link.facts.size() - held.size();
   if (!link.facts.empty()) link.provider = std::string{constraints.provider(link.facts.front().kind)};
   if (ledger.due(row) > now) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(ledger.due(row) - now);
@@ -65,7 +68,6 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
 /// One step of the walk, as the thread of the table's consumer sees it.
 struct Runtime::WhyStep {
   bool is_consumer = false;
-  bool holds = false;  // The first fact: the row waits for its time alone.
   WhyLink link;
 };
 
@@ -78,7 +80,6 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
   step.link.key = at.key;
   step.link.note = at.note;
   look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.constraints, p.scheduler->clock().now());
-  if (!step.link.facts.empty()) step.holds = p.constraints.holds(step.link.facts.front());
   return step;
 }
 
@@ -106,27 +107,83 @@ std::optional<FactOrigin> Runtime::origin_anywhere(const Constraint& fact) const
   return {};
 }
 
-Why Runtime::why(std::string_view table, std::string_view key) const {
-  Why why;
-  std::set<std::pair<std::string, std::string>> seen;
-  FactOrigin at{std::string{table}, std::string{key}, {}};
-  while (why.chain.size() < limits::kWhyDepth) {
-    why.cycle = !seen.emplace(at.table, at.key).second;
-    WhyStep step = why_step_anywhere(at);
-    WhyLink& link = why.chain.emplace_back(std::move(step.link));
-    if (why.cycle || link.facts.empty() || step.holds) return why;
-    const Constraint& fact = link.facts.front();
-    std::optional<FactOrigin> origin = origin_anywhere(fact);
-    if (link.provider.empty()) add_note(link, "nobody provides facts of the kind " + quoted(fact.kind.name()));
-    if (!origin) return why;
-    at = *std::move(origin);
-    if (at.table.empty()) {
-      add_note(link, at.note);
-      return why;
+/// The walk under way: rows to look at next, the nearest last.
+struct Runtime::WhyWalk {
+  struct Next {
+    FactOrigin at;
+    std::size_t parent = 0;
+    std::optional<Constraint> fact = {};
+  };
+  const Runtime& runtime;
+  Why why = {};
+  std::vector<Next> open = {};
+  std::set<std::pair<std::string, std::string>> seen = {};
+  std::size_t facts = 0;
+
+  bool is_above(const WhyLink& link) const {
+    for (std::size_t at = link.parent;; at = why.chain[at].parent) {
+      if (why.chain[at].table == link.table && why.chain[at].key == link.key) return true;
+      if (why.chain[at].parent == at) return false;
     }
   }
-  add_note(why.chain.back(), "the chain is longer than the limit of " + std::to_string(limits::kWhyDepth) + " links");
-  return why;
+
+  void look_at(Next next) {
+    const bool first_time = seen.emplace(next.at.table, next.at.key).second;
+    WhyLink link = runtime.why_step_anywhere(next.at).link;
+    link.parent = next.parent;
+    link.fact = std::move(next.fact);
+    const std::size_t index = why.chain.size();
+    why.chain.push_back(std::move(link));
+    if (first_time) return follow(index);
+    if (is_above(why.chain[index])) {
+      why.cycle = true;
+    } else {
+      add_note(why.chain[index], "what it waits for stands above");
+    }
+  }
+
+  /// Opens what each missing fact of a link leads to, or says in words where there is no row.
+  void follow(std::size_t index) {
+    WhyLink& link = why.chain[index];
+    facts += link.facts.size();
+    std::vector<Next> below;
+    std::string kinds;
+    for (std::size_t i = 0; i < link.missing; ++i) {
+      const Constraint& fact = link.facts[i];
+      const bool unprovided = runtime.parts_->constraints.provider(fact.kind).empty();
+      const std::string kind = quoted(fact.kind.name());
+      if (unprovided && kinds.find(kind) == std::string::npos) {
+        add_note(link, "nobody provides facts of the kind " + kind);
+        kinds += kind;
+      }
+      std::optional<FactOrigin> origin = runtime.origin_anywhere(fact);
+      if (!origin) continue;
+      if (!origin->table.empty()) {
+        below.push_back({*std::move(origin), index, fact});
+      } else {
+        add_note(link, origin->note);
+      }
+    }
+    open.insert(open.end(), std::make_move_iterator(below.rbegin()), std::make_move_iterator(below.rend()));
+  }
+};
+
+Why Runtime::why(std::string_view table, std::string_view key) const {
+  WhyWalk walk{*this};
+  walk.open.push_back({FactOrigin{std::string{table}, std::string{key}, {}}});
+  while (!walk.open.empty()) {
+    const bool deep = walk.why.chain.size() >= limits::kWhyDepth;
+    if (deep || walk.facts >= limits::kWhyFacts) {
+      walk.why.cut_short = true;
+      add_note(walk.why.chain.back(), deep ? "the chain is longer than the limit of " + std::to_string(limits::kWhyDepth) + " links"
+                                           : "more than the limit of " + std::to_string(limits::kWhyFacts) + " facts are waited for");
+      break;
+    }
+    WhyWalk::Next next = std::move(walk.open.back());
+    walk.open.pop_back();
+    walk.look_at(std::move(next));
+  }
+  return std::move(walk.why);
 }
 
 }  // namespace rondo

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
@@ -106,6 +107,7 @@ TEST_F(WhyTest, AnEndlessChainStopsAtTheLimit) {
   const Why why = runtime.why("STEP", "0");
   EXPECT_EQ(why.chain.size(), limits::kWhyDepth);
   EXPECT_FALSE(why.cycle);
+  EXPECT_TRUE(why.cut_short);
   EXPECT_THAT(why.chain.back().note, HasSubstr("longer than the limit of 64"));
 }
 
@@ -155,6 +157,76 @@ TEST_F(WhyTest, OfSeveralFactsTheFirstThatIsMissingIsFollowed) {
   run();
   done.emplace("neighbor:n");  // Holds, but is not announced.
   EXPECT_THAT(rows(runtime.why("T", "a")), ElementsAre("T a", "GROUP g"));
+}
+
+/// A row "T a" that waits for all of 'facts'.
+void wait_for_all(Runtime& runtime, std::vector<Constraint> facts) {
+  runtime.add<OpenOrch>("waits").consume(
+      "T", [facts](std::string_view, const Fields&) { return Outcome::wait_for(facts); }, [](std::string_view) { return Outcome::done(); });
+}
+
+TEST_F(WhyTest, SeveralMissingFactsAreAllFollowedDepthFirst) {
+  wait_for_all(runtime, {{kNeighbor, "here"}, {kGroup, "g"}, {kNeighbor, "n"}});
+  done.emplace("neighbor:here");
+  set("GROUP", "g", {{"needs", "n2"}});
+  set("T", "a");
+  run();
+  const Why why = runtime.why("T", "a");
+  EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g", "NEIGH n2", "NEIGH n"));
+  EXPECT_EQ(why.chain[0].missing, 2U) << "one of the three holds";
+  EXPECT_EQ(why.chain[0].facts.size(), 3U);
+  EXPECT_EQ(why.chain[0].facts.back(), (Constraint{kNeighbor, "here"})) << "what holds comes last";
+  EXPECT_THAT((std::vector<std::size_t>{why.chain[1].parent, why.chain[2].parent, why.chain[3].parent}), ElementsAre(0U, 1U, 0U));
+  EXPECT_EQ(why.chain[3].fact, (Constraint{kNeighbor, "n"}));
+  EXPECT_FALSE(why.cycle);
+  EXPECT_FALSE(why.cut_short);
+}
+
+TEST_F(WhyTest, ARowThatTwoWaitForIsFollowedOnceAndIsNoCycle) {
+  wait_for_all(runtime, {{kGroup, "g1"}, {kGroup, "g2"}});
+  set("GROUP", "g1", {{"needs", "n"}});
+  set("GROUP", "g2", {{"needs", "n"}});
+  set("NEIGH", "n", {{"needs", "Ethernet0"}});
+  set("T", "a");
+  run();
+  const Why why = runtime.why("T", "a");
+  EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g1", "NEIGH n", "GROUP g2", "NEIGH n"));
+  EXPECT_FALSE(why.cycle);
+  EXPECT_THAT(why.chain[4].note, HasSubstr("stands above"));
+}
+
+TEST_F(WhyTest, ACycleBehindTheSecondFactIsFound) {
+  level("STEP", kStep, kStep);
+  runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });
+  wait_for_all(runtime, {{kGroup, "g"}, {kStep, "x"}});
+  set("STEP", "x", {{"needs", "y"}});
+  set("STEP", "y", {{"needs", "x"}});
+  set("T", "a");
+  run();
+  const Why why = runtime.why("T", "a");
+  EXPECT_TRUE(why.cycle);
+  EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g", "STEP x", "STEP y", "STEP x"));
+}
+
+TEST_F(WhyTest, AMissingProviderAmongSeveralFactsIsNamedAndTheOthersAreFollowed) {
+  wait_for_all(runtime, {{kPort, "Ethernet0"}, {kPort, "Ethernet4"}, {kGroup, "g"}});
+  set("T", "a");
+  run();
+  const Why why = runtime.why("T", "a");
+  EXPECT_THAT(rows(why), ElementsAre("T a", "GROUP g"));
+  EXPECT_EQ(why.chain[0].note, "nobody provides facts of the kind 'port'") << "once, however many facts of it";
+}
+
+TEST_F(WhyTest, ALotOfFactsAreNotAllAskedAbout) {
+  std::vector<Constraint> many;
+  for (std::size_t i = 0; i < limits::kWaitsPerChange; ++i) many.push_back({kGroup, std::to_string(i)});
+  wait_for_all(runtime, many);
+  set("T", "a");
+  run();
+  const Why why = runtime.why("T", "a");
+  EXPECT_TRUE(why.cut_short);
+  EXPECT_EQ(why.chain[0].missing, limits::kWaitsPerChange);
+  EXPECT_THAT(why.chain.back().note, HasSubstr("more than the limit of 1024 facts"));
 }
 
 TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {

@@ -42,7 +42,7 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
-  source.number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
+  source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
   source.suspected_ = false;
@@ -50,6 +50,7 @@ void Scheduler::add(Source& source) {
   source.added_previous_ = last_added_;
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
+  source.number_ = ++last_number_;
   // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
   // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
   source.scheduler_.store(this, std::memory_order_release);
@@ -59,7 +60,7 @@ void Scheduler::add(Source& source) {
 
 void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
-  if (watch_ != nullptr) watch_->source_removed(source.number_);
+  if (watch_ != nullptr) watch_->source_removed(source.watch_number_);
   if (source.state_ == Source::State::Ready) policy_->removed(source);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
@@ -133,7 +134,7 @@ void Scheduler::give_turn(Source& source) {
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
 
-  if (watch_ != nullptr) watch_->turn_begins(source.number_, start);
+  if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
   try {
@@ -195,9 +196,9 @@ void Scheduler::wake(Source& source) {
     }
     source.state_ = Source::State::Ready;
     source.suspected_ = false;
-    source.ready_since_ = now_;
+    source.ready_since_ = source.busy_since_ = now_;
     ++source.stats_.wakes;
-    if (watch_ != nullptr) watch_->woken(source.number_);
+    if (watch_ != nullptr) watch_->woken(source.watch_number_);
     policy_->arrived(source);
   } else if (source.state_ == Source::State::Running) {
     source.woken_in_turn_ = true;

@@ -231,6 +231,27 @@ TEST(Scheduler, SourcesAreVisitedInTheOrderTheyWereAdded) {
   EXPECT_EQ(names, "acb");
 }
 
+TEST(Scheduler, ASourceTellsSinceWhenItWaitsAndHasWork) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& source = simulation.add("s", 5, 3);
+  EXPECT_GT(source.number(), 0U);
+  const Instant woken = simulation.world.now();
+  EXPECT_EQ(source.ready_since(), woken);
+  source.on_run = [&] {
+    EXPECT_TRUE(source.is_running());
+    simulation.world.clock().advance(10us);
+  };
+  ASSERT_TRUE(simulation.scheduler.turn());
+  EXPECT_TRUE(source.is_ready()) << "it has more";
+  EXPECT_EQ(source.busy_since(), woken) << "it was never idle";
+  EXPECT_EQ(source.ready_since(), woken + 10us) << "it waits for its next turn";
+  simulation.scheduler.run_until_idle();
+  simulation.world.clock().advance(1s);
+  source.left = 1;
+  source.wake();
+  EXPECT_EQ(source.busy_since(), simulation.world.now());
+}
+
 TEST(Scheduler, ASourceMayRemoveItselfInItsTurn) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5, 1000);

@@ -147,7 +147,7 @@ struct SimDataPlane::Impl {
     }
   }
 
-  const SimDataPlaneOptions options;
+  SimDataPlaneOptions options;  // The capacities of it: guarded by the mutex.
   mutable std::mutex mutex;
   SimKernel kernel;
   std::mt19937_64 random;
@@ -240,6 +240,20 @@ void SimDataPlane::fail_by_chance(OrderKind kind, double chance, int error_numbe
   FailureRule& rule = impl_->failures[static_cast<std::size_t>(kind)];
   rule.chance = chance;
   rule.error_number = error_number;
+}
+
+void SimDataPlane::set_capacity(OrderKind kind, std::size_t objects_max) {
+  const std::lock_guard lock(impl_->mutex);
+  SimDataPlaneOptions& options = impl_->options;
+  switch (kind) {
+    case OrderKind::Route: options.routes_max = objects_max; return;
+    case OrderKind::Group: options.groups_max = objects_max; return;
+    case OrderKind::Nexthop: options.nexthops_max = objects_max; return;
+    case OrderKind::Neighbor: options.neighbors_max = objects_max; return;
+    case OrderKind::Address:
+    case OrderKind::Link: break;
+  }
+  RONDO_ASSERT(!"a kind of object without a capacity");
 }
 
 std::size_t SimDataPlane::route_count() const {

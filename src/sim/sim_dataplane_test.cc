@@ -163,5 +163,20 @@ TEST(SimDataPlane, AMonitorMayOutliveItAndSeesEveryChangeInOrder) {
   EXPECT_FALSE(monitor->has_backlog());
 }
 
+TEST(SimDataPlane, RoomCanEndAndComeBack) {
+  SimDataPlane plane;
+  const auto add = [&plane](std::string_view prefix) {
+    Operation op{.order = RouteSet{*Prefix::parse(prefix), NexthopId{}, kMainTable, RouteType::Blackhole}};
+    plane.apply({&op, 1});
+    return op.status.code();
+  };
+  EXPECT_EQ(add("10.0.0.0/8"), Code::Ok);
+  plane.set_capacity(OrderKind::Route, 1);
+  EXPECT_EQ(add("11.0.0.0/8"), Code::ResourceExhausted);
+  EXPECT_EQ(add("10.0.0.0/8"), Code::Ok) << "replacing needs no room";
+  plane.set_capacity(OrderKind::Route, 2);
+  EXPECT_EQ(add("11.0.0.0/8"), Code::Ok);
+}
+
 }  // namespace
 }  // namespace rondo::sim

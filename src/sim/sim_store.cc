@@ -19,7 +19,7 @@ struct SimStore::Parts {
   Parts(Scheduler& scheduler, const SimStoreOptions& given)
       : options(given),
         completions(scheduler, "sim-store", Priority::p7),
-        server(make_memory_store(scheduler)),
+        server(given.server ? given.server(scheduler) : make_memory_store(scheduler)),
         wire(scheduler, given.seed, given.latency_low, given.latency_high) {}
 
   const TableSpec* find(std::string_view table) const {
@@ -39,6 +39,22 @@ struct SimStore::Parts {
     wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
   }
 
+  /// A write on its way, there and back.
+  struct Write {
+    Parts& parts;
+    std::string_view table;
+    Change change;
+    Status outcome;
+    WriteDone done;
+
+    void perform() {
+      const bool refused = parts.wire.random().chance(parts.options.failure_chance);
+      outcome = refused ? Status{Code::Unavailable, "table " + quoted(table) + ": the store refused the write"}
+                        : parts.server->write(table, std::move(change));
+    }
+    void end(Status how) { parts.post(std::move(how), std::move(done)); }
+  };
+
   SimStoreOptions options;
   store::Completions completions;
   std::unique_ptr<Store> server;
@@ -55,17 +71,20 @@ std::shared_ptr<SimEnd> SimStore::Parts::end_of(const TableSpec& spec) {
     return std::make_shared<SimChannelEnd>(wire, *server, spec.name, store::queue_capacity(spec));
   }
   std::shared_ptr<SimPoppedEnd>& end = popped[spec.name];
-  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, options.prefetch);
+  const double* const swapped = spec.kind == TableKind::Staged ? &options.keys_swapped : nullptr;
+  if (end == nullptr) end = std::make_shared<SimPoppedEnd>(wire, *server, spec.name, SimPoppedEnd::Options{options.prefetch, swapped});
   return end;
 }
 
 SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : parts_(std::make_unique<Parts>(scheduler, options)) {
   RONDO_ASSERT(options.prefetch > 0);
+  for (const TableSpec& spec : parts_->server->tables()) parts_->specs.emplace(spec.name, spec);
 }
 SimStore::~SimStore() = default;
 
 void SimStore::set_latency(Duration low, Duration high) { parts_->wire.set_latency(low, high); }
 void SimStore::set_failure_chance(double chance) { parts_->options.failure_chance = chance; }
+void SimStore::set_keys_swapped(double chance) { parts_->options.keys_swapped = chance; }
 void SimStore::set_send_buffer(std::size_t writes) { parts_->options.send_buffer = writes; }
 bool SimStore::connected() const noexcept { return parts_->wire.connected(); }
 std::size_t SimStore::unanswered() const noexcept { return parts_->unanswered; }
@@ -105,23 +124,15 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
     return {Code::Unavailable, room + " and the connection to the store is lost"};
   }
   ++parts_->unanswered;
-  const auto outcome = std::make_shared<Status>();
-  const auto end = std::make_shared<WriteDone>(std::move(done));
-  Parts* const parts = parts_.get();
-  parts->wire.send({.perform =
-                        [parts, name = spec->name, change = std::move(change), outcome] {
-                          *outcome = parts->wire.random().chance(parts->options.failure_chance)
-                                         ? Status{Code::Unavailable, "table " + quoted(name) + ": the store refused the write"}
-                                         : parts->server->write(name, change);
-                        },
-                    .deliver = [parts, outcome, end] { parts->post(std::move(*outcome), std::move(*end)); },
-                    .lost =
-                        [parts, end] {
-                          parts->post(
-                              {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"},
-                              std::move(*end));
-                        },
-                    .kept = true});
+  const auto written = std::make_shared<Parts::Write>(Parts::Write{*parts_, spec->name, std::move(change), {}, std::move(done)});
+  parts_->wire.send(
+      {.perform = [written] { written->perform(); },
+       .deliver = [written] { written->end(std::move(written->outcome)); },
+       .lost =
+           [written] {
+             written->end({Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
+           },
+       .kept = true});
   return {};
 }
 

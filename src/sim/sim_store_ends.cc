@@ -72,13 +72,23 @@ void SimEnd::arrive() {
 
 void SimPoppedEnd::fetched(Subscription& far_end) {
   std::vector<Change> changes;
-  far_end.take(prefetch_ - std::min(prefetch_, waiting_.size()), changes);
+  far_end.take(options_.prefetch - std::min(options_.prefetch, waiting_.size()), changes);
+  const std::size_t first = waiting_.size();
   for (std::size_t i = 0; i < changes.size(); ++i) {
     // One pop never has two entries of a key but for this pair; a Queue's are counted one by one, which a pair may be as well.
     const bool pair = i + 1 < changes.size() && changes[i].op() == Op::Delete && changes[i + 1].op() == Op::Set &&
                       changes[i].key() == changes[i + 1].key();
     waiting_.push_back({changes[i], pair});
     if (!pair) ++waiting_keys_;
+  }
+  if (options_.keys_swapped != nullptr && *options_.keys_swapped > 0) swap_keys(first);
+}
+
+/// Neighbours of one fetch, which are of different keys. A Delete that was popped with its Set stays where it is.
+void SimPoppedEnd::swap_keys(std::size_t first) {
+  for (std::size_t i = first; i + 1 < waiting_.size(); ++i) {
+    const bool is_pair = waiting_[i].with_next || waiting_[i + 1].with_next || (i > first && waiting_[i - 1].with_next);
+    if (!is_pair && random().chance(*options_.keys_swapped)) std::swap(waiting_[i], waiting_[i + 1]);
   }
 }
 

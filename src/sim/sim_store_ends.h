@@ -36,6 +36,10 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
+  /// At once: what a crash makes of a word that was under way, a lost one does, too.
+  void dealt_with(const Change& change) {
+    if (far_ != nullptr) far_->dealt_with(change);
+  }
   bool is_open() const noexcept { return open_; }
 
  protected:
@@ -47,6 +51,7 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   void tell() const {
     if (wake_ && has_news()) wake_();
   }
+  Random& random() noexcept { return wire_.random(); }
   std::size_t far_depth() const { return far_ ? far_->depth() : 0; }
   Subscription* far() const noexcept { return far_.get(); }
 
@@ -66,8 +71,12 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
 /// Staged and Queue. Stays with its table, so that what was fetched is there for the next consumer.
 class SimPoppedEnd final : public SimEnd {
  public:
-  SimPoppedEnd(SimWire& wire, Store& server, std::string table, std::size_t prefetch)
-      : SimEnd(wire, server, std::move(table)), prefetch_(prefetch) {}
+  struct Options {
+    std::size_t prefetch = 1;
+    const double* keys_swapped = nullptr;  // The chance that may change; none for a Queue, which has an order.
+  };
+  SimPoppedEnd(SimWire& wire, Store& server, std::string table, Options options)
+      : SimEnd(wire, server, std::move(table)), options_(options) {}
   std::size_t take(std::size_t max, std::vector<Change>& out) override;
   bool empty() const override { return waiting_.empty(); }
   std::size_t depth() const override { return waiting_keys_ + far_depth(); }
@@ -75,14 +84,16 @@ class SimPoppedEnd final : public SimEnd {
 
  protected:
   void fetched(Subscription& far) override;
-  bool wants_more() const override { return waiting_.size() < prefetch_; }
+  bool wants_more() const override { return waiting_.size() < options_.prefetch; }
 
  private:
   struct Waiting {
     Change change;
     bool with_next = false;  // A Delete whose Set was popped with it.
   };
-  std::size_t prefetch_;
+  void swap_keys(std::size_t first);
+
+  const Options options_;
   std::deque<Waiting> waiting_;
   std::size_t waiting_keys_ = 0;
 };

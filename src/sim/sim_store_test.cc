@@ -97,6 +97,23 @@ TEST_F(SimStoreTest, SecondConsumerAfterTheFirstIsReconnectedOnce) {
   }
 }
 
+TEST_F(SimStoreTest, KeysThatAreSwappedComeOnceEachAndADeleteBeforeItsSet) {
+  declare(TableKind::Staged);
+  store_.set_keys_swapped(1.0);
+  const auto consumer = store_.subscribe("T");
+  ASSERT_TRUE(consumer.has_value());
+  ASSERT_TRUE(write("T", Change::set("a", {})).ok());
+  ASSERT_TRUE(write("T", Change::remove("b")).ok());
+  ASSERT_TRUE(write("T", Change::set("b", {})).ok());
+  for (const char* const key : {"c", "d", "e"}) ASSERT_TRUE(write("T", Change::set(key, {})).ok());
+  run(100ms);
+  std::vector<Change> out;
+  (*consumer)->take(9, out);
+  std::string seen;
+  for (const Change& change : out) seen.append(change.verb().substr(0, 1)).append(change.key()).append(" ");
+  EXPECT_EQ(seen, "Sa Db Sb Sd Se Sc ");
+}
+
 /// A run with random writes, breaks and takes; returns everything that was seen.
 std::vector<std::string> random_run(std::uint64_t seed, TableKind kind) {
   World world(seed);

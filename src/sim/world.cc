@@ -1,6 +1,30 @@
+// world.cc: the time of a world, for a scheduler of one's own and for a program. What a program is made of is in world_process.cc.
 #include "rondo/sim/world.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "rondo/base/assert.h"
+#include "sim/world_inside.h"
+
 namespace rondo::sim {
+
+namespace {
+/// Nothing has happened for so long, and nothing is under way: the world is at rest. Longer than what Orchs wait to try again.
+constexpr Duration kRest = 1s;
+/// How often a process that waits is looked at for rest.
+constexpr Duration kRestLook = 250ms;
+}  // namespace
+
+World::World(std::uint64_t seed) : World(WorldOptions{.seed = seed}) {}
+World::World(WorldOptions options)
+    : random_(options.seed), reactor_(clock_), options_(std::make_unique<WorldOptions>(std::move(options))) {}
+World::~World() {
+  if (inside_ != nullptr && inside_->runtime != nullptr) inside_->end_process();
+}
+
+// --- A scheduler of one's own
 
 /// One turn, or one wait when nothing is ready. True if it was a turn.
 bool World::step(Scheduler& scheduler, Instant end) {
@@ -28,6 +52,60 @@ bool World::run_until(Scheduler& scheduler, const std::function<bool()>& done, D
     step(scheduler, end);
   }
   return true;
+}
+
+// --- A program
+
+World::Inside& World::inside() noexcept {
+  if (inside_ == nullptr) inside_ = std::make_unique<Inside>(*this);
+  return *inside_;
+}
+
+/// Steps the process until 'end', a violation, the stop of its runtime, or 'done', which hears of each step whether it was a turn.
+template <class Done>
+std::uint64_t World::run(Instant end, const Done& done) {
+  Inside& in = inside();
+  RONDO_ASSERT(in.runtime != nullptr);
+  std::uint64_t turns = 0;
+  while (clock_.now() < end && !in.violation) {
+    Scheduler& scheduler = in.runtime->scheduler();
+    if (scheduler.stopping()) break;
+    const bool is_turn = step(scheduler, std::min(end, clock_.now() + kRestLook));
+    if (is_turn) {
+      ++turns;
+      ++turns_;
+      in.after_turn();
+    }
+    if (in.crash_due) crash(in.faults.drawn(in.faults.plan().down_for));
+    if (done(is_turn)) break;
+  }
+  return turns;
+}
+
+std::uint64_t World::run_for(Duration time) {
+  return run(clock_.now() + time, [](bool) { return false; });
+}
+
+bool World::come_to_rest(Duration limit) {
+  Inside& in = inside();
+  const FaultPlan plan = in.faults.plan();
+  in.faults.follow({});
+  in.crash_due = false;
+  in.last_event = clock_.now();
+  bool rests = false;
+  run(clock_.now() + limit, [&](bool is_turn) {
+    rests = !is_turn && clock_.now() - in.last_event >= kRest && in.moving().empty();
+    return rests;
+  });
+  if (!in.violation && !rests) in.fail("rest", {Code::DeadlineExceeded, "the program does not come to rest: " + in.moving()});
+  if (!in.violation) in.check_at_rest();
+  in.faults.follow(plan);
+  return !in.violation;
+}
+
+void World::suspend_for(Duration time) {
+  inside().happened("suspended for " + std::to_string(time.count()) + " ns");
+  clock_.advance(time);
 }
 
 }  // namespace rondo::sim

@@ -20,25 +20,13 @@ namespace rondo::agent {
 
 class AgentBox {
  public:
-  using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
-  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, StoreMaker store = {}, JournalOptions journal = {})
+  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, JournalOptions journal = {})
       : world(seed),
         plane(with_cost(std::move(options))),
-        make_store(std::move(store)),
         journal_options(std::move(journal)),
         runtime(runtime_options()),
         agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {
-    listen();
-  }
-
-  /// The process ends wherever it is, and another one begins; the kernel stays, and what the store keeps.
-  void restart() {
-    std::destroy_at(&agent);
-    std::destroy_at(&runtime);
-    std::construct_at(&runtime, runtime_options());
-    std::construct_at(&agent, runtime, plane, AgentOptions{.mode = Programmer::Mode::Inline});
-    listen();
-    start();
+    runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 
   void start() { ASSERT_TRUE(agent.start().ok()); }
@@ -54,10 +42,6 @@ class AgentBox {
     }
     ADD_FAILURE() << "no consumer of " << table;
     return {};
-  }
-  /// Nothing is owed for the key: neither in the table nor in the ledger.
-  bool is_settled(std::string_view table, std::string_view key) {
-    return stats(table).queued == 0 && runtime.why(table, key).chain.front().state == WhyLink::State::Absent;
   }
   /// Rows that some consumer still owes an outcome.
   std::size_t owed() {
@@ -80,7 +64,6 @@ class AgentBox {
 
   sim::World world;
   sim::SimDataPlane plane;
-  StoreMaker make_store;  // None: the embedded one.
   JournalOptions journal_options;
   Runtime runtime;
   Agent agent;
@@ -96,12 +79,8 @@ class AgentBox {
     RuntimeOptions options;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
-    options.store = make_store;
     options.journal = std::move(Journal::open(journal_options, world.clock()).value());
     return options;
-  }
-  void listen() {
-    runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 };
 

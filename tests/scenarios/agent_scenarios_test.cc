@@ -552,9 +552,11 @@ TEST(AgentWhy, FollowsTheChainDownToTheDevice) {
   for (const SampleRow& row : sample()) ASSERT_TRUE(box.runtime.table(row.table).set(row.key, row.fields).ok());
   box.run_for(100ms);
   const std::string why = box.why("ROUTE_TABLE", "192.168.0.0/16");
-  EXPECT_THAT(
-      why, HasSubstr("ROUTE_TABLE:192.168.0.0/16 waits for nexthop-group:1 -> NEXTHOP_GROUP_TABLE:1 waits for neighbor:A:10.0.0.2 -> "
-                     "NEIGH_TABLE:A:10.0.0.2 waits for interface:A -> INTF_TABLE:A waits for port:A -> PORT_TABLE:A waits for device:A"));
+  EXPECT_THAT(why,
+              HasSubstr("ROUTE_TABLE:192.168.0.0/16 waits for nexthop-group:1 -> NEXTHOP_GROUP_TABLE:1 waits for neighbor:A:10.0.0.2 -> "
+                        "NEIGH_TABLE:A:10.0.0.2 waits for interface:A (no address of that family on A"))
+      << "the neighbor waits for two facts, and of the address, too, it is told where it would come from";
+  EXPECT_THAT(why, HasSubstr("-> INTF_TABLE:A waits for port:A -> PORT_TABLE:A waits for device:A"));
   EXPECT_THAT(why, HasSubstr("the kernel has no device named 'A'"));
 }
 

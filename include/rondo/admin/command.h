@@ -77,8 +77,11 @@ class Reply {
 
   /// Adds a row to the answer's "rows". Rows leave in pages; a full page is sent when the next row comes.
   void row(const boost::json::value& row);
-  /// True when the current page holds limits::kAdminPageRows rows or 64 KiB: time to call next_turn().
+  /// True when the current page holds limits::kAdminPageRows rows or 64 KiB, or when the turn has used up the time of an answer: time to
+  /// call next_turn(). Looks at the clock every few rows.
   bool page_full() const noexcept;
+  /// Sends the page now, without ending the answer or asking for another turn: for rows that come by themselves.
+  void flush();
   /// Sends the page and calls 'go_on' in a later turn, once the caller has read enough. One at a time; at most one call a turn.
   void next_turn(Continuation go_on);
   /// Calls 'produce' once now and then once a turn until it returns false, then finishes. It should return when page_full().

@@ -90,8 +90,10 @@ inline constexpr std::size_t kBoardFacts = 262'144;
 inline constexpr std::size_t kLedgerRows = 16'000'000;
 /// Constraints one change may wait for at a time; more is a program error of the handler and becomes a reject.
 inline constexpr std::size_t kWaitsPerChange = 1024;
-/// Links `why` follows before it says that the chain is too long.
+/// Rows that `why` follows before it says that there are more.
 inline constexpr std::size_t kWhyDepth = 64;
+/// Facts it asks about: each is a call of its provider, and an answer is made in one turn.
+inline constexpr std::size_t kWhyFacts = 1024;
 /// Rejected keys whose reason `why` remembers, for each consumer; of more, some are forgotten.
 inline constexpr std::size_t kRejectionsKept = 1000;
 /// A handler that says "wait for X" while X holds is asked again at once, and from the second time after this delay.
@@ -114,6 +116,13 @@ inline constexpr std::size_t kAdminConnections = 64;
 inline constexpr std::size_t kAdminPageRows = 1000;
 /// Rows of one bulk write handled in one turn.
 inline constexpr std::size_t kAdminRowsPerTurn = 128;
+/// Events that wait for one reader of `watch` or `trace`; of more the newest are dropped, and the reader is told how many it missed.
+inline constexpr std::size_t kWatchEvents = 4096;
+/// And bytes: large rows count by their size.
+inline constexpr std::size_t kWatchBytes = 1024 * 1024;
+/// Lines of the log that rondod remembers for a support bundle, and bytes of each.
+inline constexpr std::size_t kLogLinesKept = 500;
+inline constexpr std::size_t kLogLineBytesKept = 1024;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");

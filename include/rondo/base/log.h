@@ -67,6 +67,8 @@ struct LogOptions {
   std::optional<bool> journal;
   /// Where lines go, newline included. Empty: standard error. Called under the log's lock.
   std::function<void(std::string_view line)> writer;
+  /// Told each line that is written, too: to keep the newest, say. Called under the log's lock.
+  std::function<void(std::string_view line)> copy = {};
 };
 
 /// True when the service manager has connected standard error to the journal ($JOURNAL_STREAM names its device and inode).

@@ -16,6 +16,7 @@
 #include "rondo/base/result.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/row_tap.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 
@@ -65,6 +66,7 @@ struct ParkedConstraint {
   std::string table;  // Of the rows.
   std::size_t rows = 0;
   bool has_provider = false;
+  Duration oldest{0};  // How long the first of them has waited.
 };
 
 /// Where a fact comes from: the row that would make it true, and what else there is to say, such as "the port has no carrier".
@@ -74,7 +76,7 @@ struct FactOrigin {
   std::string note;
 };
 
-/// The answer to "why is this not done?": one link a fact, from the asked row down to what nobody has stated yet.
+/// One row of the answer to "why is this not done?".
 struct WhyLink {
   /// Absent: no consumer owes anything for this key; it was never written, or it is done. Rejected: the same, but the newest change of the
   /// key was refused; the note says why.
@@ -82,13 +84,21 @@ struct WhyLink {
   std::string table;  // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
-  std::vector<Constraint> facts;  // What this row waits for.
-  std::string provider;           // Orch that provides the (first) fact; empty if nobody does.
+  std::vector<Constraint> facts;  // What this row waits for; those that do not hold come first.
+  std::size_t missing = 0;        // How many of them do not hold.
+  std::string provider;           // Orch that provides the first fact; empty if nobody does.
   std::string note;               // For people: what else there is to say.
+  /// The link whose row waits for this one, and for which fact; the first link is its own parent.
+  std::size_t parent = 0;
+  std::optional<Constraint> fact = {};
 };
+
+/// The rows from the asked one down to what nobody has stated yet: a tree, each link after its parent, what the first missing fact leads to
+/// before what the second does. A row is followed once.
 struct Why {
   std::vector<WhyLink> chain;
-  bool cycle = false;  // The last link is one that came before.
+  bool cycle = false;      // A link is a row that waits, directly or not, for itself: it stands at both ends of the cycle.
+  bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts.
 };
 
 /// Figures of one consumer.
@@ -149,13 +159,24 @@ class Runtime {
   std::vector<ConsumerStats> consumers() const;
   std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
+  /// The same in pages, however many there are: 'place' is 0 for the first page and kNoPlace after the last. Each call looks at
+  /// kPlacesOfPage places, so a page may hold fewer than 'max', or none. What stays parked meanwhile is told once.
+  static constexpr std::uint32_t kNoPlace = UINT32_MAX;
+  static constexpr std::uint32_t kPlacesOfPage = 256;
+  std::vector<ParkedConstraint> parked_constraints(std::size_t max, std::uint32_t& place) const;
+  std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const;
+  /// Facts that rows wait for. O(1).
+  std::size_t awaited_facts() const;
   Why why(std::string_view table, std::string_view key) const;
+  /// Hears what happens at the consumer of 'table' from now on. NotFound if no Orch of this runtime (not of its workers') consumes it.
+  Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
   /// Tells `why` where facts of 'kind' come from.
   void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
 
  private:
   friend class Orch;
   friend class Consumer;
+  friend class RuntimeView;
   friend class Worker;
   void adopt(std::unique_ptr<Orch> orch);
   /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing, and 'busy' names one.
@@ -163,6 +184,7 @@ class Runtime {
   WhyStep why_step(const FactOrigin& at) const;
   WhyStep why_step_anywhere(const FactOrigin& at) const;
   std::optional<FactOrigin> origin_anywhere(const Constraint& fact) const;
+  struct WhyWalk;
   template <class Answer>
   std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy = nullptr) const;
   struct Parts;

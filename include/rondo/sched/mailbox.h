@@ -66,6 +66,11 @@ class Mailbox final : public Source {
     return !arriving_.empty();
   }
 
+  std::size_t depth() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return taken_.size() - position_ + arriving_.size();
+  }
+
  private:
   bool refill() {
     taken_.clear();

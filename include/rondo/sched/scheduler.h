@@ -127,6 +127,7 @@ class Scheduler {
   SchedulerStats stats_;
   Source* first_added_ = nullptr;
   Source* last_added_ = nullptr;
+  std::uint64_t last_number_ = 0;
   std::vector<ReactorEvent> events_;
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;

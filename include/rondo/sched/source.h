@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -71,6 +72,9 @@ class Source {
   /// and counts (SchedulerStats::sweep_rescues).
   virtual bool has_backlog() const { return false; }
 
+  /// Items known to wait here, for people; 0 where nobody counts them. O(1).
+  virtual std::size_t depth() const { return 0; }
+
   /// Makes this source ready. A level: waking a ready source changes nothing; waking it inside its own run() counts as Backlog::More.
   /// No effect before it is added to a scheduler or while it is quarantined. O(1).
   void wake();
@@ -83,10 +87,15 @@ class Source {
   Priority priority() const noexcept { return priority_; }
   const SourceStats& stats() const noexcept { return stats_; }
   bool is_ready() const noexcept { return state_ == State::Ready; }
+  bool is_running() const noexcept { return state_ == State::Running; }
+  /// Of a ready source: since when it has waited for its turn. Of one that is not idle: since when it has had something to do without a
+  /// break; nothing that waits in it is older, as long as it is the first to be handled.
+  Instant ready_since() const noexcept { return ready_since_; }
+  Instant busy_since() const noexcept { return busy_since_; }
+  /// Ascending in the order in which a scheduler's sources were added; none has the number of another. 0 before.
+  std::uint64_t number() const noexcept { return number_; }
   /// Why the scheduler gives this source no more turns; ok if it does. To try again, remove it and add it anew.
   const Status& quarantine() const noexcept { return quarantine_; }
-  /// By which the scheduler's TurnWatch knows it.
-  std::uint32_t number() const noexcept { return number_; }
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 
  protected:
@@ -106,10 +115,11 @@ class Source {
   Source* previous_ = nullptr;
   std::uint64_t stamp_ = 0;
   Instant ready_since_;
+  Instant busy_since_;
   State state_ = State::Detached;
   Priority priority_;
-  std::uint32_t number_ = 0;
-  bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
+  std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
+  bool in_fresh_ = false;           // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
   bool suspected_ = false;                // The last sweep found it idle with a backlog.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
@@ -118,6 +128,7 @@ class Source {
   // Hooks of the list of all sources, in the order they were added.
   Source* added_next_ = nullptr;
   Source* added_previous_ = nullptr;
+  std::uint64_t number_ = 0;
   std::string name_;
   Status quarantine_;
 };

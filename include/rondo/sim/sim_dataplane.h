@@ -71,6 +71,9 @@ class SimDataPlane final : public DataPlane {
   /// Each order of this kind fails with this chance (0..1), until set to 0.
   void fail_by_chance(OrderKind kind, double chance, int error_number);
 
+  /// Room for objects of this kind from now on (Route, Group, Nexthop or Neighbor), as in the options. What is there stays.
+  void set_capacity(OrderKind kind, std::size_t objects_max);
+
   // --- What is there.
 
   std::size_t route_count() const;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "rondo/base/time.h"
@@ -23,6 +24,9 @@ struct SimStoreOptions {
   double failure_chance = 0.0;        // That the server refuses a write (Unavailable).
   std::size_t send_buffer = 100'000;  // Writes accepted and not yet answered; the next is refused.
   std::size_t prefetch = 256;         // Changes that a Staged or Queue consumer has fetched and not yet taken.
+  double keys_swapped = 0.0;          // Chance that a fetched key of a Staged table changes places with the one behind it.
+  /// Makes the tables at the far end; empty: the embedded store.
+  std::function<std::unique_ptr<Store>(Scheduler&)> server = {};
 };
 
 /// What a connection does to the promises of Store:
@@ -43,6 +47,7 @@ class SimStore final : public Store {
   // Controls, at any time.
   void set_latency(Duration low, Duration high);
   void set_failure_chance(double chance);
+  void set_keys_swapped(double chance);
   void set_send_buffer(std::size_t writes);
   void disconnect();
   void reconnect();

@@ -114,6 +114,8 @@ class Record {
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
+  /// A copy of this very record, not one that says the same.
+  bool is_copy_of(const Record& other) const noexcept { return block_ == other.block_; }
   std::string_view key() const noexcept;
   std::string_view verb() const noexcept;
   Fields fields() const noexcept { return Fields{block_}; }

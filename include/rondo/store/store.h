@@ -81,7 +81,8 @@ class Subscription {
   virtual Gap take_gap() = 0;
   /// What this change, which was taken, asked for is done, or refused for good: a durable store need not tell it again after a restart. For
   /// the Deletes of a Staged table, in any order, and for all entries of a Queue, in the order in which they were taken. Sets need no such
-  /// word: their rows are told after a restart anyway.
+  /// word: their rows are told after a restart anyway. 'change' is the one that take() gave, or a copy of it; of another that says the same
+  /// nothing is known.
   virtual void dealt_with(const Change& change) { static_cast<void>(change); }
   /// Channel: events lost to overflow since the subscription was made.
   virtual std::uint64_t dropped() const { return 0; }

@@ -49,9 +49,10 @@ class CountingKeeper final : public RowKeeper {
  public:
   void keep(const Record&) override {}
   void keep_delete(const Record&) override {}
-  void forget(const Record& key) override { forgotten.emplace_back(key.key()); }
+  void delete_was_dealt_with(const Record& deleted) override { forgotten.emplace_back(deleted.key()); }
+  void forget(const Record&) override {}
   void append(const Change&) override {}
-  void drop_oldest() override { ++dropped; }
+  void entry_was_dealt_with(const Change&) override { ++dropped; }
   std::vector<std::string> forgotten;
   int dropped = 0;
 };

@@ -149,7 +149,7 @@ void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t 
   for (auto& [entry, change] : found.entries) {
     ++stats.restored;
     keeper.owe_entry(change);
-    static_cast<void>(table.write(change));
+    table.restore_entry(std::move(change));
   }
   table.set_rows_max(found.spec.rows_max);
   table.keep_with(&keeper);

@@ -25,6 +25,10 @@ class TableKeeper final : public RowKeeper {
     owe_delete(key);
     add(LogRecord::Kind::Deleted, key);
   }
+  void delete_was_dealt_with(const Record& deleted) override {
+    const std::uint32_t id = deletes_.find(deleted.key(), deleted.key_hash());
+    if (id != deletes_.kNone && deletes_[id].key_only.is_copy_of(deleted)) forget(deleted);
+  }
   void forget(const Record& key) override {
     settle_delete(key);
     add(LogRecord::Kind::Forget, key);
@@ -33,10 +37,14 @@ class TableKeeper final : public RowKeeper {
     owe_entry(entry);
     add_entry(first_entry_ + entries_.size() - 1);
   }
-  void drop_oldest() override {
-    if (entries_.empty()) return;
-    entries_.pop_front();
-    writer_.add({.kind = LogRecord::Kind::Dropped, .table = number_, .number = first_entry_++, .record = {}});
+  void entry_was_dealt_with(const Change& entry) override {
+    const auto is_it = [&entry](const Change& known) { return known.record().is_copy_of(entry.record()); };
+    const auto found = std::ranges::find_if(entries_, is_it);  // The first, but for those of a consumer that is gone.
+    if (found == entries_.end()) return;
+    const auto dealt = static_cast<std::uint64_t>(found - entries_.begin()) + 1;
+    entries_.erase(entries_.begin(), found + 1);
+    first_entry_ += dealt;
+    writer_.add({.kind = LogRecord::Kind::Dropped, .table = number_, .number = first_entry_ - 1, .record = {}});
   }
 
   // What was found in the file; not told to the writer.

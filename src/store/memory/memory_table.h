@@ -34,6 +34,8 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
   void keep_with(RowKeeper* keeper) noexcept { keeper_ = keeper; }
   /// A row that was kept, for a new table that has no consumer yet and no keeper: its consumer will be told of it. Nothing of a Channel.
   virtual void restore(Record row) { static_cast<void>(row); }
+  /// Queue: an entry that was kept, likewise; whatever the limit, there may be more by those that were taken.
+  virtual void restore_entry(Change change) { static_cast<void>(change); }
   /// A row limit other than the one it was made with.
   void set_rows_max(std::size_t rows_max) noexcept { spec_.rows_max = rows_max; }
 

@@ -41,8 +41,13 @@ void QueueTable::apply(const Change& change) {
   if (keeper() != nullptr) keeper()->keep(row.record);
 }
 
-void QueueTable::dealt_with(const Change&) {
-  if (keeper() != nullptr) keeper()->drop_oldest();
+void QueueTable::dealt_with(const Change& change) {
+  if (keeper() != nullptr) keeper()->entry_was_dealt_with(change);
+}
+
+void QueueTable::restore_entry(Change change) {
+  entries_.push_back(std::move(change));
+  if (entries_.size() == 1) became_ready();
 }
 
 void QueueTable::restore(Record record) { rows_[rows_.find_or_add(record.key(), record.key_hash()).id].record = std::move(record); }

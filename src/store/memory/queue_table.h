@@ -18,6 +18,7 @@ class QueueTable final : public PoppedTable {
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {rows_.size(), entries_.size()}; }
   void restore(Record row) override;
+  void restore_entry(Change change) override;
 
  protected:
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;

@@ -15,12 +15,16 @@ class RowKeeper {
   virtual void keep(const Record& row) = 0;
   /// There is no such row any more, but its consumer has yet to deal with that. Only the key counts.
   virtual void keep_delete(const Record& key) = 0;
+  /// The consumer has dealt with a Delete that it took, a copy of 'deleted': nothing is to be known of the key, unless a newer Delete of it
+  /// has been kept since.
+  virtual void delete_was_dealt_with(const Record& deleted) = 0;
   /// Nothing is to be known of the key.
   virtual void forget(const Record& key) = 0;
   /// Queue: one more entry.
   virtual void append(const Change& entry) = 0;
-  /// Queue: the oldest entry was dealt with.
-  virtual void drop_oldest() = 0;
+  /// Queue: the consumer has dealt with an entry that it took, a copy of 'entry', and so with all before it: those that it did not speak of
+  /// were taken by one that is gone.
+  virtual void entry_was_dealt_with(const Change& entry) = 0;
 };
 
 }  // namespace rondo::store

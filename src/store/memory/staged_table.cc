@@ -28,7 +28,7 @@ void StagedTable::tell_keeper(const Row& row) const {
 void StagedTable::dealt_with(const Change& change) {
   if (keeper() == nullptr || change.op() != Op::Delete) return;
   const Record& key = change.record();
-  if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) keeper()->forget(key);
+  if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) keeper()->delete_was_dealt_with(key);
 }
 
 /// The row stands as popped, and its consumer is told of it: whatever it knew, it is another process now.

@@ -1,15 +1,27 @@
-// Swarm: a random life of the whole agent beside a plain model: rows in any order, ports that flap, go and come, orders that fail, and,
-// where the tables outlive the process, processes that are killed. When the world has calmed down the kernel holds what the model says.
+// AgentLife: a random life of the whole switch agent beside a plain model: rows in any order, ports that flap, go and come, orders that
+// fail, and all that a FaultPlan has. When the world has calmed down the kernel holds what the model says.
 #pragma once
 
-#include <gtest/gtest.h>
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 
-#include <cerrno>
-#include <cstdlib>
+#include "../agent_lines.h"
+#include "agent/agent.h"
+#include "life.h"
 
-#include "agent_box.h"
+namespace rondo::swarm {
 
-namespace rondo::agent {
+using agent::DesiredState;
+using agent::Lines;
 
 inline constexpr std::uint64_t kPorts = 4;
 inline constexpr std::uint64_t kHosts = 3;  // Neighbours of a family on a port.
@@ -25,88 +37,60 @@ inline std::string gateway_of(std::uint64_t port, std::uint64_t host, bool ipv6)
   return ipv6 ? "2001:db8:" + number + "::1" + std::to_string(host) : "10." + number + ".0.1" + std::to_string(host);
 }
 
-class Swarm {
+class AgentLife final : public Life {
  public:
-  /// With a store that comes back, the process is killed now and then.
-  explicit Swarm(std::uint64_t seed, AgentBox::StoreMaker store = {}, const JournalOptions& journal = {})
-      : box_(seed, {}, store, journal), random_(seed * 7919 + 1), dies_(static_cast<bool>(store)) {
-    for (std::uint64_t port = 0; port < kPorts; ++port) add_device(port);
-    box_.start();
-    for (std::uint64_t port = 0; port < kPorts; ++port) {
-      set_port(port, true);
-      set_base(port);
-      for (const bool ipv6 : {false, true}) set_address(port, 0, ipv6);
-    }
-  }
+  /// Drawn from the seed: the store, the faults, the policy.
+  explicit AgentLife(std::uint64_t seed);
+  AgentLife(std::uint64_t seed, sim::WorldOptions options);
 
-  void run(int operations) {
-    for (int i = 0; i < operations; ++i) {
-      operate();
-      if (random_.chance(0.6)) box_.run_for(Duration{static_cast<std::int64_t>(random_.below(3'000'000))});
-    }
-    calm_down();
-    close();
-    box_.run_for(30s);
-  }
-
-  /// With some ports without carrier: a route that wants only those may keep what it was before, everything else is as it should be, and
-  /// whatever is owed waits for a fact.
-  void check_some_down() {
-    Lines wrong = difference(box_.actual(), desired_.expected(box_.links()));
-    std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
-    EXPECT_EQ(wrong, Lines{});
-    for (const ConsumerStats& stats : box_.runtime.consumers()) EXPECT_EQ(stats.in_flight + stats.queued, 0U) << stats.table;
-  }
-  void all_up() {
-    for (std::uint64_t port = 0; port < kPorts; ++port) box_.plane.set_carrier(port_name(port), true);
-    box_.run_for(30s);
-  }
-  void some_down() {
-    for (std::uint64_t port = 0; port < kPorts; ++port) box_.plane.set_carrier(port_name(port), random_.chance(0.5));
-    box_.run_for(1s);
-  }
-  void check() {
-    EXPECT_EQ(difference(box_.actual(), desired_.expected(box_.links())), Lines{});
-    EXPECT_EQ(box_.owed(), 0U) << waiting();
-    EXPECT_EQ(box_.runtime.scheduler().stats().sweep_rescues, 0U);
-    EXPECT_EQ(box_.rejects, Lines{});
-    EXPECT_EQ(box_.agent.routes().counts().routes, desired_.routes.size());
-  }
+  sim::World& world() override { return *world_; }
+  void act() override;
+  void calm_down() override;
+  /// Every port comes up, and then some go: the kernel holds exactly what the rows and the ports say.
+  void end() override;
 
  private:
   using Key = std::pair<std::string, std::string>;  // Table, key.
+  struct Process;
+
+  static sim::WorldOptions drawn_world(std::uint64_t seed);
+  Status check() const;
+  bool owes() const;
+  std::string waiting() const;
 
   // --- The box.
 
+  sim::SimDataPlane& plane() { return world_->plane(); }
+  bool is_settled(std::string_view table, std::string_view key) const;
   void add_device(std::uint64_t port) {
-    box_.plane.add_port(port_name(port));
+    plane().add_port(port_name(port));
     devices_.insert(port);
   }
-  void later(std::function<void()> what) { box_.world.after(Duration{static_cast<std::int64_t>(random_.below(400'000))}, std::move(what)); }
+  void later(std::function<void()> what) { world_->after(Duration{static_cast<std::int64_t>(random_.below(400'000))}, std::move(what)); }
 
   // --- Rows. One that was deleted is set again only when its Delete is through: until then the Set waits behind it.
 
   bool may_set(const Key& key) {
-    if (deleted_.contains(key) && !box_.is_settled(key.first, key.second)) return false;
+    if (deleted_.contains(key) && !is_settled(key.first, key.second)) return false;
     deleted_.erase(key);
     return true;
   }
   void erase(const Key& key) {
     deleted_.insert(key);
-    box_.remove(key.first, key.second);
+    world_->remove(key.first, key.second);
   }
   void set_port(std::uint64_t port, bool up) {
-    box_.set("PORT_TABLE", port_name(port), {{"admin_status", up ? "up" : "down"}, {"mtu", "9100"}});
+    world_->set("PORT_TABLE", port_name(port), {{"admin_status", up ? "up" : "down"}, {"mtu", "9100"}});
   }
   void set_base(std::uint64_t port) {
     if (!may_set({"INTF_TABLE", port_name(port)})) return;
-    box_.set("INTF_TABLE", port_name(port), {});
+    world_->set("INTF_TABLE", port_name(port), {});
     bases_.insert(port);
   }
   void set_address(std::uint64_t port, std::uint64_t which, bool ipv6) {
     const std::string prefix = address_of(port, which, ipv6);
     if (!may_set({"INTF_TABLE", port_name(port) + ":" + prefix})) return;
-    box_.set("INTF_TABLE", port_name(port) + ":" + prefix, {{"scope", "global"}});
+    world_->set("INTF_TABLE", port_name(port) + ":" + prefix, {{"scope", "global"}});
     desired_.addresses.insert({port_name(port), prefix});
   }
   void erase_address(const std::pair<std::string, std::string>& address) {
@@ -118,7 +102,7 @@ class Swarm {
     const std::string key = port_name(port) + ":" + gateway;
     if (!may_set({"NEIGH_TABLE", key})) return;
     const std::string mac = "02:00:00:00:00:0" + std::to_string(random_.below(10));
-    box_.set("NEIGH_TABLE", key, {{"neigh", mac}, {"family", ipv6 ? "IPv6" : "IPv4"}});
+    world_->set("NEIGH_TABLE", key, {{"neigh", mac}, {"family", ipv6 ? "IPv6" : "IPv4"}});
     desired_.neighbors[{port_name(port), gateway}] = mac;
   }
   void erase_neighbor(const std::pair<std::string, std::string>& place) {
@@ -155,7 +139,7 @@ class Swarm {
     if (!may_set({"NEXTHOP_GROUP_TABLE", name})) return;
     const DesiredState::Hops hops = random_hops(group % 2 == 1);
     const HopFields fields = fields_of(hops);
-    box_.set("NEXTHOP_GROUP_TABLE", name, {{"nexthop", fields.gateways}, {"ifname", fields.ports}, {"weight", fields.weights}});
+    world_->set("NEXTHOP_GROUP_TABLE", name, {{"nexthop", fields.gateways}, {"ifname", fields.ports}, {"weight", fields.weights}});
     desired_.groups[name] = hops;
   }
   void erase_group(const std::string& name) {
@@ -167,27 +151,27 @@ class Swarm {
     const std::string prefix = ipv6 ? "fd00:" + std::to_string(number) + "::/32" : "192.168." + std::to_string(number) + ".0/24";
     DesiredState::Route route;
     switch (random_.below(4)) {
-      case 0: box_.set("ROUTE_TABLE", prefix, {{"blackhole", "true"}}); break;
+      case 0: world_->set("ROUTE_TABLE", prefix, {{"blackhole", "true"}}); break;
       case 1: {
         route.hops = random_hops(ipv6);
         const HopFields fields = fields_of(route.hops);
-        box_.set("ROUTE_TABLE", prefix,
-                 {{"nexthop", fields.gateways},
-                  {"ifname", fields.ports},
-                  {"weight", fields.weights},
-                  {"nexthop_group", ""},
-                  {"blackhole", "false"}});
+        world_->set("ROUTE_TABLE", prefix,
+                    {{"nexthop", fields.gateways},
+                     {"ifname", fields.ports},
+                     {"weight", fields.weights},
+                     {"nexthop_group", ""},
+                     {"blackhole", "false"}});
         break;
       }
       default:
         route.group = std::to_string(random_.below(3) * 2 + (ipv6 ? 1 : 0));
-        box_.set("ROUTE_TABLE", prefix,
-                 {{"nexthop_group", route.group}, {"nexthop", ""}, {"ifname", ""}, {"weight", ""}, {"blackhole", "false"}});
+        world_->set("ROUTE_TABLE", prefix,
+                    {{"nexthop_group", route.group}, {"nexthop", ""}, {"ifname", ""}, {"weight", ""}, {"blackhole", "false"}});
     }
     desired_.routes[prefix] = route;
   }
   void erase_route(const std::string& prefix) {
-    box_.remove("ROUTE_TABLE", prefix);
+    world_->remove("ROUTE_TABLE", prefix);
     desired_.routes.erase(prefix);
   }
   template <class Container>
@@ -198,7 +182,6 @@ class Swarm {
   // --- What happens.
 
   void operate() {
-    if (dies_ && random_.chance(0.02)) box_.restart();
     const std::uint64_t port = random_.below(kPorts);
     const bool ipv6 = random_.chance(0.5);
     switch (random_.below(16)) {
@@ -233,7 +216,7 @@ class Swarm {
   void flap(std::uint64_t port) {
     const bool signal = random_.chance(0.5);
     const auto set_signal = [this, port](bool on) {
-      if (devices_.contains(port)) box_.plane.set_carrier(port_name(port), on);
+      if (devices_.contains(port)) plane().set_carrier(port_name(port), on);
     };
     later([set_signal, signal] { set_signal(signal); });
     if (random_.chance(0.5)) later([set_signal, signal] { set_signal(!signal); });
@@ -241,7 +224,7 @@ class Swarm {
   void replace_device(std::uint64_t port) {
     if (random_.chance(0.5)) return;
     later([this, port] {
-      if (devices_.erase(port) > 0) box_.plane.remove_port(port_name(port));
+      if (devices_.erase(port) > 0) plane().remove_port(port_name(port));
     });
     later([this, port] {
       if (!devices_.contains(port)) add_device(port);
@@ -250,24 +233,14 @@ class Swarm {
   void trouble() {
     const auto kind = static_cast<sim::OrderKind>(random_.below(6));
     if (random_.chance(0.3)) {
-      box_.plane.fail_nth(kind, 1 + random_.below(4), ENOBUFS);
+      plane().fail_nth(kind, 1 + random_.below(4), ENOBUFS);
     } else {
-      box_.plane.fail_by_chance(kind, random_.chance(0.5) ? 0.3 : 0.0, ENOBUFS);
+      plane().fail_by_chance(kind, random_.chance(0.5) ? 0.3 : 0.0, ENOBUFS);
     }
   }
 
   // --- The end.
 
-  void calm_down() {
-    for (std::uint64_t port = 0; port < kPorts; ++port) flap(port);
-    box_.run_for(10ms);
-    for (int kind = 0; kind < 6; ++kind) box_.plane.fail_by_chance(static_cast<sim::OrderKind>(kind), 0.0, 0);
-    for (std::uint64_t port = 0; port < kPorts; ++port) {
-      if (!devices_.contains(port)) add_device(port);
-      set_port(port, true);
-    }
-    box_.run_for(1s);
-  }
   /// Deletes what refers to rows that are not there, from the top down.
   void close() {
     const auto has_neighbors = [&](const DesiredState::Hops& hops) {
@@ -296,46 +269,15 @@ class Swarm {
       return address.first == port && (address.second.find(':') != std::string::npos) == ipv6;
     });
   }
-  std::string waiting() {
-    std::string text;
-    for (const ConsumerStats& stats : box_.runtime.consumers()) {
-      for (const ParkedRow& row : box_.runtime.parked_rows(stats.table, 5)) text += box_.why(row.table, row.key) + " " + row.why + "\n";
-      if (stats.in_flight > 0) text += stats.table + ": " + std::to_string(stats.in_flight) + " in flight\n";
-    }
-    return text;
-  }
 
-  AgentBox box_;
+  std::unique_ptr<sim::World> world_;
   Random random_;
-  const bool dies_;
+  Lines rejects_;
   DesiredState desired_;
   std::set<std::uint64_t> devices_;
   std::set<std::uint64_t> bases_;
   std::set<Key> deleted_;
+  bool is_whole_ = false;  // Every port has been up since anything changed.
 };
 
-inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-  const char* const text = std::getenv(name);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
-
-/// Runs the seeds 1 to 'seeds'; RONDO_SEED=n runs that one alone, RONDO_SEEDS=n that many. A failure prints its seed.
-template <class MakeSwarm>
-void run_swarms(std::uint64_t seeds, const MakeSwarm& make) {
-  const std::uint64_t only = number_from("RONDO_SEED", 0);
-  const std::uint64_t first = only != 0 ? only : 1;
-  const std::uint64_t last = only != 0 ? only : number_from("RONDO_SEEDS", seeds);
-  for (std::uint64_t seed = first; seed <= last; ++seed) {
-    SCOPED_TRACE("repeat with RONDO_SEED=" + std::to_string(seed));
-    const std::unique_ptr<Swarm> swarm = make(seed);
-    swarm->run(200);
-    swarm->check_some_down();
-    swarm->all_up();
-    swarm->check();
-    swarm->some_down();
-    swarm->check();
-    if (::testing::Test::HasFailure()) return;
-  }
-}
-
-}  // namespace rondo::agent
+}  // namespace rondo::swarm

@@ -1,4 +1,4 @@
-// Recorded days that are run again (sim/replay.h). Lives of the whole agent are recorded over many seeds (agent_swarm.h), each is replayed
+// Recorded days that are run again (sim/replay.h). Lives of the whole agent are recorded over many seeds (agent_life.h), each is replayed
 // by the production scheduler and Orchs, and must come out the same, record by record; and a day that was changed must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,14 +12,17 @@
 #include <string>
 #include <vector>
 
-#include "agent_swarm.h"
+#include "../scenarios/agent_box.h"
+#include "agent_life.h"
 #include "orch/journal_reader.h"
 #include "rondo/sim/replay.h"
 
-namespace rondo::agent {
+namespace rondo::swarm {
 namespace {
 
 namespace fs = std::filesystem;
+using agent::Agent;
+using agent::AgentBox;
 using testing::HasSubstr;
 
 class ReplayOfAgent : public testing::Test {
@@ -32,9 +35,16 @@ class ReplayOfAgent : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory); }
 
-  void record(std::uint64_t seed, int operations) {
-    Swarm swarm(seed, {}, {.file = file});
-    swarm.run(operations);
+  /// One process: a replay is of one run. What the data plane answers, late or with an error, is in the record.
+  void record(std::uint64_t seed, std::uint64_t turns) {
+    Random random(seed);
+    sim::WorldOptions options;
+    if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
+    options.faults.crash_every = Duration{0};
+    options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
+    AgentLife life(seed, options);
+    live(life, turns);
+    EXPECT_FALSE(life.world().violation()) << life.world().report();
   }
   sim::ReplayReport replay() {
     Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
@@ -51,7 +61,7 @@ class ReplayOfAgent : public testing::Test {
 };
 
 TEST_F(ReplayOfAgent, ALifeComesOutTheSame) {
-  record(1, 200);
+  record(1, 1000);
   const sim::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GT(report.turns, 100U);
@@ -59,11 +69,11 @@ TEST_F(ReplayOfAgent, ALifeComesOutTheSame) {
 }
 
 TEST_F(ReplayOfAgent, ManyLivesComeOutTheSameStorm) {
-  const std::uint64_t seeds = number_from("RONDO_SEEDS", 300);
-  for (std::uint64_t seed = number_from("RONDO_SEED", 1); seed <= seeds; ++seed) {
-    SCOPED_TRACE("repeat with RONDO_SEED=" + std::to_string(seed));
+  constexpr std::uint64_t kSeeds = 300;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
     fs::remove(file);
-    record(seed, 200);
+    record(seed, 1000);
     const sim::ReplayReport report = replay();
     EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
     if (testing::Test::HasFailure()) return;
@@ -95,7 +105,7 @@ void rewrite(const std::string& file, const Change& change) {
 // The last byte of a record of each kind of decision is changed, of the first and the last of its kind, and the replay must find it.
 TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   using journal::Kind;
-  record(2, 100);
+  record(2, 2000);
   const std::string whole = file + ".whole";
   fs::copy_file(file, whole);
   for (const Kind kind :
@@ -132,7 +142,7 @@ TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
 }
 
 TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
-  record(4, 200);
+  record(4, 1000);
   Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
   sim::Replay& replay = **opened;
   EXPECT_EQ(replay.note("agent.retry_quota"), "0");
@@ -147,7 +157,7 @@ TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
 }
 
 TEST_F(ReplayOfAgent, AMissingOrchIsADifference) {
-  record(5, 100);
+  record(5, 500);
   Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
   Runtime runtime((*opened)->runtime_options());
   const sim::ReplayReport report = (*opened)->run(runtime);
@@ -156,7 +166,7 @@ TEST_F(ReplayOfAgent, AMissingOrchIsADifference) {
 
 TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
   {
-    AgentBox box(1, {}, {}, {.file = file, .file_bytes = 20'000, .files = 100});
+    AgentBox box(1, {}, {.file = file, .file_bytes = 20'000, .files = 100});
     box.plane.add_port("Eth0");
     box.start();
     box.set("PORT_TABLE", "Eth0", {{"admin_status", "up"}});
@@ -186,4 +196,4 @@ TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::swarm

@@ -1,0 +1,152 @@
+#include "completion.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "commands.h"
+
+namespace rondo::cli {
+namespace {
+
+constexpr std::string_view kBash = R"(# Completion of rondo for bash; made by `rondo completion bash`.
+_rondo() {
+  local line="${COMP_LINE:0:COMP_POINT}" reply
+  local -a words=()
+  # Words are divided at blanks only: keys hold the ':' and '=' at which bash divides, too.
+  read -r -a words <<<"$line"
+  [[ $line == *[[:space:]] ]] && words+=("")
+  local word="${words[${#words[@]} - 1]}" behind=""
+  [[ $COMP_WORDBREAKS == *:* ]] && behind="${word%"${word##*[:=]}"}"
+  COMPREPLY=()
+  while IFS=$'\t' read -r reply _; do
+    if [[ $reply == :files ]]; then
+      compopt -o filenames 2>/dev/null
+      while IFS= read -r reply; do COMPREPLY+=("$reply"); done < <(compgen -f -- "$word")
+    else
+      COMPREPLY+=("${reply#"$behind"}")
+    fi
+  done < <("${words[0]}" complete -- "${words[@]:1}" 2>/dev/null)
+}
+complete -F _rondo rondo
+)";
+
+constexpr std::string_view kZsh = R"(#compdef rondo
+# Completion of rondo for zsh; made by `rondo completion zsh`.
+_rondo() {
+  local line
+  local -a lines plain shown
+  lines=("${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in "${lines[@]}"; do
+    [[ -z $line ]] && continue
+    if [[ $line == :files ]]; then
+      _files
+      continue
+    fi
+    plain+=("${line%%$'\t'*}")
+    shown+=("${line/$'\t'/  -- }")
+  done
+  (( ${#plain} )) && compadd -l -d shown -a plain
+}
+if [[ $funcstack[1] == _rondo ]]; then
+  _rondo "$@"
+else
+  compdef _rondo rondo
+fi
+)";
+
+class Completer {
+ public:
+  explicit Completer(const NameSource& names) : names_(names) {}
+
+  std::vector<Offer> complete(const std::vector<std::string>& words) {
+    last_ = words.empty() ? std::string{} : words.back();
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) pass(words[i]);
+    if (awaited_ != nullptr) {
+      offer_word(awaited_->word, awaited_->choices, awaited_->help);
+    } else if (last_.starts_with("-") && !only_words_) {
+      offer_options();
+    } else if (command_ == nullptr || !command_->commands.empty()) {
+      for (const manual::Command& one : command_ == nullptr ? program().commands : command_->commands) {
+        if (!one.hidden) offer(one.name, one.help);
+      }
+    } else if (const manual::Argument* const argument = next_argument()) {
+      offer_word(argument->word, argument->choices, argument->help);
+    }
+    return std::move(offers_);
+  }
+
+ private:
+  /// A word before the last one.
+  void pass(const std::string& word) {
+    if (awaited_ != nullptr) {
+      awaited_ = nullptr;
+    } else if (word == "--" && !only_words_) {
+      only_words_ = true;
+    } else if (word.starts_with("-") && !only_words_) {
+      const manual::Option* const option = find_option(word);
+      if (option != nullptr && !option->value.empty()) awaited_ = option;
+    } else if (command_ == nullptr || !command_->commands.empty()) {
+      path_.push_back(word);
+      command_ = find_command({path_.begin(), path_.end()});
+      if (command_ == nullptr) unknown_ = true;
+    } else {
+      given_.push_back(word);
+    }
+  }
+
+  const manual::Option* find_option(std::string_view name) const {
+    for (const std::vector<manual::Option>* const among : {&program().options, command_ == nullptr ? nullptr : &command_->options}) {
+      if (among == nullptr) continue;
+      const auto found = std::ranges::find(*among, name, &manual::Option::name);
+      if (found != among->end()) return &*found;
+    }
+    return nullptr;
+  }
+
+  const manual::Argument* next_argument() const {
+    const std::vector<manual::Argument>& all = command_->arguments;
+    if (given_.size() < all.size()) return &all[given_.size()];
+    return !all.empty() && all.back().many ? &all.back() : nullptr;
+  }
+
+  void offer(std::string_view word, std::string_view help) {
+    if (!unknown_ && word.starts_with(last_)) offers_.push_back({std::string{word}, std::string{help}});
+  }
+
+  void offer_options() {
+    if (command_ != nullptr) {
+      for (const manual::Option& option : command_->options) offer(option.name, option.help);
+    }
+    for (const manual::Option& option : program().options) offer(option.name, option.help);
+    offer("--help", "Say how it is used");
+  }
+
+  void offer_word(manual::Word word, const std::vector<std::string_view>& choices, std::string_view help) {
+    for (const std::string_view choice : choices) offer(choice, help);
+    if (word == manual::Word::File) offers_.push_back({":files", {}});
+    if (word == manual::Word::Table && names_.tables) {
+      for (const std::string& table : names_.tables()) offer(table, "table");
+    }
+    if (word == manual::Word::Key && names_.keys && !given_.empty()) {
+      for (const std::string& key : names_.keys(given_.front(), last_)) offer(key, given_.front());
+    }
+  }
+
+  const NameSource& names_;
+  std::string last_;
+  std::vector<std::string> path_;
+  const manual::Command* command_ = nullptr;
+  bool unknown_ = false;
+  bool only_words_ = false;
+  const manual::Option* awaited_ = nullptr;  // Its value is the next word.
+  std::vector<std::string> given_;           // Words of the command.
+  std::vector<Offer> offers_;
+};
+
+}  // namespace
+
+std::string completion_script(std::string_view shell) { return std::string{shell == "zsh" ? kZsh : kBash}; }
+
+std::vector<Offer> offers(const std::vector<std::string>& words, const NameSource& names) { return Completer(names).complete(words); }
+
+}  // namespace rondo::cli

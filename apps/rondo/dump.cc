@@ -1,0 +1,148 @@
+// rondo dump: asks the daemon for what help needs to know and puts it into one tar file that only its owner may read. Secrets are hidden by
+// the daemon, and here once more: an older daemon may not know all of them.
+#include <fcntl.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <array>
+#include <boost/json.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "actions.h"
+#include "backend.h"
+#include "exit_code.h"
+#include "rondo/admin/secrets.h"
+#include "rondo/base/clock.h"
+#include "tar.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+struct Part {
+  std::string_view command;  // Its answer is in COMMAND.json.
+  std::string_view meaning;
+};
+
+constexpr std::array<Part, 11> kParts{{{"version", "name and version of the daemon"},
+                                       {"config", "its configuration"},
+                                       {"health", "troubles it knows of, and the kernel it runs on"},
+                                       {"stats", "all its figures"},
+                                       {"sources", "what takes turns"},
+                                       {"tables", "the tables and their sizes; none of their rows"},
+                                       {"parked", "the facts that rows wait for, and how many do"},
+                                       {"ports", "ports and their state"},
+                                       {"limits", "its bounds"},
+                                       {"log", "the newest lines of its log"},
+                                       {"commands", "the commands it knows"}}};
+
+/// Rows of one answer that are kept; more would be a table and not a figure.
+constexpr std::size_t kRowsMost = 10'000;
+
+void hide_in(json::value& value) {
+  if (auto* const object = value.if_object()) {
+    for (auto& member : *object) hide_in(member.value());
+  } else if (auto* const array = value.if_array()) {
+    for (json::value& element : *array) hide_in(element);
+  } else if (const auto* const given = value.if_string()) {
+    value = json::value(hide_secrets({given->data(), given->size()}));
+  }
+}
+
+/// The answer of one part. A daemon that does not know the command says so in its place.
+json::value ask(Backend& backend, const Part& part) {
+  json::array rows;
+  std::uint64_t left_out = 0;
+  Result<json::object> result = backend.call(std::string{part.command}, {}, [&](const json::value& row) {
+    if (rows.size() < kRowsMost) {
+      rows.push_back(row);
+    } else {
+      ++left_out;
+    }
+  });
+  if (!result)
+    return json::object{{"error", json::object{{"code", to_string(result.error().code())}, {"message", result.error().message()}}}};
+  if (!rows.empty() || result->contains("rows")) (*result)["rows"] = std::move(rows);
+  if (left_out != 0) (*result)["rows_left_out"] = left_out;
+  json::value answer = std::move(*result);
+  hide_in(answer);
+  return answer;
+}
+
+json::object contents(std::string_view time) {
+  json::object files;
+  for (const Part& part : kParts) files[std::string{part.command} + ".json"] = part.meaning;
+  utsname system{};
+  ::uname(&system);
+  return json::object{{"made_by", "rondo " RONDO_VERSION},
+                      {"made_at", time},
+                      {"system", std::string{system.sysname} + " " + system.release + " " + system.machine},
+                      {"secrets", "Passwords, keys and tokens are replaced by ***."},
+                      {"files", std::move(files)}};
+}
+
+std::string utc(std::int64_t seconds, const char* form) {
+  const std::time_t time = seconds;
+  std::tm parts{};
+  ::gmtime_r(&time, &parts);
+  char text[40];
+  return {text, std::strftime(text, sizeof text, form, &parts)};
+}
+
+/// Into a new file that only we may read, or to standard output.
+Status write_out(const std::string& path, const std::string& bytes) {
+  if (path == "-") {
+    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
+    return written ? Status{} : Status{Code::Unavailable, "standard output is closed"};
+  }
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return status_from_errno(errno, "make the file '" + path + "'");
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t written = ::write(fd, bytes.data() + done, bytes.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) {
+      const Status why = status_from_errno(errno, "write '" + path + "'");
+      ::close(fd);
+      ::unlink(path.c_str());
+      return why;
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  return ::close(fd) == 0 ? Status{} : status_from_errno(errno, "write '" + path + "'");
+}
+
+}  // namespace
+
+int dump(const Options& options, const Dump& dump) {
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
+  const std::int64_t seconds = SystemClock{}.wall_now().nanoseconds() / 1'000'000'000;
+  const std::string name = "rondo-dump-" + utc(seconds, "%Y%m%d-%H%M%S");
+  const std::string file = dump.file.empty() ? name + ".tar" : dump.file;
+  Tar tar(seconds);
+  const json::object list = contents(utc(seconds, "%Y-%m-%dT%H:%M:%SZ"));
+  tar.add(name + "/contents.json", json::serialize(list) + "\n");
+  for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json::serialize(ask(**backend, part)) + "\n");
+  if (const Status written = write_out(file, tar.finish()); !written.ok()) return report(options, written, kExitFailed);
+  if (file == "-") return kExitDone;
+  if (options.json) {
+    json::object said{{"file", file}};
+    for (const auto& member : list) said[member.key()] = member.value();
+    std::printf("%s\n", json::serialize(said).c_str());
+  } else {
+    std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n",
+                file.c_str());
+    for (const Part& part : kParts) {
+      std::printf("  %-9s %s\n", std::string{part.command}.c_str(), std::string{part.meaning}.c_str());
+    }
+  }
+  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace rondo::cli

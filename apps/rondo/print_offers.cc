@@ -1,0 +1,71 @@
+// rondo complete: what the completion of a shell asks. Bounded in time, whatever the daemon does.
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <csignal>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actions.h"
+#include "backend.h"
+#include "completion.h"
+#include "exit_code.h"
+#include "rondo/admin/text.h"
+
+namespace rondo::cli {
+namespace {
+
+namespace json = boost::json;
+
+/// How long the daemon may be silent, and how long all of it may take.
+constexpr Duration kPatience = 300ms;
+constexpr unsigned kSecondsMost = 1;
+constexpr std::int64_t kKeysMost = 100;
+
+/// The value behind an option among the words, "--socket PATH" or "--socket=PATH".
+std::string value_of(const std::vector<std::string>& words, const std::string& option) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == option && i + 1 < words.size()) return words[i + 1];
+    if (words[i].starts_with(option + "=")) return words[i].substr(option.size() + 1);
+  }
+  return {};
+}
+
+/// One member of each row of an answer; nothing if there is none.
+std::vector<std::string> ask(const Options& options, const std::string& command, const json::object& arguments, std::string_view member) {
+  std::vector<std::string> found;
+  if (options.store.given()) return found;
+  const Result<std::unique_ptr<Backend>> daemon = open_backend(options);
+  if (!daemon) return found;
+  const Result<json::object> end = (*daemon)->call(command, arguments, [&](const json::value& row) {
+    const json::value* const value = row.is_object() ? row.get_object().if_contains(member) : nullptr;
+    if (value != nullptr && value->is_string()) found.emplace_back(value->get_string());
+  });
+  return end ? found : std::vector<std::string>{};
+}
+
+/// A pattern that stands for itself matches it, and more: good enough for a first guess, which is then looked at.
+std::string pattern_of(const std::string& beginning) { return beginning + "*"; }
+
+}  // namespace
+
+int print_offers(const Complete& complete) {
+  std::signal(SIGALRM, [](int) { ::_exit(kExitDone); });
+  ::alarm(kSecondsMost);
+  Options options;
+  options.patience = kPatience;
+  options.socket = value_of(complete.words, "--socket");
+  options.store.where = value_of(complete.words, "--store");
+  const NameSource names{[&options] { return ask(options, "tables", {}, "table"); },
+                         [&options](const std::string& table, const std::string& beginning) {
+                           return ask(options, "keys", {{"table", table}, {"pattern", pattern_of(beginning)}, {"count", kKeysMost}}, "key");
+                         }};
+  for (const Offer& offer : offers(complete.words, names)) {
+    std::printf("%s%s%s\n", offer.word.c_str(), offer.help.empty() ? "" : "\t", offer.help.c_str());
+  }
+  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace rondo::cli

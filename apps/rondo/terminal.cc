@@ -1,0 +1,112 @@
+#include "terminal.h"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+namespace rondo::cli {
+namespace {
+
+constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l\x1b[H\x1b[2J";  // The other screen, no cursor, empty.
+constexpr std::string_view kLeave = "\x1b[0m\x1b[?25h\x1b[?1049l";
+
+void say(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (written < 0 && errno != EINTR) return;
+    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+bool can_be_drawn_on() {
+  const char* const kind = std::getenv("TERM");
+  return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view{kind} != "dumb";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Terminal>> Terminal::open() {
+  if (!can_be_drawn_on()) return failure(Code::FailedPrecondition, "standard input and output are no terminal");
+  std::unique_ptr<Terminal> terminal{new Terminal};
+  if (::tcgetattr(STDIN_FILENO, &terminal->before_) != 0) return failure(status_from_errno(errno, "read the terminal's settings"));
+  sigset_t wanted;
+  sigemptyset(&wanted);
+  for (const int signal : {SIGWINCH, SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, signal);
+  ::sigprocmask(SIG_BLOCK, &wanted, &terminal->mask_before_);
+  terminal->signals_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+  termios raw = terminal->before_;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  raw.c_cc[VMIN] = 0;
+  raw.c_cc[VTIME] = 0;
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+  say(kEnter);
+  return terminal;
+}
+
+Terminal::~Terminal() {
+  if (signals_ < 0) return;
+  say(kLeave);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  ::close(signals_);
+  ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+Terminal::Size Terminal::size() {
+  winsize told{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &told) != 0 || told.ws_col == 0 || told.ws_row == 0) return {};
+  return {told.ws_col, told.ws_row};
+}
+
+void Terminal::draw(const std::vector<std::string>& lines) {
+  const Size room = size();
+  std::string text{"\x1b[H"};
+  const std::size_t shown = std::min(lines.size(), room.lines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text.append(cut_to(lines[i], room.columns)).append("\x1b[0m\x1b[K");
+    if (i + 1 < shown) text.append("\r\n");
+  }
+  say(text.append("\x1b[J"));
+}
+
+Terminal::Heard Terminal::wait(Duration patience) {
+  std::array<pollfd, 2> watched{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = signals_, .events = POLLIN, .revents = 0}}};
+  const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::max(patience, Duration{0})).count();
+  if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000'000))) <= 0) return {};
+  if ((watched[1].revents & POLLIN) != 0) {
+    signalfd_siginfo told{};
+    if (::read(signals_, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) return {};
+    return {told.ssi_signo == SIGWINCH ? Event::Resized : Event::Leave, 0};
+  }
+  char key = 0;
+  const ssize_t got = ::read(STDIN_FILENO, &key, 1);
+  if (got == 1) return {Event::Key, key};
+  return {got == 0 || (watched[0].revents & POLLHUP) != 0 ? Event::Leave : Event::Time, 0};
+}
+
+std::string cut_to(const std::string& line, std::size_t columns) {
+  std::size_t seen = 0;
+  std::size_t at = 0;
+  while (at < line.size()) {
+    if (line[at] == '\x1b') {
+      const std::size_t end = line.find('m', at);
+      at = end == std::string::npos ? line.size() : end + 1;
+      continue;
+    }
+    const bool begins = (static_cast<unsigned char>(line[at]) & 0xc0U) != 0x80U;
+    if (begins && seen == columns) break;
+    seen += begins;
+    ++at;
+  }
+  return line.substr(0, at);
+}
+
+}  // namespace rondo::cli

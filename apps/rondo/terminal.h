@@ -1,0 +1,52 @@
+// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed.
+// Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH, SIGINT, SIGTERM and SIGHUP meanwhile.
+#pragma once
+
+#include <termios.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+
+namespace rondo::cli {
+
+class Terminal {
+ public:
+  struct Size {
+    std::size_t columns = 80;
+    std::size_t lines = 24;
+  };
+
+  /// FailedPrecondition if standard input and output are no terminal that can be drawn on.
+  static Result<std::unique_ptr<Terminal>> open();
+  ~Terminal();
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  static Size size();
+  /// One line each, the first at the top; what does not fit is cut off, what was there is gone.
+  void draw(const std::vector<std::string>& lines);
+
+  enum class Event : unsigned char { Time, Key, Resized, Leave };
+  struct Heard {
+    Event event = Event::Time;
+    char key = 0;
+  };
+  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), or 'patience' is over.
+  Heard wait(Duration patience);
+
+ private:
+  Terminal() = default;
+  termios before_{};
+  sigset_t mask_before_{};
+  int signals_ = -1;
+};
+
+/// 'line' cut to 'columns' characters. Sequences that colour are kept and not counted.
+std::string cut_to(const std::string& line, std::size_t columns);
+
+}  // namespace rondo::cli

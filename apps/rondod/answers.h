@@ -1,0 +1,49 @@
+// What the commands make their answers of: texts, times and facts as JSON, and lists that are made a page a turn.
+#pragma once
+
+#include <boost/json.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/admin/command.h"
+#include "rondo/admin/text.h"
+#include "rondo/base/time.h"
+#include "rondo/orch/constraint.h"
+#include "rondo/store/record.h"
+
+namespace rondo::daemon {
+
+inline boost::json::string text(std::string_view bytes) { return boost::json::string{escape_text(bytes)}; }
+inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
+inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
+
+inline boost::json::object fact_json(const Constraint& fact) { return {{"kind", text(fact.kind.name())}, {"key", text(fact.key)}}; }
+
+template <class Facts>
+boost::json::array facts_json(const Facts& facts) {
+  boost::json::array array;
+  for (const Constraint& fact : facts) array.push_back(fact_json(fact));
+  return array;
+}
+
+inline boost::json::array fields_json(const Fields& fields) {
+  boost::json::array array;
+  for (const Field field : fields) array.push_back(boost::json::array{text(field.name), text(field.value)});
+  return array;
+}
+
+/// Answers with a row for each of 'items', made when its page is: a long list takes many short turns. 'row' makes a JSON value of one.
+template <class Item, class Row>
+void answer_each(Reply reply, std::vector<Item> items, Row row) {
+  auto all = std::make_shared<const std::vector<Item>>(std::move(items));
+  reply.stream([all, row, next = std::size_t{0}](Reply& page) mutable {
+    while (next < all->size() && !page.page_full()) page.row(row((*all)[next++]));
+    return next < all->size();
+  });
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,313 @@
+// The commands that show figures: sources, stats, top.
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rondo/base/limits.h"
+#include "rondo/sched/scheduler.h"
+#include "rondod/answers.h"
+#include "rondod/command_adder.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string_view state_of(const Source& source) {
+  if (!source.quarantine().ok()) return "quarantined";
+  return source.is_running() ? "running" : source.is_ready() ? "ready" : "idle";
+}
+
+/// What every look at a source shows, `top` too.
+json::object source_json(const Source& source, Instant now) {
+  const SourceStats& stats = source.stats();
+  const bool busy = source.is_ready() || source.is_running();
+  return json::object{{"name", text(source.name())},
+                      {"priority", source.priority().level()},
+                      {"state", state_of(source)},
+                      {"turns", stats.turns},
+                      {"items", stats.items},
+                      {"depth", source.depth()},
+                      {"ran_us", microseconds(stats.ran)},
+                      {"longest_us", microseconds(stats.longest_turn)},
+                      {"waiting_us", source.is_ready() ? microseconds(now - source.ready_since()) : 0.0},
+                      {"busy_us", busy ? microseconds(now - source.busy_since()) : 0.0}};
+}
+
+json::object source_row(const Source& source, Instant now) {
+  const SourceStats& stats = source.stats();
+  json::object row = source_json(source, now);
+  row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);
+  row["wait_p50_us"] = microseconds(stats.wait_ns.quantile(0.5));
+  row["wait_p99_us"] = microseconds(stats.wait_ns.quantile(0.99));
+  row["wait_max_us"] = microseconds(stats.wait_ns.max());
+  row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
+  return row;
+}
+
+using SourceRow = json::object (*)(const Source& source, Instant now);
+
+/// Rows of the sources with a number above 'after', and then 'end'; sources may come and go between the pages.
+void answer_sources(Scheduler& scheduler, Reply reply, SourceRow row, std::function<void(Reply)> end, std::uint64_t after = 0) {
+  reply.expect_rows();
+  bool full = false;
+  const Instant now = scheduler.clock().now();
+  scheduler.for_each_source([&](const Source& source) {
+    if (full || source.number() <= after) return;
+    full = reply.page_full();
+    if (full) return;
+    reply.row(row(source, now));
+    after = source.number();
+  });
+  if (!full) return end(std::move(reply));
+  reply.next_turn([&scheduler, row, end = std::move(end), after](Reply r) mutable {
+    if (r.wanted()) answer_sources(scheduler, std::move(r), row, std::move(end), after);
+  });
+}
+
+void command_sources(const CommandContext& context, Reply reply) {
+  answer_sources(context.runtime.scheduler(), std::move(reply), source_row, [](Reply r) { r.finish(); });
+}
+
+std::uint64_t memory_bytes(std::string_view name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoull(line.substr(name.size() + 1)) * 1024;
+  }
+  return 0;
+}
+
+json::array consumers_json(const Runtime& runtime) {
+  json::array rows;
+  for (const ConsumerStats& stats : runtime.consumers()) {
+    rows.push_back(json::object{{"table", text(stats.table)},
+                                {"orch", text(stats.orch)},
+                                {"taken", stats.taken},
+                                {"handled", stats.handled},
+                                {"done", stats.done},
+                                {"rejected", stats.rejected},
+                                {"parked_ever", stats.parked_ever},
+                                {"retried", stats.retried},
+                                {"thrown", stats.thrown},
+                                {"spurious_waits", stats.spurious_waits},
+                                {"queued", stats.queued},
+                                {"parked", stats.parked},
+                                {"parked_peak", stats.parked_peak},
+                                {"in_flight", stats.in_flight},
+                                {"resolve_wait_max_us", microseconds(stats.longest_resolve_wait)},
+                                {"last_reject", text(stats.last_reject)}});
+  }
+  return rows;
+}
+
+json::object agent_json(const agent::Agent& agent) {
+  const agent::Routes::Counts routes = agent.routes().counts();
+  const agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
+  return json::object{{"routes", routes.routes},
+                      {"programmed", routes.programmed},
+                      {"refused", routes.refused},
+                      {"unchanged", routes.unchanged},
+                      {"put_back", routes.put_back},
+                      {"first_order_ns", routes.first_order.nanoseconds()},
+                      {"last_answer_ns", routes.last_answer.nanoseconds()},
+                      {"nexthops", groups.nexthops},
+                      {"restarted", agent.has_restarted()},
+                      {"restart_found", agent.reconciled().found},
+                      {"restart_kept", agent.reconciled().kept},
+                      {"restart_changed", agent.reconciled().changed},
+                      {"groups", groups.groups},
+                      {"usable_groups", groups.usable_groups},
+                      {"group_replaces", groups.group_replaces}};
+}
+
+json::object dataplane_json(const CommandContext& context) {
+  const Programmer& programmer = context.agent.programmer();
+  const ProgrammerStats& stats = programmer.stats();
+  return json::object{{"kind", text(context.plane.describe())},
+                      {"submitted", stats.submitted},
+                      {"applied", stats.applied},
+                      {"failed", stats.failed},
+                      {"batches", stats.batches},
+                      {"in_flight", programmer.in_flight()},
+                      {"busy_us", microseconds(stats.busy)},
+                      {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
+                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
+}
+
+json::object scheduler_json(const Scheduler& scheduler) {
+  const SchedulerStats& stats = scheduler.stats();
+  return json::object{{"policy", text(scheduler.policy().describe())},
+                      {"turns", stats.turns},
+                      {"polls", stats.polls},
+                      {"sweep_rescues", stats.sweep_rescues},
+                      {"quarantined", stats.quarantined},
+                      {"longest_turn_us", microseconds(stats.longest_turn)},
+                      {"long_turns", stats.long_turns}};
+}
+
+json::object port_events_json(const agent::Ports& ports) {
+  const Histogram& wait = ports.event_wait_ns();
+  return json::object{{"count", wait.count()},
+                      {"p50_us", microseconds(wait.quantile(0.5))},
+                      {"p99_us", microseconds(wait.quantile(0.99))},
+                      {"max_us", microseconds(wait.max())}};
+}
+
+json::object journal_json(const JournalStats& stats) {
+  return json::object{{"records", stats.records}, {"bytes", stats.bytes}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
+}
+
+json::object store_json(const CommandContext& context) {
+  const Status health = context.runtime.store().health();
+  const WriteFailures& failures = context.failures;
+  return json::object{{"health", text(health.ok() ? "ok" : health.message())},
+                      {"failed_writes", failures.count()},
+                      {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
+}
+
+json::array direct_json(const CommandContext& context) {
+  json::array rows;
+  for (const auto& feed : context.feeds) {
+    const DirectFigures figures = feed->figures();
+    json::object faults;
+    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    json::array tables;
+    for (const std::string& table : figures.tables) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+                                {"tables", std::move(tables)},
+                                {"connections", figures.connections},
+                                {"frames", figures.frames},
+                                {"entries", figures.entries},
+                                {"pauses", figures.pauses},
+                                {"faults", std::move(faults)},
+                                {"staged", figures.staged},
+                                {"recovered", figures.recovered},
+                                {"rows_recovered", figures.rows_recovered},
+                                {"written", figures.written},
+                                {"behind", figures.behind},
+                                {"left_out", figures.left_out}});
+  }
+  return rows;
+}
+
+json::object admin_json(const AdminServer* server) {
+  if (server == nullptr) return {};
+  const AdminServerStats& stats = server->stats();
+  return json::object{{"connections", stats.connections},
+                      {"accepted", stats.accepted},
+                      {"requests", stats.requests},
+                      {"failed_requests", stats.failed_requests},
+                      {"bulk_rows", stats.bulk_rows},
+                      {"bulk_rows_refused", stats.bulk_rows_refused},
+                      {"malformed_frames", stats.malformed_frames},
+                      {"slow_readers_cut", stats.slow_readers_cut}};
+}
+
+void command_stats(const CommandContext& context, Reply reply) {
+  Runtime& runtime = context.runtime;
+  reply.finish(json::object{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
+                            {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
+                            {"scheduler", scheduler_json(runtime.scheduler())},
+                            {"store", store_json(context)},
+                            {"direct", direct_json(context)},
+                            {"consumers", consumers_json(runtime)},
+                            {"dataplane", dataplane_json(context)},
+                            {"agent", agent_json(context.agent)},
+                            {"port_events", port_events_json(context.agent.ports())},
+                            {"journal", journal_json(runtime.journal().stats())},
+                            {"admin", admin_json(context.server.get())}});
+}
+
+/// Of one frame of `top`: facts looked at for the largest, and how many are shown.
+constexpr std::size_t kTopPlaces = 4 * Runtime::kPlacesOfPage;
+constexpr std::size_t kTopFacts = 16;
+
+/// The facts with the most rows among the first kTopPlaces: the places of facts that came first.
+json::array top_facts(const Runtime& runtime) {
+  std::vector<ParkedConstraint> found;
+  std::uint32_t place = 0;
+  while (place < kTopPlaces && found.size() < kTopPlaces) {
+    for (ParkedConstraint& one : runtime.parked_constraints(kTopPlaces, place)) found.push_back(std::move(one));
+  }
+  const std::size_t shown = std::min(kTopFacts, found.size());
+  std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown), found.end(),
+                    [](const ParkedConstraint& a, const ParkedConstraint& b) { return a.rows > b.rows; });
+  json::array rows;
+  for (std::size_t i = 0; i < shown; ++i) {
+    json::object row = fact_json(found[i].fact);
+    row["table"] = text(found[i].table);
+    row["rows"] = found[i].rows;
+    row["has_provider"] = found[i].has_provider;
+    row["oldest_ms"] = microseconds(found[i].oldest) / 1000.0;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+json::array top_tables(const Runtime& runtime) {
+  json::array rows;
+  for (const ConsumerStats& stats : runtime.consumers()) {
+    rows.push_back(json::object{{"table", text(stats.table)},
+                                {"taken", stats.taken},
+                                {"done", stats.done},
+                                {"rejected", stats.rejected},
+                                {"queued", stats.queued},
+                                {"parked", stats.parked},
+                                {"in_flight", stats.in_flight}});
+  }
+  return rows;
+}
+
+/// One small file, in pages: cheaper than the status of a process, which has its memory added up.
+std::uint64_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::uint64_t pages = 0;
+  std::uint64_t resident = 0;
+  statm >> pages >> resident;
+  return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// One frame of `rondo top`: all that it shows in one request, small enough to be asked for every second.
+void command_top(const CommandContext& context, Reply reply) {
+  answer_sources(context.runtime.scheduler(), std::move(reply), source_json, [&context](Reply r) {
+    Runtime& runtime = context.runtime;
+    const SchedulerStats& stats = runtime.scheduler().stats();
+    const ProgrammerStats& programmed = context.agent.programmer().stats();
+    const Instant now = runtime.clock().now();
+    const Status health = runtime.store().health();
+    r.finish(json::object{{"at_us", microseconds(now - context.started)},
+                          {"turns", stats.turns},
+                          {"longest_turn_us", microseconds(stats.longest_turn)},
+                          {"long_turns", stats.long_turns},
+                          {"sweep_rescues", stats.sweep_rescues},
+                          {"quarantined", stats.quarantined},
+                          {"rss_bytes", resident_bytes()},
+                          {"awaited_facts", runtime.awaited_facts()},
+                          {"watchers", context.watchers.size()},
+                          {"facts", top_facts(runtime)},
+                          {"tables", top_tables(runtime)},
+                          {"store", text(health.ok() ? "ok" : health.message())},
+                          {"dataplane", json::object{{"kind", text(context.plane.describe())},
+                                                     {"submitted", programmed.submitted},
+                                                     {"applied", programmed.applied},
+                                                     {"failed", programmed.failed},
+                                                     {"in_flight", context.agent.programmer().in_flight()},
+                                                     {"busy_us", microseconds(programmed.busy)}}}});
+  });
+}
+
+}  // namespace
+
+void add_figure_commands(CommandAdder& commands) {
+  commands.add({"sources", "List everything that is given turns", {}}, command_sources);
+  commands.add({"stats", "Show all figures", {}}, command_stats);
+  commands.add({"top", "One frame of `rondo top`", {}}, command_top);
+}
+
+}  // namespace rondo::daemon

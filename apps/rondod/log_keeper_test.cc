@@ -1,0 +1,25 @@
+// LogKeeper: the newest lines, no more and none longer than its limits.
+#include "rondod/log_keeper.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace rondo::daemon {
+namespace {
+
+TEST(LogKeeper, KeepsTheNewestLinesWithinItsLimits) {
+  LogKeeper keeper;
+  EXPECT_TRUE(keeper.lines().empty());
+  const std::size_t more = 20;
+  for (std::size_t i = 0; i < limits::kLogLinesKept + more; ++i) keeper.add("line " + std::to_string(i) + "\n");
+  const std::vector<std::string> lines = keeper.lines();
+  ASSERT_EQ(lines.size(), limits::kLogLinesKept);
+  EXPECT_EQ(lines.front(), "line " + std::to_string(more));
+  EXPECT_EQ(lines.back(), "line " + std::to_string(limits::kLogLinesKept + more - 1));
+  keeper.add(std::string(10 * limits::kLogLineBytesKept, 'x'));
+  EXPECT_EQ(keeper.lines().back().size(), limits::kLogLineBytesKept);
+}
+
+}  // namespace
+}  // namespace rondo::daemon

@@ -1,0 +1,280 @@
+#include "rondod/watchers.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "agent/priorities.h"
+#include "rondo/admin/key_pattern.h"
+#include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/scheduler.h"
+#include "rondod/answers.h"
+#include "rondod/command_adder.h"
+#include "rondod/store_sink.h"
+
+namespace rondo::daemon {
+
+namespace json = boost::json;
+
+namespace {
+constexpr Duration kLook = 100ms;
+/// What an event costs beside its bytes.
+constexpr std::size_t kEventBytes = 64;
+/// What a line of a trace is taken for.
+constexpr std::size_t kTraceBytes = 512;
+/// A larger change is told without its fields, by its size: a turn must stay short, and `get` tells them.
+constexpr std::size_t kShownBytes = 32 * 1024;
+
+json::object change_json(const Change& change) {
+  json::object row{{"op", text(change.verb())}, {"key", text(change.key())}};
+  if (change.record().bytes() <= kShownBytes) {
+    row["fields"] = fields_json(change.fields());
+  } else {
+    row["fields"] = json::array{};
+    row["bytes"] = change.record().bytes();
+  }
+  return row;
+}
+}  // namespace
+
+/// One reader: events in, rows of its answer out, a page a turn of its connection.
+class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
+ public:
+  Watcher(Until until, Reply reply) : until_(until), reply_(std::move(reply)) { reply_.expect_rows(); }
+  virtual ~Watcher() = default;
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
+  /// Called now and then: true when there is nobody to tell any more.
+  bool is_over(Instant now) {
+    if (now >= until_.deadline) end();
+    return !reply_.wanted();
+  }
+
+ protected:
+  /// One event on its way to the reader: a change, which is made a row when its turn comes, or a row.
+  struct Event {
+    Change change = {};
+    json::object row = {};
+    std::size_t bytes = 0;
+    std::uint64_t missed = 0;  // Not an event, but the number of those that are missing here.
+  };
+
+  void push(Event event) {
+    if (!reply_.wanted() || accepted_ >= until_.count) return;
+    if (events_.size() >= limits::kWatchEvents || bytes_ >= limits::kWatchBytes) {
+      ++missed_;
+      return;
+    }
+    if (missed_ != 0) put({.missed = std::exchange(missed_, 0)});
+    ++accepted_;
+    put(std::move(event));
+  }
+  virtual json::object row_of(const Event& event) const = 0;
+  virtual json::object gap_row(std::uint64_t missed) const = 0;
+
+ private:
+  void put(Event event) {
+    event.bytes += kEventBytes;
+    bytes_ += event.bytes;
+    events_.push_back(std::move(event));
+    if (std::exchange(pumping_, true)) return;
+    reply_.next_turn([self = weak_from_this()](Reply) {
+      if (const auto watcher = self.lock()) watcher->pump();
+    });
+  }
+
+  void pump() {
+    pumping_ = false;
+    while (!events_.empty() && !reply_.page_full()) {
+      const Event event = std::move(events_.front());
+      events_.pop_front();
+      bytes_ -= event.bytes;
+      reply_.row(event.missed != 0 ? gap_row(event.missed) : row_of(event));
+      told_ += event.missed == 0;
+      total_missed_ += event.missed;
+    }
+    if (told_ >= until_.count) return end();
+    if (events_.empty() && missed_ != 0) put({.missed = std::exchange(missed_, 0)});
+    if (!events_.empty() && !std::exchange(pumping_, true)) {
+      reply_.next_turn([self = weak_from_this()](Reply) {
+        if (const auto watcher = self.lock()) watcher->pump();
+      });
+    }
+    reply_.flush();
+  }
+
+  /// What still waits was missed: the time was over before its turn.
+  void end() { reply_.finish(json::object{{"events", told_}, {"missed", total_missed_ + missed_ + events_.size()}}); }
+
+  const Until until_;
+  Reply reply_;
+  std::unique_ptr<RowTap> tap_;
+  std::deque<Event> events_;
+  std::size_t bytes_ = 0;
+  std::uint64_t accepted_ = 0;
+  std::uint64_t told_ = 0;
+  std::uint64_t missed_ = 0;  // Since the newest event in the queue.
+  std::uint64_t total_missed_ = 0;
+  bool pumping_ = false;
+};
+
+class Watchers::Watch final : public Watcher {
+ public:
+  Watch(std::string pattern, Until until, Reply reply)
+      : Watcher(until, std::move(reply)), all_(pattern.empty()), pattern_(std::move(pattern)) {}
+
+  void hear(const RowEvent& event) {
+    if (event.what != RowEvent::What::Taken || (!all_ && !pattern_.matches(event.key))) return;
+    push({.change = *event.change, .bytes = event.change->record().bytes()});
+  }
+
+ private:
+  json::object row_of(const Event& event) const override { return change_json(event.change); }
+  json::object gap_row(std::uint64_t missed) const override {
+    return {{"op", "GAP"}, {"key", ""}, {"fields", json::array{}}, {"missed", missed}};
+  }
+
+  const bool all_;
+  const KeyPattern pattern_;
+};
+
+class Watchers::Trace final : public Watcher {
+ public:
+  Trace(const Clock& clock, std::string table, std::string key, Until until, Reply reply)
+      : Watcher(until, std::move(reply)), clock_(clock), start_(clock.now()), table_(std::move(table)), key_(std::move(key)) {}
+
+  void hear_written(std::string_view table, const Change& change) {
+    if (table != table_ || change.key() != key_) return;
+    tell("written", clock_.now(), change_json(change));
+  }
+
+  void hear(const RowEvent& event) {
+    if (event.what == RowEvent::What::Resolved) return hear_resolved(event);
+    if (event.key != key_) return;
+    json::object row{{"op", json::string{to_string(event.op)}}, {"key", text(event.key)}};
+    if (event.what == RowEvent::What::Taken) row = change_json(*event.change);
+    if (!event.facts.empty()) row["facts"] = facts_json(event.facts);
+    if (event.what == RowEvent::What::Delayed) row["delay_ms"] = microseconds(event.delay) / 1000.0;
+    if (event.why != nullptr) row["why"] = text(event.why->to_string());
+    awaited_.assign(event.facts.begin(), event.facts.end());
+    tell(to_string(event.what), event.at, std::move(row));
+  }
+
+ private:
+  /// Any row of the table may have waited for it; of interest is what this one waits for.
+  void hear_resolved(const RowEvent& event) {
+    if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end()) return;
+    tell("resolved", event.at, {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
+  }
+  void tell(std::string_view what, Instant at, json::object row) {
+    row["what"] = json::string{what};
+    row["at_us"] = microseconds(at - start_);
+    push({.row = std::move(row), .bytes = kTraceBytes});
+  }
+  json::object row_of(const Event& event) const override { return event.row; }
+  json::object gap_row(std::uint64_t missed) const override {
+    return {{"what", "gap"}, {"at_us", microseconds(clock_.now() - start_)}, {"missed", missed}};
+  }
+
+  const Clock& clock_;
+  const Instant start_;
+  const std::string table_;
+  const std::string key_;
+  std::vector<Constraint> awaited_;  // What the row was parked on last.
+};
+
+Watchers::Watchers(Runtime& runtime) : runtime_(runtime), timer_("watchers", agent::kAdmin, [this] { look(); }) {
+  runtime_.scheduler().add(timer_);
+}
+
+Watchers::~Watchers() = default;
+
+void Watchers::add(std::shared_ptr<Watcher> watcher, const std::string& table, RowTap::Listener listener) {
+  auto tap = runtime_.tap(table, std::move(listener));
+  RONDO_ASSERT(tap.has_value());
+  watcher->listen(std::move(*tap));
+  all_.push_back(std::move(watcher));
+  if (!timer_.is_armed()) timer_.arm_every(kLook, runtime_.clock().now() + kLook);
+}
+
+void Watchers::watch(const std::string& table, const std::string& pattern, Until until, Reply reply) {
+  const auto watcher = std::make_shared<Watch>(pattern, until, std::move(reply));
+  add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
+}
+
+void Watchers::trace(const std::string& table, const std::string& key, Until until, Reply reply) {
+  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, key, until, std::move(reply));
+  traces_.push_back(watcher);
+  add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
+}
+
+void Watchers::tell_written(std::string_view table, const Change& change) {
+  for (const std::weak_ptr<Trace>& trace : traces_) {
+    if (const auto one = trace.lock()) one->hear_written(table, change);
+  }
+}
+
+void Watchers::look() {
+  const Instant now = runtime_.clock().now();
+  std::erase_if(all_, [now](const std::shared_ptr<Watcher>& watcher) { return watcher->is_over(now); });
+  std::erase_if(traces_, [](const std::weak_ptr<Trace>& trace) { return trace.expired(); });
+  if (all_.empty()) timer_.disarm();
+}
+
+namespace {
+
+/// The bounds that a caller gave, or why they are none.
+Result<Watchers::Until> until_of(const CommandContext& context, const Arguments& arguments) {
+  Watchers::Until until;
+  const std::int64_t count = arguments.integer("count", INT64_MAX);
+  const std::int64_t milliseconds = arguments.integer("milliseconds", -1);
+  if (count < 1) return failure(Code::InvalidArgument, "'count' must be at least 1");
+  if (arguments.has("milliseconds") && (milliseconds < 1 || milliseconds > 1'000'000'000)) {
+    return failure(Code::InvalidArgument, "'milliseconds' must be from 1 to 1000000000");
+  }
+  until.count = static_cast<std::uint64_t>(count);
+  if (milliseconds > 0) until.deadline = context.runtime.clock().now() + std::chrono::milliseconds{milliseconds};
+  return until;
+}
+
+/// Whether the rows of 'table' can be looked at: an Orch of this thread takes them.
+Status check_watched(const CommandContext& context, std::string_view table) {
+  if (Status known = check_table(context.runtime.store(), table); !known.ok()) return known;
+  auto tap = context.runtime.tap(table, [](const RowEvent&) {});
+  return tap ? Status{} : tap.error();
+}
+
+void command_watch(const CommandContext& context, const Arguments& arguments, Reply reply) {
+  const std::string table = arguments.text("table");
+  const std::string pattern = arguments.text("pattern");
+  if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
+  if (pattern.size() > KeyPattern::kMost) return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than 256 bytes"});
+  const auto until = until_of(context, arguments);
+  if (!until) return reply.fail(until.error());
+  context.watchers.watch(table, pattern, *until, std::move(reply));
+}
+
+void command_trace(const CommandContext& context, const Arguments& arguments, Reply reply) {
+  const std::string table = arguments.text("table");
+  if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
+  const auto until = until_of(context, arguments);
+  if (!until) return reply.fail(until.error());
+  context.watchers.trace(table, arguments.text("key"), *until, std::move(reply));
+}
+
+}  // namespace
+
+void add_watch_commands(CommandAdder& commands) {
+  const ArgumentSpec count = optional("count", ArgumentKind::Integer, "End after so many");
+  const ArgumentSpec time = optional("milliseconds", ArgumentKind::Integer, "End after this time");
+  commands.add({"watch",
+                "Changes of a table as its consumer takes them, until the caller goes",
+                {table_argument(), optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"), count, time}},
+               command_watch);
+  commands.add({"trace", "What happens to a row from now on", {table_argument(), key_argument(), count, time}}, command_trace);
+}
+
+}  // namespace rondo::daemon

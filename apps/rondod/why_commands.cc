@@ -1,0 +1,140 @@
+// The commands that say why things wait: why, parked.
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rondo/base/limits.h"
+#include "rondod/answers.h"
+#include "rondod/command_adder.h"
+#include "rondod/store_sink.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+
+std::string_view state_name(WhyLink::State state) {
+  switch (state) {
+    case WhyLink::State::Absent: return "absent";
+    case WhyLink::State::Queued: return "queued";
+    case WhyLink::State::InFlight: return "in-flight";
+    case WhyLink::State::Parked: return "parked";
+    case WhyLink::State::Rejected: return "rejected";
+  }
+  return "absent";
+}
+
+/// The rows of an answer that nobody owes anything, about which the store knows more: whether its table has the row.
+class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
+ public:
+  WhyAnswer(Store& store, Why why, Reply reply) : store_(store), why_(std::move(why)), reply_(std::move(reply)) {}
+
+  /// Asks the store about each of them, one after the other, then answers.
+  void go_on() {
+    while (next_ < why_.chain.size() && (why_.chain[next_].state != WhyLink::State::Absent || why_.chain[next_].table.empty())) ++next_;
+    if (next_ == why_.chain.size()) return finish();
+    const WhyLink& link = why_.chain[next_];
+    store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
+      self->note(record && *record);
+      ++self->next_;
+      self->go_on();
+    });
+  }
+
+ private:
+  void note(bool has_row) {
+    WhyLink& link = why_.chain[next_];
+    if (why_.chain.size() == 1 && has_row) {
+      done_ = true;
+      link.note = "nobody owes this row anything";
+      return;
+    }
+    link.note = has_row ? "the row is there and done, but what it brings about is not" : "no such row was written";
+    const auto size = store_.size(link.table);
+    if (!has_row && size && size->staged > 0) {
+      link.note += " (or it is among the " + std::to_string(size->staged) + " rows of this table not taken yet)";
+    }
+  }
+
+  void finish() {
+    json::array chain;
+    for (const WhyLink& link : why_.chain) {
+      json::object row{
+          {"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{done_ ? "done" : state_name(link.state)}},
+          {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
+          {"note", text(link.note)},         {"parent", link.parent}};
+      if (link.fact) row["fact"] = fact_json(*link.fact);
+      chain.push_back(std::move(row));
+    }
+    reply_.finish(json::object{{"chain", std::move(chain)}, {"cycle", why_.cycle}, {"cut_short", why_.cut_short}});
+  }
+
+  Store& store_;
+  Why why_;
+  Reply reply_;
+  std::size_t next_ = 0;
+  bool done_ = false;
+};
+
+void command_why(const CommandContext& context, const Arguments& arguments, Reply reply) {
+  const std::string table = arguments.text("table");
+  Store& store = context.runtime.store();
+  if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
+  std::make_shared<WhyAnswer>(store, context.runtime.why(table, arguments.text("key")), std::move(reply))->go_on();
+}
+
+json::object row_json(const ParkedRow& row) {
+  return {{"table", text(row.table)},
+          {"key", text(row.key)},
+          {"op", json::string{to_string(row.op)}},
+          {"facts", facts_json(row.facts)},
+          {"waited_ms", microseconds(row.waited) / 1000.0},
+          {"retry_in_ms", microseconds(row.retry_in) / 1000.0},
+          {"why", text(row.why)}};
+}
+
+json::object fact_row(const ParkedConstraint& parked) {
+  json::object row = fact_json(parked.fact);
+  row["table"] = text(parked.table);
+  row["rows"] = parked.rows;
+  row["has_provider"] = parked.has_provider;
+  row["oldest_ms"] = microseconds(parked.oldest) / 1000.0;
+  return row;
+}
+
+/// Few at a time: a row may wait for many facts, and the turn's time is looked at between them.
+constexpr std::size_t kParkedStep = 8;
+
+void command_parked(const CommandContext& context, const Arguments& arguments, Reply reply) {
+  Runtime& runtime = context.runtime;
+  std::string table;
+  if (arguments.has("table")) {
+    table = arguments.text("table");
+    if (Status known = check_table(runtime.store(), table); !known.ok()) return reply.fail(known);
+  }
+  reply.stream([&runtime, by_table = arguments.has("table"), table, place = std::uint32_t{0}](Reply& page) mutable {
+    // A step looks at no more than a page of places, even if all are empty.
+    bool more = true;
+    for (std::size_t steps = 0; more && steps < limits::kAdminPageRows / kParkedStep && !page.page_full(); ++steps) {
+      if (by_table) {
+        for (const ParkedRow& row : runtime.parked_rows(table, kParkedStep, place)) page.row(row_json(row));
+      } else {
+        for (const ParkedConstraint& fact : runtime.parked_constraints(kParkedStep, place)) page.row(fact_row(fact));
+      }
+      more = place != Runtime::kNoPlace;
+    }
+    return more;
+  });
+}
+
+}  // namespace
+
+void add_why_commands(CommandAdder& commands) {
+  commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}}, command_why);
+  commands.add(
+      {"parked", "List awaited facts, or the waiting rows of a table", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
+      command_parked);
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,118 @@
+#include "orch/inspection.h"
+
+#include <algorithm>
+#include <string>
+
+#include "rondo/store/record.h"
+
+namespace rondo {
+
+namespace {
+
+Status fault(std::string what) { return {Code::Internal, std::move(what)}; }
+
+}  // namespace
+
+Status Inspection::check() const {
+  if (Status bad = check_list(ledger_.new_, Ledger::kNone, Ledger::State::Queued); !bad.ok()) return bad;
+  if (Status bad = check_waiting(); !bad.ok()) return bad;
+  if (Status bad = check_resolved(); !bad.ok()) return bad;
+  if (Status bad = check_index(); !bad.ok()) return bad;
+  return check_rows();
+}
+
+Status Inspection::wrong(std::uint32_t row, const char* what) const { return fault("row " + quoted(ledger_.key(row)) + " " + what); }
+
+/// The rows of one list: linked both ways, as many as it says, each in that state and saying that it is 'of' this list.
+Status Inspection::check_list(const Ledger::List& list, std::uint32_t of, Ledger::State state) const {
+  std::uint32_t rows = 0;
+  std::uint32_t previous = Ledger::kNone;
+  for (std::uint32_t row = list.head; row != Ledger::kNone; row = ledger_.rows_[row].next) {
+    const Ledger::Row& r = ledger_.rows_[row];
+    if (++rows > list.count) return fault("a list has more rows than its count of " + std::to_string(list.count));
+    if (r.state != state || r.list != of) return wrong(row, "is in a list that is not its own");
+    if (r.previous != previous) return wrong(row, "is linked wrongly");
+    previous = row;
+  }
+  if (rows != list.count || list.tail != previous) return fault("a list has fewer rows than its count of " + std::to_string(list.count));
+  return {};
+}
+
+Status Inspection::check_waiting() const {
+  std::size_t parked = 0;
+  for (std::uint32_t id = ledger_.first_list_; id != Ledger::kNone; id = ledger_.lists_[id].next) {
+    const Ledger::WaitList& list = ledger_.lists_[id];
+    if (list.resolved) return fault("a resolved list is among those that wait");
+    if (Status bad = check_list(list, id, Ledger::State::Parked); !bad.ok()) return bad;
+    parked += list.count;
+    if (list.constraint == Ledger::kNone) {
+      if (id != ledger_.timed_list_) return fault("a list waits for nothing");
+      continue;
+    }
+    if (list.count == 0) return fault("an empty list waits for a fact");
+    if (list.constraint >= index_.entries_.limit()) return fault("a list waits for a fact that the index does not know");
+    const ConstraintIndex::Entry& entry = index_.entries_[list.constraint];
+    const bool known = std::ranges::any_of(
+        entry.waiters, [&](const ConstraintIndex::Waiter& waiter) { return waiter.ledger == &ledger_ && waiter.list == id; });
+    if (!known) return fault("the index does not know the rows that wait for " + entry.fact.to_string());
+    for (std::uint32_t row = list.head; row != Ledger::kNone; row = ledger_.rows_[row].next) {
+      if (ledger_.rows_[row].extra == nullptr) continue;  // It remembers none: the list's is its only one.
+      const std::vector<Constraint> facts = ledger_.facts_of(row, index_);
+      if (facts.empty() || facts.front() != entry.fact) return wrong(row, "is listed under another fact than it remembers");
+    }
+  }
+  if (parked != ledger_.parked_)
+    return fault("the count of parked rows is " + std::to_string(ledger_.parked_) + " and not " + std::to_string(parked));
+  return {};
+}
+
+Status Inspection::check_resolved() const {
+  std::size_t resolved = 0;
+  for (const std::uint32_t id : ledger_.resolved_) {
+    const Ledger::WaitList& list = ledger_.lists_[id];
+    if (!list.resolved || list.count == 0) return fault("a list among the resolved ones is not, or is empty");
+    if (Status bad = check_list(list, id, Ledger::State::Parked); !bad.ok()) return bad;
+    resolved += list.count;
+  }
+  if (resolved != ledger_.resolved_rows_) {
+    return fault("the count of resolved rows is " + std::to_string(ledger_.resolved_rows_) + " and not " + std::to_string(resolved));
+  }
+  return {};
+}
+
+Status Inspection::check_index() const {
+  for (std::uint32_t slot = 0; slot < index_.entries_.limit(); ++slot) {
+    const ConstraintIndex::Entry& entry = index_.entries_[slot];
+    for (const ConstraintIndex::Waiter& waiter : entry.waiters) {
+      if (waiter.ledger != &ledger_) continue;
+      const Ledger::WaitList& list = ledger_.lists_[waiter.list];
+      if (list.resolved || list.constraint != slot)
+        return fault("the index knows rows that wait for " + entry.fact.to_string() + ", and there are none");
+    }
+  }
+  return {};
+}
+
+Status Inspection::check_rows() const {
+  std::size_t in_flight = 0;
+  std::size_t live = 0;
+  for (std::uint32_t row = 0; row < ledger_.rows_.limit(); ++row) {
+    const Ledger::Row& r = ledger_.rows_[row];
+    if (r.state == Ledger::State::Free) continue;
+    ++live;
+    if (ledger_.find(ledger_.key(row)) != row) return wrong(row, "is not found by its key");
+    if (r.state == Ledger::State::InFlight) {
+      ++in_flight;
+      if (!r.flight) return wrong(row, "is in flight without a change");
+    } else if (r.flight || (!r.has_delete && !r.has_set)) {
+      return wrong(row, "waits without a change");
+    }
+  }
+  if (in_flight != ledger_.in_flight_) return fault("the count of rows in flight is " + std::to_string(ledger_.in_flight_));
+  if (live != ledger_.size() || live != ledger_.queued() + ledger_.parked() + ledger_.in_flight()) {
+    return fault(std::to_string(live) + " rows are not those that are queued, parked or in flight");
+  }
+  return {};
+}
+
+}  // namespace rondo

@@ -1,0 +1,34 @@
+// Inspection: do a ledger and the index of constraints agree, with each other and with themselves? Walks everything, O(rows); for
+// simulation and tests.
+#pragma once
+
+#include "orch/constraint_index.h"
+#include "orch/ledger.h"
+#include "rondo/base/result.h"
+
+namespace rondo {
+
+class Inspection {
+ public:
+  Inspection(const Ledger& ledger, const ConstraintIndex& index) : ledger_(ledger), index_(index) {}
+
+  /// Ok, or Internal with the first thing that is wrong:
+  /// - every row is in exactly one place (queued, in flight, or one wait list), and the counts are those of the places;
+  /// - every wait list that is not resolved is known to the index under its fact, and has rows;
+  /// - every waiter of this ledger in the index is such a list;
+  /// - a row that waits for several facts is listed under the first of those it remembers.
+  Status check() const;
+
+ private:
+  Status check_list(const Ledger::List& list, std::uint32_t of, Ledger::State state) const;
+  Status check_waiting() const;
+  Status check_resolved() const;
+  Status check_index() const;
+  Status check_rows() const;
+  Status wrong(std::uint32_t row, const char* what) const;
+
+  const Ledger& ledger_;
+  const ConstraintIndex& index_;
+};
+
+}  // namespace rondo

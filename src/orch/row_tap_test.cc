@@ -1,0 +1,111 @@
+// RowTap: what is told of a row, in order, from its first change to its end; and that who stops listening, or listens to nothing, is no
+// burden to the consumer.
+#include "rondo/orch/row_tap.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+class RowTaps : public testing::Test, public RuntimeFixture {
+ protected:
+  RowTaps() : groups_orch(add_groups()), orch(runtime.add<OpenOrch>("routes")) {
+    orch.consume(
+        "ROUTE",
+        [this](std::string_view, const Fields& fields) {
+          const std::string does = fields.text("does").value_or("");
+          if (does == "reject") return Outcome::reject(Status{Code::InvalidArgument, "bad field"});
+          if (does == "later") return Outcome::retry_after(1s, Status{Code::ResourceExhausted, "full"});
+          if (does == "order") {
+            ticket = orch.current_ticket();
+            return Outcome::staged();
+          }
+          const Constraint needed{kGroup, fields.text("group").value_or("g")};
+          if (!orch.holds(needed)) return Outcome::wait_for(needed);
+          return Outcome::done();
+        },
+        [](std::string_view) { return Outcome::done(); });
+  }
+  void listen() {
+    tap = std::move(runtime
+                        .tap("ROUTE",
+                             [this](const RowEvent& event) {
+                               std::string line{to_string(event.what)};
+                               if (!event.key.empty()) line.append(" ").append(call(event.op, event.key));
+                               for (const Constraint& fact : event.facts) line.append(" ").append(fact.to_string());
+                               if (!event.provider.empty()) line.append(" by ").append(event.provider);
+                               if (event.why != nullptr) line.append(": ").append(event.why->message());
+                               EXPECT_EQ(event.table, "ROUTE");
+                               EXPECT_EQ(event.change != nullptr, event.what == RowEvent::What::Taken);
+                               heard.push_back(std::move(line));
+                             })
+                        .value());
+  }
+  std::vector<std::string> taken() { return std::exchange(heard, {}); }
+
+  OpenOrch& groups_orch;
+  OpenOrch& orch;
+  Ticket ticket;
+  std::vector<std::string> heard;
+  std::unique_ptr<RowTap> tap;
+};
+
+TEST_F(RowTaps, ARowThatWaitsTellsItsStory) {
+  listen();
+  set("ROUTE", "r", {{"group", "102"}});
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken S r", "parked S r group:102"));
+  groups.emplace("102");
+  groups_orch.announce({kGroup, "102"});
+  EXPECT_THAT(taken(), ElementsAre("resolved group:102 by groups"));
+  run();
+  EXPECT_THAT(taken(), ElementsAre("retried S r", "done S r"));
+  remove("ROUTE", "r");
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken D r", "done D r"));
+}
+
+TEST_F(RowTaps, OrdersDelaysAndRejectsAreTold) {
+  listen();
+  set("ROUTE", "o", {{"does", "order"}});
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken S o", "ordered S o"));
+  orch.settle(ticket, Outcome::done());
+  EXPECT_THAT(taken(), ElementsAre("done S o"));
+  set("ROUTE", "l", {{"does", "later"}});
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken S l", "delayed S l: full"));
+  set("ROUTE", "x", {{"does", "reject"}});
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken S x", "rejected S x: bad field"));
+}
+
+TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {
+  listen();
+  tap.reset();
+  set("ROUTE", "r");
+  run();
+  EXPECT_THAT(taken(), IsEmpty());
+  EXPECT_EQ(runtime.tap("NO_TABLE", [](const RowEvent&) {}).error().code(), Code::NotFound);
+  std::unique_ptr<RowTap> late;
+  {
+    Runtime short_lived;
+    OpenOrch& gone = short_lived.add<OpenOrch>();
+    gone.consume(
+        "T", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+    late = std::move(short_lived.tap("T", [](const RowEvent&) {}).value());
+  }
+  late.reset();  // Its consumer is gone: nothing is touched.
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,34 @@
+// Witness: sees what the consumers of a runtime take, choose, ask their handlers about and are answered, while it happens. For simulation
+// (sim/world.h), whose checkers compare it with models; in production there is none, and each place costs the test of a pointer that every
+// turn has in its cache. Scheduler's thread. A witness looks and touches nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "rondo/orch/constraint.h"
+#include "rondo/store/change.h"
+
+namespace rondo {
+
+class Consumer;
+
+class Witness {
+ public:
+  /// What became of a change that a handler was asked about. Staged is no end; one of the others follows.
+  enum class Answer : std::uint8_t { Done, Rejected, Waits, Delayed, Again };
+
+  virtual ~Witness() = default;
+  /// Out of the subscription, before it meets what waits in the ledger.
+  virtual void taken(const Consumer& consumer, const Change& change) = 0;
+  /// A row that had waited is taken up again: what it waited for was found to hold, or its time has passed.
+  virtual void chosen(const Consumer& consumer, const Change& change) = 0;
+  /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
+  virtual void asked(const Consumer& consumer, const Change& change) = 0;
+  /// Before the row changes. 'facts': of Waits, all of them, and of Delayed, those that must hold when the time has passed.
+  virtual void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) = 0;
+  /// An Orch said that the fact begins to hold; before anything is queued because of it.
+  virtual void announced(const Constraint& fact) = 0;
+};
+
+}  // namespace rondo

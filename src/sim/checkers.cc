@@ -1,0 +1,472 @@
+// The standard checkers. Each keeps a plain model of what it checks, fed by the events of the world.
+#include "rondo/sim/checkers.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "orch/inspection.h"
+#include "orch/runtime_view.h"
+#include "rondo/sim/world.h"
+#include "sim/key_map.h"
+
+namespace rondo::sim {
+
+namespace {
+
+Status fault(std::string what) { return {Code::Internal, std::move(what)}; }
+
+std::string text_of(const Record& record) {
+  if (!record) return "no row";
+  std::string text = "{";
+  for (const Field field : record.fields()) {
+    text.append(text.size() > 1 ? " " : "").append(field.name).append("=").append(std::string{field.value.substr(0, 64)});
+  }
+  return text + "}";
+}
+
+/// Every field of 'a' is in 'b' with the same value.
+bool is_within(const Record& a, const Record& b) {
+  return std::ranges::all_of(a.fields(), [&b](const Field& field) { return b.fields().find(field.name) == field.value; });
+}
+bool same_fields(const Record& a, const Record& b) { return a.fields().size() == b.fields().size() && is_within(a, b); }
+Record overlaid(const Record& older, const Record& newer) { return older ? Record::merged(older, newer) : newer; }
+
+std::string place(std::string_view table, std::string_view key) { return std::string{table} + " " + quoted(key); }
+
+const Consumer* consumer_of(const World& world, std::string_view table) {
+  const RuntimeView view(world.runtime());
+  const auto found = view.consumers().find(table);
+  return found == view.consumers().end() ? nullptr : found->second;
+}
+
+/// The Set that was just taken takes the place of a Delete that waits for facts (ConsumeOptions::set_cancels_parked_delete).
+bool cancels_delete(const World& world, const Event& event, bool only_delete_waits) {
+  if (event.change->op() != Op::Set || !only_delete_waits) return false;
+  const Consumer* const consumer = consumer_of(world, event.table);
+  if (consumer == nullptr || !consumer->ledger().set_cancels_parked_delete()) return false;
+  const Ledger& ledger = consumer->ledger();
+  const std::uint32_t row = ledger.find(event.change->key());
+  return row != Ledger::kNone && ledger.state(row) == Ledger::State::Parked && !ledger.is_resolved(row) && ledger.due(row) == Instant{};
+}
+
+}  // namespace
+
+std::string_view to_string(Event::Kind kind) noexcept {
+  switch (kind) {
+    case Event::Kind::Begins: return "a process begins";
+    case Event::Kind::Emptied: return "the tables are empty";
+    case Event::Kind::Written: return "written";
+    case Event::Kind::Unsure: return "perhaps written";
+    case Event::Kind::Taken: return "taken";
+    case Event::Kind::Chosen: return "taken up again";
+    case Event::Kind::Asked: return "asked";
+    case Event::Kind::Done: return "done";
+    case Event::Kind::Rejected: return "rejected";
+    case Event::Kind::Waits: return "waits";
+    case Event::Kind::Delayed: return "delayed";
+    case Event::Kind::Again: return "asked again";
+    case Event::Kind::Announced: return "announced";
+    case Event::Kind::Fault: return "fault";
+  }
+  return "?";
+}
+
+Status Checker::see(const World&, const Event&) { return {}; }
+Status Checker::after_turn(const World&) { return {}; }
+Status Checker::at_rest(const World&) { return {}; }
+
+// --- NothingLost
+
+struct NothingLost::Book {
+  struct Row {
+    Record written;           // As the store has confirmed it; empty: no row.
+    Record told;              // As the living process was told and did it.
+    bool is_known = false;    // Something was written.
+    bool is_unsure = false;   // Until a Delete is confirmed.
+    bool is_partial = false;  // Something of it was refused by its handler.
+    bool has_delete = false;  // Only a Delete waits.
+  };
+  TableMap<KeyMap<Row>> tables;
+
+  Row& row(const Event& event) { return entry_of(tables[event.table], event.change->record()); }
+  template <class What>
+  void for_each(const What& what) {
+    for (auto& [table, rows] : tables) {
+      for (auto& [key, row] : rows) what(row);
+    }
+  }
+};
+
+NothingLost::NothingLost() : book_(std::make_unique<Book>()) {}
+NothingLost::~NothingLost() = default;
+
+Status NothingLost::see(const World& world, const Event& event) {
+  const bool is_set = event.change != nullptr && event.change->op() == Op::Set;
+  switch (event.kind) {
+    case Event::Kind::Begins:
+      book_->for_each([](Book::Row& row) {
+        row.told = Record{};
+        row.is_partial = row.has_delete = false;
+      });
+      return {};
+    case Event::Kind::Emptied: book_->for_each([](Book::Row& row) { row = Book::Row{}; }); return {};
+    case Event::Kind::Written: {
+      Book::Row& row = book_->row(event);
+      row.is_known = true;
+      row.written = is_set ? overlaid(row.written, event.change->record()) : Record{};
+      if (!is_set) row.is_unsure = false;
+      return {};
+    }
+    case Event::Kind::Unsure: {
+      Book::Row& row = book_->row(event);
+      row.is_known = row.is_unsure = true;
+      return {};
+    }
+    case Event::Kind::Taken: {
+      Book::Row& row = book_->row(event);
+      if (cancels_delete(world, event, row.has_delete)) row.told = Record{};
+      row.has_delete = !is_set;
+      return {};
+    }
+    case Event::Kind::Done: {
+      Book::Row& row = book_->row(event);
+      row.told = is_set ? overlaid(row.told, event.change->record()) : Record{};
+      if (!is_set) row.is_partial = false;
+      return {};
+    }
+    case Event::Kind::Rejected: book_->row(event).is_partial = true; return {};
+    default: return {};
+  }
+}
+
+Status NothingLost::at_rest(const World& world) {
+  const RuntimeView view(world.runtime());
+  const std::vector<TableSpec> specs = view.store().tables();
+  for (const auto& [table, consumer] : view.consumers()) {
+    const KeyMap<Book::Row>* const rows = book_->tables.find(table);
+    if (rows == nullptr) continue;
+    const auto spec = std::ranges::find(specs, table, &TableSpec::name);
+    const bool is_watched = spec != specs.end() && spec->kind == TableKind::Watched;
+    for (const auto& [key, row] : *rows) {
+      if (!row.is_known || row.is_unsure || row.is_partial || consumer->ledger().find(key) != Ledger::kNone) continue;
+      if (static_cast<bool>(row.written) != static_cast<bool>(row.told)) {
+        return fault(place(table, key) + (row.written ? ": a Set" : ": a Delete") + " is lost: written " + text_of(row.written) +
+                     ", done " + text_of(row.told));
+      }
+      if (!row.written) continue;
+      // A Watched table tells the newest row and not what was before: what a row no longer has may linger.
+      const bool same = is_watched ? is_within(row.written, row.told) : same_fields(row.written, row.told);
+      if (!same)
+        return fault(place(table, key) + ": the last write did not win: written " + text_of(row.written) + ", done " + text_of(row.told));
+    }
+  }
+  return {};
+}
+
+// --- OrderPerKey
+
+struct OrderPerKey::Model {
+  struct Row {
+    Record set;  // Waits.
+    Record flight;
+    bool has_delete = false;
+    bool in_flight = false;
+    bool flight_is_delete = false;
+    bool is_empty() const noexcept { return !set && !has_delete && !in_flight; }
+  };
+  TableMap<KeyMap<Row>> tables;
+
+  static Status asked(Row& row, const Event& event);
+  static void put_back(Row& row);
+};
+
+Status OrderPerKey::Model::asked(Row& row, const Event& event) {
+  const bool is_delete = event.change->op() == Op::Delete;
+  if (row.in_flight) {  // Once more: another change of its batch made the handler fail.
+    const bool same = row.flight_is_delete == is_delete && (is_delete || same_fields(row.flight, event.change->record()));
+    return same ? Status{} : fault("a second change of the key is handled while the first has no outcome");
+  }
+  if (row.is_empty()) return fault("the handler is asked about a change that was not taken, or is done");
+  if (row.has_delete != is_delete) return fault(is_delete ? "a Delete is asked about where a Set is next" : "a Set overtakes a Delete");
+  row.in_flight = true;
+  row.flight_is_delete = is_delete;
+  if (is_delete) {
+    row.has_delete = false;
+    return {};
+  }
+  row.flight = std::exchange(row.set, Record{});
+  if (same_fields(row.flight, event.change->record())) return {};
+  return fault("the handler is asked about " + text_of(event.change->record()) + " and not " + text_of(row.flight));
+}
+
+void OrderPerKey::Model::put_back(Row& row) {
+  row.in_flight = false;
+  if (row.flight_is_delete) {
+    row.has_delete = true;
+  } else if (!row.has_delete) {
+    row.set = row.set ? Record::merged(row.flight, row.set) : row.flight;
+  }
+  row.flight = Record{};
+}
+
+OrderPerKey::OrderPerKey() : model_(std::make_unique<Model>()) {}
+OrderPerKey::~OrderPerKey() = default;
+
+Status OrderPerKey::see(const World& world, const Event& event) {
+  if (event.kind == Event::Kind::Begins) model_->tables.clear();
+  if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again || event.kind == Event::Kind::Chosen) return {};
+  KeyMap<Model::Row>& rows = model_->tables[event.table];
+  Model::Row& row = entry_of(rows, event.change->record());
+  Status result;
+  switch (event.kind) {
+    case Event::Kind::Taken:
+      if (cancels_delete(world, event, row.has_delete && !row.set)) row.has_delete = false;
+      if (event.change->op() == Op::Set) {
+        row.set = overlaid(row.set, event.change->record());
+      } else {
+        row.has_delete = true;
+        row.set = Record{};
+      }
+      return {};
+    case Event::Kind::Asked: result = Model::asked(row, event); break;
+    default:
+      if (!row.in_flight || row.flight_is_delete != (event.change->op() == Op::Delete)) {
+        return fault(place(event.table, event.change->key()) + ": an outcome of a change that is not in flight");
+      }
+      if (event.kind != Event::Kind::Done && event.kind != Event::Kind::Rejected) {
+        Model::put_back(row);
+      } else {
+        row.in_flight = false;
+        row.flight = Record{};
+        if (row.is_empty()) rows.erase(rows.find(event.change->record()));
+      }
+      return {};
+  }
+  return result.ok() ? result : result.with_context(place(event.table, event.change->key()));
+}
+
+Status OrderPerKey::at_rest(const World& world) {
+  for (const auto& [table, consumer] : RuntimeView(world.runtime()).consumers()) {
+    const KeyMap<Model::Row>& rows = model_->tables[table];
+    const Ledger& ledger = consumer->ledger();
+    if (rows.size() != ledger.size()) {
+      return fault(table + ": the ledger owes " + std::to_string(ledger.size()) + " rows and not " + std::to_string(rows.size()));
+    }
+    for (const auto& [key, row] : rows) {
+      const std::uint32_t found = ledger.find(key);
+      if (found == Ledger::kNone) return fault(place(table, key) + ": the ledger has forgotten it");
+      const bool is_delete = row.in_flight ? row.flight_is_delete : row.has_delete;
+      if ((ledger.op(found) == Op::Delete) != is_delete) return fault(place(table, key) + ": the ledger owes another operation");
+    }
+  }
+  return {};
+}
+
+// --- NoHandlerTooEarly
+
+struct NoHandlerTooEarly::Waits {
+  struct Row {
+    std::vector<Constraint> facts;
+    std::uint64_t since = 0;
+    bool waits = false;
+    bool has_time = false;  // Waits for it, and then for the facts.
+    bool in_flight = false;
+    bool has_newer = false;  // Taken while it is in flight.
+    Op op = Op::Set;         // Of what waits or is in flight.
+  };
+  TableMap<KeyMap<Row>> tables;
+  TableMap<KeyMap<std::uint64_t>> announced;  // The newest announcement of each fact, by kind and key.
+  std::uint64_t clock = 0;
+
+  Status chosen(const World& world, Row& row);
+};
+
+Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
+  if (!row.waits) return fault("a row that does not wait is taken up again");
+  row.waits = false;
+  const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
+  if (row.facts.size() == 1 && !row.has_time) {
+    const Constraint& fact = row.facts.front();
+    KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
+    const auto found = of_kind.find(std::string_view{fact.key});
+    if ((found != of_kind.end() && found->second > row.since) || index.holds(row.facts.front())) return {};
+    return fault("taken up again before " + row.facts.front().to_string() + " was announced");
+  }
+  for (const Constraint& fact : row.facts) {
+    if (!index.holds(fact)) return fault("taken up again while " + fact.to_string() + " does not hold");
+  }
+  return {};
+}
+
+NoHandlerTooEarly::NoHandlerTooEarly() : waits_(std::make_unique<Waits>()) {}
+NoHandlerTooEarly::~NoHandlerTooEarly() = default;
+
+Status NoHandlerTooEarly::see(const World& world, const Event& event) {
+  Waits& waits = *waits_;
+  if (event.kind == Event::Kind::Begins) {
+    waits.tables.clear();
+    waits.announced.clear();
+  }
+  if (event.kind == Event::Kind::Announced) {
+    const Constraint& fact = event.facts.front();
+    entry_of(waits.announced[fact.kind.name()], std::string_view{fact.key}) = ++waits.clock;
+  }
+  if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again) return {};
+  KeyMap<Waits::Row>& rows = waits.tables[event.table];
+  Waits::Row& row = entry_of(rows, event.change->record());
+  switch (event.kind) {
+    case Event::Kind::Taken:
+      row.has_newer = true;
+      if (row.waits && (row.op == Op::Set || cancels_delete(world, event, true))) row.waits = false;
+      return {};
+    case Event::Kind::Chosen:
+      // What a newer change of the key has ended may have been resolved before.
+      if (!row.waits && row.has_newer) return {};
+      if (Status bad = waits.chosen(world, row); !bad.ok()) return bad.with_context(place(event.table, event.change->key()));
+      return {};
+    case Event::Kind::Asked:
+      if (row.waits) return fault(place(event.table, event.change->key()) + ": the handler is asked while the change waits");
+      row.in_flight = true;
+      row.has_newer = false;
+      row.op = event.change->op();
+      return {};
+    case Event::Kind::Waits:
+    case Event::Kind::Delayed:
+      row.in_flight = false;
+      row.waits = row.op == Op::Delete || !row.has_newer;
+      row.facts.assign(event.facts.begin(), event.facts.end());
+      row.has_time = event.kind == Event::Kind::Delayed;
+      row.since = ++waits.clock;
+      return {};
+    default:
+      row.in_flight = false;
+      if (event.kind != Event::Kind::Again && !row.has_newer) rows.erase(rows.find(event.change->record()));
+      return {};
+  }
+}
+
+// --- LedgersAgree
+
+Status LedgersAgree::after_turn(const World& world) { return ++turns_ % period_ == 0 ? at_rest(world) : Status{}; }
+
+Status LedgersAgree::at_rest(const World& world) {
+  const RuntimeView view(world.runtime());
+  for (const auto& [table, consumer] : view.consumers()) {
+    if (Status bad = Inspection(consumer->ledger(), view.constraints()).check(); !bad.ok()) return bad.with_context(table);
+  }
+  return {};
+}
+
+// --- BoundsHold
+
+struct BoundsHold::Figures {
+  struct One {
+    const Consumer* consumer = nullptr;
+    std::uint64_t turns = 0;
+    std::uint64_t items = 0;
+  };
+  std::vector<One> consumers;
+  std::uint64_t period;
+  std::uint64_t world_turns = 0;
+
+  Status check_consumers(const RuntimeView& view);
+  static Status check_sources(const Scheduler& scheduler);
+};
+
+BoundsHold::BoundsHold(std::uint64_t period) : figures_(std::make_unique<Figures>(Figures{.consumers = {}, .period = period})) {}
+BoundsHold::~BoundsHold() = default;
+
+Status BoundsHold::see(const World&, const Event& event) {
+  if (event.kind == Event::Kind::Begins) figures_->consumers.clear();
+  return {};
+}
+
+/// The sums of a source may not be those of too long turns.
+Status BoundsHold::Figures::check_sources(const Scheduler& scheduler) {
+  Status wrong;
+  scheduler.for_each_source([&](const Source& source) {
+    const std::uint64_t most = source.stats().turns * scheduler.policy().budget(source).items;
+    if (source.stats().items <= most) return;
+    wrong = fault("source " + quoted(source.name()) + ": " + std::to_string(source.stats().items) + " items in " +
+                  std::to_string(source.stats().turns) + " turns, " + std::to_string(most) + " are allowed");
+  });
+  return wrong;
+}
+
+Status BoundsHold::Figures::check_consumers(const RuntimeView& view) {
+  const Scheduler& scheduler = view.scheduler();
+  if (consumers.size() != view.consumers().size()) {
+    consumers.clear();
+    for (const auto& [table, consumer] : view.consumers()) {
+      const SourceStats& now = static_cast<const Source*>(consumer)->stats();
+      consumers.push_back({consumer, now.turns, now.items});
+    }
+  }
+  for (One& one : consumers) {
+    const SourceStats& now = static_cast<const Source*>(one.consumer)->stats();
+    const std::uint64_t items = now.items - std::exchange(one.items, now.items);
+    const std::uint64_t turns = now.turns - std::exchange(one.turns, now.turns);
+    if (turns == 0) continue;
+    const std::uint32_t budget = scheduler.policy().budget(*one.consumer).items;
+    if (items > turns * budget) {
+      return fault(one.consumer->table() + ": a turn of " + std::to_string(items) + " items; its budget is " + std::to_string(budget));
+    }
+    if (one.consumer->ledger().size() > one.consumer->rows_max()) {
+      return fault(one.consumer->table() + ": the ledger owes " + std::to_string(one.consumer->ledger().size()) + " rows, at most " +
+                   std::to_string(one.consumer->rows_max()) + " are allowed");
+    }
+  }
+  return {};
+}
+
+Status BoundsHold::after_turn(const World& world) {
+  const RuntimeView view(world.runtime());
+  if (Status bad = figures_->check_consumers(view); !bad.ok()) return bad;
+  if (++figures_->world_turns % figures_->period == 0) {
+    if (Status bad = Figures::check_sources(view.scheduler()); !bad.ok()) return bad;
+  }
+  const SchedulerStats& stats = view.scheduler().stats();
+  if (stats.sweep_rescues > 0) return fault("a wake-up was lost: the sweep has rescued a source");
+  if (stats.quarantined > 0) return fault("a source is quarantined");
+  return {};
+}
+
+// --- ParkedRowsAreExplained
+
+Status ParkedRowsAreExplained::at_rest(const World& world) {
+  const RuntimeView view(world.runtime());
+  const ConstraintIndex& index = view.constraints();
+  Status wrong;
+  for (const auto& [name, consumer] : view.consumers()) {
+    const std::string& table = name;
+    consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant) {
+      const Constraint& fact = index.constraint(slot);
+      const std::string what = table + ": " + std::to_string(rows) + " rows wait for " + fact.to_string();
+      if (index.holds(fact)) {
+        wrong = fault(what + ", which holds: it was not announced");
+      } else if (index.provider(fact.kind).empty()) {
+        const std::vector<ParkedConstraint> told = report_ ? report_(world.runtime()) : world.runtime().parked_constraints(SIZE_MAX);
+        const bool is_reported = std::ranges::any_of(
+            told, [&](const ParkedConstraint& one) { return one.fact == fact && one.table == table && !one.has_provider; });
+        if (!is_reported) wrong = fault(what + ", which nobody provides, and nobody is told");
+      }
+      return wrong.ok();
+    });
+    if (!wrong.ok()) return wrong;
+  }
+  return {};
+}
+
+std::vector<std::unique_ptr<Checker>> standard_checkers() {
+  std::vector<std::unique_ptr<Checker>> all;
+  all.push_back(std::make_unique<NothingLost>());
+  all.push_back(std::make_unique<OrderPerKey>());
+  all.push_back(std::make_unique<NoHandlerTooEarly>());
+  all.push_back(std::make_unique<LedgersAgree>());
+  all.push_back(std::make_unique<BoundsHold>());
+  all.push_back(std::make_unique<ParkedRowsAreExplained>());
+  return all;
+}
+
+}  // namespace rondo::sim

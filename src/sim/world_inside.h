@@ -1,0 +1,74 @@
+// The inside of a World that has a program: the process that lives now, what outlives it, and who looks on. Used by world.cc and
+// world_process.cc alone.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "orch/witness.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sim/sim_store.h"
+#include "rondo/sim/world.h"
+#include "sim/event_trace.h"
+#include "sim/faults.h"
+#include "sim/producer.h"
+#include "sim/sim_disk.h"
+#include "sim/witness_store.h"
+
+namespace rondo::sim {
+
+struct World::Inside final : Witness, Faults::Victim {
+  explicit Inside(World& owner);
+
+  // Witness.
+  void taken(const Consumer& consumer, const Change& change) override;
+  void chosen(const Consumer& consumer, const Change& change) override;
+  void asked(const Consumer& consumer, const Change& change) override;
+  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) override;
+  void announced(const Constraint& fact) override;
+
+  // Faults::Victim.
+  SimStore* remote_store() override { return remote; }
+  SimDataPlane* kernel() override { return plane.get(); }
+  void crash_soon() override { crash_due = true; }
+  void happened(std::string_view what) override { tell({.kind = Event::Kind::Fault, .text = what}); }
+
+  void tell(const Event& event);
+  void write_ended(std::string_view table, const Change& change, const Status& end);
+  void fail(std::string_view checker, const Status& why);
+
+  std::unique_ptr<Store> make_store(Scheduler& scheduler);
+  void begin_process();
+  void end_process();
+  void after_turn();
+  void check_at_rest();
+  /// What moves still, for people; empty when nothing does.
+  std::string moving() const;
+
+  World& world;
+  Random random;  // Of what the world itself does; the caller's draws do not disturb it.
+  std::unique_ptr<SimDataPlane> plane;
+  SimDisk disk;
+  Producer producer;
+  Faults faults;
+  std::vector<std::unique_ptr<Checker>> checkers;
+  EventTrace trace;
+  std::optional<Violation> violation;
+  Program program;
+  std::uint64_t processes = 0;
+  bool crash_due = false;
+  Instant last_event;
+
+  // Of the process.
+  WitnessStore* store = nullptr;
+  SimStore* remote = nullptr;
+  std::unique_ptr<Runtime> runtime;
+  std::shared_ptr<void> parts;
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,231 @@
+// world_process.cc: the process of a world: what it is made of, how it ends and begins again, and who looks on.
+#include <utility>
+
+#include "orch/runtime_view.h"
+#include "rondo/base/assert.h"
+#include "rondo/sim/checkers.h"
+#include "rondo/store/memory_store.h"
+#include "sim/world_inside.h"
+
+namespace rondo::sim {
+
+namespace {
+
+/// Checks what one function says.
+class FunctionChecker final : public Checker {
+ public:
+  FunctionChecker(std::string name, std::function<Status()> check) : name_(std::move(name)), check_(std::move(check)) {}
+  std::string_view name() const noexcept override { return name_; }
+  Status at_rest(const World&) override { return check_(); }
+
+ private:
+  std::string name_;
+  std::function<Status()> check_;
+};
+
+Event::Kind kind_of(Witness::Answer answer) noexcept {
+  switch (answer) {
+    case Witness::Answer::Done: return Event::Kind::Done;
+    case Witness::Answer::Rejected: return Event::Kind::Rejected;
+    case Witness::Answer::Waits: return Event::Kind::Waits;
+    case Witness::Answer::Delayed: return Event::Kind::Delayed;
+    case Witness::Answer::Again: return Event::Kind::Again;
+  }
+  return Event::Kind::Again;
+}
+
+}  // namespace
+
+World::Inside::Inside(World& owner)
+    : world(owner),
+      random(owner.seed() * 0x9E3779B97F4A7C15ULL + 1),
+      producer(owner, owner.options_->deletes_before_rewriting),
+      faults(owner, *this, random.split(), owner.options_->plane),
+      checkers(standard_checkers()) {}
+
+// --- What happens
+
+void World::Inside::tell(const Event& event) {
+  last_event = world.now();
+  trace.add(last_event, world.turns_, event);
+  for (const std::unique_ptr<Checker>& checker : checkers) {
+    if (Status bad = checker->see(world, event); !bad.ok()) fail(checker->name(), bad);
+  }
+}
+
+void World::Inside::fail(std::string_view checker, const Status& why) {
+  if (violation) return;
+  violation = Violation{std::string{checker}, std::string{why.message()}, world.turns_, world.now()};
+}
+
+void World::Inside::taken(const Consumer& consumer, const Change& change) {
+  tell({.kind = Event::Kind::Taken, .table = consumer.table(), .change = &change});
+}
+void World::Inside::chosen(const Consumer& consumer, const Change& change) {
+  tell({.kind = Event::Kind::Chosen, .table = consumer.table(), .change = &change});
+}
+void World::Inside::asked(const Consumer& consumer, const Change& change) {
+  tell({.kind = Event::Kind::Asked, .table = consumer.table(), .change = &change});
+}
+void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) {
+  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts});
+}
+void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
+
+void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
+  const bool refused = end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument;
+  if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
+}
+
+void World::Inside::after_turn() {
+  trace.turn(world.now());
+  for (const std::unique_ptr<Checker>& checker : checkers) {
+    if (Status bad = checker->after_turn(world); !bad.ok()) fail(checker->name(), bad);
+  }
+}
+
+void World::Inside::check_at_rest() {
+  for (const std::unique_ptr<Checker>& checker : checkers) {
+    if (Status bad = checker->at_rest(world); !bad.ok()) fail(checker->name(), bad);
+  }
+}
+
+std::string World::Inside::moving() const {
+  if (!runtime->scheduler().policy().empty()) return "a source is ready";
+  if (store->unanswered() > 0) return std::to_string(store->unanswered()) + " writes have no answer";
+  if (!producer.is_content()) return "a write is to be repeated";
+  for (const auto& [table, consumer] : RuntimeView(*runtime).consumers()) {
+    const ConsumerStats stats = consumer->stats();
+    if (stats.queued > 0) return table + ": " + std::to_string(stats.queued) + " changes are queued";
+    if (stats.in_flight > 0) return table + ": " + std::to_string(stats.in_flight) + " changes are in flight";
+    const Ledger& ledger = consumer->ledger();
+    std::string timed;
+    ledger.for_each_parked([&](std::uint32_t row) {
+      if (ledger.due(row) == Instant{}) return true;
+      timed = table + ": " + quoted(ledger.key(row)) + " is tried again and again: " + std::string{ledger.why(row)};
+      return false;
+    });
+    if (!timed.empty()) return timed;
+  }
+  return {};
+}
+
+// --- The process
+
+std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
+  const WorldOptions& options = *world.options_;
+  const auto on_disk = [this](Duration commit_high) {
+    return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, disk, random, commit_high); };
+  };
+  std::unique_ptr<Store> made;
+  if (options.make_store) {
+    made = options.make_store(scheduler);
+  } else if (options.store == StoreKind::Remote) {
+    auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(), .server = on_disk(Duration{0})});
+    remote = far.get();
+    made = std::move(far);
+  } else if (options.store == StoreKind::Durable) {
+    made = on_disk(faults.plan().commit_high)(scheduler);
+  } else {
+    made = make_memory_store(scheduler);
+  }
+  auto seen = std::make_unique<WitnessStore>(
+      std::move(made), [this](std::string_view table, const Change& change, const Status& end) { write_ended(table, change, end); });
+  store = seen.get();
+  return seen;
+}
+
+void World::Inside::begin_process() {
+  ++processes;
+  const WorldOptions& options = *world.options_;
+  tell({.kind = Event::Kind::Begins});
+  if (processes > 1 && options.store == StoreKind::Embedded && !options.make_store) tell({.kind = Event::Kind::Emptied});
+  RuntimeOptions made;
+  made.policy = options.policy;
+  made.clock = &world.clock_;
+  made.reactor = &world.reactor_;
+  made.store = [this](Scheduler& scheduler) { return make_store(scheduler); };
+  if (options.make_journal) made.journal = options.make_journal(world.clock_);
+  runtime = std::make_unique<Runtime>(std::move(made));
+  faults.apply_to_store();
+  RuntimeView::attach(*runtime, *this);
+  parts = program(*runtime);
+}
+
+void World::Inside::end_process() {
+  store->for_each_unanswered(
+      [this](std::string_view table, const Change& change) { tell({.kind = Event::Kind::Unsure, .table = table, .change = &change}); });
+  parts.reset();
+  runtime.reset();
+  store = nullptr;
+  remote = nullptr;
+  disk.crash(random);
+}
+
+void World::start(Program program) {
+  Inside& in = inside();
+  RONDO_ASSERT(in.runtime == nullptr && in.processes == 0);
+  in.program = std::move(program);
+  in.faults.follow(options_->faults);
+  in.begin_process();
+}
+
+void World::crash(Duration down_for) {
+  Inside& in = inside();
+  in.crash_due = false;
+  in.happened("the process ends");
+  in.end_process();
+  clock_.advance(down_for);
+  in.producer.process_ended(options_->store == StoreKind::Embedded && !options_->make_store);
+  in.begin_process();
+}
+
+Runtime& World::runtime() noexcept {
+  RONDO_ASSERT(inside_ != nullptr && inside_->runtime != nullptr);
+  return *inside_->runtime;
+}
+const Runtime& World::runtime() const noexcept {
+  RONDO_ASSERT(inside_ != nullptr && inside_->runtime != nullptr);
+  return *inside_->runtime;
+}
+
+SimDataPlane& World::plane() {
+  Inside& in = inside();
+  if (in.plane == nullptr) {
+    SimDataPlaneOptions made = options_->plane;
+    made.seed = seed();
+    made.spend = [this](Duration time) { clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high)); };
+    in.plane = std::make_unique<SimDataPlane>(std::move(made));
+  }
+  return *in.plane;
+}
+
+void World::set(std::string_view table, std::string_view key, std::span<const Field> fields) { inside().producer.set(table, key, fields); }
+void World::remove(std::string_view table, std::string_view key) { inside().producer.remove(table, key); }
+bool World::is_confirmed(std::string_view table, std::string_view key) { return inside().producer.is_confirmed(table, key); }
+void World::set_faults(const FaultPlan& faults) { inside().faults.follow(faults); }
+void World::add(std::unique_ptr<Checker> checker) { inside().checkers.push_back(std::move(checker)); }
+void World::check_at_rest(std::string name, std::function<Status()> check) {
+  add(std::make_unique<FunctionChecker>(std::move(name), std::move(check)));
+}
+void World::note(std::string_view what) { inside().happened(what); }
+
+const std::optional<Violation>& World::violation() const noexcept {
+  static const std::optional<Violation> kNone;
+  return inside_ == nullptr ? kNone : inside_->violation;
+}
+
+std::string World::report() const {
+  std::string text = random_.describe() + ", " + std::to_string(turns_) + " turns, " + std::to_string(crashes()) + " crashes";
+  if (const std::optional<Violation>& wrong = violation()) {
+    text += "\nviolation of " + wrong->checker + " at turn " + std::to_string(wrong->turn) + ": " + wrong->what;
+  }
+  if (inside_ != nullptr) text += "\nthe last events:\n" + inside_->trace.text();
+  return text;
+}
+
+std::string World::last_event() const { return inside_ == nullptr ? std::string{} : inside_->trace.last(); }
+std::uint64_t World::crashes() const noexcept { return inside_ == nullptr || inside_->processes == 0 ? 0 : inside_->processes - 1; }
+std::uint64_t World::hash() const noexcept { return inside_ == nullptr ? 0 : inside_->trace.hash(); }
+
+}  // namespace rondo::sim

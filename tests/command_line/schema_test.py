@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Each command's --json against its schema in docs/schema.
+
+Runs the real rondo against a real rondod (simulated data plane) that holds rows of every state. Each command that rondo offers has a schema,
+and each has been run here or says why not. Exit status 77, aloud, without python3-jsonschema.
+"""
+import json
+import os
+import subprocess
+import sys
+import tarfile
+
+sys.dont_write_bytecode = True
+from rondod_process import PATIENCE, Rondod  # noqa: E402
+
+try:
+    import jsonschema
+except ImportError:
+    print("SKIPPED: python3-jsonschema is not installed, so --json was NOT checked against docs/schema", file=sys.stderr)
+    sys.exit(77)
+
+# Commands that a daemon cannot answer, or whose output is no JSON.
+ELSEWHERE = {"pending": "a store's", "clear": "a store's", "completion": "prints a script"}
+PASSWORD = "correct-horse"
+
+
+class Checker:
+    def __init__(self, folder):
+        self.schemas = {}
+        self.checked = set()
+        for name in sorted(os.listdir(folder)):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                schema = json.load(file)
+            jsonschema.Draft202012Validator.check_schema(schema)
+            self.schemas[name.removesuffix(".json")] = jsonschema.Draft202012Validator(schema)
+
+    def check(self, name, text):
+        value = json.loads(text)
+        errors = [f"{name}: {error.json_path}: {error.message}" for error in self.schemas[name].iter_errors(value)]
+        assert not errors, "\n".join(errors) + "\n" + text[:2000]
+        # What is described is what is there: a member that no schema names would be a promise by accident.
+        described = self.schemas[name].schema.get("properties")
+        if described and isinstance(value, dict) and name != "export":
+            assert set(value) <= set(described), f"{name}: not described: {set(value) - set(described)}"
+        self.checked.add(name)
+        return value
+
+
+def offered(daemon):
+    """Every command that rondo offers to a shell."""
+    def words(*line):
+        said = subprocess.run([daemon.rondo, "complete", "--", *line, ""], capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
+        return [one.split("\t")[0] for one in said.splitlines()]
+    return [name for name in words() if name != "feed"] + ["feed-" + name for name in words("feed")]
+
+
+def fill(daemon, checker):
+    """Rows that are done, parked on several facts, in a cycle of nobody, rejected; and one that is large."""
+    checker.check("set", daemon.run("--json", "set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=102").stdout)
+    for words in (("NEIGH_TABLE", "swp1:10.0.0.2", "neigh=02:00:00:00:00:02"), ("INTF_TABLE", "swp1:10.0.0.1/24"), ("INTF_TABLE", "swp1"),
+                  ("NEXTHOP_GROUP_TABLE", "7", "nexthop=10.0.0.2,10.0.0.9", "ifname=swp1,swp9"), ("PORT_TABLE", "swp1", f"mtu=redis://user:{PASSWORD}@host"),
+                  ("PORT_TABLE", "swp1", "admin_status=up", "mtu=9100"), ("PORT_TABLE", "swp7", "note=" + "x" * 100_000)):
+        said = daemon.run("set", *words)
+        assert said.returncode == 0, said.stderr
+
+
+def check_calls(daemon, checker):
+    for name in ("tables", "parked", "sources", "ports", "stats", "config", "limits", "log", "commands", "version"):
+        said = daemon.run("--json", name)
+        assert said.returncode == 0 and said.stdout.count("\n") == 1, (name, said)
+        checker.check(name, said.stdout)
+    checker.check("health", daemon.run("--json", "health").stdout)
+    assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp7").stdout)["fields"] == [["note", "x" * 100_000]]
+    checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)
+    assert len(checker.check("keys", daemon.run("--json", "keys", "PORT_TABLE", "swp*", "--count", "1").stdout)["rows"]) == 1
+    assert checker.check("parked", daemon.run("--json", "parked", "ROUTE_TABLE").stdout)["rows"]
+    why = checker.check("why", daemon.run("--json", "why", "ROUTE_TABLE", "10.0.0.0/24").stdout)
+    assert [link["table"] for link in why["chain"]] == ["ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"], why
+    several = checker.check("why", daemon.run("--json", "why", "NEXTHOP_GROUP_TABLE", "7").stdout)
+    assert several["chain"][0]["missing"] >= 1, several
+    for words in (("why", "PORT_TABLE", "swp1"), ("why", "ROUTE_TABLE", "none")):
+        checker.check("why", daemon.run("--json", *words).stdout)
+    checker.check("del", daemon.run("--json", "del", "ROUTE_TABLE", "10.0.0.0/24").stdout)
+    said = daemon.run("--json", "get", "ROUTE_TABLE", "none")
+    assert said.returncode == 1 and not said.stdout
+    checker.check("error", said.stderr)
+
+
+def check_writes(daemon, checker):
+    path = os.path.join(daemon.folder, "rows.json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('[{"PORT_TABLE:swp1": {"mtu": "9000"}, "OP": "SET"}]')
+    checker.check("load", daemon.run("--json", "load", path).stdout)
+    checker.check("feed-routes", daemon.run("--json", "feed", "routes", "--synthetic", "100").stdout)
+
+
+def check_streams(daemon, checker):
+    """watch and trace end by themselves; top prints the frames it was asked for."""
+    readers = [("watch", daemon.start("--json", "watch", "PORT_TABLE", "swp*", "--count", "2", "--timeout", str(PATIENCE))),
+               ("trace", daemon.start("--json", "trace", "PORT_TABLE", "swp1", "--count", "3", "--timeout", str(PATIENCE)))]
+    while json.loads(daemon.run("--json", "top", "--once").stdout)["watchers"] < 2:
+        pass
+    for mtu in ("1500", "1600"):
+        assert daemon.run("set", "PORT_TABLE", "swp1", "mtu=" + mtu).returncode == 0
+    for name, reader in readers:
+        out, errors = reader.communicate(timeout=PATIENCE)
+        assert reader.returncode == 0, errors
+        lines = out.splitlines()
+        assert len(lines) == {"watch": 2, "trace": 3}[name], out
+        for line in lines:
+            checker.check(name, line)
+    frames = daemon.run("--json", "top", "--batch", "2", "--every", "0.1").stdout.splitlines()
+    assert len(frames) == 2
+    for frame in frames:
+        checker.check("top", frame)
+    assert "SOURCE" in daemon.run("top").stdout, "without a terminal: a frame as text"
+
+
+def check_journal(daemon, checker):
+    """What the daemon has recorded of itself so far; it goes on meanwhile."""
+    path = os.path.join(daemon.folder, "day.journal")
+    for words in (("tail", "--lines", "50"), ("grep", "PORT_TABLE")):
+        lines = daemon.run("--json", "journal", *words, path).stdout.splitlines()
+        assert lines, words
+        for line in lines:
+            checker.check("journal", line)
+    assert checker.check("journal", daemon.run("--json", "journal", "explain", "swp1", path).stdout)["events"]
+    assert checker.check("journal", daemon.run("--json", "journal", "check", path).stdout)["records"] > 0
+    assert checker.check("replay", daemon.run("--json", "replay", path).stdout)["same"]
+
+
+def check_dump(daemon, checker):
+    # A rejected row has left a password in the figures and in the log: there is something to hide.
+    assert PASSWORD in daemon.run("--json", "stats").stdout
+    path = os.path.join(daemon.folder, "bundle.tar")
+    said = daemon.run("--json", "dump", path)
+    assert said.returncode == 0, said.stderr
+    listed = checker.check("dump", said.stdout)["files"]
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert daemon.run("dump", path).returncode == 1, "a file that is there is not written over"
+    hidden = 0
+    with tarfile.open(path) as bundle:
+        names = {os.path.basename(name) for name in bundle.getnames()}
+        assert names == set(listed) | {"contents.json"}, names
+        for member in bundle.getmembers():
+            text = bundle.extractfile(member).read().decode()
+            assert PASSWORD not in text, member.name
+            hidden += text.count("redis://user:***@host")
+            name = os.path.basename(member.name).removesuffix(".json")
+            if name not in ("contents", "version"):
+                checker.check(name, text)
+    assert hidden >= 2, "the log and the figures name the row, without its password"
+
+
+def check_file(daemon, checker, rondod):
+    """The commands that look at the file of a stopped daemon, if this rondod can have one."""
+    if "?durability" not in subprocess.run([rondod, "--manual", "rondod.toml"], capture_output=True, text=True, check=True).stdout:
+        return
+    path = os.path.join(daemon.folder, "tables")
+    with Rondod(rondod, daemon.rondo, f'url = "file://{path}?durability=every-batch"\n') as other:
+        assert other.run("set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=1").returncode == 0
+    for name in ("doctor", "export"):
+        said = subprocess.run([daemon.rondo, "--json", "--store", "file://" + path, name], capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert said.returncode == 0, said.stderr
+        checker.check(name, said.stdout)
+
+
+def main():
+    rondo, rondod, schemas = sys.argv[1:4]
+    checker = Checker(schemas)
+    with Rondod(rondod, rondo) as daemon:
+        names = offered(daemon)
+        missing = [name for name in names if name not in checker.schemas and name != "completion"]
+        assert not missing, f"no schema for {missing}"
+        fill(daemon, checker)
+        check_calls(daemon, checker)
+        check_writes(daemon, checker)
+        check_streams(daemon, checker)
+        check_journal(daemon, checker)
+        check_dump(daemon, checker)
+        check_file(daemon, checker, rondod)
+        unchecked = [name for name in names if name not in checker.checked and name not in ELSEWHERE]
+        assert not unchecked, f"never run: {unchecked}"
+    print(f"schema: {len(checker.checked)} kinds of output are as described")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+"""rondo at a terminal: `top` on a pseudo terminal (keys, another size, the end, what it leaves behind), and what a shell is offered from a
+running daemon, from a silent one and from none."""
+import fcntl
+import os
+import pty
+import select
+import socket
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+sys.dont_write_bytecode = True
+from rondod_process import PATIENCE, Rondod  # noqa: E402
+
+
+class Screen:
+    """A program on a terminal of its own."""
+
+    def __init__(self, command, lines, columns):
+        self.master, slave = pty.openpty()
+        self.slave = os.dup(slave)
+        self.resize(lines, columns)
+        self.before = termios.tcgetattr(slave)
+        self.process = subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env={**os.environ, "TERM": "xterm"}, start_new_session=True,
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(slave)
+        self.seen = ""
+
+    def resize(self, lines, columns):
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def press(self, keys):
+        os.write(self.master, keys.encode())
+
+    def wait_for(self, wanted):
+        """Reads until 'wanted' says that what was read last is enough; returns that."""
+        self.seen = ""
+        deadline = time.monotonic() + PATIENCE
+        while not wanted(self.seen):
+            ready, _, _ = select.select([self.master], [], [], max(0.0, deadline - time.monotonic()))
+            assert ready, f"never came; the last was {self.seen[-2000:]!r}"
+            self.seen += os.read(self.master, 65536).decode()
+        return self.seen
+
+    def frame(self, has):
+        """A whole frame that has this text: from the top of the screen to the erasure of the rest."""
+        def whole(text):
+            return any(has in part and "\x1b[J" in part for part in text.split("\x1b[H")[1:])
+        return next(part for part in self.wait_for(whole).split("\x1b[H")[1:] if has in part and "\x1b[J" in part)
+
+    def end(self):
+        self.wait_for(lambda text: "\x1b[?1049l" in text)
+        assert self.process.wait(PATIENCE) == 0
+        assert termios.tcgetattr(self.slave) == self.before, "the terminal is as it was"
+        os.close(self.master)
+        os.close(self.slave)
+
+
+def plain_lines(frame):
+    text = frame.split("\x1b[J")[0].replace("\x1b[0m", "").replace("\x1b[7m", "").replace("\x1b[K", "")
+    return text.replace("\r", "").split("\n")  # The terminal adds a return to each newline.
+
+
+def is_sorted_by_name(part):
+    lines = plain_lines(part)
+    title = next((i for i, line in enumerate(lines) if line.startswith("SOURCE")), None)
+    if "\x1b[J" not in part or title is None:
+        return False
+    names = [line[:lines[title].index("PRIORITY")].strip() for line in lines[title + 1:]]
+    return len(names) > 3 and names == sorted(names)
+
+
+def check_top(daemon):
+    screen = Screen(daemon.command(["top", "--every", "0.1"]), 30, 100)
+    lines = plain_lines(screen.frame("q quits"))
+    assert len(lines) <= 30 and max(map(len, lines)) <= 100, lines
+    assert any(line.startswith("SOURCE") for line in lines)
+    screen.press("n")
+    screen.wait_for(lambda text: any(is_sorted_by_name(part) for part in text.split("\x1b[H")[1:]))
+    screen.resize(12, 40)
+    # The smaller frame comes at once, and stays within the new edges.
+    screen.wait_for(lambda text: any("\x1b[J" in part and len(plain_lines(part)) <= 12 and max(map(len, plain_lines(part))) <= 40
+                                     for part in text.split("\x1b[H")[1:]))
+    screen.press("p")
+    screen.frame("paused")
+    screen.press("p")
+    screen.frame("q quits")
+    screen.press("q")
+    screen.end()
+    interrupted = Screen(daemon.command(["top"]), 24, 80)
+    interrupted.frame("q quits")
+    interrupted.press("\x03")  # Ctrl-C
+    interrupted.end()
+
+
+def offers(daemon, *words, **environment):
+    start = time.monotonic()
+    said = subprocess.run([daemon.rondo, "complete", "--", *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
+                          env={**os.environ, **environment})
+    assert said.returncode == 0 and not said.stderr, said
+    return [line.split("\t")[0] for line in said.stdout.splitlines()], time.monotonic() - start
+
+
+def check_offers(daemon):
+    here = {"RONDO_SOCKET": daemon.socket}
+    assert daemon.run("feed", "routes", "--synthetic", "3000").returncode == 0
+    assert daemon.run("set", "PORT_TABLE", "swp1", "mtu=9100").returncode == 0
+    assert offers(daemon, "get", "PORT", **here)[0] == ["PORT_TABLE"]
+    assert offers(daemon, "get", "PORT_TABLE", "sw", **here)[0] == ["swp1"]
+    assert offers(daemon, "--socket", daemon.socket, "get", "PORT_TABLE", "sw")[0] == ["swp1"]
+    assert len(offers(daemon, "get", "ROUTE_TABLE", "", **here)[0]) == 100, "a screen of keys, not a table"
+    assert offers(daemon, "get", "NO_TABLE", "", **here)[0] == []
+    # A daemon that takes the call and never answers.
+    silent = os.path.join(daemon.folder, "silent")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(silent)
+        listener.listen(1)
+        words, seconds = offers(daemon, "get", "", RONDO_SOCKET=silent)
+        assert words == [] and seconds < PATIENCE / 2, seconds
+    assert offers(daemon, "get", "", RONDO_SOCKET="/nowhere/socket")[0] == []
+
+
+def main():
+    rondo, rondod = sys.argv[1:3]
+    with Rondod(rondod, rondo) as daemon:
+        check_offers(daemon)
+        check_top(daemon)
+    print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
+
+
+if __name__ == "__main__":
+    main()

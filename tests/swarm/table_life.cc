@@ -1,0 +1,282 @@
+#include "table_life.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <unordered_set>
+#include <utility>
+
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::swarm {
+
+namespace {
+
+constexpr std::size_t kTables = 6;
+constexpr std::array<ConstraintKind, kTables> kRows{ConstraintKind{"row-0"}, ConstraintKind{"row-1"}, ConstraintKind{"row-2"},
+                                                    ConstraintKind{"row-3"}, ConstraintKind{"row-4"}, ConstraintKind{"row-5"}};
+constexpr std::array<ConstraintKind, kTables> kUnlocked{ConstraintKind{"unlocked-0"}, ConstraintKind{"unlocked-1"},
+                                                        ConstraintKind{"unlocked-2"}, ConstraintKind{"unlocked-3"},
+                                                        ConstraintKind{"unlocked-4"}, ConstraintKind{"unlocked-5"}};
+
+struct KeyHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
+};
+
+/// "2:k7,0:k1" as facts.
+std::vector<Constraint> facts_of(std::string_view needs) {
+  std::vector<Constraint> facts;
+  while (!needs.empty()) {
+    const std::size_t comma = std::min(needs.find(','), needs.size());
+    const std::string_view need = needs.substr(0, comma);
+    facts.push_back({kRows[static_cast<std::size_t>(need.front() - '0')], std::string{need.substr(2)}});
+    needs.remove_prefix(std::min(comma + 1, needs.size()));
+  }
+  return facts;
+}
+
+}  // namespace
+
+/// One table's Orch. It knows nothing of the simulation but where its chance comes from.
+class TableOrch final : public Orch {
+ public:
+  TableOrch(Runtime& runtime, const TableShape& shape, const bool& is_calm, std::uint64_t seed)
+      : Orch(runtime, shape.name, shape.priority),
+        shape_(shape),
+        is_calm_(is_calm),
+        random_(seed),
+        timer_(shape.name + " device", shape.priority, [this] { work(); }) {
+    runtime.scheduler().add(timer_);
+    if (shape.in_batches) {
+      consume_batches(
+          shape.name, [this](Batch& batch) { handle(batch); }, shape.options);
+    } else {
+      consume(
+          shape.name, [this](std::string_view key, const Fields& fields) { return set(key, fields); },
+          [this](std::string_view key) { return remove(key); }, shape.options);
+    }
+    provide(kRows[shape.number], [this](std::string_view key) { return rows_.contains(key); });
+    provide(kUnlocked[shape.number], [this](std::string_view key) { return !locked_.contains(key); });
+  }
+
+  void unlock_all() {
+    for (const std::string& key : std::exchange(locked_, {})) announce({kUnlocked[shape_.number], key});
+  }
+  void toggle_lock(const std::string& key) {
+    if (!shape_.has_locks) return;
+    if (locked_.erase(key) == 0) {
+      locked_.insert(key);
+      withdraw({kUnlocked[shape_.number], key});
+    } else {
+      announce({kUnlocked[shape_.number], key});
+    }
+  }
+
+ private:
+  enum class Way : std::uint8_t { Now, Later, Staged, Reject, Throw };
+  struct Operation {
+    Change change;
+    Ticket ticket;
+    int left = 0;  // Looks at the device until it is done.
+  };
+
+  Way draw_way() {
+    if (is_calm_) return random_.chance(shape_.stages) ? Way::Staged : Way::Now;
+    const double drawn = random_.real01();
+    double bound = shape_.later;
+    if (drawn < bound) return Way::Later;
+    if (drawn < (bound += shape_.stages)) return Way::Staged;
+    if (drawn < (bound += shape_.rejects)) return Way::Reject;
+    return drawn < bound + shape_.throws ? Way::Throw : Way::Now;
+  }
+  Outcome later() { return Outcome::retry_after(std::chrono::microseconds{random_.below(5000)}, Status{Code::Unavailable, "not now"}); }
+
+  /// What keeps a change from being applied now, if anything does.
+  std::optional<Outcome> hindrance(Op op, std::string_view key, const Fields& fields) {
+    if (op == Op::Delete) {
+      const Constraint unlocked{kUnlocked[shape_.number], std::string{key}};
+      if (!holds(unlocked)) return Outcome::wait_for(unlocked);
+      return {};
+    }
+    const std::optional<std::string_view> needs = fields.find("needs");
+    if (!needs || needs->empty()) return {};
+    std::vector<Constraint> facts = facts_of(*needs);
+    const auto missing = std::ranges::find_if(facts, [this](const Constraint& fact) { return !holds(fact); });
+    if (missing == facts.end()) return {};
+    if (random_.chance(0.5)) return Outcome::wait_for(*missing);  // One at a time, or all at once.
+    return Outcome::wait_for(std::move(facts));
+  }
+
+  Outcome answer(Op op, std::string_view key, const Fields& fields, const Change* change, Way way) {
+    if (std::optional<Outcome> hindered = hindrance(op, key, fields)) return *std::move(hindered);
+    switch (way) {
+      case Way::Later: return later();
+      case Way::Reject: return Outcome::reject({Code::InvalidArgument, "refused"});
+      case Way::Throw: throw std::runtime_error("thrown");
+      case Way::Staged:
+        if (change != nullptr) return Outcome::staged();  // A batch stages by itself.
+        stage(op == Op::Delete ? Change::remove(key) : copy(key, fields), current_ticket());
+        return Outcome::staged();
+      case Way::Now: break;
+    }
+    apply(op, key);
+    return Outcome::done();
+  }
+  static Change copy(std::string_view key, const Fields& fields) {
+    const std::vector<Field> all(fields.begin(), fields.end());
+    return Change::set(key, all);
+  }
+
+  Outcome set(std::string_view key, const Fields& fields) { return answer(Op::Set, key, fields, nullptr, draw_way()); }
+  Outcome remove(std::string_view key) { return answer(Op::Delete, key, {}, nullptr, draw_way()); }
+  void handle(Batch& batch) {
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      const Change change = batch[i];
+      const Outcome outcome = answer(change.op(), change.key(), change.fields(), &change, draw_way());
+      if (outcome.kind() == Outcome::Kind::Staged) {
+        stage(change, batch.stage(i));
+      } else if (outcome.kind() == Outcome::Kind::Done) {
+        batch.done(i);
+      } else {
+        batch.answer(i, outcome);
+      }
+    }
+  }
+
+  void apply(Op op, std::string_view key) {
+    const Constraint fact{kRows[shape_.number], std::string{key}};
+    if (op == Op::Set) {
+      rows_.insert(fact.key);
+      announce(fact);
+    } else if (rows_.erase(fact.key) > 0) {
+      withdraw(fact);
+    }
+  }
+
+  void stage(Change change, const Ticket& ticket) {
+    under_way_.push_back({std::move(change), ticket, static_cast<int>(random_.below(3))});
+    if (!timer_.is_armed()) timer_.arm_at(runtime().clock().now() + 1ms);
+  }
+  void work() {
+    for (Operation& operation : std::exchange(under_way_, {})) {
+      if (operation.left-- > 0) {
+        under_way_.push_back(std::move(operation));
+        continue;
+      }
+      const Change& change = operation.change;
+      Way way = draw_way();
+      if (way == Way::Staged || way == Way::Throw) way = Way::Now;
+      settle(operation.ticket, answer(change.op(), change.key(), change.fields(), nullptr, way));
+    }
+    if (!under_way_.empty()) timer_.arm_at(runtime().clock().now() + 1ms);
+  }
+
+  const TableShape& shape_;
+  const bool& is_calm_;
+  Random random_;
+  std::unordered_set<std::string, KeyHash, std::equal_to<>> rows_;
+  std::set<std::string, std::less<>> locked_;
+  std::vector<Operation> under_way_;
+  TimerSource timer_;
+};
+
+sim::WorldOptions TableLife::drawn_world(Random& random, std::uint64_t seed) {
+  sim::WorldOptions options;
+  options.seed = seed;
+  options.store = static_cast<sim::StoreKind>(random.below(3));
+  if (random.chance(0.9)) options.faults = sim::FaultPlan::drawn(random);
+  options.policy = StrictPriority{.tie = random.chance(0.5) ? Tie::LeastRecentlyServed : Tie::Arrival,
+                                  .batch = static_cast<std::uint32_t>(random.chance(0.8) ? random.between(1, 2) : random.between(3, 16))};
+  return options;
+}
+
+TableLife::TableLife(std::uint64_t seed) : random_(seed * 7919 + 1) {
+  world_ = std::make_unique<sim::World>(drawn_world(random_, seed));
+  keys_ = random_.between(2, 24);
+  draw_shapes();
+  world_->check_at_rest("rows", [this] { return check(); });
+  world_->start([this](Runtime& runtime) -> std::shared_ptr<void> {
+    orchs_.clear();
+    for (const TableShape& shape : shapes_) orchs_.push_back(&runtime.add<TableOrch>(shape, is_calm_, world_->random().next()));
+    return nullptr;
+  });
+}
+
+TableLife::~TableLife() = default;
+
+void TableLife::draw_shapes() {
+  const std::size_t count = random_.between(2, kTables);
+  for (std::size_t number = 0; number < count; ++number) {
+    TableShape shape;
+    shape.number = number;
+    shape.name = "T" + std::to_string(number);
+    shape.priority = Priority{static_cast<unsigned>(random_.below(4))};
+    shape.in_batches = random_.chance(0.4);
+    shape.has_needs = random_.chance(0.7);
+    shape.has_locks = random_.chance(0.4);
+    shape.options.kind = random_.chance(0.8) ? TableKind::Staged : TableKind::Watched;
+    shape.options.retry_quota = static_cast<std::uint32_t>(random_.below(4));
+    shape.options.batch_max = static_cast<std::uint32_t>(random_.between(1, 8));
+    // What waits for facts stays in the ledger: a small one could never take what would make them true.
+    if (!shape.has_needs && !shape.has_locks && random_.chance(0.5)) shape.options.rows_max = random_.between(1, 4);
+    shape.options.set_cancels_parked_delete = random_.chance(0.3);
+    if (random_.chance(0.6)) shape.later = random_.real01() * 0.2;
+    if (random_.chance(0.6)) shape.stages = random_.real01() * 0.4;
+    if (random_.chance(0.3)) shape.rejects = random_.real01() * 0.1;
+    if (random_.chance(0.3)) shape.throws = random_.real01() * 0.1;
+    shapes_.push_back(std::move(shape));
+  }
+}
+
+std::string TableLife::drawn_key() { return "k" + std::to_string(random_.below(keys_)); }
+
+std::string TableLife::drawn_needs() {
+  std::string needs;
+  for (std::uint64_t i = 0, count = random_.below(4); i < count; ++i) {
+    if (!needs.empty()) needs += ",";
+    needs += std::to_string(random_.below(shapes_.size())) + ":" + drawn_key();
+  }
+  return needs;
+}
+
+void TableLife::write(const TableShape& shape) {
+  const std::string key = drawn_key();
+  if (random_.chance(0.25)) return world_->remove(shape.name, key);
+  // A Watched table tells whole rows, so all of it is written; a Staged one merges.
+  const bool whole = shape.options.kind == TableKind::Watched;
+  const std::string stamp = std::to_string(++stamp_);
+  const std::string needs = shape.has_needs ? drawn_needs() : std::string{};
+  std::vector<Field> fields;
+  if (whole || random_.chance(0.7)) fields.push_back({"a", stamp});
+  if (whole || random_.chance(0.5)) fields.push_back({"b", stamp});
+  if (whole || (shape.has_needs && random_.chance(0.6))) fields.push_back({"needs", needs});
+  world_->set(shape.name, key, fields);
+}
+
+void TableLife::act() {
+  is_calm_ = false;
+  for (std::uint64_t i = 0, count = random_.between(1, 3); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
+  if (random_.chance(0.5)) orchs_[random_.below(orchs_.size())]->toggle_lock(drawn_key());
+}
+
+void TableLife::calm_down() {
+  is_calm_ = true;
+  for (TableOrch* const orch : orchs_) orch->unlock_all();
+}
+
+Status TableLife::check() const {
+  // Deletes wait only for locks, and there are none; so what is owed waits for rows of tables.
+  for (const TableShape& shape : shapes_) {
+    for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {
+      if (row.op == Op::Delete) return {Code::Internal, shape.name + ": the Delete of " + row.key + " waits though nothing is locked"};
+    }
+  }
+  return {};
+}
+
+}  // namespace rondo::swarm
