@@ -9,6 +9,7 @@ using namespace rondo;
 
 inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};  // A fact to provide and to wait for.
 
+// region: orchs
 class NexthopGroups final : public Orch {
  public:
   explicit NexthopGroups(Runtime& runtime) : Orch(runtime, "nexthop-groups", Priority::p5) {
@@ -49,8 +50,10 @@ class Routes final : public Orch {
   }
   std::map<std::string, std::string, std::less<>> fib_;
 };
+// endregion
 
 int main() {
+  // region: main
   Runtime runtime({.policy = StrictPriority{}});  // Embedded store, real clock.
   runtime.add<NexthopGroups>();
   const Routes& routes = runtime.add<Routes>();
@@ -61,5 +64,6 @@ int main() {
 
   if (!runtime.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
   runtime.run_until_idle();
+  // endregion
   return routes.installed() == 1 ? 0 : 1;  // Resolved, retried once, installed.
 }

@@ -57,6 +57,7 @@ class Device {
   std::map<std::string, std::string> rules_;
 };
 
+// region: rules
 class Rules final : public Orch {
  public:
   Rules(Runtime& runtime, Device& device)
@@ -100,6 +101,7 @@ class Rules final : public Orch {
   Consumer* rules_ = nullptr;
   TimerSource clock_;
 };
+// endregion
 
 /// What an operator sees; looks every millisecond, and when nothing moves any more takes the next step.
 class Operator {

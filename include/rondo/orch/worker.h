@@ -1,7 +1,7 @@
 // Worker: a thread of its own for Orchs whose handlers are slow, beside a home runtime whose other sources keep their turns. It is a
 // Runtime with its own scheduler, ledgers and journal; its tables are the home runtime's, its facts are shared with it and with its other
 // workers. Orchs are written as always and live on their worker for life; only where they are added says where they run. See
-// examples/03_worker.cc and docs/guide/workers.md, which says when it pays.
+// examples/05_worker.cc and docs/guide/workers.md, which says when it pays.
 //
 // What crosses, and how (docs/adr/0010-workers.md):
 //   changes   home table -> bounded ring -> worker's consumer. A full ring leaves the rest in the table, where it goes on merging.
