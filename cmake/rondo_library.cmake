@@ -61,7 +61,7 @@ function(rondo_library folder)
   target_link_libraries(rondo_${folder} ${visibility} rondo_flags ${ARG_DEPENDS})
 
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/rondo/${folder}/*.h)
-  if(headers AND RONDO_BUILD_TESTS)
+  if(headers AND RONDO_BUILD_TESTS AND NOT RONDO_SANITIZE)
     set(units "")
     foreach(header IN LISTS headers)
       cmake_path(GET header STEM stem)
