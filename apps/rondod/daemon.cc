@@ -63,7 +63,8 @@ Status Daemon::open_runtime() {
   options.store = std::move(*store);
   auto journal = Journal::open({.file = config_.journal_file,
                                 .file_bytes = static_cast<std::uint64_t>(config_.journal_file_mib) << 20U,
-                                .files = config_.journal_files},
+                                .files = config_.journal_files,
+                                .begin_later = true},
                                kClock);
   if (!journal) return journal.error().with_context("opening the journal");
   options.journal = std::move(*journal);
@@ -181,6 +182,7 @@ void Daemon::watch_store() {
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
+  watch_journal();
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
@@ -188,6 +190,22 @@ void Daemon::watch_store() {
     log_.info("the store is there", {{"store", describe_stores(config_)}});
   } else {
     log_.warn("the store is not there, going on without it", {{"why", health}});
+  }
+}
+
+void Daemon::watch_journal() {
+  const JournalStats stats = runtime_->journal().stats();
+  const std::uint64_t dropped = stats.dropped - std::exchange(journal_dropped_, stats.dropped);
+  if (stats.last_error.message() != journal_trouble_.message()) {
+    journal_trouble_ = stats.last_error;
+    if (journal_trouble_.ok()) {
+      log_.info("the journal is written again", {{"file", config_.journal_file}, {"dropped", stats.dropped}});
+    } else {
+      log_.error("the journal is not written as it should be, going on",
+                 {{"file", config_.journal_file}, {"why", journal_trouble_}, {"dropped", stats.dropped}});
+    }
+  } else if (dropped != 0 && journal_trouble_.ok()) {
+    log_.warn("the journal's disk is too slow, records are dropped", {{"file", config_.journal_file}, {"count", dropped}});
   }
 }
 
@@ -202,7 +220,8 @@ Status Daemon::start_agent() {
   if (Status pinned = pin_thread(::pthread_self(), config_.scheduler_cpus); !pinned.ok()) {
     return pinned.with_context("the scheduler's thread");
   }
-  return {};
+  // What was refused until here has left no trace in it.
+  return runtime_->journal().begin().with_context("opening the journal");
 }
 
 Status Daemon::open_admin() {

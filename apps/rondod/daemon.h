@@ -56,6 +56,8 @@ class Daemon {
   void drain();
   /// Logs that the store went away or came back, that a replay is done, that writes failed, and what direct tables dropped.
   void watch_store();
+  /// Logs why the journal loses records, when that changes.
+  void watch_journal();
   bool rows_have_come() const;
   bool is_drained() const;
 
@@ -80,6 +82,8 @@ class Daemon {
   std::unique_ptr<TimerSource> drain_timer_;
   std::unique_ptr<TimerSource> health_timer_;
   Status store_trouble_;
+  Status journal_trouble_;
+  std::uint64_t journal_dropped_ = 0;  // Told.
   std::vector<std::unique_ptr<Replay>> replays_;
   Instant drain_until_;
   std::unique_ptr<StallWatchdog> watchdog_;

@@ -160,7 +160,11 @@ json::object port_events_json(const agent::Ports& ports) {
 }
 
 json::object journal_json(const JournalStats& stats) {
-  return json::object{{"records", stats.records}, {"bytes", stats.bytes}, {"dropped", stats.dropped}, {"write_errors", stats.write_errors}};
+  return json::object{{"records", stats.records},
+                      {"bytes", stats.bytes},
+                      {"dropped", stats.dropped},
+                      {"write_errors", stats.write_errors},
+                      {"last_error", text(stats.last_error.ok() ? std::string_view{} : stats.last_error.message())}};
 }
 
 json::object store_json(const CommandContext& context) {

@@ -82,8 +82,10 @@ void command_health(const CommandContext& context, Reply reply) {
     if (number != 0) troubles.push_back(text(std::to_string(number) + " " + std::string{what}));
   };
   count(runtime.scheduler().stats().sweep_rescues, "lost wake-ups were rescued");
-  count(runtime.journal().stats().write_errors, "writes of the journal failed");
-  count(runtime.journal().stats().dropped, "records of the journal were dropped");
+  const JournalStats journal = runtime.journal().stats();
+  if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
+  count(journal.write_errors, "writes of the journal failed");
+  count(journal.dropped, "records of the journal were dropped");
   count(context.failures.count(), "accepted writes failed later");
   count(context.agent.programmer().stats().failed, "orders were refused by the data plane");
   utsname system{};

@@ -466,6 +466,7 @@ void Journal::unwanted(std::span<const Operation> deletes) {
 
 // --- Files
 
+Status Journal::begin() { return on() ? sink_->begin() : Status{}; }
 void Journal::rotate() noexcept {
   if (on()) sink_->rotate();
 }

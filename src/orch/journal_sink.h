@@ -35,6 +35,7 @@ class JournalSink {
 
   // See Journal. Any thread.
 
+  virtual Status begin() { return {}; }
   virtual void rotate() noexcept {}
   virtual Status flush() { return {}; }
   virtual JournalStats stats() const { return {}; }

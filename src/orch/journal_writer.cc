@@ -4,10 +4,8 @@
 // too many a counted loss, and of a full disk a counted loss, told in the head of the next block.
 #include "orch/journal_writer.h"
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -27,6 +25,7 @@
 
 #include "base/unique_fd.h"
 #include "orch/journal_format.h"
+#include "orch/journal_lock.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::journal {
@@ -43,6 +42,8 @@ constexpr Duration kGather = 5ms;
 constexpr Duration kIdle = 200ms;
 /// Room for the record that tells of a loss.
 constexpr std::size_t kLossBytes = 2 + kVarintBytes;
+/// A renaming that failed is tried again so often: each 5 ms would fill the log of a disk that is in trouble.
+constexpr std::chrono::seconds kRenameAgain{1};
 
 struct Chunk {
   explicit Chunk(std::size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)), capacity(size) {}
@@ -51,17 +52,6 @@ struct Chunk {
   std::atomic<std::uint64_t> published{0};  // How many records, and (lower half) their bytes; written by the scheduler's thread.
   std::uint64_t written = 0;                // Of these, by the writer.
 };
-
-Result<UniqueFd> open_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (fd < 0) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
-  return UniqueFd{fd};
-}
-
-std::uint64_t size_of(int fd) {
-  struct stat found {};
-  return ::fstat(fd, &found) == 0 ? static_cast<std::uint64_t>(found.st_size) : 0;
-}
 
 /// Writes all of both, or returns the errno.
 int write_all(int fd, std::string_view head, std::string_view payload) noexcept {
@@ -90,6 +80,7 @@ class Writer final : public JournalSink {
   ~Writer() override;
   Status start();
 
+  Status begin() override;
   char* room(std::size_t bytes) override;
   void put(std::size_t bytes) override;
   std::uint32_t name(std::string_view text) override;
@@ -111,12 +102,16 @@ class Writer final : public JournalSink {
   void write_until_stopped();
   bool has_news() const;
   void recycle_oldest();
-  void reopen();
+  bool reopen();
   void begin_next_file();
+  Status rename_files() const;
+  void look_at_size();
+  bool has_room(std::size_t bytes);
   bool write_names();
   void write_records(std::string_view records, std::uint32_t count);
   bool write_block(BlockHead head, std::string_view payload);
-  void count_error(Status error);
+  void count_error(Status error, Status Writer::*trouble);
+  void end_trouble(Status Writer::*trouble);
 
   const JournalOptions options_;
   const std::size_t chunk_size_;
@@ -143,13 +138,16 @@ class Writer final : public JournalSink {
   std::int64_t wall_offset_ = 0;
   std::uint64_t write_errors_ = 0;
   std::uint64_t unwritten_ = 0;  // Records whose write failed.
-  Status last_error_;
+  Status last_error_;            // Not told by flush() yet.
+  Status write_trouble_;         // Why writing fails now,
+  Status rename_trouble_;        // and renaming or reopening.
   std::uint64_t flush_asked_ = 0;
   std::uint64_t flush_done_ = 0;
   bool rotate_ = false;
+  bool begun_ = false;  // The file is open.
   bool stop_ = false;
 
-  // Writer's thread.
+  // Writer's thread, once begun.
   UniqueFd file_;
   std::uint64_t file_size_ = 0;
   std::vector<std::string> known_;  // Names, as far as they are wanted yet.
@@ -158,6 +156,7 @@ class Writer final : public JournalSink {
   std::uint64_t next_record_ = 1;
   std::uint64_t lost_ = 0;  // Records of the run that no file has.
   std::int64_t offset_ = 0;
+  std::chrono::steady_clock::time_point rename_again_;  // Not before.
 
   std::thread thread_;
 };
@@ -165,10 +164,7 @@ class Writer final : public JournalSink {
 /// Starts the writer with every signal blocked: signals belong to the main thread, and SIGXFSZ (a file beyond its limit) must be an error
 /// of a write here, not the end of the process.
 Status Writer::start() {
-  Result<UniqueFd> file = open_file(options_.file);
-  if (!file) return file.error();
-  file_ = std::move(*file);
-  file_size_ = size_of(file_.get());
+  if (Status opened = options_.begin_later ? Status{} : begin(); !opened.ok()) return opened;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -181,6 +177,23 @@ Status Writer::start() {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return status;
+}
+
+Status Writer::begin() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (begun_) return {};
+  }
+  Result<UniqueFd> file = open_locked(options_.file);
+  if (!file) return file.error();
+  {
+    const std::lock_guard lock(mutex_);
+    file_ = std::move(*file);
+    file_size_ = size_of(file_.get()).value_or(0);
+    begun_ = true;
+  }
+  wake_writer_.notify_one();
+  return {};
 }
 
 Writer::~Writer() {
@@ -286,6 +299,7 @@ void Writer::rotate() noexcept {
 
 Status Writer::flush() {
   std::unique_lock lock(mutex_);
+  if (!begun_) return {};  // Nothing is to be written yet.
   const std::uint64_t ticket = ++flush_asked_;
   wake_writer_.notify_one();
   flushed_.wait(lock, [&] { return flush_done_ >= ticket; });
@@ -297,7 +311,8 @@ JournalStats Writer::stats() const {
   return {.records = records_.load(std::memory_order_relaxed),
           .bytes = bytes_.load(std::memory_order_relaxed),
           .dropped = dropped_.load(std::memory_order_relaxed) + unwritten_,
-          .write_errors = write_errors_};
+          .write_errors = write_errors_,
+          .last_error = write_trouble_.ok() ? rename_trouble_ : write_trouble_};
 }
 
 // --- Writer's thread
@@ -309,7 +324,8 @@ bool Writer::has_news() const {
 void Writer::write_until_stopped() {
   std::vector<Part> parts;
   std::unique_lock lock(mutex_);
-  for (;;) {
+  wake_writer_.wait(lock, [this] { return begun_ || stop_; });
+  while (begun_) {
     const auto urgent = [this] { return stop_ || rotate_ || flush_asked_ != flush_done_; };
     if (!urgent() && !has_news()) {
       idle_.store(true, std::memory_order_relaxed);
@@ -354,29 +370,58 @@ void Writer::recycle_oldest() {
   spare_.push_back(std::move(chunk));
 }
 
-void Writer::reopen() {
-  Result<UniqueFd> fresh = open_file(options_.file);
-  if (!fresh) {
-    count_error(std::move(fresh).error());
-    return;
+bool Writer::reopen() {
+  // When nobody has moved it, it stays; that it was cut off is seen at the next write.
+  if (!is_at(file_.get(), options_.file)) {
+    Result<UniqueFd> fresh = open_locked(options_.file);
+    if (!fresh) {
+      count_error(std::move(fresh).error(), &Writer::rename_trouble_);
+      return false;
+    }
+    file_ = std::move(*fresh);  // Which ends the lock on the old one.
+    file_size_ = size_of(file_.get()).value_or(0);
+    file_has_names_ = false;
   }
-  file_ = std::move(*fresh);
-  file_size_ = size_of(file_.get());
-  file_has_names_ = false;
+  end_trouble(&Writer::rename_trouble_);
+  return true;
 }
 
-/// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes.
-void Writer::begin_next_file() {
+/// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes. The lock goes with the file, and ends when the next one is open.
+Status Writer::rename_files() const {
   const auto name = [this](unsigned number) { return number == 0 ? options_.file : options_.file + "." + std::to_string(number); };
   if (options_.files == 0 && ::unlink(options_.file.c_str()) != 0) {
-    count_error(status_from_errno(errno, "cannot remove the journal '" + options_.file + "'"));
+    return status_from_errno(errno, "cannot remove the journal '" + options_.file + "'");
   }
   for (unsigned number = options_.files; number > 0; --number) {
     if (::rename(name(number - 1).c_str(), name(number).c_str()) == 0 || errno == ENOENT) continue;
-    count_error(status_from_errno(errno, "cannot rename the journal '" + name(number - 1) + "'"));
-    return;
+    return status_from_errno(errno, "cannot rename the journal '" + name(number - 1) + "'");
   }
-  reopen();
+  return {};
+}
+
+void Writer::begin_next_file() {
+  if (std::chrono::steady_clock::now() < rename_again_) return;
+  // A file of that name that is not ours is for reopen() to open or to refuse.
+  Status renamed = is_at(file_.get(), options_.file) ? rename_files() : Status{};
+  if (renamed.ok() && reopen()) return;
+  rename_again_ = std::chrono::steady_clock::now() + kRenameAgain;
+  if (!renamed.ok()) count_error(std::move(renamed), &Writer::rename_trouble_);
+}
+
+/// A file that was cut off (logrotate's copytruncate) lacks the names.
+void Writer::look_at_size() {
+  const std::uint64_t size = size_of(file_.get()).value_or(file_size_);
+  if (size >= file_size_) return;
+  file_size_ = size;
+  file_has_names_ = false;
+}
+
+/// For 'bytes' more. A file that cannot be renamed does not grow without end.
+bool Writer::has_room(std::size_t bytes) {
+  if (options_.file_bytes == 0) return true;
+  const std::uint64_t wanted = file_size_ + kHeadBytes + bytes;
+  if (file_size_ > 0 && wanted > options_.file_bytes) begin_next_file();
+  return file_size_ == 0 || file_size_ + kHeadBytes + bytes <= 2 * options_.file_bytes;
 }
 
 /// Those that this file lacks.
@@ -402,12 +447,13 @@ bool Writer::write_names() {
 
 void Writer::write_records(std::string_view records, std::uint32_t count) {
   if (records.empty()) return;
-  if (options_.file_bytes > 0 && file_size_ > 0 && file_size_ + kHeadBytes + records.size() > options_.file_bytes) begin_next_file();
+  look_at_size();
+  const bool room = has_room(records.size());
   BlockHead head;
   head.records = count;
   head.first_record = next_record_;
   next_record_ += count;
-  if (write_names() && write_block(head, records)) return;
+  if (room && write_names() && write_block(head, records)) return end_trouble(&Writer::write_trouble_);
   lost_ += count;
   const std::lock_guard lock(mutex_);
   unwritten_ += count;
@@ -424,15 +470,21 @@ bool Writer::write_block(BlockHead head, std::string_view payload) {
     file_size_ += kHeadBytes + payload.size();
     return true;
   }
-  if (::ftruncate(file_.get(), static_cast<off_t>(file_size_)) != 0) file_size_ = size_of(file_.get());
-  count_error(status_from_errno(error, "cannot write the journal '" + options_.file + "'"));
+  if (::ftruncate(file_.get(), static_cast<off_t>(file_size_)) != 0) file_size_ = size_of(file_.get()).value_or(0);
+  count_error(status_from_errno(error, "cannot write the journal '" + options_.file + "'"), &Writer::write_trouble_);
   return false;
 }
 
-void Writer::count_error(Status error) {
+void Writer::count_error(Status error, Status Writer::*trouble) {
   const std::lock_guard lock(mutex_);
   ++write_errors_;
+  this->*trouble = error;
   last_error_ = std::move(error);
+}
+
+void Writer::end_trouble(Status Writer::*trouble) {
+  const std::lock_guard lock(mutex_);
+  if (!(this->*trouble).ok()) this->*trouble = Status{};
 }
 
 }  // namespace

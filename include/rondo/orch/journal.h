@@ -31,19 +31,24 @@ struct NexthopEntry;
 struct JournalOptions {
   /// The file that is appended to; its directory must exist. Empty: record nothing.
   std::string file = {};
-  /// A file that has grown to this is renamed to FILE.1 (FILE.1 to FILE.2, and so on) and a new one begun. 0: never.
+  /// A file that has grown to this is renamed to FILE.1 (FILE.1 to FILE.2, and so on) and a new one begun. 0: never. While that fails it is
+  /// tried again each second and the file grows on, to twice this; then records are lost.
   std::uint64_t file_bytes = 256 * 1024 * 1024;
   /// How many of the renamed files are kept.
   unsigned files = 4;
   /// Records waiting for the writer; beyond it they are dropped and counted, and the file says how many.
   std::size_t buffer_bytes = limits::kJournalBytes;
+  /// The file is not touched before begin(): what is recorded waits in the buffer, and is forgotten if begin() never comes. For programs
+  /// that may yet be refused.
+  bool begin_later = false;
 };
 
 struct JournalStats {
   std::uint64_t records = 0;       // Taken into the buffer.
   std::uint64_t bytes = 0;         // Of these.
   std::uint64_t dropped = 0;       // Lost: the buffer was full, one was too large, or their write failed (these are in 'records', too).
-  std::uint64_t write_errors = 0;  // Failed writes and failed reopenings.
+  std::uint64_t write_errors = 0;  // Failed writes, renamings and reopenings.
+  Status last_error = {};          // Why writing or renaming fails now; ok when the newest attempt of both went well.
 };
 
 /// Scheduler's thread, unless said otherwise. Every function that records is one branch when off, and under 100 ns for a change of one
@@ -54,7 +59,9 @@ class Journal final : public TurnWatch, public OrderWatch {
   Journal();
   /// Into 'sink'. 'clock' must outlive it.
   Journal(std::unique_ptr<JournalSink> sink, const Clock& clock);
-  /// Opens the file for appending; what is in it stays. 'clock' must outlive the journal. A Status that names the file when that fails.
+  /// Opens the file for appending; what is in it stays. 'clock' must outlive the journal. A Status that names the file when that fails;
+  /// Unavailable when another journal, of this process or another, writes it: a journal holds a lock (flock) on the file that it appends
+  /// to.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, const Clock& clock);
   /// Writes what is buffered.
   ~Journal() override;
@@ -154,8 +161,10 @@ class Journal final : public TurnWatch, public OrderWatch {
 
   // --- Files.
 
-  /// Reopens the file by name (after SIGHUP, for logrotate). Any thread; the next write goes to the new file. When it cannot be opened the
-  /// old one is kept, and the failure is counted as a write error.
+  /// Opens the file of a journal with JournalOptions::begin_later, as open() does else; nothing when it is open. Scheduler's thread.
+  Status begin();
+  /// Reopens the file by name (after SIGHUP, for logrotate). Any thread; the next write goes to the new file. When it cannot be opened, or
+  /// another process writes it, the old one is kept, and the failure is counted as a write error.
   void rotate() noexcept;
   /// Blocks until everything recorded so far is written (to the kernel, not to the platter). For shutdown and tests. The newest error of a
   /// write or a reopening since the last flush; ok if there was none. Any thread, as long as none records.
