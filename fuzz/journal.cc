@@ -38,7 +38,8 @@ void read_all(std::string_view bytes) {
     static_cast<void>(retry_lines(walk));
   }
   JournalReader again("fuzz", bytes);
-  static_cast<void>(story_of(again, "", "k"));
+  JournalWalk walk(again);
+  static_cast<void>(story_of(walk, "", "k"));
 }
 
 }  // namespace

@@ -198,7 +198,7 @@ std::vector<Option> feed_options() {
   };
 }
 
-Argument journal_files() { return {.name = "FILE", .help = "Files of one journal, oldest first", .word = Word::File, .many = true}; }
+Argument journal_files() { return {.name = "FILE", .help = "Files of one journal, in any order", .word = Word::File, .many = true}; }
 
 std::vector<Command> journal_commands() {
   return {

@@ -1,13 +1,17 @@
-// `rondo journal`: a journal's file for people, for scripts, and in the text forms of SONiC.
+// `rondo journal`: a journal's files, as one, for people, for scripts, and in the text forms of SONiC.
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "actions.h"
 #include "exit_code.h"
+#include "orch/journal_files.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
@@ -17,6 +21,7 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
+using journal::JournalFiles;
 using journal::JournalReader;
 using journal::JournalRecord;
 using journal::JournalWalk;
@@ -28,28 +33,84 @@ int finish_output(int code) { return std::fflush(stdout) == 0 && std::ferror(std
 
 json::string text(std::string_view bytes) { return json::string{escape_text(bytes)}; }
 
-/// What is damaged, on standard error: the rest was read.
-void report_damage(const JournalReader& reader) {
-  for (const journal::Damage& damage : reader.damage()) {
-    std::fprintf(stderr, "rondo: %s: at offset %llu: %s; %llu bytes left out%s\n", visible_text(reader.name()).c_str(),
-                 static_cast<unsigned long long>(damage.offset), damage.reason.c_str(), static_cast<unsigned long long>(damage.bytes),
-                 damage.at_end ? ", at the end" : "");
-  }
+json::object to_json(const journal::Damage& damage) {
+  return {{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", text(damage.reason)}, {"at_end", damage.at_end}};
 }
 
-/// Calls 'each' for every file; a file that is no journal ends it.
-template <class Each>
-int for_each_file(const Options& options, const ReadJournal& call, const Each& each) {
-  for (const std::string& file : call.files) {
-    const Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(file);
-    if (!reader) return report(options, reader.error(), reader.error().code() == Code::DataLoss ? kExitBadFile : -1);
-    report_damage(**reader);
-    each(**reader);
+/// The files of a call, and what is wrong with them: told in words on standard error, or in JSON among the rest.
+class Opened {
+ public:
+  Opened(const Options& options, const ReadJournal& call) : options_(options), files_(JournalFiles::open(call.files)) {}
+
+  /// An exit code when there is nothing to read.
+  std::optional<int> failed() const {
+    if (files_) return std::nullopt;
+    return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
   }
+  const std::vector<std::unique_ptr<JournalReader>>& readers() const { return files_->readers; }
+  const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
+
+  /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
+  json::array trouble() {
+    json::array all;
+    for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {
+      const journal::FileGap& gap = files_->gaps[gaps_told_];
+      all.push_back(json::object{{"file", text(readers()[gap.file]->name())}, {"missing", gap.missing}, {"reason", text(gap.reason)}});
+    }
+    damage_told_.resize(readers().size());
+    for (std::size_t file = 0; file < readers().size(); ++file) {
+      const std::vector<journal::Damage>& damage = readers()[file]->damage();
+      for (; damage_told_[file] < damage.size(); ++damage_told_[file]) {
+        json::object one = to_json(damage[damage_told_[file]]);
+        one["file"] = text(readers()[file]->name());
+        all.push_back(std::move(one));
+      }
+    }
+    return all;
+  }
+
+  /// In words on standard error; in JSON a line for each on standard output.
+  void tell_trouble() {
+    for (const json::value& one : trouble()) {
+      if (options_.json) {
+        print(json::serialize(json::object{{"trouble", one}}) + "\n");
+      } else {
+        print_in_words(one.get_object());
+      }
+    }
+  }
+  void print_in_words(const json::object& one) const {
+    std::string line = "rondo: ";
+    const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
+    if (one.contains("offset")) {
+      line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
+              json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
+    } else {
+      line += word("reason");
+    }
+    std::fprintf(stderr, "%s\n", visible_text(line).c_str());
+  }
+
+ private:
+  const Options& options_;
+  Result<JournalFiles> files_;
+  std::size_t gaps_told_ = 0;
+  std::vector<std::size_t> damage_told_;
+};
+
+/// Calls 'each' at every record, and tells what is wrong.
+template <class Each>
+int for_each_record(const Options& options, const ReadJournal& call, const Each& each) {
+  Opened opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  opened.tell_trouble();
+  for (JournalWalk walk(opened.readers()); walk.next();) each(walk);
+  opened.tell_trouble();
   return kExitDone;
 }
 
-json::object to_json(const JournalWalk& walk) {
+/// 'missing': records that are missing since the line before.
+json::object to_json(const JournalWalk& walk, std::uint64_t missing) {
   const JournalRecord& record = walk.record();
   json::object line{{"record", walk.raw().number},
                     {"time", journal::stamp(walk.wall())},
@@ -73,43 +134,49 @@ json::object to_json(const JournalWalk& walk) {
   if (!facts.empty()) line["facts"] = std::move(facts);
   if (!record.why.ok()) line["why"] = text(record.why.to_string());
   line["text"] = text(walk.words());
-  if (walk.missing() > 0) line["missing_before"] = walk.missing();
+  if (missing > 0) line["missing_before"] = missing;
   return line;
 }
 
-std::string render(const Options& options, const JournalWalk& walk) {
-  if (options.json) return json::serialize(to_json(walk)) + "\n";
-  std::string line = journal::stamp(walk.wall()) + " " + std::to_string(walk.raw().number) + " ";
+std::string render(const Options& options, const JournalWalk& walk, std::uint64_t missing) {
+  if (options.json) return json::serialize(to_json(walk, missing)) + "\n";
+  const std::string begin = journal::stamp(walk.wall()) + " " + std::to_string(walk.raw().number) + " ";
+  std::string line = begin;
   if (const std::string turn = walk.turn_of(); !turn.empty()) line.append("[").append(turn).append("] ");
-  return visible_text(line + walk.words()) + "\n";
+  line = visible_text(line + walk.words()) + "\n";
+  return missing == 0 ? line : begin + std::to_string(missing) + " records are missing before this one\n" + line;
 }
 
 int tail(const Options& options, const ReadJournal& call) {
+  Opened opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  opened.tell_trouble();
+  // Words only for those that may be among the last: the rest is only followed.
+  std::uint64_t all = 0;
+  for (const auto& reader : opened.readers()) {
+    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
+  }
   std::deque<std::string> last;
-  const int code = for_each_file(options, call, [&](JournalReader& reader) {
-    // Words only for those that may be among the last: the rest is only followed.
-    std::uint64_t all = 0;
-    for (const journal::Block& block : reader.blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
-    std::uint64_t seen = 0;
-    for (JournalWalk walk(reader); walk.next();) {
-      if (++seen + call.lines <= all) continue;
-      last.push_back(render(options, walk));
-      if (last.size() > call.lines) last.pop_front();
-    }
-  });
+  std::uint64_t seen = 0;
+  for (JournalWalk walk(opened.readers()); walk.next();) {
+    if (++seen + call.lines <= all) continue;
+    last.push_back(render(options, walk, walk.missing()));
+    if (last.size() > call.lines) last.pop_front();
+  }
+  opened.tell_trouble();
   for (const std::string& line : last) print(line);
-  return finish_output(code);
+  return finish_output(kExitDone);
 }
 
 int grep(const Options& options, const ReadJournal& call) {
   const std::string wanted = unescape_text(call.word);
   bool found = false;
-  const int code = for_each_file(options, call, [&](JournalReader& reader) {
-    for (JournalWalk walk(reader); walk.next();) {
-      if (walk.words().find(wanted) == std::string::npos) continue;
-      found = true;
-      print(render(options, walk));
-    }
+  std::uint64_t missing = 0;
+  const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
+    missing += walk.missing();
+    if (walk.words().find(wanted) == std::string::npos) return;
+    found = true;
+    print(render(options, walk, std::exchange(missing, 0)));
   });
   return finish_output(code != kExitDone || found ? code : kExitFailed);
 }
@@ -126,7 +193,7 @@ json::array to_json(const std::vector<StoryEvent>& story) {
     const StoryEvent& event = story[i];
     events.push_back(json::object{{"time", journal::stamp(event.wall)},
                                   {"monotonic_ns", event.time.nanoseconds()},
-                                  {"after_ns", i == 0 ? 0 : (event.time - story[i - 1].time).count()},
+                                  {"after_ns", i == 0 ? 0 : time_between(story[i - 1], event).count()},
                                   {"table", text(event.table)},
                                   {"what", event.what},
                                   {"detail", text(event.detail)},
@@ -139,8 +206,9 @@ std::string render_story(const std::vector<StoryEvent>& story) {
   std::string lines;
   for (std::size_t i = 0; i < story.size(); ++i) {
     const StoryEvent& event = story[i];
-    const bool follows = i > 0 && event.what != "missing";
-    std::string line = journal::stamp(event.wall) + " " + (follows ? "+" + duration_text(event.time - story[i - 1].time) : "");
+    // Between runs the calendar may have been set back.
+    const bool follows = i > 0 && event.what != "missing" && time_between(story[i - 1], event) >= 0ns;
+    std::string line = journal::stamp(event.wall) + " " + (follows ? "+" + duration_text(time_between(story[i - 1], event)) : "");
     line.resize(std::max<std::size_t>(line.size(), 38), ' ');
     line.append(" ").append(event.table).append(" ").append(event.what);
     if (!event.detail.empty()) line.append(": ").append(event.detail);
@@ -151,15 +219,18 @@ std::string render_story(const std::vector<StoryEvent>& story) {
 }
 
 int explain(const Options& options, const ReadJournal& call) {
-  std::vector<StoryEvent> story;
-  const int code = for_each_file(options, call, [&](JournalReader& reader) {
-    for (StoryEvent& event : story_of(reader, unescape_text(call.table), unescape_text(call.word))) story.push_back(std::move(event));
-  });
-  if (code != kExitDone) return code;
+  Opened opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  if (!options.json) opened.tell_trouble();
+  JournalWalk walk(opened.readers());
+  const std::string table = unescape_text(call.table);
+  const std::string key = unescape_text(call.word);
+  const std::vector<StoryEvent> story = story_of(walk, table, key);
+  if (!options.json) opened.tell_trouble();
   const bool known = std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing"; });
   if (!known) return report(options, Status{Code::NotFound, "nothing is recorded about '" + call.word + "'"});
   if (options.json) {
-    print(json::serialize(json::object{{"key", text(unescape_text(call.word))}, {"events", to_json(story)}}) + "\n");
+    print(json::serialize(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");
   } else {
     print(render_story(story));
   }
@@ -167,45 +238,58 @@ int explain(const Options& options, const ReadJournal& call) {
 }
 
 int export_text(const Options& options, const ReadJournal& call) {
-  const int code = for_each_file(options, call, [&](JournalReader& reader) {
-    for (JournalWalk walk(reader); walk.next();) {
-      const std::string lines = call.retry ? retry_lines(walk) : swss_lines(walk);
-      if (options.json && !lines.empty()) {
-        print(json::serialize(to_json(walk)) + "\n");
-      } else {
-        print(lines);
-      }
+  const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
+    const std::string lines = call.retry ? retry_lines(walk) : swss_lines(walk);
+    if (options.json && !lines.empty()) {
+      print(json::serialize(to_json(walk, walk.missing())) + "\n");
+    } else {
+      print(lines);
     }
   });
   return finish_output(code);
 }
 
+/// What one file holds.
+struct Contents {
+  std::uint64_t records = 0;
+  std::uint64_t missing = 0;
+  std::uint64_t runs = 0;
+};
+
+void print_contents(const Options& options, const JournalReader& reader, const Contents& contents) {
+  if (!options.json) {
+    print(visible_text(reader.name()) + ": " + std::to_string(contents.records) + " records of " + std::to_string(contents.runs) +
+          " runs, " + std::to_string(contents.missing) + " missing, " + std::to_string(reader.damage().size()) + " damaged places\n");
+    return;
+  }
+  json::array damage;
+  for (const journal::Damage& one : reader.damage()) damage.push_back(to_json(one));
+  print(json::serialize(json::object{{"file", text(reader.name())},
+                                     {"runs", contents.runs},
+                                     {"records", contents.records},
+                                     {"missing", contents.missing},
+                                     {"damage", std::move(damage)}}) +
+        "\n");
+}
+
 int check(const Options& options, const ReadJournal& call) {
-  bool damaged = false;
-  const int code = for_each_file(options, call, [&](JournalReader& reader) {
-    std::uint64_t records = 0;
-    std::uint64_t missing = 0;
-    std::uint64_t runs = 0;
-    for (JournalWalk walk(reader); walk.next(); ++records) {
-      missing += walk.missing() + (walk.record().kind == journal::Kind::Lost ? walk.record().count : 0);
-      if (walk.record().kind == journal::Kind::Started) ++runs;
-    }
-    json::array wrong;
-    for (const journal::Damage& damage : reader.damage()) {
-      wrong.push_back(
-          json::object{{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", damage.reason}, {"at_end", damage.at_end}});
-    }
-    damaged = damaged || !wrong.empty();
-    if (options.json) {
-      print(json::serialize(json::object{
-                {"file", text(reader.name())}, {"runs", runs}, {"records", records}, {"missing", missing}, {"damage", std::move(wrong)}}) +
-            "\n");
-    } else {
-      print(visible_text(reader.name()) + ": " + std::to_string(records) + " records of " + std::to_string(runs) + " runs, " +
-            std::to_string(missing) + " missing, " + std::to_string(wrong.size()) + " damaged places\n");
-    }
-  });
-  return finish_output(code == kExitDone && damaged ? kExitBadFile : code);
+  Opened opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  std::vector<Contents> all(opened.readers().size());
+  for (JournalWalk walk(opened.readers()); walk.next();) {
+    Contents& contents = all[walk.file()];
+    ++contents.records;
+    contents.missing += walk.missing();
+    if (walk.record().kind == journal::Kind::Started) ++contents.runs;
+  }
+  opened.tell_trouble();
+  bool whole = opened.gaps().empty();
+  for (std::size_t file = 0; file < all.size(); ++file) {
+    const JournalReader& reader = *opened.readers()[file];
+    print_contents(options, reader, all[file]);
+    whole = whole && reader.damage().empty() && all[file].missing == 0;
+  }
+  return finish_output(whole ? kExitDone : kExitBadFile);
 }
 
 }  // namespace

@@ -91,7 +91,55 @@ class JournalCli : public testing::Test {
   }
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
 
+  /// The day in three files: .2 is the oldest, .0 the newest. Each has the names, as the writer's have.
+  void cut_in_three() {
+    whole_day = rondo("journal grep '' " + file()).out;
+    whole_replay = rondo("--json replay " + file()).out;
+    const std::string all = bytes();
+    std::vector<journal::Damage> damage;
+    std::string names;
+    std::vector<std::string> blocks;
+    for (const journal::Block& block : journal::find_blocks(all, damage)) {
+      std::string one = all.substr(static_cast<std::size_t>(block.offset), journal::kHeadBytes + block.head.payload_bytes);
+      if (block.head.kind == journal::BlockKind::Records) {
+        for (std::string& part : split(block.head, std::string_view{one}.substr(journal::kHeadBytes))) blocks.push_back(std::move(part));
+      } else {
+        names += one;
+      }
+    }
+    ASSERT_GE(blocks.size(), 3U);
+    for (std::size_t part = 0; part < 3; ++part) {
+      std::ofstream out(file() + "." + std::to_string(2 - part), std::ios::binary);
+      out << names;
+      for (std::size_t i = part * blocks.size() / 3; i < (part + 1) * blocks.size() / 3; ++i) out << blocks[i];
+    }
+    fs::remove(file());
+  }
+  /// A block of records as blocks of ten.
+  static std::vector<std::string> split(journal::BlockHead head, std::string_view payload) {
+    std::vector<std::string> parts;
+    while (!payload.empty()) {
+      std::size_t size = 0;
+      for (head.records = 0; head.records < 10 && size < payload.size(); ++head.records)
+        size += journal::first_record(payload.substr(size)).size();
+      head.payload_bytes = static_cast<std::uint32_t>(size);
+      seal(head, payload.substr(0, size));
+      parts.push_back(std::string{reinterpret_cast<const char*>(&head), journal::kHeadBytes}.append(payload.substr(0, size)));
+      head.first_record += head.records;
+      payload.remove_prefix(size);
+    }
+    return parts;
+  }
+  /// " .0 .1" as the paths of those parts.
+  std::string files(std::string_view ends) const {
+    std::string words;
+    for (const char c : ends) words += c == '.' ? file() + "." : std::string{c};
+    return words;
+  }
+
   fs::path directory;
+  std::string whole_day;
+  std::string whole_replay;
 };
 
 TEST_F(JournalCli, ExplainTellsTheStoryOfAKeyWithTheTimesBetween) {
@@ -169,6 +217,47 @@ TEST_F(JournalCli, ATornFileIsReadAsFarAsItIsWholeAndTheRestNamed) {
   const Ended explain = rondo("journal explain 10.0.0.0/24 " + file());
   EXPECT_EQ(explain.code, 0);
   EXPECT_THAT(explain.out, HasSubstr("ROUTE_TABLE done"));
+}
+
+TEST_F(JournalCli, FilesAreReadInOrderOfTimeHoweverTheyAreGiven) {
+  cut_in_three();
+  for (const char* const order : {" .2 .1 .0", " .0 .1 .2", " .1 .0 .2"}) {
+    const Ended explain = rondo("journal explain 10.0.0.0/24" + files(order));
+    EXPECT_EQ(explain.code, 0) << explain.out;
+    const std::vector<std::string> story = lines(explain.out);
+    ASSERT_EQ(story.size(), 6U) << order << "\n" << explain.out;
+    EXPECT_THAT(story[2], HasSubstr("+1500 ms"));
+    EXPECT_THAT(story[5], HasSubstr("ROUTE_TABLE done (in the turn of 'programmer')"));
+    const Ended replay = rondo("--json replay" + files(order));
+    EXPECT_EQ(replay.code, 0) << replay.out;
+    EXPECT_EQ(json::parse(replay.out).at("turns"), json::parse(whole_replay).at("turns")) << order;
+  }
+  EXPECT_EQ(rondo("journal grep ''" + files(" .0 .1 .2")).out, whole_day);
+  EXPECT_EQ(rondo("journal check" + files(" .0 .1 .2")).code, 0);
+}
+
+TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {
+  cut_in_three();
+  const Ended check = rondo("journal check" + files(" .0 .2"));
+  EXPECT_EQ(check.code, 78);
+  EXPECT_THAT(check.out, AllOf(HasSubstr("does not go on where"), HasSubstr("are missing")));
+  const json::value trouble = json::parse(lines(rondo("--json journal tail" + files(" .0 .2")).out).front());
+  EXPECT_GT(trouble.at("trouble").at("missing").to_number<int>(), 0);
+  EXPECT_EQ(json::parse(rondo("--json journal explain 10.0.0.0/24" + files(" .0 .2")).out).at("trouble").as_array().size(), 1U);
+  const Ended replay = rondo("replay" + files(" .0 .2"));
+  EXPECT_EQ(replay.code, 3);
+  EXPECT_THAT(replay.out, HasSubstr("are missing"));
+  EXPECT_EQ(rondo("replay" + files(" .0 .1")).code, 78) << "no run begins there";
+  EXPECT_EQ(rondo("replay" + files(" .0 .0")).code, 2);
+}
+
+TEST_F(JournalCli, ALastRunWithoutItsBeginningIsRefused) {
+  cut_in_three();
+  live_a_day({.file = file()});
+  const std::string whole_and_end = file() + files(" .0");  // A whole run, and of another one the end.
+  const Ended replay = rondo("replay " + whole_and_end);
+  EXPECT_EQ(replay.code, 78) << replay.out;
+  EXPECT_THAT(replay.out, HasSubstr("the last run has no beginning"));
 }
 
 TEST_F(JournalCli, AFileThatIsNoneIsAClearError) {

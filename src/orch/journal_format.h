@@ -81,6 +81,8 @@ static_assert(sizeof(BlockHead) == kHeadBytes && std::endian::native == std::end
 
 /// Most bytes of one record, its length included: what a long length can say. A larger one is counted as lost.
 inline constexpr std::size_t kRecordBytes = (std::size_t{1} << 28U) - 64;
+/// Most bytes of a block's payload: the largest record with what gathered before it. A head that says more is damaged.
+inline constexpr std::size_t kBlockBytes = 2 * kRecordBytes;
 
 /// Sets head.checksum for 'payload'.
 void seal(BlockHead& head, std::string_view payload) noexcept;

@@ -1,94 +1,79 @@
 // Reading the blocks of a journal. A block counts when its checksum matches; after one that does not, the next is looked for by its mark.
 #include "orch/journal_reader.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-
-#include <cerrno>
+#include <algorithm>
 #include <cstring>
 #include <utility>
-
-#include "base/unique_fd.h"
 
 namespace rondo::journal {
 
 namespace {
 
-/// What is wrong with the block that should begin 'bytes'; empty: nothing, and 'head' is its head.
-std::string fault_of(std::string_view bytes, BlockHead& head) {
-  if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
-  if (bytes.size() < kHeadBytes) return "the head of a block is cut off";
-  std::memcpy(&head, bytes.data(), kHeadBytes);
+/// What is wrong with the block that should begin at 'offset'; empty: nothing, and 'head' is its head.
+std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head) {
+  const std::string_view begin = bytes.view(offset, kHeadBytes);
+  if (begin.size() < sizeof kMagic || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
+  if (begin.size() < kHeadBytes) return "the head of a block is cut off";
+  std::memcpy(&head, begin.data(), kHeadBytes);
   if (head.version != kVersion)
     return "a block of version " + std::to_string(head.version) + ", and only " + std::to_string(kVersion) + " is known";
-  if (head.payload_bytes > bytes.size() - kHeadBytes) return "a block is cut off";
-  if (!is_sealed(head, bytes.substr(kHeadBytes, head.payload_bytes))) return "a block whose checksum does not match";
+  if (head.payload_bytes > bytes.size() - offset - kHeadBytes) return "a block is cut off";
+  if (head.payload_bytes > kBlockBytes) return "a block of impossible length";
+  const std::string_view whole = bytes.view(offset, kHeadBytes + head.payload_bytes);
+  if (whole.size() < kHeadBytes + head.payload_bytes) return "a block is cut off";
+  if (!is_sealed(head, whole.substr(kHeadBytes))) return "a block whose checksum does not match";
   return {};
 }
 
-bool is_whole(std::string_view bytes, BlockHead& head) { return fault_of(bytes, head).empty(); }
-
 /// Where the next whole block begins, at 'from' or later; the end if there is none.
-std::size_t find_next(std::string_view bytes, std::size_t from) {
+std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from) {
+  constexpr std::size_t kLook = JournalBytes::kPiece / 4;
   const std::string_view mark{reinterpret_cast<const char*>(&kMagic), sizeof kMagic};
   BlockHead head;
-  for (std::size_t at = bytes.find(mark, from); at != std::string_view::npos; at = bytes.find(mark, at + 1)) {
-    if (is_whole(bytes.substr(at), head)) return at;
+  for (std::uint64_t at = from;;) {
+    const std::string_view look = bytes.view(at, kLook);
+    if (look.size() < mark.size()) return bytes.size();
+    const std::size_t found = look.find(mark);
+    if (found == std::string_view::npos) {
+      at += look.size() - mark.size() + 1;  // A mark may begin in its last bytes.
+      continue;
+    }
+    at += found;
+    if (fault_at(bytes, at, head).empty()) return at;
+    ++at;
   }
-  return bytes.size();
 }
 
-}  // namespace
-
-std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage) {
+std::vector<Block> find_blocks(JournalBytes& bytes, std::vector<Damage>& damage) {
   std::vector<Block> blocks;
-  std::size_t at = 0;
+  std::uint64_t at = 0;
   while (at < bytes.size()) {
     BlockHead head;
-    std::string fault = fault_of(bytes.substr(at), head);
+    std::string fault = fault_at(bytes, at, head);
     if (fault.empty()) {
       blocks.push_back({head, at});
       at += kHeadBytes + head.payload_bytes;
       continue;
     }
-    const std::size_t next = find_next(bytes, at + 1);
+    const std::uint64_t next = find_next(bytes, at + 1);
     damage.push_back({at, next - at, std::move(fault), next == bytes.size()});
     at = next;
   }
   return blocks;
 }
 
-class JournalReader::Mapping {
- public:
-  Mapping(void* begin, std::size_t size) : begin_(begin), size_(size) {}
-  ~Mapping() {
-    if (size_ > 0) ::munmap(begin_, size_);
-  }
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  std::string_view bytes() const { return {static_cast<const char*>(begin_), size_}; }
+}  // namespace
 
- private:
-  void* begin_;
-  std::size_t size_;
-};
+std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage) {
+  JournalBytes memory(bytes);
+  return find_blocks(memory, damage);
+}
 
 Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& path) {
-  const UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) return failure(status_from_errno(errno, "cannot read '" + path + "'"));
-  struct stat found {};
-  if (::fstat(file.get(), &found) != 0) return failure(status_from_errno(errno, "cannot read '" + path + "'"));
-  if (!S_ISREG(found.st_mode)) return failure(Code::InvalidArgument, "'" + path + "' is no file");
-  const auto size = static_cast<std::size_t>(found.st_size);
-  void* begin = nullptr;
-  if (size > 0) {
-    begin = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
-    if (begin == MAP_FAILED) return failure(status_from_errno(errno, "cannot read '" + path + "'"));
-  }
-  auto mapping = std::make_unique<Mapping>(begin, size);
-  auto reader = std::make_unique<JournalReader>(path, mapping->bytes());
-  reader->mapping_ = std::move(mapping);
+  Result<std::unique_ptr<JournalBytes>> bytes = JournalBytes::open(path);
+  if (!bytes) return failure(std::move(bytes).error());
+  std::unique_ptr<JournalReader> reader{new JournalReader(path, std::move(*bytes))};
+  if (const Status& unread = reader->bytes_->failure(); !unread.ok()) return failure(Status{unread});
   if (reader->blocks_.empty()) {
     const std::string why = reader->damage_.empty() ? "it is empty" : "at offset 0: " + reader->damage_.front().reason;
     return failure(Code::DataLoss, "'" + path + "' is no journal: " + why);
@@ -97,7 +82,10 @@ Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& pa
 }
 
 JournalReader::JournalReader(std::string name, std::string_view bytes)
-    : name_(std::move(name)), bytes_(bytes), blocks_(find_blocks(bytes, damage_)) {}
+    : JournalReader(std::move(name), std::make_unique<JournalBytes>(bytes)) {}
+
+JournalReader::JournalReader(std::string name, std::unique_ptr<JournalBytes> bytes)
+    : name_(std::move(name)), bytes_(std::move(bytes)), blocks_(find_blocks(*bytes_, damage_)) {}
 
 JournalReader::~JournalReader() = default;
 
@@ -109,11 +97,35 @@ void JournalReader::go_to(std::size_t index) {
   number_ = 0;
 }
 
+std::uint64_t JournalReader::next_number() const noexcept {
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    if (block->head.kind == BlockKind::Records) return block->head.first_record + block->head.records;
+  }
+  return 0;
+}
+
+const Block* JournalReader::first_records() const noexcept {
+  const auto found = std::ranges::find(blocks_, BlockKind::Records, [](const Block& block) { return block.head.kind; });
+  return found == blocks_.end() ? nullptr : &*found;
+}
+
+/// The payload as it was when the blocks were found; empty, with the damage told, when the file has changed since.
+std::string_view JournalReader::payload(const Block& block) {
+  const std::size_t size = kHeadBytes + block.head.payload_bytes;
+  const std::string_view whole = bytes_->view(block.offset, size);
+  if (whole.size() == size && std::memcmp(whole.data(), &block.head, kHeadBytes) == 0 && is_sealed(block.head, whole.substr(kHeadBytes)))
+    return whole.substr(kHeadBytes);
+  const bool is_told = std::ranges::find(damage_, block.offset, &Damage::offset) != damage_.end();
+  std::string why = bytes_->failure().ok() ? "a block that the file lost while it was read" : std::string{bytes_->failure().message()};
+  if (!is_told) damage_.push_back({block.offset, size, std::move(why), false});
+  return {};
+}
+
 /// What is malformed has a number in place of its text.
-void JournalReader::add_names(const Block& block, Names& names) const {
+void JournalReader::add_names(const Block& block, Names& names) {
   if (block.head.kind == BlockKind::Records) return;
   if (block.head.kind == BlockKind::AllNames) names.clear();
-  static_cast<void>(names.add(block.head.first_record, bytes_.substr(block.offset + kHeadBytes, block.head.payload_bytes)));
+  static_cast<void>(names.add(block.head.first_record, payload(block)));
 }
 
 /// Goes to the next block of records, through those of names. False at the end.
@@ -122,12 +134,17 @@ bool JournalReader::enter_block() {
     const Block& block = blocks_[next_block_++];
     add_names(block, names_);
     if (block.head.kind != BlockKind::Records) continue;
-    // A run's first block begins anew.
-    const bool follows = number_ != 0 && block.head.first_record >= number_;
-    missing_ += follows ? block.head.first_record - number_ : block.head.lost_before;
-    number_ = block.head.first_record;
+    const std::string_view records = payload(block);
+    if (records.empty()) continue;
+    // A run's first block begins anew. When nothing of the run was written before, it is not the run of the records before.
+    const std::uint64_t first = block.head.first_record;
+    const bool follows = number_ != 0 && first >= number_ && block.head.lost_before + 1 < first;
+    missing_ += follows ? first - number_ : block.head.lost_before;
+    run_changed_ = run_changed_ || (number_ != 0 && !follows);
+    number_ = first;
     wall_offset_ = block.head.wall_offset;
-    rest_ = bytes_.substr(block.offset + kHeadBytes, block.head.payload_bytes);
+    rest_ = records;
+    piece_ = bytes_->piece();
     offset_ = block.offset + kHeadBytes;
     return true;
   }
@@ -136,6 +153,7 @@ bool JournalReader::enter_block() {
 
 RawRecord JournalReader::next() {
   missing_ = 0;
+  run_changed_ = false;
   for (;;) {
     if (rest_.empty() && !enter_block()) return {};
     const std::string_view record = first_record(rest_);

@@ -25,10 +25,12 @@ class Story {
 
   void follow(const JournalWalk& walk) {
     const JournalRecord& record = walk.record();
-    if (walk.missing() > 0) add(walk, "missing", std::to_string(walk.missing()) + " records");
+    if (walk.run() != std::exchange(run_, walk.run())) waits_.clear();
+    if (walk.missing() > 0) {
+      add(walk, "missing", std::to_string(walk.missing()) + " records");
+      waits_.clear();
+    }
     switch (record.kind) {
-      case Kind::Started: waits_.clear(); return;
-      case Kind::Lost: return add(walk, "missing", std::to_string(record.count) + " records");
       case Kind::Announced: return resolve(walk);
       default: break;
     }
@@ -43,7 +45,7 @@ class Story {
   using Facts = std::set<std::string>;
 
   void add(const JournalWalk& walk, std::string what, std::string detail) {
-    events_.push_back({walk.time(), walk.wall(), walk.table(), std::move(what), std::move(detail), walk.turn_of()});
+    events_.push_back({walk.time(), walk.wall(), walk.run(), walk.table(), std::move(what), std::move(detail), walk.turn_of()});
   }
 
   static std::string fact_text(const JournalWalk& walk, const JournalRecord::Fact& fact) {
@@ -84,16 +86,24 @@ class Story {
 
   const std::string_view table_;
   const std::string_view key_;
+  std::uint64_t run_ = 0;
   std::map<std::string, Facts> waits_;  // By table.
   std::vector<StoryEvent> events_;
 };
 
 }  // namespace
 
-std::vector<StoryEvent> story_of(JournalReader& reader, std::string_view table, std::string_view key) {
+std::vector<StoryEvent> story_of(JournalWalk& walk, std::string_view table, std::string_view key) {
   Story story(table, key);
-  for (JournalWalk walk(reader); walk.next();) story.follow(walk);
+  while (walk.next()) story.follow(walk);
   return story.take();
+}
+
+Duration time_between(const StoryEvent& before, const StoryEvent& after) noexcept {
+  if (before.run == after.run) return after.time - before.time;
+  // A block's head may say anything.
+  const auto from = static_cast<std::uint64_t>(before.wall.nanoseconds());
+  return Duration{static_cast<std::int64_t>(static_cast<std::uint64_t>(after.wall.nanoseconds()) - from)};
 }
 
 }  // namespace rondo::journal

@@ -1,11 +1,12 @@
 // The story of one key: what became of its changes, what they waited for and who resolved that, with the times between.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "orch/journal_reader.h"
+#include "orch/journal_walk.h"
 
 namespace rondo::journal {
 
@@ -13,13 +14,17 @@ namespace rondo::journal {
 struct StoryEvent {
   Instant time;
   WallTime wall;
+  std::uint64_t run = 0;  // JournalWalk::run(). Times of different runs may be of different boots of the machine.
   std::string table;
   std::string what;    // taken, parked, delayed, resolved, retried, unparked, still parked, ordered, done, rejected, again, missing.
   std::string detail;  // Fields, facts, reasons; for people.
   std::string turn;    // The source in whose turn it happened; empty between turns.
 };
 
-/// Reads 'reader' to its end. 'table' empty: of every table.
-std::vector<StoryEvent> story_of(JournalReader& reader, std::string_view table, std::string_view key);
+/// Goes on with 'walk' to its end. 'table' empty: of every table. Where records are missing, what the key waited for is forgotten.
+std::vector<StoryEvent> story_of(JournalWalk& walk, std::string_view table, std::string_view key);
+
+/// From 'before' to 'after': by the monotonic clock, between runs by the calendar.
+Duration time_between(const StoryEvent& before, const StoryEvent& after) noexcept;
 
 }  // namespace rondo::journal

@@ -3,26 +3,63 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <utility>
 
 namespace rondo::journal {
+
+JournalWalk::JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers) {
+  for (const auto& reader : readers) readers_.push_back(reader.get());
+}
 
 bool JournalWalk::next() {
   if (turn_ended_) turn_source_ = 0;
   turn_ended_ = false;
-  do {
-    raw_ = reader_.next();
-    if (raw_.bytes.empty()) return false;
-  } while (!decode(raw_.bytes, record_));
-  follow();
+  missing_ = 0;
+  while (read()) {
+    if (decode(raw_.bytes, record_)) {
+      follow();
+      return true;
+    }
+    ++missing_;  // Sealed, and yet not ours.
+  }
+  return false;
+}
+
+/// The next record of this file, or of one behind it.
+bool JournalWalk::read() {
+  for (;;) {
+    raw_ = reader().next();
+    missing_ += reader().missing_before();
+    if (!raw_.bytes.empty()) break;
+    if (file_ + 1 == readers_.size()) return false;
+    if (const std::uint64_t number = reader().next_number(); number != 0) next_number_ = number;
+    ++file_;
+    reader().follow_on(next_number_);
+  }
+  if (reader().run_changed()) begin_run();
   return true;
 }
 
+/// Another run begins, or what is left of one.
+void JournalWalk::begin_run() {
+  sources_.clear();
+  rows_.clear();
+  turn_source_ = 0;
+  wall_offset_ = 0;
+  ++run_;
+}
+
 void JournalWalk::follow() {
+  // What was missed may have ended the turn, and given a row to another key.
+  if (missing() > 0) {
+    rows_.clear();
+    turn_source_ = 0;
+  }
+  const bool first = !std::exchange(any_, true);
   switch (record_.kind) {
     case Kind::Started:
-      sources_.clear();
-      rows_.clear();
-      turn_source_ = 0;
+      // When the run's first records are the first of a block the reader has told of it.
+      if (!first && !reader().run_changed()) begin_run();
       [[fallthrough]];
     case Kind::Clocks:
       time_ = record_.time;
@@ -47,7 +84,7 @@ void JournalWalk::follow() {
 
 WallTime JournalWalk::wall() const noexcept {
   // The head of a block knows, too; a reading among the records is nearer.
-  const std::int64_t offset = wall_offset_ != 0 ? wall_offset_ : reader_.wall_offset();
+  const std::int64_t offset = wall_offset_ != 0 ? wall_offset_ : reader().wall_offset();
   // A block's head may say anything.
   return WallTime::from_nanoseconds(
       static_cast<std::int64_t>(static_cast<std::uint64_t>(time_.nanoseconds()) + static_cast<std::uint64_t>(offset)));
@@ -114,7 +151,7 @@ void append_change(std::string& out, const JournalWalk& walk) {
 
 /// A line that says what is missing before this record.
 std::string loss_lines(const JournalWalk& walk) {
-  const std::uint64_t lost = walk.missing() + (walk.record().kind == Kind::Lost ? walk.record().count : 0);
+  const std::uint64_t lost = walk.missing();
   return lost == 0 ? std::string{} : stamp(walk.wall()) + "|recording lost " + std::to_string(lost) + " records\n";
 }
 

@@ -1,12 +1,14 @@
-// JournalWalk: goes through a journal and knows at each record when it was, in whose turn, and which key a row number means. One thread.
-// Memory: the keys of the rows of ledgers.
+// JournalWalk: goes through the files of a journal and knows at each record when it was, in whose turn, and which key a row number means.
+// Where records are missing it forgets the keys: row numbers are used again. One thread. Memory: the keys of the rows of ledgers.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "orch/journal_reader.h"
 
@@ -14,17 +16,23 @@ namespace rondo::journal {
 
 class JournalWalk {
  public:
-  /// 'reader' must outlive it.
-  explicit JournalWalk(JournalReader& reader) noexcept : reader_(reader) {}
+  /// Of one file. 'reader' must outlive it.
+  explicit JournalWalk(JournalReader& reader) : readers_{&reader} {}
+  /// Of the files of one journal, in order (JournalFiles). They must outlive it.
+  explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
 
   /// Goes to the next record. False at the end.
   bool next();
 
   const RawRecord& raw() const noexcept { return raw_; }
   const JournalRecord& record() const noexcept { return record_; }
-  const Names& names() const noexcept { return reader_.names(); }
-  /// Records that are missing before this one.
-  std::uint64_t missing() const noexcept { return reader_.missing_before(); }
+  const Names& names() const noexcept { return reader().names(); }
+  /// Of the files, which one the record is in.
+  std::size_t file() const noexcept { return file_; }
+  /// Records that are missing before this one, or as this one (Lost) says, or cannot be read.
+  std::uint64_t missing() const noexcept { return missing_ + (record_.kind == Kind::Lost ? record_.count : 0); }
+  /// Which run of those that were seen, from 0; a run of which only the end is there counts.
+  std::uint64_t run() const noexcept { return run_; }
   /// When it happened; in a turn, when that began.
   Instant time() const noexcept { return time_; }
   WallTime wall() const noexcept;
@@ -39,12 +47,20 @@ class JournalWalk {
   std::string words() const;
 
  private:
+  JournalReader& reader() const noexcept { return *readers_[file_]; }
+  bool read();
+  void begin_run();
   void follow();
   std::string source_name(std::uint32_t number) const;
 
   using Rows = std::unordered_map<std::uint32_t, std::string>;  // The key in each row of a ledger.
 
-  JournalReader& reader_;
+  std::vector<JournalReader*> readers_;  // One at least.
+  std::size_t file_ = 0;
+  std::uint64_t next_number_ = 0;  // Of the record that would follow the files before.
+  std::uint64_t missing_ = 0;
+  std::uint64_t run_ = 0;
+  bool any_ = false;  // A record was seen.
   RawRecord raw_;
   JournalRecord record_;
   Instant time_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "orch/journal_files.h"
+
 namespace rondo::sim {
 
 using journal::Block;
@@ -31,19 +33,41 @@ std::vector<Place> find_runs(const std::vector<std::unique_ptr<JournalReader>>& 
   return runs;
 }
 
+/// Where the end of a run stands behind 'place', at which the last whole one begins; empty: nowhere.
+std::string run_without_beginning(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
+  std::uint64_t next = 0;  // The number of the record that goes on.
+  for (std::size_t reader = place.reader; reader < readers.size(); ++reader) {
+    const std::vector<Block>& blocks = readers[reader]->blocks();
+    for (std::size_t block = reader == place.reader ? place.block : 0; block < blocks.size(); ++block) {
+      const journal::BlockHead& head = blocks[block].head;
+      if (head.kind != BlockKind::Records) continue;
+      const bool goes_on = next == 0 || (head.first_record >= next && head.lost_before + 1 < head.first_record);
+      if (!goes_on) {
+        return "record " + std::to_string(head.first_record) + " of another run stands in '" + readers[reader]->name() + "' at offset " +
+               std::to_string(blocks[block].offset);
+      }
+      next = head.first_record + head.records;
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, unsigned run) {
   std::unique_ptr<Tape> tape{new Tape};
-  for (const std::string& file : files) {
-    Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(file);
-    if (!reader) return failure(std::move(reader).error());
-    tape->readers_.push_back(std::move(*reader));
-  }
+  Result<journal::JournalFiles> opened = journal::JournalFiles::open(files);
+  if (!opened) return failure(std::move(opened).error());
+  tape->readers_ = std::move(opened->readers);
   const std::vector<Place> runs = find_runs(tape->readers_);
   if (runs.empty()) return failure(Code::DataLoss, "no run begins in " + (files.empty() ? "no file" : "'" + files.front() + "'"));
   if (run > runs.size())
     return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
+  if (run == 0) {
+    if (std::string headless = run_without_beginning(tape->readers_, runs.back()); !headless.empty())
+      return failure(Code::DataLoss,
+                     "the last run has no beginning: " + headless + "; give all files of the journal, or pick an earlier run");
+  }
   const Place place = runs[run == 0 ? runs.size() - 1 : run - 1];
   tape->reader_ = place.reader;
   tape->readers_[place.reader]->go_to(place.block);
@@ -68,8 +92,11 @@ void Tape::read_ahead() {
       ended_ = ++reader_ == readers_.size();
       continue;
     }
+    if (pieces_.empty() || pieces_.back() != reader.piece()) pieces_.push_back(reader.piece());
     const bool next_run = began_ && record.number == 1;
-    if (!next_run && record.number != last_number_ + 1) {
+    if (!next_run && record.number <= last_number_) {
+      hole_ = "another run, whose beginning is missing, follows in '" + reader.name() + "' at offset " + std::to_string(record.offset);
+    } else if (!next_run && record.number != last_number_ + 1) {
       hole_ = "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing in '" +
               reader.name() + "' before offset " + std::to_string(record.offset);
     } else if (!next_run && record.kind() == journal::Kind::Lost) {
@@ -79,18 +106,19 @@ void Tape::read_ahead() {
     if (ended_) return;
     began_ = true;
     last_number_ = record.number;
-    ahead_.push_back(record);
+    ahead_.push_back({record, first_piece_ + pieces_.size() - 1});
     return;
   }
 }
 
 const RawRecord& Tape::peek(std::size_t ahead) {
   while (ahead_.size() <= ahead && !ended_) read_ahead();
-  return ahead < ahead_.size() ? ahead_[ahead] : end_;
+  return ahead < ahead_.size() ? ahead_[ahead].record : end_;
 }
 
 void Tape::advance() {
   if (at_end()) return;
+  for (const std::uint64_t now = ahead_.front().piece; first_piece_ + 2 < now; ++first_piece_) pieces_.pop_front();
   ahead_.pop_front();
   ++passed_;
 }

@@ -1,0 +1,48 @@
+#include "orch/journal_bytes.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace rondo::journal {
+
+Result<std::unique_ptr<JournalBytes>> JournalBytes::open(const std::string& path) {
+  UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // A pipe must not wait for its writer to be refused.
+  if (!file) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
+  if (!S_ISREG(found.st_mode)) return rondo::failure(Code::InvalidArgument, "'" + path + "' is no file");
+  return std::unique_ptr<JournalBytes>{new JournalBytes(std::move(file), path, static_cast<std::uint64_t>(found.st_size))};
+}
+
+std::string_view JournalBytes::view(std::uint64_t offset, std::size_t size) {
+  if (offset >= size_) return {};
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(size, size_ - offset));
+  if (!file_) return memory_.substr(static_cast<std::size_t>(offset), size);
+  const bool held = piece_ != nullptr && offset >= piece_offset_ && offset + size <= piece_offset_ + piece_size_;
+  if (!held) read_piece(offset, size);
+  const auto from = static_cast<std::size_t>(offset - piece_offset_);
+  return {piece_.get() + from, std::min(size, piece_size_ - from)};
+}
+
+void JournalBytes::read_piece(std::uint64_t offset, std::size_t size) {
+  size = static_cast<std::size_t>(std::min<std::uint64_t>(std::max(size, kPiece), size_ - offset));
+  if (piece_ == nullptr || piece_.use_count() > 1 || piece_capacity_ < size) {
+    piece_ = std::shared_ptr<char[]>{new char[size]};
+    piece_capacity_ = size;
+  }
+  piece_offset_ = offset;
+  piece_size_ = 0;
+  while (piece_size_ < size) {
+    const ssize_t got = ::pread(file_.get(), piece_.get() + piece_size_, size - piece_size_, static_cast<off_t>(offset + piece_size_));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) failure_ = status_from_errno(errno, "cannot read '" + path_ + "' at offset " + std::to_string(offset + piece_size_));
+    if (got <= 0) return;  // It was longer once.
+    piece_size_ += static_cast<std::size_t>(got);
+  }
+}
+
+}  // namespace rondo::journal

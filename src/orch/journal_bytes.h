@@ -1,0 +1,51 @@
+// JournalBytes: the bytes of a journal's file, in large pieces that are read as they are wanted, or bytes in memory. A file is read and not
+// mapped: it may become shorter while it is read (logrotate's copytruncate). One thread. Memory: a piece, and those that a caller holds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/unique_fd.h"
+#include "rondo/base/result.h"
+
+namespace rondo::journal {
+
+class JournalBytes {
+ public:
+  /// Bytes read together at least: so large that a call of the system costs nothing beside it, and small beside the memory of a machine.
+  static constexpr std::size_t kPiece = std::size_t{4} << 20U;
+
+  /// InvalidArgument when 'path' is no file, else the error of opening it. All name it.
+  static Result<std::unique_ptr<JournalBytes>> open(const std::string& path);
+  /// Of memory, which must outlive it.
+  explicit JournalBytes(std::string_view memory) noexcept : memory_(memory), size_(memory.size()) {}
+
+  /// How many there were when it was opened.
+  std::uint64_t size() const noexcept { return size_; }
+  /// 'size' bytes at 'offset'; fewer when the file ends before, or cannot be read (failure()). Valid until the next call, and as long as
+  /// somebody holds piece().
+  std::string_view view(std::uint64_t offset, std::size_t size);
+  /// What holds the bytes of the newest view(); null for memory, which needs no holding.
+  std::shared_ptr<const char[]> piece() const noexcept { return piece_; }
+  /// Why reading failed last; ok if it never did.
+  const Status& failure() const noexcept { return failure_; }
+
+ private:
+  JournalBytes(UniqueFd file, std::string path, std::uint64_t size) noexcept
+      : file_(std::move(file)), path_(std::move(path)), size_(size) {}
+  void read_piece(std::uint64_t offset, std::size_t size);
+
+  UniqueFd file_;
+  std::string path_;
+  std::string_view memory_;
+  std::uint64_t size_ = 0;
+  std::shared_ptr<char[]> piece_;
+  std::uint64_t piece_offset_ = 0;
+  std::size_t piece_size_ = 0;      // Read.
+  std::size_t piece_capacity_ = 0;  // Room.
+  Status failure_;
+};
+
+}  // namespace rondo::journal

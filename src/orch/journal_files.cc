@@ -1,0 +1,129 @@
+#include "orch/journal_files.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+namespace rondo::journal {
+
+namespace {
+
+/// When a file begins in which nothing says when: it was begun so shortly ago that not even a turn is in it.
+constexpr std::int64_t kNewest = std::numeric_limits<std::int64_t>::max();
+
+/// A file, and what its place is found by.
+struct Part {
+  std::unique_ptr<JournalReader> reader;
+  std::uint64_t first = 0;        // The number of its first record; 0: it has none.
+  std::uint64_t next = 0;         // The number of the record that would follow its last one.
+  std::uint64_t lost_before = 0;  // As the head of its first block of records says.
+  std::uint64_t checksum = 0;     // Of that block.
+  std::optional<Instant> time;    // Of its first record that has one: monotonic,
+  std::int64_t wall = kNewest;    // and by the calendar.
+  bool taken = false;
+};
+
+/// The first time among the records. Runs and turns begin with one, so it is near the beginning.
+std::optional<Instant> first_time(JournalReader& reader) {
+  std::optional<Instant> found;
+  JournalRecord record;
+  for (RawRecord raw = reader.next(); !raw.bytes.empty() && !found; raw = reader.next()) {
+    const Kind kind = raw.kind();
+    if (kind != Kind::Started && kind != Kind::Clocks && kind != Kind::Looked && kind != Kind::TurnBegins) continue;
+    if (decode(raw.bytes, record)) found = record.time;
+  }
+  reader.go_to(0);
+  return found;
+}
+
+Part look_at(std::unique_ptr<JournalReader> reader) {
+  Part part;
+  if (const Block* const first = reader->first_records(); first != nullptr) {
+    part.first = first->head.first_record;
+    part.next = reader->next_number();
+    part.lost_before = first->head.lost_before;
+    part.checksum = first->head.checksum;
+    part.time = first_time(*reader);
+    // A block's head may say anything.
+    const auto offset = static_cast<std::uint64_t>(first->head.wall_offset);
+    if (part.time) part.wall = static_cast<std::int64_t>(static_cast<std::uint64_t>(part.time->nanoseconds()) + offset);
+  }
+  part.reader = std::move(reader);
+  return part;
+}
+
+/// One run goes from 'before' into 'after'.
+bool leads_to(const Part& before, const Part& after) {
+  const bool in_time = !before.time || !after.time || *before.time <= *after.time;
+  return after.first > 1 && before.next == after.first && in_time && &before != &after;
+}
+
+/// The part that goes on where 'before' ends: of several that might, the one that begins soonest.
+Part* successor(std::vector<Part>& parts, const Part& before) {
+  Part* found = nullptr;
+  for (Part& part : parts) {
+    if (!part.taken && leads_to(before, part) && (found == nullptr || part.wall < found->wall)) found = &part;
+  }
+  return found;
+}
+
+/// 'parts' in order of time; taken out in order of their records.
+std::vector<Part> in_order(std::vector<Part> parts) {
+  std::ranges::stable_sort(parts, {}, &Part::wall);
+  std::vector<Part> ordered;
+  const auto take_from = [&](Part* part) {
+    while (part != nullptr) {
+      part->taken = true;
+      Part* const next = successor(parts, *part);
+      ordered.push_back(std::move(*part));
+      part = next;
+    }
+  };
+  // First those that nothing leads to, each with all that follows it.
+  for (Part& part : parts) {
+    const bool follows = std::ranges::any_of(parts, [&part](const Part& other) { return leads_to(other, part); });
+    if (!part.taken && !follows) take_from(&part);
+  }
+  for (Part& part : parts) {
+    if (!part.taken) take_from(&part);
+  }
+  return ordered;
+}
+
+std::optional<FileGap> gap_between(const Part& before, const Part& after, std::size_t file) {
+  if (after.first <= 1 || before.next == 0 || after.first == before.next) return std::nullopt;
+  FileGap gap{
+      .file = file, .missing = 0, .reason = "'" + after.reader->name() + "' does not go on where '" + before.reader->name() + "' ends: "};
+  const bool same_run = after.first > before.next && after.lost_before + 1 < after.first;
+  if (same_run) gap.missing = after.first - before.next;
+  gap.reason += same_run ? "records " + std::to_string(before.next) + " to " + std::to_string(after.first - 1) + " are missing"
+                         : "the beginning of its run is missing";
+  return gap;
+}
+
+}  // namespace
+
+Result<JournalFiles> JournalFiles::open(const std::vector<std::string>& paths) {
+  std::vector<Part> parts;
+  for (const std::string& path : paths) {
+    Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(path);
+    if (!reader) return failure(std::move(reader).error());
+    Part part = look_at(std::move(*reader));
+    for (const Part& other : parts) {
+      if (part.first == 0 || other.first != part.first || other.checksum != part.checksum) continue;
+      return failure(Code::InvalidArgument,
+                     "'" + other.reader->name() + "' and '" + path + "' begin with the same records: give each part of a journal once");
+    }
+    parts.push_back(std::move(part));
+  }
+  JournalFiles files;
+  std::vector<Part> ordered = in_order(std::move(parts));
+  for (std::size_t file = 1; file < ordered.size(); ++file) {
+    if (auto gap = gap_between(ordered[file - 1], ordered[file], file)) files.gaps.push_back(std::move(*gap));
+  }
+  for (Part& part : ordered) files.readers.push_back(std::move(part.reader));
+  return files;
+}
+
+}  // namespace rondo::journal

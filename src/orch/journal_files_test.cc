@@ -1,0 +1,280 @@
+// The files of one journal, read as one: in order, across their borders, and across what is missing. And what its writer does when a file
+// is another's, was cut off, cannot be renamed or cannot be written.
+#include "orch/journal_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "orch/journal_story.h"
+#include "orch/journal_walk.h"
+#include "rondo/orch/journal.h"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+using journal::JournalFiles;
+using journal::JournalReader;
+using journal::JournalWalk;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr ConstraintKind kGroup{"nexthop-group"};
+
+class TestClock final : public Clock {
+ public:
+  Instant now() const noexcept override { return time; }
+  WallTime wall_now() const noexcept override { return WallTime::from_nanoseconds(1'726'080'938'000'000'000) + (time - Instant{}); }
+  Instant time = Instant::from_nanoseconds(1'000'000'000);
+};
+
+class JournalFilesTest : public testing::Test {
+ protected:
+  JournalFilesTest() {
+    std::string pattern = (fs::temp_directory_path() / "rondo-files-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    directory_ = pattern;
+  }
+  ~JournalFilesTest() override { fs::remove_all(directory_); }
+
+  std::string file(const std::string& end = "") const { return (directory_ / "j").string() + end; }
+  JournalOptions options() const { return {.file = file()}; }
+  std::unique_ptr<Journal> start(const JournalOptions& options) {
+    Result<std::unique_ptr<Journal>> opened = Journal::open(options, clock_);
+    EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().to_string());
+    if (!opened) return std::make_unique<Journal>();
+    (*opened)->started(clock_.now(), StrictPriority{});
+    EXPECT_EQ((*opened)->name("ROUTE_TABLE"), kTable);
+    return std::move(*opened);
+  }
+  /// A route that waits in the oldest of three files, is resolved in the second and done in the newest.
+  void live_over_three_files() {
+    auto journal = start(options());
+    const Change change = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
+    journal->changed(kTable, 7, change);
+    journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+    next_file(*journal, ".2");
+    journal->announced({kGroup, "1"}, 1);
+    journal->retried(kTable, 7, change);
+    journal->staged(kTable, 7);
+    next_file(*journal, ".1");
+    journal->done(kTable, 7);
+    EXPECT_TRUE(journal->flush().ok());
+  }
+  /// As logrotate does; time goes on.
+  void next_file(Journal& journal, const std::string& end) {
+    EXPECT_TRUE(journal.flush().ok());
+    fs::rename(file(), file(end));
+    journal.rotate();
+    EXPECT_TRUE(journal.flush().ok());
+    clock_.time = clock_.time + 1s;
+    journal.looked(clock_.time);
+  }
+  static std::vector<std::string> story(const std::vector<std::string>& paths, const std::string& key) {
+    const auto files = std::move(JournalFiles::open(paths).value());
+    JournalWalk walk(files.readers);
+    std::vector<std::string> what;
+    for (const journal::StoryEvent& event : story_of(walk, "", key)) what.push_back(event.what);
+    return what;
+  }
+  static std::vector<std::string> words(const std::string& path) {
+    const auto reader = std::move(JournalReader::open(path).value());
+    std::vector<std::string> all;
+    for (JournalWalk walk(*reader); walk.next();) all.push_back(walk.words());
+    return all;
+  }
+  static constexpr std::uint32_t kTable = 1;
+
+  fs::path directory_;
+  TestClock clock_;
+};
+
+TEST_F(JournalFilesTest, TheStoryOfAKeyGoesOnFromFileToFileInWhateverOrderTheyAreGiven) {
+  live_over_three_files();
+  const auto whole = ElementsAre("taken", "parked", "resolved", "retried", "ordered", "done");
+  EXPECT_THAT(story({file(".2"), file(".1"), file()}, "10.0.0.0/24"), whole);
+  EXPECT_THAT(story({file(), file(".1"), file(".2")}, "10.0.0.0/24"), whole);
+  EXPECT_THAT(story({file(".1"), file(), file(".2")}, "10.0.0.0/24"), whole);
+}
+
+TEST_F(JournalFilesTest, RunsStandInOrderOfTheirTime) {
+  start(options())->changed(kTable, 1, Change::remove("first"));
+  fs::rename(file(), file(".1"));
+  clock_.time = clock_.time + 1s;
+  start(options())->changed(kTable, 1, Change::remove("second"));
+  const auto files = std::move(JournalFiles::open({file(), file(".1")}).value());
+  EXPECT_EQ(files.readers.front()->name(), file(".1"));
+  EXPECT_TRUE(files.gaps.empty());
+}
+
+TEST_F(JournalFilesTest, AFileThatIsMissingBetweenOthersIsNamedAndRowsAreForgotten) {
+  live_over_three_files();
+  const auto files = std::move(JournalFiles::open({file(), file(".2")}).value());
+  ASSERT_EQ(files.gaps.size(), 1U);
+  EXPECT_EQ(files.gaps.front().file, 1U);
+  EXPECT_EQ(files.gaps.front().missing, 4U);  // Looked, announced, retried, staged.
+  EXPECT_THAT(files.gaps.front().reason, AllOf(HasSubstr(file(".2")), HasSubstr("records 4 to 7 are missing")));
+  EXPECT_THAT(story({file(), file(".2")}, "10.0.0.0/24"), ElementsAre("taken", "parked", "missing"));
+}
+
+TEST_F(JournalFilesTest, APartThatIsGivenTwiceIsRefused) {
+  live_over_three_files();
+  const auto files = JournalFiles::open({file(), file(".1"), file()});
+  ASSERT_FALSE(files.has_value());
+  EXPECT_EQ(files.error().code(), Code::InvalidArgument);
+  EXPECT_THAT(std::string{files.error().message()}, HasSubstr("begin with the same records"));
+}
+
+// A row's number is used again: after the loss it may be another key's.
+TEST_F(JournalFilesTest, ARowIsNobodysBehindRecordsThatWereLost) {
+  JournalOptions small = options();
+  small.buffer_bytes = 8000;
+  auto journal = start(small);
+  journal->changed(kTable, 7, Change::remove("before"));
+  journal->changed(kTable, 7, Change::set("lost", {{"f", std::string(9000, 'x')}}));
+  journal->done(kTable, 7);
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(file()), ElementsAre("started", "changed ROUTE_TABLE before DEL", "lost 1 records", "done ROUTE_TABLE row 7"));
+  EXPECT_THAT(story({file()}, "before"), ElementsAre("taken", "missing"));
+}
+
+TEST_F(JournalFilesTest, WhatAKeyWaitedForIsForgottenBehindADamagedBlock) {
+  auto journal = start(options());
+  const Change change = Change::set("10.0.0.0/24", {});
+  journal->changed(kTable, 7, change);
+  journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+  ASSERT_TRUE(journal->flush().ok());
+  const auto middle = fs::file_size(file());
+  journal->done(kTable, 7);
+  journal->changed(kTable, 7, Change::remove("another"));
+  ASSERT_TRUE(journal->flush().ok());
+  journal->announced({kGroup, "1"}, 1);
+  journal->done(kTable, 7);
+  ASSERT_TRUE(journal->flush().ok());
+  journal.reset();
+  {
+    std::fstream bytes(file(), std::ios::in | std::ios::out | std::ios::binary);
+    bytes.seekp(static_cast<std::streamoff>(middle) + 20);
+    bytes.put('\x55');
+  }
+  EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "parked", "missing"));
+}
+
+TEST_F(JournalFilesTest, AFileThatBecomesShorterWhileItIsReadIsToldAndSurvived) {
+  auto journal = start(options());
+  const std::string value(1'000'000, 'v');
+  for (std::uint32_t i = 0; i < 12; ++i) {
+    journal->changed(kTable, i, Change::set("key", {{"f", value}}));
+    ASSERT_TRUE(journal->flush().ok());
+  }
+  journal.reset();
+  const auto reader = std::move(JournalReader::open(file()).value());
+  JournalWalk walk(*reader);
+  ASSERT_TRUE(walk.next());
+  ASSERT_EQ(::truncate(file().c_str(), 0), 0);
+  unsigned seen = 1;
+  while (walk.next()) ++seen;
+  EXPECT_LT(seen, 13U) << "what was read ahead is there still, the rest is not";
+  ASSERT_FALSE(reader->damage().empty());
+  EXPECT_THAT(reader->damage().front().reason, HasSubstr("lost while it was read"));
+}
+
+// --- The writer
+
+TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderItsNewName) {
+  auto first = start(options());
+  ASSERT_TRUE(first->flush().ok());
+  const auto size = fs::file_size(file());
+  const auto second = Journal::open(options(), clock_);
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().code(), Code::Unavailable);
+  EXPECT_THAT(std::string{second.error().message()}, AllOf(HasSubstr(file()), HasSubstr("another process has it open")));
+  EXPECT_EQ(fs::file_size(file()), size);
+
+  fs::rename(file(), file(".1"));
+  EXPECT_FALSE(Journal::open({.file = file(".1")}, clock_).has_value()) << "it is written until the next one is open";
+  {
+    // Another one was quicker: it has the name now, and the first keeps what it has.
+    const auto other = std::move(Journal::open(options(), clock_).value());
+    first->rotate();
+    first->changed(kTable, 1, Change::remove("kept"));
+    EXPECT_EQ(first->flush().code(), Code::Unavailable);
+    EXPECT_THAT(words(file(".1")), ElementsAre("started", "changed ROUTE_TABLE kept DEL"));
+  }
+  first->rotate();
+  ASSERT_TRUE(first->flush().ok());
+  EXPECT_TRUE(Journal::open({.file = file(".1")}, clock_).has_value());
+  EXPECT_FALSE(Journal::open(options(), clock_).has_value());
+}
+
+TEST_F(JournalFilesTest, AJournalThatBeginsLaterTouchesNothingBefore) {
+  JournalOptions later = options();
+  later.begin_later = true;
+  start(later)->changed(kTable, 1, Change::remove("refused"));
+  EXPECT_FALSE(fs::exists(file()));
+  auto journal = start(later);
+  journal->changed(kTable, 1, Change::remove("served"));
+  EXPECT_TRUE(journal->flush().ok());
+  EXPECT_FALSE(fs::exists(file()));
+  ASSERT_TRUE(journal->begin().ok());
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(file()), ElementsAre("started", "changed ROUTE_TABLE served DEL"));
+}
+
+// logrotate's copytruncate.
+TEST_F(JournalFilesTest, AFileThatWasCutOffGetsTheNamesAnew) {
+  auto journal = start(options());
+  journal->changed(kTable, 1, Change::remove("before"));
+  ASSERT_TRUE(journal->flush().ok());
+  ASSERT_EQ(::truncate(file().c_str(), 0), 0);
+  journal->changed(kTable, 1, Change::remove("after"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(file()), ElementsAre("changed ROUTE_TABLE after DEL"));
+}
+
+TEST_F(JournalFilesTest, AFileThatCannotBeRenamedGrowsToTwiceItsSizeAndStatsSayWhy) {
+  JournalOptions small = options();
+  small.file_bytes = 10'000;
+  small.files = 1;
+  fs::create_directories(file(".1") + "/in the way");
+  auto journal = start(small);
+  for (std::uint32_t i = 0; i < 1000; ++i) {
+    journal->changed(kTable, i, Change::set("10.0.0.0/24", {{"nexthop_group", "1"}}));
+    if (i % 20 == 0) static_cast<void>(journal->flush());
+  }
+  static_cast<void>(journal->flush());
+  EXPECT_LE(fs::file_size(file()), 20'000U);
+  EXPECT_GT(fs::file_size(file()), 10'000U);
+  EXPECT_GT(journal->stats().dropped, 0U);
+  EXPECT_THAT(std::string{journal->stats().last_error.message()}, AllOf(HasSubstr("cannot rename"), HasSubstr(file())));
+  EXPECT_LT(journal->stats().write_errors, 20U) << "it is not tried at each write";
+}
+
+// /dev/full answers every write with ENOSPC.
+TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
+  fs::create_symlink("/dev/full", file());
+  auto journal = start(options());
+  static_cast<void>(journal->flush());
+  EXPECT_EQ(journal->stats().last_error.origin_errno(), ENOSPC);
+  static_cast<void>(journal->flush());
+  EXPECT_FALSE(journal->stats().last_error.ok()) << "flush() tells an error once, the state lasts";
+  fs::remove(file());
+  journal->rotate();
+  journal->changed(kTable, 1, Change::remove("after"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_TRUE(journal->stats().last_error.ok());
+}
+
+}  // namespace
+}  // namespace rondo
