@@ -130,6 +130,8 @@ void Scheduler::give_turn(Source& source) {
   const Instant start = now_;
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
+  items_asked_ = 0;
+  look_after_ = source.long_items_ ? 1 : limits::kTurnsWithoutPoll;
   running_ = &source;
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
@@ -150,7 +152,8 @@ void Scheduler::give_turn(Source& source) {
   now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
-  if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  if (ran > limits::kPollAfter || items_asked_ >= look_after_) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
   SourceStats& stats = source.stats_;
