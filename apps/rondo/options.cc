@@ -225,6 +225,7 @@ constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 14> 
      {"journal grep", read_journal<ReadJournal::Verb::Grep>},
      {"journal explain", read_journal<ReadJournal::Verb::Explain>},
      {"journal export", read_journal<ReadJournal::Verb::Export>},
+     {"journal audit", read_journal<ReadJournal::Verb::Audit>},
      {"journal check", read_journal<ReadJournal::Verb::Check>},
      {"replay", replay},
      {"completion", completion},

@@ -47,6 +47,9 @@ json::object source_row(const Source& source, Instant now) {
   row["wait_p50_us"] = microseconds(stats.wait_ns.quantile(0.5));
   row["wait_p99_us"] = microseconds(stats.wait_ns.quantile(0.99));
   row["wait_max_us"] = microseconds(stats.wait_ns.max());
+  row["longest_wait_us"] = microseconds(stats.longest_wait);
+  const Duration bound = source.scheduler()->bound(source);
+  row["wait_bound_us"] = bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound));
   row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }

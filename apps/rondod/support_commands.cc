@@ -78,6 +78,7 @@ void command_health(const CommandContext& context, Reply reply) {
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
     troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
   });
+  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) troubles.push_back(text("policy: " + why));
   const auto count = [&troubles](std::uint64_t number, std::string_view what) {
     if (number != 0) troubles.push_back(text(std::to_string(number) + " " + std::string{what}));
   };

@@ -11,7 +11,9 @@
 
 namespace rondo::journal {
 
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
+/// Still read. Version 1 has no records of policies, weights and yields.
+inline constexpr std::uint16_t kOldestVersion = 1;
 inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
 /// What a record says. The numbers are the format.
@@ -43,12 +45,15 @@ enum class Kind : std::uint8_t {
   Unparked = 25,     // A new change of its key came: handled again.
   Announced = 26,
   Withdrawn = 27,
-  Submitted = 28,   // Orders for the data plane.
-  Answered = 29,    // A batch of orders came back.
-  Link = 30,        // What the data plane said of a port.
-  KernelFound = 31  // Objects of an earlier run in the data plane.
+  Submitted = 28,    // Orders for the data plane.
+  Answered = 29,     // A batch of orders came back.
+  Link = 30,         // What the data plane said of a port.
+  KernelFound = 31,  // Objects of an earlier run in the data plane.
+  Policy = 32,       // By which turns are given from here on.
+  Yields = 33,       // A source asked whether somebody else must be next, and so it was.
+  Weight = 34        // Of the source before; 1 is not told.
 };
-inline constexpr Kind kLastKind = Kind::KernelFound;
+inline constexpr Kind kLastKind = Kind::Weight;
 
 /// A Changed record of an event, which has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;

@@ -69,7 +69,7 @@ class JournalTest : public testing::Test {
   /// One that has said when it began, and of which kTable is a table.
   std::unique_ptr<Journal> start(const JournalOptions& options) {
     auto journal = open(options);
-    journal->started(clock_.now(), StrictPriority{});
+    journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
     EXPECT_EQ(journal->name("ROUTE_TABLE"), kTable);
     return journal;
   }
@@ -433,7 +433,7 @@ TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
 int run_into_the_file_limit(const JournalOptions& options, const Clock& clock) {
   auto journal = Journal::open(options, clock);
   if (!journal) return 1;
-  (*journal)->started(clock.now(), StrictPriority{});
+  (*journal)->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = (*journal)->name("ROUTE_TABLE");
   if (!(*journal)->flush().ok()) return 2;
   const rlimit limit{200, RLIM_INFINITY};

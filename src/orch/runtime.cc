@@ -25,7 +25,7 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   if (p.journal->on()) {
     p.scheduler->watch(p.journal.get());
-    p.journal->started(p.scheduler->now(), std::get<StrictPriority>(options.policy));
+    p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
   p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
 }

@@ -13,6 +13,11 @@ Source::~Source() {
   if (Scheduler* owner = scheduler()) owner->remove(*this);
 }
 
+void Source::set_weight(std::uint32_t weight) {
+  RONDO_ASSERT(weight >= 1 && weight <= limits::kWeightMost && scheduler() == nullptr);
+  weight_ = weight;
+}
+
 void Source::wake() {
   if (Scheduler* owner = scheduler()) owner->wake(*this);
 }

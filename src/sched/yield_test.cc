@@ -43,7 +43,7 @@ TEST_F(YieldTest, AHigherPriorityThatBecomesReadyEndsTheTurn) {
   Polite polite(3, 10);
   auto& urgent = simulation.add("urgent", 4);
   polite.between = [&](std::uint32_t done) {
-    if (done == 2) {
+    if (done == 2 && polite.left == 8) {
       urgent.left = 1;
       urgent.wake();
     }

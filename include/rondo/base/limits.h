@@ -29,6 +29,13 @@ inline constexpr std::uint32_t kTurnsWithoutPoll = 16;
 inline constexpr Duration kSweepPeriod = 1000ms;
 /// Messages in one mailbox; post() beyond it is refused with ResourceExhausted and counted.
 inline constexpr std::size_t kMailboxMessages = 65536;
+/// What all priorities together should take at most in a frame of budgets, their longest turns included: nobody waits for two frames, so
+/// everybody has a turn within a second (seed 000, "Select Timeout Guarantee", which there holds for an idle loop only). More is warned of.
+inline constexpr Duration kFrameTime = 500ms;
+/// A budget or quota in time; more is refused: who means "for ever" says kNoBudget.
+inline constexpr Duration kBudgetMost = 3600s;
+/// The weight of a source among its equals: a thousand to one is more than shares are measured to.
+inline constexpr std::uint32_t kWeightMost = 1000;
 /// Timers one wake of the wheel may fire before others get a turn.
 inline constexpr std::uint32_t kTimersPerTurn = 256;
 

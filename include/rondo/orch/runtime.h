@@ -23,7 +23,7 @@
 namespace rondo {
 
 struct RuntimeOptions {
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = BudgetedFrames{};
   /// The seams; nullptr means the real one: system clock, epoll, embedded store. A given one must outlive the runtime.
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;

@@ -31,7 +31,7 @@ namespace rondo {
 struct WorkerOptions {
   /// Of its thread (the first 15 bytes), its sources and its figures. Not empty (assert).
   std::string name = "worker";
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = BudgetedFrames{};
   /// Changes of one subscription under way to the worker, rounded up to a power of two.
   std::size_t lane_changes = limits::kWorkerLane;
   /// Writes and questions under way to the home store, rounded up to a power of two.

@@ -30,6 +30,7 @@ struct SchedulerStats {
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
+  Duration longest_gap{0};       // Between two turns while somebody was ready: looks at the reactor.
   std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
 };
 
@@ -54,6 +55,11 @@ class Scheduler {
   void add(Source& source);
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
+
+  /// Gives turns by 'policy' from now on, also in the middle of a turn. Ready sources stay ready: within a priority they go on in the order
+  /// in which the policy before would have picked them, and who was served longest ago is remembered. Figures that belong to a policy
+  /// (SourceStats::longest_wait) begin anew; the longest turns seen stay. O(sources).
+  void set_policy(std::unique_ptr<Policy> policy);
 
   /// Tells 'watch' of every turn and wake from now on; nullptr: nobody. Before sources are added: it names those that are added later. It
   /// must outlive the scheduler, or be taken away.
@@ -94,6 +100,9 @@ class Scheduler {
   Reactor& reactor() noexcept { return reactor_; }
   TimerWheel& timers() noexcept { return timers_; }
   const Policy& policy() const noexcept { return *policy_; }
+  /// The longest that 'source' can wait for a turn, as long as no turn is longer than those seen and no more sources come: Policy::bound()
+  /// and one look at the reactor. Duration::max(): there is no bound. O(priorities).
+  Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
 
   /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
@@ -148,6 +157,8 @@ class Scheduler {
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
   std::uint32_t look_after_ = 0;
+  Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
+  Instant policy_since_;
   Source* running_ = nullptr;
   Source* collecting_ = nullptr;
   Instant next_sweep_;

@@ -18,6 +18,8 @@
 namespace rondo {
 
 class Scheduler;
+template <class Rules>
+class BasicReadySet;
 
 /// What a source knows after a turn, and the only word on readiness: More puts it back at once, Empty makes it idle until it is woken.
 enum class Backlog : std::uint8_t { Empty, More };
@@ -48,7 +50,8 @@ struct SourceStats {
   /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
   /// waited.
   Duration longest_turn_cpu{0};
-  Log2Histogram wait_ns;  // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
+  Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
+  Log2Histogram wait_ns;     // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
 /// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
@@ -93,6 +96,10 @@ class Source {
 
   std::string_view name() const noexcept { return name_; }
   Priority priority() const noexcept { return priority_; }
+  /// Its share of the time of its priority, against the weights of the others, under Tie::ConsumedTime. From 1 to limits::kWeightMost.
+  std::uint32_t weight() const noexcept { return weight_; }
+  /// Before it is added to a scheduler.
+  void set_weight(std::uint32_t weight);
   const SourceStats& stats() const noexcept { return stats_; }
   bool is_ready() const noexcept { return state_ == State::Ready; }
   bool is_running() const noexcept { return state_ == State::Running; }
@@ -115,7 +122,8 @@ class Source {
 
  private:
   friend class Scheduler;
-  friend class ReadySet;
+  template <class Rules>
+  friend class BasicReadySet;
 
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
@@ -125,12 +133,16 @@ class Source {
   Source* next_ = nullptr;
   Source* previous_ = nullptr;
   std::uint64_t stamp_ = 0;
+  std::uint64_t key_ = 0;  // Under the other ties: its place in the order,
   Instant ready_since_;
   Instant busy_since_;
   State state_ = State::Detached;
   Priority priority_;
   std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
-  bool in_fresh_ = false;           // In the ready set's list of fresh sources, else in the list of old ones.
+  std::uint32_t place_ = 0;         // and in the heap.
+  std::uint32_t weight_ = 1;
+  std::uint32_t key_rest_ = 0;  // What the weight's division of consumed time left.
+  bool in_fresh_ = false;       // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
   bool long_items_ = false;               // An item of the last turn took longer than limits::kPollAfter, on average.
   bool suspected_ = false;                // The last sweep found it idle with a backlog.

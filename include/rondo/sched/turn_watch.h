@@ -11,6 +11,7 @@ namespace rondo {
 
 class Source;
 struct Turn;
+struct PolicySettings;
 
 class TurnWatch {
  public:
@@ -18,6 +19,8 @@ class TurnWatch {
   /// 'source' is about to be added. Returns the number by which the others name it. May add other sources before it.
   virtual std::uint32_t source_added(Source& source) = 0;
   virtual void source_removed(std::uint32_t source) = 0;
+  /// From now on turns are given by 'settings'. In a turn, too.
+  virtual void policy_changed(const PolicySettings& settings) = 0;
   /// The scheduler read the clock between turns: what is woken until the next turn is woken at 'now'.
   virtual void looked(Instant now) = 0;
   /// An idle source became ready.
