@@ -49,7 +49,7 @@ struct JournalRecord {
   std::uint32_t source = 0;
   unsigned priority = 0;
   std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come.
   Instant time;
   WallTime wall;
   Duration span{0};  // Of a turn, a delay.
@@ -64,6 +64,8 @@ struct JournalRecord {
   std::vector<Failure> failures;
   LinkEvent link;
   std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
+  NexthopEntry nexthop;
+  std::vector<Operation> orders;  // Of Unwanted.
 
   bool has_change() const noexcept;
   bool is_outcome() const noexcept { return kind >= Kind::Done && kind <= Kind::Unparked; }
