@@ -215,7 +215,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 14> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 15> kMakers{
     {{"set", set_row},
      {"load", load},
      {"feed routes", feed_routes},

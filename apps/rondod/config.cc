@@ -213,8 +213,9 @@ void read_policy(Section& s, PolicyChoice& policy) {
   s.choice("tie", kTies, policy.tie);
   s.integer("batch", 1, limits::kBatchItems, policy.batch);
   s.integer("turn_us", 10, 1'000'000, policy.turn_us);
-  s.integer("lowest_budget_us", 1, kBudgetMost, policy.lowest_budget_us);
-  s.integer("highest_budget_us", 1, kBudgetMost, policy.highest_budget_us);
+  // Each in a range that fits the default of the other; together they are looked at below.
+  s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
+  s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetMost, policy.highest_budget_us);
   read_priorities(s, "budgets_us", 0, kBudgetMost, policy.budgets_us);
   s.integer("quota", 1, kQuotaMost, policy.quota);
   s.choice("quota_unit", kQuotaUnits, policy.quota_unit);

@@ -150,7 +150,7 @@ TEST(Config, AWrongPolicySaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler.quotas]\n7 = 0\n"),
               AllOf(HasSubstr("scheduler.quotas"), HasSubstr("priority 7"), HasSubstr("from 1")));
   EXPECT_THAT(message_of("[scheduler.budgets_us]\n64 = 5\n"), AllOf(HasSubstr("'64'"), HasSubstr("no priority")));
-  EXPECT_THAT(message_of("[scheduler]\nlowest_budget_us = 50\nhighest_budget_us = 10\n"), HasSubstr("highest not below"));
+  EXPECT_THAT(message_of("[scheduler]\nlowest_budget_us = 900\nhighest_budget_us = 600\n"), HasSubstr("highest not below"));
   EXPECT_THAT(message_of("[scheduler]\npolicy = \"strictly-ordered\"\ntie = \"consumed-time\"\n"), HasSubstr("goes by arrival"));
 }
 

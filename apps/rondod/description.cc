@@ -20,8 +20,8 @@ Section scheduler() {
           {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
            "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
            "ready first, or the one that has consumed the least time."},
-          {"lowest_budget_us", "integer from 1 to 3600000000", "500", "Microseconds a frame of priority 0, with frames."},
-          {"highest_budget_us", "integer from 1 to 3600000000", "16000",
+          {"lowest_budget_us", "integer from 1 to 16000", "500", "Microseconds a frame of priority 0, with frames."},
+          {"highest_budget_us", "integer from 500 to 3600000000", "16000",
            "The same of priority 63; those between grow by equal factors. Read: so long may this priority keep the others waiting."},
           {"quota", "integer from 1 to 1000000000", "10", "Of each priority, with quoted-round-robin."},
           {"quota_unit", "\"items\" or \"microseconds\"", "\"items\"", "What a quota counts."},

@@ -69,6 +69,7 @@ TEST(Allocations, NoPolicyAllocatesInATurnNorInAFrame) {
       sources.push_back(std::make_unique<test::WorkSource>("s", i % 64));
       scheduler.add(*sources.back());
     }
+    scheduler.run_until_idle();  // The reactor's first look.
     const std::uint64_t before = allocations.load();
     for (int round = 0; round < 20; ++round) {
       for (const auto& source : sources) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <string>
 
 #include "sched/frames.h"
@@ -40,17 +42,15 @@ class FramesPolicy final : public Policy {
     if (is_bounded_ && set_.empty() && !turn_is_out_) frames_.begin_anew();
     set_.arrive(source, by_arrival_ ? key_of(source) : 0);
     const unsigned priority = source.priority().level();
-    frames_.fill(priority);
-    ready_ = frames_.funded();
+    fill(priority);
     if (by_arrival_) overtaken_ = overtaken_ || priority == picked_;
   }
 
   Source* pick() override {
     if (set_.empty()) return nullptr;
-    picked_ = frames_.next();
+    picked_ = is_bounded_ ? frames_.next() : 63U - static_cast<unsigned>(std::countl_zero(set_.occupied()));
     Source& source = set_.take(picked_);
-    if ((set_.occupied() & (1ULL << picked_)) == 0) frames_.drain(picked_);
-    ready_ = frames_.funded();
+    drain(picked_);
     above_ = may_interrupt_ ? ~((2ULL << picked_) - 1) : 0;
     overtaken_ = false;
     turn_is_out_ = true;
@@ -70,18 +70,16 @@ class FramesPolicy final : public Policy {
     if (settings_.tie == Tie::ConsumedTime) set_.charge(source, took);
     if (turn.backlog == Backlog::More) {
       set_.return_served(source, by_arrival_ ? key_of(source) : 0);
-      frames_.fill(priority);
+      fill(priority);
     } else {
       set_.rest(source);
+      if (is_bounded_) ready_ = frames_.funded();
     }
-    ready_ = frames_.funded();
   }
 
   void removed(Source& source) override {
     set_.erase(source);
-    const unsigned priority = source.priority().level();
-    if ((set_.occupied() & (1ULL << priority)) == 0) frames_.drain(priority);
-    ready_ = frames_.funded();
+    drain(source.priority().level());
   }
 
   Budget budget(const Source& source) const override {
@@ -121,13 +119,22 @@ class FramesPolicy final : public Policy {
     std::uint64_t key = 0;
     if (by_arrival_) key = keys_stay_ ? set_.key(source) : key_of(source);
     set_.resume(source, key);
-    frames_.fill(source.priority().level());
-    ready_ = frames_.funded();
+    fill(source.priority().level());
   }
 
   std::uint64_t services() const noexcept override { return set_.services(); }
 
  private:
+  // Without any budget there are no frames to keep.
+  void fill(unsigned priority) noexcept {
+    if (is_bounded_) frames_.fill(priority);
+    ready_ = is_bounded_ ? frames_.funded() : set_.occupied();
+  }
+  void drain(unsigned priority) noexcept {
+    if (is_bounded_ && (set_.occupied() & (1ULL << priority)) == 0) frames_.drain(priority);
+    ready_ = is_bounded_ ? frames_.funded() : set_.occupied();
+  }
+
   std::uint64_t key_of(const Source& source) {
     const std::uint64_t head = source.head_arrival();
     if (head == 0) return next_arrival();

@@ -163,7 +163,10 @@ TEST(Seed003, UnderStrictOrderTheLowestCanStayForever) {
   Eight agents(StrictlyOrdered{});
   agents[0].event("low");
   agents[7].event("e0");
-  agents[7].on_event = [&](std::uint32_t) { agents[7].event("e"); };
+  agents[7].on_event = [&](std::uint32_t) {
+    agents.simulation.world.clock().advance(1us);
+    agents[7].event("e");
+  };
   agents.simulation.scheduler.run_until_idle(10'000);
   EXPECT_EQ(agents[0].stats().turns, 0U);
   EXPECT_EQ(agents.simulation.scheduler.bound(agents[0]), Duration::max());
