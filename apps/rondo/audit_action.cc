@@ -43,14 +43,14 @@ std::string render(const journal::AuditReport& report) {
   if (!report.worst_source.empty()) {
     char worst[32];
     std::snprintf(worst, sizeof worst, "%.3f", report.worst);
-    text.append("nearest: '").append(report.worst_source).append("' waited ").append(worst).append(" of its bound\n");
+    text.append("nearest: '").append(visible_text(report.worst_source)).append("' waited ").append(worst).append(" of its bound\n");
   }
   if (report.first) {
     char times[96];
     std::snprintf(times, sizeof times, "waited %.1f us, and its bound is %.1f us", microseconds(report.first->waited),
                   microseconds(report.first->bound));
     text.append("first: ").append(journal::stamp(report.first->wall)).append(" record ").append(std::to_string(report.first->record));
-    text.append(" '").append(report.first->source).append("' of priority ").append(std::to_string(report.first->priority));
+    text.append(" '").append(visible_text(report.first->source)).append("' of priority ").append(std::to_string(report.first->priority));
     text.append(" ").append(times).append("\n");
   }
   return text;
@@ -61,7 +61,7 @@ std::string render(const journal::AuditReport& report) {
 int audit_journal(const Options& options, const ReadJournal& call) {
   const Result<journal::AuditReport> report = journal::audit(call.files);
   if (!report) return rondo::cli::report(options, report.error(), report.error().code() == Code::DataLoss ? kExitBadFile : -1);
-  const std::string text = options.json ? json::serialize(to_json(*report)) + "\n" : visible_text(render(*report));
+  const std::string text = options.json ? json::serialize(to_json(*report)) + "\n" : render(*report);
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kExitFailed;
   return report->violations > 0 ? kExitDifferent : kExitDone;
