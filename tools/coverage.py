@@ -2,7 +2,8 @@
 """Runs the tests of build/coverage, and says which lines, functions and branches of the product they ran: a table by folder and the files below
 --least percent of lines on standard output, each file's lines in build/coverage/index.html, and all figures in build/coverage/summary.json.
 
-Only code that runs in a program counts: src, apps and include without tests, test kits (headers that only tests include) and generated files.
+Only code that runs in a program counts: src, apps and include without tests, benchmarks, test kits (headers that only tests include) and generated
+files.
 Branches that only an exception of the library takes (no memory) do not count. What a killed process ran is not counted: it wrote nothing down.
 Exit status: that of the tests; 2 when there is nothing to measure.
 """
@@ -34,12 +35,12 @@ def run_tests(jobs):
 def product_files():
     """The files that count, relative to the root."""
     tree = tidy.Tree(ROOT)
-    return {path for path in tree.code if tree.is_product(path)}
+    return {path for path in tree.code if tree.is_product(path) and not path.endswith("_bench.cc")}
 
 
 def measure(jobs):
     command = ["gcovr", "--root", ".", "--object-directory", "build/coverage", "-j", str(jobs), "--filter", "src/", "--filter", "apps/",
-               "--filter", "include/", "--exclude", r".*_test\.cc", "--exclude-throw-branches", "--exclude-unreachable-branches",
+               "--filter", "include/", "--exclude", r".*_(test|bench)\.cc", "--exclude-throw-branches", "--exclude-unreachable-branches",
                "--html-details", "build/coverage/index.html", "--html-title", "Rondo", "--json-summary", "build/coverage/summary.json"]
     command += [f"--exclude={re.escape(path)}" for path in sorted(tidy.Tree(ROOT).test_kits)]
     return subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL).returncode
