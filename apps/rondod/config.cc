@@ -12,6 +12,7 @@
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondo/base/limits.h"
 #include "rondod/direct_maker.h"
 #include "rondod/stores.h"
 
@@ -155,11 +156,6 @@ std::int64_t microseconds(Duration d) { return std::chrono::duration_cast<std::c
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
-constexpr std::int64_t kReplicasMax = 100;
-constexpr std::int64_t kReplicasTimeoutMax = 60'000;
-constexpr std::int64_t kHoldMost = 3600;
-constexpr std::int64_t kJournalMibMost = 1024 * 1024;
-constexpr std::int64_t kJournalFilesMost = 1000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -170,8 +166,8 @@ void read_separator(Section& section, std::string& value) {
 void read_place(Section& section, StorePlace& place) {
   section.store_url("url", place.url);
   read_separator(section, place.separator);
-  section.integer("replicas", 0, kReplicasMax, place.replicas);
-  section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
+  section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
+  section.integer("replicas_timeout_ms", 1, limits::kRedisReplicasWait / std::chrono::milliseconds{1}, place.replicas_timeout_ms);
   if (!place.url.empty() && !is_durable(place.url)) return;
   const StorePlace defaults;
   const bool timeout_only = place.replicas == defaults.replicas;
@@ -251,8 +247,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   {
     Section s = section("journal");
     s.text("file", config.journal_file);
-    s.integer("file_mib", 0, kJournalMibMost, config.journal_file_mib);
-    s.integer("files", 0, kJournalFilesMost, config.journal_files);
+    s.integer("file_mib", 0, limits::kJournalFileMib, config.journal_file_mib);
+    s.integer("files", 0, limits::kJournalFiles, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
   {
@@ -263,7 +259,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("metric", 1, 0xFFFFFFFF, config.metric);
     s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
     s.integer("table", 1, 0xFFFFFFFF, config.table);
-    s.integer("hold_s", 0, kHoldMost, config.hold_s);
+    s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }

@@ -110,6 +110,7 @@ void Scheduler::stop() noexcept {
 bool Scheduler::step() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
+    ++stats_.due_polls;
     gather(Instant{});
   } else if (has_remote_wakes()) {
     gathering_ = true;
@@ -131,14 +132,16 @@ void Scheduler::give_turn(Source& source) {
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
   running_ = &source;
+  time_was_up_ = false;
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
 
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
+  const Budget budget = policy_->budget(source);
   try {
-    turn = source.run(policy_->budget(source));
+    turn = source.run(budget);
   } catch (const std::exception& error) {
     failed = Status{Code::Internal, about(source, std::string{"threw in run(): "} + error.what())};
   } catch (...) {
@@ -152,6 +155,8 @@ void Scheduler::give_turn(Source& source) {
   ++turns_since_poll_;
   if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
   ++stats_.turns;
+  if (turn.items >= budget.items) ++stats_.full_turns;
+  if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
   SourceStats& stats = source.stats_;
   ++stats.turns;
@@ -183,9 +188,11 @@ void Scheduler::give_turn(Source& source) {
   }
 }
 
-bool Scheduler::time_is_up(const Budget& budget) const {
+bool Scheduler::time_is_up(const Budget& budget) {
   const bool by_clock = clock_.now() - now_ >= budget.time;
-  return watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  const bool is_up = watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  time_was_up_ = time_was_up_ || is_up;
+  return is_up;
 }
 
 void Scheduler::wake(Source& source) {
@@ -344,7 +351,9 @@ void Scheduler::expire_timers() {
   if (timers_.next_expiry() > now_) return;
   if (watch_ != nullptr && !watch_->timers_due()) return;
   timers_.expire(now_, limits::kTimersPerTurn);
-  if (timers_.next_expiry() <= now_) turns_since_poll_ = limits::kTurnsWithoutPoll;  // A burst: the rest after one turn of others.
+  if (timers_.next_expiry() > now_) return;
+  ++stats_.timer_bursts;
+  turns_since_poll_ = limits::kTurnsWithoutPoll;  // The rest after one turn of others.
 }
 
 void Scheduler::sweep() {

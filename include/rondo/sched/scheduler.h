@@ -30,7 +30,11 @@ struct SchedulerStats {
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
-  std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
+  std::uint64_t long_turns = 0;       // Above limits::kLongTurn.
+  std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
+  std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
+  std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
 };
 
 /// A turn that took longer than limits::kLongTurn: others waited behind it.
@@ -101,7 +105,7 @@ class Scheduler {
   friend class Source;
   bool step();
   void give_turn(Source& source);
-  bool time_is_up(const Budget& budget) const;
+  bool time_is_up(const Budget& budget);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
@@ -132,6 +136,7 @@ class Scheduler {
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;
   Source* running_ = nullptr;
+  bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;
   Instant next_sweep_;
   // The thread's CPU time when it was read last: not in every turn, because that costs more than a short one.
