@@ -24,7 +24,8 @@ namespace message {
 
 Status post(Cell& cell, const MessageType& type, void* stored) {
   const Handler* const handler = cell.find(type);
-  if (handler == nullptr) return {Code::NotFound, "message " + name_of(type) + " to agent '" + cell.name + "': it has no handler for this type"};
+  if (handler == nullptr)
+    return {Code::NotFound, "message " + name_of(type) + " to agent '" + cell.name + "': it has no handler for this type"};
   return cell.lane->post(cell, *handler, stored);
 }
 

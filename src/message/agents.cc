@@ -41,7 +41,8 @@ void Group::adopt(std::unique_ptr<Agent> agent) { parts_->agents.push_back(std::
 Agents::Agents(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 
 Agents::Agents(Scheduler& scheduler, AgentsOptions options) {
-  core_ = std::make_unique<Core>(std::move(options), [this](Priority) -> Result<std::shared_ptr<message::Home>> { return core_->homes.front(); });
+  core_ = std::make_unique<Core>(std::move(options),
+                                 [this](Priority) -> Result<std::shared_ptr<message::Home>> { return core_->homes.front(); });
   core_->homes.push_back(std::make_shared<message::Home>(*core_, scheduler));
   scheduler.add(core_->homes.front()->life);
 }
@@ -81,6 +82,18 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
   for (unsigned level = limits::kPriorities; level-- > 0;) {
     const message::Lane* const lane = core_->lanes_in_use[level].load(std::memory_order_acquire);
     if (lane != nullptr) all.push_back(lane->figures());
+  }
+  for (const MessageFigures& agent : figures_of_agents()) {
+    for (MessageFigures& queue : all) {
+      if (queue.priority != agent.priority) continue;
+      queue.served += agent.served;
+      queue.refused += agent.refused;
+      queue.dropped += agent.dropped;
+      queue.coalesced += agent.coalesced;
+      queue.faults += agent.faults;
+      queue.parked += agent.parked;
+      queue.wait_ns.merge(agent.wait_ns);
+    }
   }
   return all;
 }
@@ -187,6 +200,7 @@ void Agents::Core::gone(message::Cell& cell) noexcept {
 
 void Agents::Core::forget(message::Cell& cell) noexcept {
   cell.forgotten = true;
+  cell.lane->absorb(cell.figures);
   figures.give_back(cell.figures);
   cell.release();
 }

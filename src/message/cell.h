@@ -1,6 +1,6 @@
-// Cell: what the runtime knows of one agent: handlers, limits, figures, and where it is in its life. It outlives the agent as long as somebody
-// has its address or one of its messages waits. Built on one thread, then: the tables are fixed, 'accepting' is guarded by the lane's lock,
-// 'wanted' and its link by the lock of Life, and the rest belongs to the agent's thread.
+// Cell: what the runtime knows of one agent: handlers, limits, figures, and where it is in its life. It outlives the agent as long as
+// somebody has its address or one of its messages waits. Built on one thread, then: the tables are fixed, 'accepting' is guarded by the
+// lane's lock, 'wanted' and its link by the lock of Life, and the rest belongs to the agent's thread.
 #pragma once
 
 #include <atomic>
@@ -65,7 +65,7 @@ class Cell {
   Stage stage = Stage::Made;
   bool draining = false;
   bool forgotten = false;
-  NodeList early;                  // Came to their turn before the agent had started.
+  NodeList early;                   // Came to their turn before the agent had started.
   ParkedMessage* parked = nullptr;  // Wait for a retry.
   std::shared_ptr<GroupState> group;
 

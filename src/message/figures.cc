@@ -10,6 +10,10 @@ void SharedHistogram::clear() noexcept {
   for (Counter& count : counts_) count.store(0, std::memory_order_relaxed);
 }
 
+void SharedHistogram::add(const SharedHistogram& other) noexcept {
+  for (unsigned i = 0; i < kBuckets; ++i) bump(counts_[i], read(other.counts_[i]));
+}
+
 Log2Histogram SharedHistogram::copy() const noexcept {
   std::array<std::uint64_t, kBuckets> counts{};
   for (unsigned i = 0; i < kBuckets; ++i) counts[i] = read(counts_[i]);
@@ -29,6 +33,15 @@ void Figures::reset(std::string_view called, Priority level) noexcept {
     std::memcpy(&word, text + i * sizeof word, sizeof word);
     name[i].store(word, std::memory_order_relaxed);
   }
+}
+
+void Figures::add(const Figures& other) noexcept {
+  bump(served, read(other.served));
+  bump(faults, read(other.faults));
+  bump(refused, read(other.refused));
+  bump(dropped, read(other.dropped));
+  bump(coalesced, read(other.coalesced));
+  wait.add(other.wait);
 }
 
 MessageFigures Figures::copy() const {

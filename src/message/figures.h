@@ -33,6 +33,7 @@ class SharedHistogram {
     bump(counts_[width < kBuckets ? width : kBuckets - 1]);
   }
   void clear() noexcept;
+  void add(const SharedHistogram& other) noexcept;
   Log2Histogram copy() const noexcept;
 
  private:
@@ -61,6 +62,8 @@ struct alignas(64) Figures {
 
   std::uint64_t posted() const noexcept { return read(posted_here) + read(posted_elsewhere); }
   void reset(std::string_view called, Priority level) noexcept;
+  /// Adds what 'other' has counted, but for what waits.
+  void add(const Figures& other) noexcept;
   /// A copy of the figures; torn if the block changes hands meanwhile.
   MessageFigures copy() const;
 };

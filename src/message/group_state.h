@@ -1,5 +1,5 @@
-// GroupState: a group that was added: its agents in the order in which they start, and how many have not gone. Guarded by the lock of Core, but
-// for 'next_start', which goes from thread to thread with the start itself.
+// GroupState: a group that was added: its agents in the order in which they start, and how many have not gone. Guarded by the lock of Core,
+// but for 'next_start', which goes from thread to thread with the start itself.
 #pragma once
 
 #include <cstdint>

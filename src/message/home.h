@@ -1,5 +1,5 @@
-// Home: one scheduler and what Agents has there. Knows whether the calling thread is inside one of its turns, which is when posting needs no
-// lock. Shared by its lanes, so that it outlives the last address; 'core' and 'scheduler' are then gone, and every lane is closed.
+// Home: one scheduler and what Agents has there. Knows whether the calling thread is inside one of its turns, which is when posting needs
+// no lock. Shared by its lanes, so that it outlives the last address; 'core' and 'scheduler' are then gone, and every lane is closed.
 #pragma once
 
 #include <pthread.h>

@@ -14,17 +14,19 @@ namespace rondo::message {
 Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max)
     : Source("messages p" + std::to_string(priority.level()), priority),
       home_(std::move(home)),
+      watch_(home_->core.options.watch),
       clock_(&home_->scheduler.clock()),
       real_time_(dynamic_cast<const SystemClock*>(clock_) != nullptr),
       places_(messages_max + limits::kMessagePlacesKept) {
-  figures_.reset(name(), priority);
+  gone_agents_.reset(name(), priority);
 }
 
 Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrived_.empty()); }
 
 Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
   const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
-  if (verdict <= Verdict::Settled) [[likely]] return {};
+  if (verdict <= Verdict::Settled) [[likely]]
+    return {};
   return refusal(cell, handler, verdict);
 }
 
@@ -41,7 +43,7 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
     fill(*place, cell, handler, now, Node::kInHand);
     here_.push(*place);
     bump(cell.figures.posted_here);
-    bump(figures_.posted_here);
+    bump(posted_here_);
   } else {
     const Verdict verdict = post_here_limited(cell, handler, stored, now);
     if (verdict != Verdict::Queue) return act(cell, verdict);
@@ -63,7 +65,7 @@ Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* 
   here_.push(place);
   if (!admission.replaces) {
     bump(cell.figures.posted_here);
-    bump(figures_.posted_here);
+    bump(posted_here_);
   }
   return Verdict::Queue;
 }
@@ -90,7 +92,7 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
       arrived_.push(place);
       if (!admission.replaces) {
         bump(cell.figures.posted_elsewhere);
-        bump(figures_.posted_elsewhere);
+        bump(posted_elsewhere_);
       }
       if (first) {
         oldest_arrived_.store(now.nanoseconds(), std::memory_order_relaxed);
@@ -114,7 +116,6 @@ Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bo
     if (Node* const waiting = limit.find(stored)) {
       limit.type().exchange(waiting->payload, stored);
       cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
-      figures_.coalesced.fetch_add(1, std::memory_order_relaxed);
       return {Verdict::Settled};
     }
   }
@@ -124,10 +125,7 @@ Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bo
       case Overflow::Reject: return {refuse(cell, Verdict::Reject)};
       case Overflow::StopAgent: return {refuse(cell, Verdict::StopAgent)};
       case Overflow::StopRuntime: return {refuse(cell, Verdict::StopRuntime)};
-      case Overflow::DropNewest:
-        cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
-        figures_.dropped.fetch_add(1, std::memory_order_relaxed);
-        return {Verdict::Settled};
+      case Overflow::DropNewest: cell.figures.dropped.fetch_add(1, std::memory_order_relaxed); return {Verdict::Settled};
       case Overflow::DropOldest: admission = drop_oldest(cell, limit, is_here); break;
     }
   }
@@ -139,7 +137,6 @@ Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bo
 /// Takes the oldest out, for the new one to take its place; or marks it, if the scheduler's thread has it in hand.
 Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept {
   cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
-  figures_.dropped.fetch_add(1, std::memory_order_relaxed);
   Node& oldest = limit.oldest();
   limit.leave(oldest);
   if (oldest.batch == batch_) {
@@ -157,7 +154,6 @@ Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) no
 
 Lane::Verdict Lane::refuse(Cell& cell, Verdict verdict) noexcept {
   cell.figures.refused.fetch_add(1, std::memory_order_relaxed);
-  figures_.refused.fetch_add(1, std::memory_order_relaxed);
   return verdict;
 }
 
@@ -179,7 +175,8 @@ Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) 
 }
 
 Node* Lane::place_here() {
-  if (Node* const place = free_here_.pop()) [[likely]] return place;
+  if (Node* const place = free_here_.pop()) [[likely]]
+    return place;
   const std::lock_guard<ShortLock> guard(lock_);
   for (std::size_t i = 0; i < limits::kMessagePlacesKept; ++i) {
     Node* const place = places_.take();
@@ -223,6 +220,9 @@ Result<Backlog> Lane::collect() {
 Turn Lane::run(Budget budget) {
   const InTurn in_turn(*home_);
   const Clock& clock = home_->scheduler.clock();
+  const Policy& policy = home_->scheduler.policy();
+  // Looks at the clock and at other threads' wakes cost as much as a short item: they come after each item only where those are long.
+  bool long_items = long_items_;
   running_ = true;
   now_ = home_->scheduler.now();
   const Instant end = now_ + std::min(budget.time, limits::kMessagesTurn);
@@ -237,12 +237,14 @@ Turn Lane::run(Budget budget) {
     Node& node = here_.pop();
     handle(node);
     ++turn.items;
-    if (turn.items % limits::kItemsPerStep == 0) {
+    if (turn.items % limits::kItemsPerStep == 0 || long_items) {
       note_oldest();
-      now_ = clock.now();
-      if (now_ >= end) break;
+      const Instant before = std::exchange(now_, clock.now());
+      if (now_ >= end || should_yield()) break;
+      long_items = now_ - before > limits::kPollAfter * (long_items ? 1 : limits::kItemsPerStep);
+    } else if (policy.prefers_another()) {
+      break;
     }
-    if (should_yield()) break;
   }
   if (here_.empty() && has_arrived()) splice();  // So that head_arrival() is known.
   if (free_here_.count > limits::kMessagePlacesKept) {
@@ -250,6 +252,8 @@ Turn Lane::run(Budget budget) {
     free_here_.append_to(places_.free);
   }
   note_oldest();
+  bump(gone_, std::exchange(gone_in_turn_, 0));
+  long_items_ = long_items;
   running_ = false;
   turn.backlog = here_.empty() ? Backlog::Empty : Backlog::More;
   return turn;
@@ -278,8 +282,9 @@ void Lane::handle(Node& node) {
   if (handler.limit == nullptr || take_from_limit(node)) [[likely]] {
     const auto waited = static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0));
     cell.figures.wait.add(waited);
-    figures_.wait.add(waited);
     parked_ = false;
+    if (watch_ != nullptr) [[unlikely]]
+      watch_->handling(cell.name, name_of(*handler.type));
     try {
       handler.call(handler.object, node.payload);
     } catch (...) {
@@ -287,7 +292,6 @@ void Lane::handle(Node& node) {
       if (parked_) return;
     }
     bump(cell.figures.served);
-    bump(figures_.served);
   }
   free(node);
   if (cell.draining && cell.has_nothing_left()) home_->life.finish(cell);
@@ -297,7 +301,6 @@ void Lane::handle(Node& node) {
 void Lane::failed(Node& node) noexcept {
   Cell& cell = *node.agent;
   bump(cell.figures.faults);
-  bump(figures_.faults);
   const Reaction reaction = home_->core.react(cell, *node.handler->type, std::current_exception(), node.attempts);
   if (reaction == Reaction::Retry) {
     const auto delay = cell.agent_options().retry_delay;
@@ -312,7 +315,7 @@ void Lane::failed(Node& node) noexcept {
 void Lane::free(Node& node) noexcept {
   if (node.handler->type->destroy != nullptr) node.handler->type->destroy(node.payload);
   bump(node.agent->figures.gone);
-  bump(figures_.gone);
+  ++gone_in_turn_;
   free_here_.push(node);
 }
 
@@ -320,9 +323,9 @@ void Lane::discard(Node& node) noexcept {
   Cell& cell = *node.agent;
   if (node.handler->limit == nullptr || take_from_limit(node)) {
     cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
-    figures_.dropped.fetch_add(1, std::memory_order_relaxed);
   }
   free(node);
+  if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
   if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
 }
 
@@ -365,15 +368,17 @@ void Lane::discard_all() noexcept {
 }
 
 std::size_t Lane::depth() const {
-  const std::uint64_t left = figures_.gone.load(std::memory_order_acquire);
-  const std::uint64_t came = figures_.posted();
+  const std::uint64_t left = gone_.load(std::memory_order_acquire);
+  const std::uint64_t came = read(posted_here_) + read(posted_elsewhere_);
   return came > left ? came - left : 0;
 }
 
+void Lane::absorb(const Figures& figures) noexcept { gone_agents_.add(figures); }
+
 MessageFigures Lane::figures() const {
-  MessageFigures copied = figures_.copy();
-  const std::int64_t oldest =
-      std::min(oldest_here_.load(std::memory_order_relaxed), oldest_arrived_.load(std::memory_order_relaxed));
+  MessageFigures copied = gone_agents_.copy();
+  copied.queued = depth();
+  const std::int64_t oldest = std::min(oldest_here_.load(std::memory_order_relaxed), oldest_arrived_.load(std::memory_order_relaxed));
   if (oldest != kNobodyWaits) copied.oldest = std::max(time() - Instant::from_nanoseconds(oldest), Duration{0});
   return copied;
 }

@@ -1,9 +1,9 @@
 // Lane: the messages of all agents of one priority on one scheduler, in the order of their arrival, as one Source.
 //
-// Two queues that are read as one. Posts of other threads go to 'arrived_', under a lock for a handful of instructions, and wake the lane only
-// when that was empty. The scheduler's own thread owns 'here_': its turns take the whole of 'arrived_' behind it with one splice, and its own
-// posts go there without the lock, after such a splice if anything has arrived. So the order is that of arrival, a turn takes the lock once
-// for all that came, and a message that an agent sends itself meets no lock at all.
+// Two queues that are read as one. Posts of other threads go to 'arrived_', under a lock for a handful of instructions, and wake the lane
+// only when that was empty. The scheduler's own thread owns 'here_': its turns take the whole of 'arrived_' behind it with one splice, and
+// its own posts go there without the lock, after such a splice if anything has arrived. So the order is that of arrival, a turn takes the
+// lock once for all that came, and a message that an agent sends itself meets no lock at all.
 //
 // Types with a limit take the lock at both ends: what is over the limit has to be found and taken out. That is done in O(1) for what has
 // not been spliced yet; of what has, another thread can only mark that it is dropped, at most as many as were in hand.
@@ -52,7 +52,10 @@ class Lane final : public Source {
   std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
   std::size_t depth() const override;
 
-  /// Any thread.
+  /// The scheduler's thread: an agent has gone.
+  void absorb(const Figures& figures) noexcept;
+
+  /// Any thread: of the queue, with what its agents counted that have gone.
   MessageFigures figures() const;
 
  private:
@@ -93,10 +96,15 @@ class Lane final : public Source {
   PlaceList free_here_;
   Instant now_;
   bool running_ = false;
-  bool parked_ = false;  // The message being handled was parked: its place is not free.
+  bool parked_ = false;      // The message being handled was parked: its place is not free.
+  bool long_items_ = false;  // The last items took longer than limits::kPollAfter.
   std::atomic<std::int64_t> oldest_here_{kNobodyWaits};
+  Counter posted_here_{0};
+  Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
+  std::uint64_t gone_in_turn_ = 0;
 
   // Never changed. Other threads must not ask the scheduler for its clock: they may come when that has gone.
+  MessageWatch* const watch_;
   const Clock* const clock_;
   const bool real_time_;
   const SystemClock system_clock_;
@@ -107,11 +115,12 @@ class Lane final : public Source {
   std::uint32_t batch_ = 1;
   bool closed_ = false;
   Places places_;
+  Counter posted_elsewhere_{0};
   std::atomic<bool> has_arrived_{false};
   std::atomic<std::int64_t> oldest_arrived_{kNobodyWaits};
   std::atomic<std::uint32_t> wakers_{0};  // Posts that are about to wake this lane, or to stop somebody: it must not leave meanwhile.
 
-  Figures figures_;
+  Figures gone_agents_;
 };
 
 }  // namespace rondo::message

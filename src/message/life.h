@@ -1,6 +1,6 @@
-// Life: the source that starts and ends agents, and adds new lanes to their scheduler. It has the highest priority of all, and nothing waits
-// in it but the agents themselves, linked through their cells: no message can starve a start or an end (SObjectizer's could), and neither
-// needs memory when its time comes.
+// Life: the source that starts and ends agents, and adds new lanes to their scheduler. It has the highest priority of all, and nothing
+// waits in it but the agents themselves, linked through their cells: no message can starve a start or an end (SObjectizer's could), and
+// neither needs memory when its time comes.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// ParkedMessage: a message whose handler threw and that waits for another attempt. The one thing of the message path that allocates for a small
-// message; if it cannot, the message is dropped as if no retry had been asked for. Scheduler's thread.
+// ParkedMessage: a message whose handler threw and that waits for another attempt. The one thing of the message path that allocates for a
+// small message; if it cannot, the message is dropped as if no retry had been asked for. Scheduler's thread.
 #pragma once
 
 #include "message/lane.h"

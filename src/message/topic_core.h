@@ -1,5 +1,5 @@
-// TopicCore: who has subscribed to a topic, in the order of delivery. A publisher takes the list as it is and posts without the lock; whoever
-// subscribes makes a new one. O(subscribers).
+// TopicCore: who has subscribed to a topic, in the order of delivery. A publisher takes the list as it is and posts without the lock;
+// whoever subscribes makes a new one. O(subscribers).
 #pragma once
 
 #include <atomic>

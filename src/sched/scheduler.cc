@@ -97,6 +97,15 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+// The steps A and B of look(), with the foreign loop's wait in place of ours.
+Instant Scheduler::before_foreign_wait() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  sleeping_.store(true, std::memory_order_seq_cst);
+  const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
+  if (listed || !policy_->empty()) return Instant{};
+  return std::min(next_sweep_, timers_.next_expiry());
+}
+
 void Scheduler::poll() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   gather(Instant{});

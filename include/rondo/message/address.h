@@ -37,8 +37,8 @@ class Address {
   /// merge. ResourceExhausted when the type's limit refuses or the queue is full, NotFound when the agent has no handler for M, has gone,
   /// or was not added yet; the message is then gone. O(1); allocates only for messages that do not travel inline (kTravelsInline).
   template <class M>
-    requires Message<std::remove_cvref_t<M>>
-  Status post(M&& message) const {
+  requires Message<std::remove_cvref_t<M>> Status post(M&& message)
+  const {
     using Type = std::remove_cvref_t<M>;
     if (cell_ == nullptr) return nobody();
     if constexpr (kTravelsInline<Type>) {

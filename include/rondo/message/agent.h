@@ -1,6 +1,6 @@
 // Agent: user code that owns some state and handles messages, one at a time, on one thread for life. It never sees queues or other agents:
-// it has addresses of others, and topics. Where several agents have one priority, their messages are handled in the order of arrival of each
-// single message over all of them (seed 003: "Events inside the same priority are handled in chronological order"). See
+// it has addresses of others, and topics. Where several agents have one priority, their messages are handled in the order of arrival of
+// each single message over all of them (seed 003: "Events inside the same priority are handled in chronological order"). See
 // docs/guide/agents-and-messages.md.
 #pragma once
 
@@ -99,9 +99,9 @@ class Agent {
   void limit(Limit limit) {
     add_limit(message::kType<M>, limit, message::KeyOf{});
   }
-  /// Messages of type M whose keys are equal merge while they wait: the newest takes the place of the one that waits. 'keys' bounds how many
-  /// wait, and 'overflow' answers one key too many. Key is a pointer to a member, or to a function of `const M&`, whose result has a hash and
-  /// an equality that do not throw.
+  /// Messages of type M whose keys are equal merge while they wait: the newest takes the place of the one that waits. 'keys' bounds how
+  /// many wait, and 'overflow' answers one key too many. Key is a pointer to a member, or to a function of `const M&`, whose result has a
+  /// hash and an equality that do not throw.
   template <auto Key, Message M>
   void coalesce(std::size_t keys = limits::kMessagesOfType, Overflow overflow = Overflow::Reject) {
     add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);

@@ -1,7 +1,7 @@
-// Agents: the agents of one program part, their queues and their life. It gives no turns of its own: it adds a queue for each priority in use,
-// and one for starts and ends, to a Scheduler as Sources, so that messages, tables, timers and descriptors take turns under one policy. Either
-// one scheduler, which the caller runs (seed 003, "Dispatchers With Common Thread For All Priorities"), or a thread with a scheduler for each
-// priority in use (AgentThreads; "Dispatcher With Dedicated Thread For Every Priority").
+// Agents: the agents of one program part, their queues and their life. It gives no turns of its own: it adds a queue for each priority in
+// use, and one for starts and ends, to a Scheduler as Sources, so that messages, tables, timers and descriptors take turns under one
+// policy. Either one scheduler, which the caller runs (seed 003, "Dispatchers With Common Thread For All Priorities"), or a thread with a
+// scheduler for each priority in use (AgentThreads; "Dispatcher With Dedicated Thread For Every Priority").
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,13 @@
 
 namespace rondo {
 
+/// Sees each message before its handler does, on the agent's thread: for tests and traces.
+class MessageWatch {
+ public:
+  virtual ~MessageWatch() = default;
+  virtual void handling(std::string_view agent, const std::string& message) = 0;
+};
+
 struct AgentsOptions {
   /// Messages that may wait for all agents of one priority together. One more is refused with ResourceExhausted.
   std::size_t messages_max = limits::kMessagesOfPriority;
@@ -32,6 +39,8 @@ struct AgentsOptions {
   std::function<void(const MessageFault&)> on_fault = {};
   /// How the runtime is stopped when a limit or a reaction asks for it; any thread. By default Scheduler::stop of every scheduler.
   std::function<void()> on_stop = {};
+  /// nullptr: nobody looks on. Must outlive the agents.
+  MessageWatch* watch = nullptr;
 };
 
 /// A group that was added.
@@ -57,8 +66,8 @@ struct MessageFigures {
   std::uint64_t faults = 0;     // Handlers that threw.
   std::size_t queued = 0;
   std::size_t parked = 0;  // Wait for a retry.
-  /// From the post to the handler, in nanoseconds; from a post in an agent's turn on the same thread, what the turn took up to then (32 us at
-  /// most, beyond its last handler) may be added.
+  /// From the post to the handler, in nanoseconds; from a post in an agent's turn on the same thread, what the turn took up to then (32 us
+  /// at most, beyond its last handler) may be added.
   Log2Histogram wait_ns;
   /// How long the oldest message has waited; of a queue, not of an agent.
   Duration oldest{0};
@@ -98,9 +107,9 @@ class Agents {
   Agents& operator=(const Agents&) = delete;
 
   /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`. If 'make'
-  /// returns an error or throws, or memory ends, the agents made so far are destroyed, latest first, have received nothing, and the error is
-  /// returned (an exception as Internal). Constructors run on the calling thread; start and all that follows on the agents' own. Any thread,
-  /// and inside handlers.
+  /// returns an error or throws, or memory ends, the agents made so far are destroyed, latest first, have received nothing, and the error
+  /// is returned (an exception as Internal). Constructors run on the calling thread; start and all that follows on the agents' own. Any
+  /// thread, and inside handlers.
   Result<GroupId> add(const std::function<Status(Group&)>& make);
   /// A group of one; its address.
   template <class T, class... Arguments>
@@ -126,8 +135,8 @@ class Agents {
     return Topic<M>{topic_core(name, message::kType<M>)};
   }
 
-  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, at any time, without a lock, while agents
-  /// come and go. An agent that goes meanwhile may be left out. O(agents).
+  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, at any time, without a lock, while
+  /// agents come and go. An agent that goes meanwhile may be left out. O(agents).
   std::vector<MessageFigures> figures_of_agents() const;
   std::vector<MessageFigures> figures_of_queues() const;
 

@@ -1,5 +1,6 @@
-// Messages: values of any movable type, told apart by their type alone. What travels is the value itself where it fits the place that a queue
-// has for it, else a pointer to one allocation. The runtime knows a type by the address of one constant and calls through plain functions.
+// Messages: values of any movable type, told apart by their type alone. What travels is the value itself where it fits the place that a
+// queue has for it, else a pointer to one allocation. The runtime knows a type by the address of one constant and calls through plain
+// functions.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +17,8 @@ namespace rondo {
 
 /// What can be sent. Moving must not throw, because a message is moved into a queue under its lock; for the same reason it must not post.
 template <class M>
-concept Message =
-    std::is_object_v<M> && std::is_same_v<M, std::remove_cv_t<M>> && std::is_nothrow_move_constructible_v<M> && std::is_nothrow_destructible_v<M>;
+concept Message = std::is_object_v<M> && std::is_same_v<M, std::remove_cv_t<M>> && std::is_nothrow_move_constructible_v<M> &&
+    std::is_nothrow_destructible_v<M>;
 
 /// Travels without an allocation; anything larger costs one a message (and one for all subscribers of a topic together).
 template <class M>
@@ -50,8 +51,7 @@ struct MessageType {
 
 template <Message M>
 inline constexpr MessageType kType{
-    &typeid(M),
-    [](void* to, void* from) noexcept { ::new (to) Stored<M>(std::move(*static_cast<Stored<M>*>(from))); },
+    &typeid(M), [](void* to, void* from) noexcept { ::new (to) Stored<M>(std::move(*static_cast<Stored<M>*>(from))); },
     [](void* one, void* other) noexcept {
       Stored<M> kept(std::move(*static_cast<Stored<M>*>(one)));
       std::destroy_at(static_cast<Stored<M>*>(one));
@@ -59,7 +59,8 @@ inline constexpr MessageType kType{
       std::destroy_at(static_cast<Stored<M>*>(other));
       ::new (other) Stored<M>(std::move(kept));
     },
-    std::is_trivially_destructible_v<Stored<M>> ? nullptr : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); }};
+    std::is_trivially_destructible_v<Stored<M>> ? nullptr
+                                                : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); }};
 
 /// The type's name as a C++ programmer writes it. Allocates.
 std::string name_of(const MessageType& type);

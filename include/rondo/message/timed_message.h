@@ -1,6 +1,6 @@
-// TimedMessage: a message that is posted later, or again and again, as long as its handle lives. When it is due it is an ordinary message: it
-// takes its place in the queue, has its agent's priority, and meets its type's limit. One allocation each; a periodic one allocates nothing
-// more. Accuracy is the timer wheel's: never early, at most one tick (1 ms) late by design.
+// TimedMessage: a message that is posted later, or again and again, as long as its handle lives. When it is due it is an ordinary message:
+// it takes its place in the queue, has its agent's priority, and meets its type's limit. One allocation each; a periodic one allocates
+// nothing more. Accuracy is the timer wheel's: never early, at most one tick (1 ms) late by design.
 #pragma once
 
 #include <cstdint>

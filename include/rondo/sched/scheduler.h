@@ -69,6 +69,10 @@ class Scheduler {
   void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
+  /// For a foreign event loop, which waits in place of run(): it calls this, waits until Reactor::wait_descriptor() is readable or the
+  /// returned instant has come, and calls run_until_idle(). From this call on until then a wake by another thread makes the descriptor
+  /// readable. Instant{} when there is something to do already. Not inside a turn.
+  Instant before_foreign_wait();
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
   /// working.
   void stop() noexcept;
