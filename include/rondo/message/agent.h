@@ -27,6 +27,10 @@ namespace rondo {
 class Group;
 class Scheduler;
 
+namespace message {
+class Seat;
+}
+
 /// What is done when a handler throws. Ending the process is not among them.
 enum class Reaction : std::uint8_t {
   Drop,         // The message is gone, counted and told (AgentsOptions::on_fault); the agent goes on. The default.
@@ -123,7 +127,9 @@ class Agent {
 
  private:
   friend class Group;
+  friend class Orch;
   friend class message::Cell;
+  friend class message::Seat;
   void add_handler(message::Handler handler);
   void add_limit(const message::MessageType& type, Limit limit, message::KeyOf key);
   Status subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler);

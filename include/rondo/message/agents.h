@@ -23,6 +23,10 @@
 
 namespace rondo {
 
+namespace message {
+class Seat;
+}
+
 /// Sees each message before its handler does, on the agent's thread: for tests and traces.
 class MessageWatch {
  public:
@@ -89,6 +93,7 @@ class Group {
  private:
   friend class Agent;
   friend class Agents;
+  friend class message::Seat;
   struct Parts;
   explicit Group(Agents& agents);
   ~Group();
@@ -146,6 +151,7 @@ class Agents {
   friend class Agent;
   friend class AgentThreads;
   friend class Group;
+  friend class message::Seat;
   explicit Agents(std::unique_ptr<Core> core);
   std::shared_ptr<message::TopicCore> topic_core(std::string_view name, const message::MessageType& type);
   std::unique_ptr<Core> core_;

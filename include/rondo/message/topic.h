@@ -14,6 +14,7 @@ namespace rondo {
 
 class Agent;
 class Agents;
+class Orch;
 
 /// What became of one published message.
 struct Delivery {
@@ -54,6 +55,7 @@ class Topic {
  private:
   friend class Agent;
   friend class Agents;
+  friend class Orch;
   explicit Topic(std::shared_ptr<message::TopicCore> core) : core_(std::move(core)) {}
   std::shared_ptr<message::TopicCore> core_;
 };
