@@ -3,9 +3,8 @@
 //   bench_redis_store [routes]     default: 100,000
 //   bench_redis_store latency      only the way of one change from a process to another
 //   bench_redis_store failover     only what is lost when a master is killed whose replica takes over
-//   bench_redis_store absence      only what a server that is not there costs others (three minutes; the other form does it, too)
-//   bench_redis_store large        only how long a pop of large rows holds the server
-//   bench_redis_store view [rows]  only a table's whole new content, default: 1,000,000 rows
+//   too) bench_redis_store large        only how long a pop of large rows holds the server bench_redis_store view [rows]  only a table's
+//   whole new content, default: 1,000,000 rows
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/prctl.h>
@@ -14,17 +13,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "redis_side.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/redis_store.h"
@@ -34,49 +37,11 @@
 namespace {
 
 using namespace rondo;
+using bench::require;
+using bench::Side;
+using bench::thread_us;
+using bench::wall_us;
 using redis_kit::RedisServer;
-
-double thread_us() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
-}
-
-double wall_us() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-void require(bool condition, const char* what) {
-  if (condition) return;
-  std::fprintf(stderr, "bench_redis_store: %s\n", what);
-  std::exit(1);
-}
-
-/// A store on a scheduler of its own.
-struct Side {
-  explicit Side(const RedisAddress& address, TableKind kind = TableKind::Staged) : store(scheduler, options(address)) {
-    require(store.declare({.name = "ROUTE_TABLE", .kind = kind}).ok(), "declare");
-    require(run_until([this] { return store.health().ok(); }), "the store does not connect");
-  }
-  static RedisStoreOptions options(const RedisAddress& address) {
-    RedisStoreOptions made;
-    made.address = address;
-    return made;
-  }
-  template <class Done>
-  bool run_until(Done done) {
-    const Instant deadline = clock.now() + 60s;
-    scheduler.run_until_idle(64);
-    while (!done()) {
-      if (clock.now() > deadline) return false;
-      scheduler.wait(std::min(deadline, clock.now() + 100ms));
-      scheduler.run_until_idle(64);
-    }
-    return true;
-  }
-  SystemClock clock;
-  std::unique_ptr<Reactor> reactor = make_epoll_reactor().value();
-  Scheduler scheduler{clock, *reactor, *make_policy(StrictPriority{})};
-  RedisStore store;
-};
 
 struct Cost {
   double wall = 0;
@@ -319,105 +284,6 @@ void latency(RedisServer& server) {
       ours_us[1000], ours_us[1980], bare_us[1000], bare_us[1980], bound);
 }
 
-// --- a server that is not there, beside a source that does not need it
-
-/// Woken by another thread; notes how long its turn took to come.
-class Bell final : public Source {
- public:
-  Bell() : Source("bell", Priority::p7) {}
-  void ring() {
-    rung_us_ = wall_us();
-    wake_from_any_thread();
-  }
-  Turn run(Budget) override {
-    waited_us.push_back(wall_us() - rung_us_);
-    return {.items = 1, .backlog = Backlog::Empty};
-  }
-  std::vector<double> waited_us;
-
- private:
-  std::atomic<double> rung_us_{0};
-};
-
-/// How long the turns of a source on this side take to come, rung every 200 us.
-std::vector<double> bell_waits(Side& side, std::size_t rings) {
-  Bell bell;
-  bell.waited_us.reserve(rings);
-  side.scheduler.add(bell);
-  std::atomic<bool> stop{false};
-  std::thread ringer{[&] {
-    for (std::size_t i = 0; i < rings; ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds{200});
-      bell.ring();
-    }
-    stop = true;
-  }};
-  side.run_until([&stop] { return stop.load(); });
-  ringer.join();
-  side.scheduler.remove(bell);
-  require(bell.waited_us.size() > rings / 2, "the bell was not heard");
-  return std::move(bell.waited_us);
-}
-
-double percentile(std::vector<double>& values, double share) {
-  std::ranges::sort(values);
-  return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * share)];
-}
-
-/// Of the store's thread while nothing else happens, in percent.
-double idle_cpu(Side& side) {
-  const double cpu = thread_us();
-  const double wall = wall_us();
-  const Instant end = side.clock.now() + 5s;
-  side.run_until([&] { return side.clock.now() >= end; });
-  return (thread_us() - cpu) / (wall_us() - wall) * 100;
-}
-
-/// One store whose server is there and one whose server is not, in turns of a third of a second, so that whatever else goes on in the
-/// machine meets both: what a source beside each of them waits. The difference of each pair, and the middle of those, in percent of the
-/// middle; twice the standard error beside it tells what the machine lets one see.
-void absence(const char* what, const std::function<void(RedisServer&)>& go) {
-  constexpr int kPairs = 120;
-  constexpr std::size_t kRings = 1500;
-  RedisServer there;
-  RedisServer gone;
-  Side with{there.address()};
-  Side without{gone.address()};
-  auto with_it = with.store.subscribe("ROUTE_TABLE").value();
-  auto without_it = without.store.subscribe("ROUTE_TABLE").value();
-  go(gone);
-  require(without.store.write("ROUTE_TABLE", Change::set("k", {{"n", "1"}})).ok(), "write");
-  require(without.run_until([&] { return !without.store.health().ok(); }), "nobody noticed");
-  const double cpu = idle_cpu(without);
-  std::vector<double> differences;
-  std::vector<double> p99;
-  for (int pair = 0; pair < kPairs; ++pair) {
-    double waits[2];
-    for (int half = 0; half < 2; ++half) {
-      const bool absent = (half == 0) == (pair % 2 == 0);
-      std::vector<double> waited = bell_waits(absent ? without : with, kRings);
-      waits[absent ? 1 : 0] = percentile(waited, 0.99);
-    }
-    p99.push_back(waits[0]);
-    differences.push_back(waits[1] - waits[0]);
-  }
-  const double usual = percentile(p99, 0.5);
-  const double middle = percentile(differences, 0.5);
-  // Of the middle of many: 1.25 times that of their mean; the middle half of them is 1.35 deviations wide.
-  const double deviation = (percentile(differences, 0.75) - percentile(differences, 0.25)) / 1.35;
-  const double error = 1.25 * deviation / std::sqrt(static_cast<double>(kPairs));
-  std::printf(
-      "server %s: another source waits for its turn, p99 %.1f us with it, and without it %+.1f %% (+- %.1f) of that (wanted below 5); CPU "
-      "%.2f %% (wanted 1)\n",
-      what, usual, middle / usual * 100, 2 * error / usual * 100, cpu);
-  std::fflush(stdout);
-}
-
-void absences() {
-  absence("killed", [](RedisServer& server) { server.kill9(); });
-  absence("stopped (SIGSTOP)", [](RedisServer& server) { server.freeze(); });
-}
-
 // --- what one command may take
 
 struct Longest {
@@ -569,10 +435,6 @@ int main(int argc, char** argv) {
     failovers();
     return 0;
   }
-  if (argc > 1 && std::string_view{argv[1]} == "absence") {
-    absences();
-    return 0;
-  }
   if (argc > 1 && std::string_view{argv[1]} == "large") {
     large_rows();
     return 0;
@@ -591,6 +453,5 @@ int main(int argc, char** argv) {
   channel(server, count);
   watched(server, keys);
   latency(server);
-  absences();
   return 0;
 }

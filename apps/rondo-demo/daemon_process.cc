@@ -23,6 +23,15 @@ std::string list_of(std::span<const unsigned> numbers) {
   return "[" + text + "]";
 }
 
+std::string toml_string(std::string_view text) {
+  std::string literal = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') literal.push_back('\\');
+    literal.push_back(letter);
+  }
+  return literal + "\"";
+}
+
 std::string configuration(const std::string& socket, const DaemonOptions& options) {
   std::string text = "[scheduler]\ncpus = " + list_of(options.cpus.scheduler) + "\nreserve_mib = " + std::to_string(options.reserve_mib) +
                      "\n[admin]\nsocket = \"" + socket + "\"\n[store]\nurl = \"" + options.store_url + "\"\n[dataplane]\nkind = \"" +
@@ -33,6 +42,8 @@ std::string configuration(const std::string& socket, const DaemonOptions& option
     for (const std::string& port : options.ports) text += "\"" + port + "\", ";
     text += "]\n";
   }
+  // One file, so that the whole day can be replayed.
+  if (!options.journal.empty()) text += "[journal]\nfile = " + toml_string(options.journal) + "\nfile_mib = 0\n";
   return text;
 }
 

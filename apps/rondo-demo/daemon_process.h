@@ -27,6 +27,7 @@ struct DaemonOptions {
   CpuShares cpus;
   std::size_t reserve_mib = 0;
   std::string store_url;  // Empty: its tables are in itself.
+  std::string journal;    // Absolute path of its record of the day; empty: none.
 };
 
 class DaemonProcess {

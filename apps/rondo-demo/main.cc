@@ -11,6 +11,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,6 +58,7 @@ struct Options {
   unsigned flap_port = feed::kPorts;  // The spare one.
   std::optional<std::size_t> reserve_mib;
   std::string json_path;
+  std::string journal_path;
   std::string rondod;
 };
 
@@ -170,7 +172,8 @@ Status Demo::prepare_box() {
                                       .ports = ports,
                                       .cpus = cpus,
                                       .reserve_mib = options_.reserve_mib.value_or((routes_.size() * kBytesPerRoute) >> 20),
-                                      .store_url = redis_ != nullptr ? redis_->url() : ""});
+                                      .store_url = redis_ != nullptr ? redis_->url() : "",
+                                      .journal = options_.journal_path});
   if (!daemon) return daemon.error();
   if (Status pinned = pin_thread(::pthread_self(), cpus.others); !pinned.ok()) return pinned;
   daemon_ = std::move(*daemon);
@@ -482,6 +485,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 1024 * 1024));
   app.add_flag("!--no-floor", options.floor, "Do not measure the bare netlink loop");
   app.add_option("--json", options.json_path, "Write the figures to this file");
+  app.add_option_function<std::string>(
+      "--journal", [&options](const std::string& path) { options.journal_path = std::filesystem::absolute(path).string(); },
+      "Record the day in this file; `rondo replay FILE` runs it again");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
   try {
     app.parse(argc, argv);

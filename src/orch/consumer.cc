@@ -20,7 +20,6 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
                    HandleBatch handle_batch, Services services)
     : Source(identity.table, identity.priority),
       table_(std::move(identity.table)),
-      table_name_(services.journal.name(table_)),
       retry_quota_(options.retry_quota),
       step_items_(handle_batch ? std::max(options.batch_max, 1U) : limits::kItemsPerStep),
       rows_max_(options.rows_max),
@@ -29,21 +28,19 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
       ledger_(
-          services.scheduler.timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete) {
+          services.scheduler.timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete),
+      account_(*this, table_, ledger_, services.scheduler.clock(), services.journal, services.witness) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
   services_.scheduler.add(*this);
   subscription_->on_ready([this] {
-    services_.journal.became_ready(table_name_);
+    account_.became_ready();
     wake();
   });
 }
 
-Consumer::~Consumer() {
-  for (RowTap* const tap : taps_) tap->consumer_ = nullptr;
-  services_.constraints.forget_ledger(ledger_);
-}
+Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
   if (held_) return false;
@@ -88,15 +85,12 @@ void Consumer::take(std::size_t max) {
   arrived_.clear();
   subscription_->take(std::min(max, room), arrived_);
   stats_.taken += arrived_.size();
-  if (!arrived_.empty()) services_.journal.took(table_name_, arrived_.size(), subscription_->empty());
+  account_.took(arrived_.size(), subscription_->empty());
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
   for (Change& change : arrived_) {
-    if (is_tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
-    if (services_.witness != nullptr) services_.witness->taken(*this, change);
-    const Ledger::Merged merged = ledger_.merge(change, now, services_.constraints);
-    services_.journal.changed(table_name_, ledger_.merged_row(), change);
-    if (merged == Ledger::Merged::Unparked) services_.journal.unparked(table_name_, ledger_.merged_row(), change);
+    account_.taken(change);
+    account_.merged(change, ledger_.merge(change, now, services_.constraints));
   }
   arrived_.clear();
 }
@@ -145,16 +139,12 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
     if (missing != Ledger::kNone) {
       ledger_.park_again(row, missing, services_.constraints);
-      if (services_.journal.on()) {
-        services_.journal.still_parked(table_name_, row, ledger_.facts_of(row, services_.constraints).front());
-      }
+      if (account_.is_recorded()) account_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
       continue;
     }
     tasks_.push_back(ledger_.take_resolved(row));
     ++stats_.retried;
-    services_.journal.retried(table_name_, row, tasks_.back().change);
-    if (is_tapped()) tell_row(RowEvent::What::Retried, row);
-    if (services_.witness != nullptr) services_.witness->chosen(*this, tasks_.back().change);
+    account_.retried(row, tasks_.back().change);
   }
   return looked_at;
 }
@@ -162,7 +152,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
 void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
-  if (services_.witness != nullptr) services_.witness->asked(*this, task.change);
+  account_.asked(task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
     return;
@@ -190,9 +180,7 @@ void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
   bool thrown = false;
-  if (services_.witness != nullptr) {
-    for (const Ledger::Task& task : tasks) services_.witness->asked(*this, task.change);
-  }
+  for (const Ledger::Task& task : tasks) account_.asked(task.change);
   try {
     handle_batch_(batch_);
   } catch (...) {
@@ -229,14 +217,13 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
-  services_.journal.done(table_name_, row);
-  if (is_tapped()) tell_row(RowEvent::What::Done, row);
+  account_.done(row);
   if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
   settle_row(row, Witness::Answer::Done);
 }
 
 void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
-  if (services_.witness != nullptr) tell_answer(Change{ledger_.op(row), ledger_.flight(row)}, answer);
+  account_.settles(row, answer);
   if (ledger_.op(row) == Op::Delete) subscription_->dealt_with(Change{Op::Delete, ledger_.flight(row)});
   ledger_.settle(row);
 }
@@ -247,7 +234,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.facts(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
-    case Outcome::Kind::Staged: note_staged(row); return;
+    case Outcome::Kind::Staged: account_.ordered(row); return;
   }
 }
 
@@ -260,13 +247,12 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    tell_answer(change, Witness::Answer::Waits, facts);
+    account_.answered(change, Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
-      services_.journal.parked(table_name_, row, change, facts);
-      if (is_tapped()) tell_parked(row, facts);
+      account_.parked(row, change, facts);
     } else {
-      services_.journal.again(table_name_, row);
+      account_.again(row);
     }
     return;
   }
@@ -278,9 +264,9 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
     ++times;
-    tell_answer(change, Witness::Answer::Again);
+    account_.answered(change, Witness::Answer::Again);
     ledger_.requeue(row);
-    services_.journal.again(table_name_, row);
+    account_.again(row);
     return;
   }
   delay(row, change, limits::kSpuriousWaitDelay, facts,
@@ -289,20 +275,12 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
   const Instant now = services_.scheduler.now();
-  tell_answer(change, Witness::Answer::Delayed, facts);
+  account_.answered(change, Witness::Answer::Delayed, facts);
   if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked();
-    services_.journal.delayed(table_name_, row, change, delay, facts, why);
-    if (is_tapped()) {
-      tell({.what = RowEvent::What::Delayed,
-            .key = ledger_.key(row),
-            .op = ledger_.op(row),
-            .facts = facts,
-            .delay = delay,
-            .why = why.ok() ? nullptr : &why});
-    }
+    account_.delayed(row, change, delay, facts, why);
   } else {
-    services_.journal.again(table_name_, row);
+    account_.again(row);
   }
 }
 
@@ -316,10 +294,9 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
   const Status named = reason.with_context(table_ + " " + quoted(change.key()));
   stats_.last_reject = named.to_string();
-  services_.journal.rejected(table_name_, row, change, reason);
+  account_.rejected(row, change, reason);
   if (services_.on_reject) services_.on_reject(table_, change, named);
   keep_rejection(change, reason);
-  if (is_tapped()) tell_row(RowEvent::What::Rejected, row, &reason);
   settle_row(row, Witness::Answer::Rejected);
 }
 
@@ -341,50 +318,6 @@ ConsumerStats Consumer::stats() const {
   stats.parked = ledger_.parked();
   stats.in_flight = ledger_.in_flight();
   return stats;
-}
-
-// --- those who look on
-
-RowTap::~RowTap() {
-  if (consumer_ != nullptr) std::erase(consumer_->taps_, this);
-}
-
-std::string_view to_string(RowEvent::What what) noexcept {
-  switch (what) {
-    case RowEvent::What::Taken: return "taken";
-    case RowEvent::What::Parked: return "parked";
-    case RowEvent::What::Delayed: return "delayed";
-    case RowEvent::What::Resolved: return "resolved";
-    case RowEvent::What::Retried: return "retried";
-    case RowEvent::What::Ordered: return "ordered";
-    case RowEvent::What::Done: return "done";
-    case RowEvent::What::Rejected: return "rejected";
-  }
-  return "unknown";
-}
-
-std::unique_ptr<RowTap> Consumer::tap(RowTap::Listener listener) {
-  std::unique_ptr<RowTap> tap{new RowTap(*this, std::move(listener))};
-  taps_.push_back(tap.get());
-  return tap;
-}
-
-void Consumer::tell(RowEvent event) const {
-  event.table = table_;
-  event.at = services_.scheduler.clock().now();
-  for (const RowTap* const tap : taps_) tap->listener_(event);
-}
-
-void Consumer::tell_row(RowEvent::What what, std::uint32_t row, const Status* why) const {
-  tell({.what = what, .key = ledger_.key(row), .op = ledger_.op(row), .why = why});
-}
-
-void Consumer::tell_parked(std::uint32_t row, std::span<const Constraint> facts) const {
-  tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
-}
-
-void Consumer::tell_resolved(const Constraint& fact, std::string_view provider) const {
-  tell({.what = RowEvent::What::Resolved, .facts = {&fact, 1}, .provider = provider});
 }
 
 // --- Batch

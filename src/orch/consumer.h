@@ -13,11 +13,9 @@
 
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
-#include "orch/witness.h"
+#include "orch/row_account.h"
 #include "rondo/orch/batch.h"
-#include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
-#include "rondo/orch/row_tap.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/source.h"
 
@@ -61,12 +59,8 @@ class Consumer final : public Source {
   // For Batch.
   void answer(std::uint32_t row, const Change& change, const Outcome& outcome);
   void answer_done(std::uint32_t row);
-  void note_staged(std::uint32_t row) {
-    services_.journal.staged(table_name_, row);
-    if (is_tapped()) tell_row(RowEvent::What::Ordered, row);
-  }
   Ticket ordered(std::uint32_t row, std::uint32_t generation) {
-    note_staged(row);
+    account_.ordered(row);
     return Ticket{this, row, generation};
   }
 
@@ -79,15 +73,10 @@ class Consumer final : public Source {
   /// Why the newest change of 'key' was rejected; null if it was not, or if too many others were since.
   const std::string* rejection(std::string_view key) const;
 
-  /// See RowTap. 'fact' was announced by 'provider', and rows of this consumer may have waited for it.
-  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
-  bool is_tapped() const noexcept { return !taps_.empty(); }
-  void tell_resolved(const Constraint& fact, std::string_view provider) const;
+  /// For those who look on.
+  RowAccount& account() noexcept { return account_; }
 
  private:
-  friend class RowTap;
-  void tell(RowEvent event) const;
-  void tell_row(RowEvent::What what, std::uint32_t row, const Status* why = nullptr) const;
   bool ready() const;
   void take(std::size_t max);
   /// Takes, gathers and handles up to 'max' items of a turn of 'turn_items'; returns how many it looked at.
@@ -106,13 +95,8 @@ class Consumer final : public Source {
   void settle_row(std::uint32_t row, Witness::Answer answer);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked();
-  void tell_parked(std::uint32_t row, std::span<const Constraint> facts) const;
-  void tell_answer(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}) const {
-    if (services_.witness != nullptr) services_.witness->answered(*this, change, answer, facts);
-  }
 
   const std::string table_;
-  const std::uint32_t table_name_;  // The journal's.
   const std::uint32_t retry_quota_;
   const std::uint32_t step_items_;
   const std::size_t rows_max_;
@@ -121,6 +105,7 @@ class Consumer final : public Source {
   Handle handle_;
   HandleBatch handle_batch_;
   Ledger ledger_;
+  RowAccount account_;
   bool held_ = false;
   Instant resolved_since_;          // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
   std::uint64_t retry_credit_ = 0;  // What steps too short for a whole retried row leave to the next; see retry_share().
@@ -129,7 +114,6 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   std::map<std::string, std::string> rejections_;  // By key, until a later change of the key is done.
-  std::vector<RowTap*> taps_;
 };
 
 }  // namespace rondo

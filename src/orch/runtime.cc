@@ -53,7 +53,7 @@ void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
   journal->announced(fact, rows);
   if (rows == 0) return;
   for (const auto& [table, consumer] : consumers) {
-    if (consumer->is_tapped()) consumer->tell_resolved(fact, constraints.provider(fact.kind));
+    consumer->account().resolved(fact, constraints);
   }
 }
 
@@ -173,7 +173,7 @@ std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); 
 Result<std::unique_ptr<RowTap>> Runtime::tap(std::string_view table, RowTap::Listener listener) {
   const auto consumer = parts_->consumers.find(table);
   if (consumer == parts_->consumers.end()) return failure(Code::NotFound, "nobody here consumes the table " + quoted(table));
-  return consumer->second->tap(std::move(listener));
+  return consumer->second->account().tap(std::move(listener));
 }
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max) const {

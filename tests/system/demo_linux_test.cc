@@ -77,6 +77,18 @@ TEST_F(DemoOnLinux, ProgramsComparesAndReports) {
   expect_report(kernel);
 }
 
+TEST_F(DemoOnLinux, ItsRecordedDayReplaysTheSame) {
+  // A name that a configuration file must not take apart.
+  const std::string day = "'" + (directory_ / "a \"day\".journal").string() + "'";
+  ASSERT_EQ(run("--journal " + day), 0) << text_of("output");
+  const std::string rondo = (fs::path(program_).parent_path().parent_path() / "rondo" / "rondo").string();
+  const int status = std::system((rondo + " --json replay " + day + " >'" + (directory_ / "replayed").string() + "' 2>&1").c_str());
+  ASSERT_EQ(status, 0) << text_of("replayed");
+  const json::object told = json::parse(text_of("replayed")).as_object();
+  EXPECT_TRUE(told.at("same").as_bool());
+  EXPECT_GE(told.at("outcomes").to_number<int>(), 2 * 3500) << "each route waits, and is programmed";
+}
+
 TEST_F(DemoOnLinux, RunsOnTheSimulatedDataPlane) {
   ASSERT_EQ(run("--simulated"), 0) << text_of("output");
   expect_report(false);

@@ -16,7 +16,7 @@
 
 namespace rondo {
 
-class Consumer;
+class RowAccount;
 
 /// Borrowed: valid during the call that tells it.
 struct RowEvent {
@@ -55,9 +55,9 @@ class RowTap {
   RowTap& operator=(const RowTap&) = delete;
 
  private:
-  friend class Consumer;
-  RowTap(Consumer& consumer, Listener listener) : consumer_(&consumer), listener_(std::move(listener)) {}
-  Consumer* consumer_;
+  friend class RowAccount;
+  RowTap(RowAccount& account, Listener listener) : account_(&account), listener_(std::move(listener)) {}
+  RowAccount* account_;  // Null once its consumer is gone.
   Listener listener_;
 };
 

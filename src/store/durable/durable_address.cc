@@ -1,9 +1,11 @@
 // See parse_durable_address().
 #include <charconv>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "rondo/store/durable_store.h"
+#include "store/percent.h"
 
 namespace rondo {
 
@@ -14,25 +16,6 @@ constexpr std::int64_t kIntervalMost = 60'000;
 
 tl::unexpected<Status> wrong(std::string_view url, const std::string& why) {
   return failure(Code::InvalidArgument, "address " + quoted(url) + ": " + why);
-}
-
-/// %XX undone; nothing for a '%' without two hexadecimal digits.
-Result<std::string> decoded(std::string_view url, std::string_view text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    unsigned value = 0;
-    const std::string_view digits = text.substr(i + 1, 2);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-    if (digits.size() < 2 || error != std::errc{} || end != digits.data() + 2 || value == 0)
-      return wrong(url, "'%' is not followed by a byte");
-    out.push_back(static_cast<char>(value));
-    i += 2;
-  }
-  return out;
 }
 
 Status read_option(std::string_view url, std::string_view name, std::string_view value, DurableStoreOptions& options) {
@@ -67,8 +50,8 @@ Result<DurableStoreOptions> parse_durable_address(std::string_view url) {
     rest = rest.substr(0, mark);
   }
   DurableStoreOptions options;
-  Result<std::string> path = decoded(url, rest);
-  if (!path) return failure(path.error());
+  std::optional<std::string> path = store::percent_decoded(rest);
+  if (!path) return wrong(url, "'%' is not followed by a byte");
   if (path->size() < 2 || path->front() != '/' || path->back() == '/')
     return wrong(url, "a whole path of a file is needed: file:///var/lib/rondo/tables");
   options.path = std::move(*path);

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "rondo/base/limits.h"
+#include "store/percent.h"
 #include "store/redis/no_cluster.h"
 #include "store/redis/text_file.h"
 
@@ -24,48 +25,6 @@ enum class Scheme : std::uint8_t { Tcp, Unix, Sentinel };
 /// InvalidArgument that begins with the scheme; never with more of the address, which may hold a password.
 Status bad(std::string_view scheme, std::string what) {
   return {Code::InvalidArgument, "Redis address " + std::string{scheme} + "://...: " + std::move(what)};
-}
-
-int hex_digit(char c) noexcept {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-/// 'text' with each %XX as its byte; nothing when a % does not begin one, or the byte is a NUL.
-std::optional<std::string> decoded(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const int high = hex_digit(text[i + 1]);
-    const int low = hex_digit(text[i + 2]);
-    if (high < 0 || low < 0 || (high | low) == 0) return std::nullopt;
-    out.push_back(static_cast<char>(high << 4 | low));
-    i += 2;
-  }
-  return out;
-}
-
-/// 'text' with what has a meaning in an address as %XX.
-std::string encoded(std::string_view text) {
-  constexpr std::string_view kPlain = "/.-_~";
-  constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (letter || kPlain.find(c) != std::string_view::npos) {
-      out.push_back(c);
-    } else {
-      out += {'%', kHex[static_cast<unsigned char>(c) >> 4], kHex[static_cast<unsigned char>(c) & 15]};
-    }
-  }
-  return out;
 }
 
 /// The number that all of 'text' is, if it is one from 'low' to 'high'.
@@ -272,7 +231,7 @@ class AddressParser {
   }
 
   Status decode(std::string_view text, std::string& out, std::string what) const {
-    std::optional<std::string> plain = decoded(text);
+    std::optional<std::string> plain = store::percent_decoded(text);
     if (!plain) return bad(name_, what + " has a '%' that is not followed by two hexadecimal digits (00 is not allowed)");
     out = std::move(*plain);
     return {};
@@ -289,17 +248,17 @@ class AddressParser {
 };
 
 std::string host_text(const std::string& host, std::uint16_t port) {
-  const std::string name = host.find(':') == std::string::npos ? encoded(host) : "[" + host + "]";
+  const std::string name = host.find(':') == std::string::npos ? store::percent_encoded(host) : "[" + host + "]";
   return name + ":" + std::to_string(port);
 }
 
 }  // namespace
 
 std::string RedisAddress::to_string() const {
-  const std::string who = user.empty() ? "" : encoded(user) + "@";
+  const std::string who = user.empty() ? "" : store::percent_encoded(user) + "@";
   if (!unix_path.empty()) {
-    std::string text = "unix://" + encoded(unix_path) + "?db=" + std::to_string(database);
-    if (!user.empty()) text += "&user=" + encoded(user);
+    std::string text = "unix://" + store::percent_encoded(unix_path) + "?db=" + std::to_string(database);
+    if (!user.empty()) text += "&user=" + store::percent_encoded(user);
     return text;
   }
   std::string text = tls ? "rediss" : "redis";
@@ -311,14 +270,14 @@ std::string RedisAddress::to_string() const {
       if (&sentinel_host != &sentinels.front().first) text += ",";
       text += host_text(sentinel_host, sentinel_port);
     }
-    text += "/" + encoded(sentinel_master);
+    text += "/" + store::percent_encoded(sentinel_master);
   }
   text += "/" + std::to_string(database);
   char mark = '?';
   const auto add = [&text, &mark](std::string_view name, const std::string& value) {
     if (value.empty()) return;
     text += mark;
-    text.append(name).append("=").append(encoded(value));
+    text.append(name).append("=").append(store::percent_encoded(value));
     mark = '&';
   };
   add("sentinel_user", sentinel_user);

@@ -1,0 +1,155 @@
+// What a Redis that is not there costs others: a source of the same scheduler, rung every 200 us, that does not need it. Some three minutes
+// for each of killed and stopped.
+//   bench_redis_absence [killed|stopped]
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "redis_side.h"
+#include "rondo/sched/source.h"
+#include "store/redis/redis_server_kit.h"
+
+namespace {
+
+using namespace rondo;
+using bench::require;
+using bench::Side;
+using bench::thread_us;
+using bench::wall_us;
+using redis_kit::RedisServer;
+
+/// Woken by another thread; notes how long its turn took to come.
+class Bell final : public Source {
+ public:
+  Bell() : Source("bell", Priority::p7) {}
+  void ring() {
+    rung_us_ = wall_us();
+    wake_from_any_thread();
+  }
+  Turn run(Budget) override {
+    waited_us.push_back(wall_us() - rung_us_);
+    return {.items = 1, .backlog = Backlog::Empty};
+  }
+  std::vector<double> waited_us;
+
+ private:
+  std::atomic<double> rung_us_{0};
+};
+
+/// How long the turns of a source on this side take to come, rung every 200 us.
+std::vector<double> bell_waits(Side& side, std::size_t rings) {
+  Bell bell;
+  bell.waited_us.reserve(rings);
+  side.scheduler.add(bell);
+  std::atomic<bool> stop{false};
+  std::thread ringer{[&] {
+    for (std::size_t i = 0; i < rings; ++i) {
+      std::this_thread::sleep_for(std::chrono::microseconds{200});
+      bell.ring();
+    }
+    stop = true;
+  }};
+  side.run_until([&stop] { return stop.load(); });
+  ringer.join();
+  side.scheduler.remove(bell);
+  require(bell.waited_us.size() > rings / 2, "the bell was not heard");
+  return std::move(bell.waited_us);
+}
+
+double percentile(std::vector<double>& values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(static_cast<double>(values.size() - 1) * share)];
+}
+
+/// Of the store's thread while nothing else happens, in percent.
+double idle_cpu(Side& side) {
+  const double cpu = thread_us();
+  const double wall = wall_us();
+  const Instant end = side.clock.now() + 5s;
+  side.run_until([&] { return side.clock.now() >= end; });
+  return (thread_us() - cpu) / (wall_us() - wall) * 100;
+}
+
+struct Difference {
+  double percent = 0;
+  /// Twice the standard error.
+  double error = 0;
+};
+
+/// Of one series from another, block by block: the middle one, in percent of the other's middle, so that a block in which the machine stood
+/// still does not decide.
+Difference difference(const std::vector<double>& of, std::vector<double> from) {
+  std::vector<double> each;
+  for (std::size_t i = 0; i < of.size(); ++i) each.push_back(of[i] - from[i]);
+  const double usual = percentile(from, 0.5);
+  // The standard error of a middle is 1.25 times that of a mean; the middle half of the values is 1.35 deviations wide.
+  const double deviation = (percentile(each, 0.75) - percentile(each, 0.25)) / 1.35;
+  const double error = 1.25 * deviation / std::sqrt(static_cast<double>(each.size()));
+  return {.percent = percentile(each, 0.5) / usual * 100, .error = 2 * error / usual * 100};
+}
+
+/// Two stores whose servers are there and one whose server is not, in turns of a twentieth of a second, so that whatever else goes on
+/// in the machine meets all three. What a source beside each of them waits is pooled in blocks of some seconds: the p99 of each block is
+/// compared with that of the first store in the same block, and the middle of these differences told with twice its standard error. The
+/// second store differs from the first in nothing: its difference is what the measurement itself is worth.
+void absence(const char* what, const std::function<void(RedisServer&)>& go) {
+  constexpr int kBlocks = 60;
+  constexpr int kWindows = 12;
+  constexpr std::size_t kRings = 250;
+  RedisServer there;
+  RedisServer also_there;
+  RedisServer gone;
+  Side first{there.address()};
+  Side second{also_there.address()};
+  Side without{gone.address()};
+  std::array<Side*, 3> sides{&first, &second, &without};
+  std::vector<std::unique_ptr<Subscription>> subscriptions;
+  for (Side* side : sides) subscriptions.push_back(side->store.subscribe("ROUTE_TABLE").value());
+  go(gone);
+  require(without.store.write("ROUTE_TABLE", Change::set("k", {{"n", "1"}})).ok(), "write");
+  require(without.run_until([&] { return !without.store.health().ok(); }), "nobody noticed");
+  const double cpu = idle_cpu(without);
+  std::array<std::vector<double>, 3> p99;
+  for (int block = 0; block < kBlocks; ++block) {
+    std::array<std::vector<double>, 3> waits;
+    for (int window = 0; window < kWindows; ++window) {
+      for (std::size_t turn = 0; turn < sides.size(); ++turn) {
+        const std::size_t side = (turn + static_cast<std::size_t>(window)) % sides.size();
+        const std::vector<double> waited = bell_waits(*sides[side], kRings);
+        waits[side].insert(waits[side].end(), waited.begin(), waited.end());
+      }
+    }
+    for (std::size_t side = 0; side < sides.size(); ++side) p99[side].push_back(percentile(waits[side], 0.99));
+  }
+  const Difference same = difference(p99[1], p99[0]);
+  const Difference absent = difference(p99[2], p99[0]);
+  std::printf(
+      "server %s: another source waits for its turn, p99 %.1f us with it; without it %+.1f %% (+- %.1f; wanted below 5), beside another "
+      "that is "
+      "there %+.1f %% (+- %.1f); CPU %.2f %% (wanted 1)\n",
+      what, percentile(p99[0], 0.5), absent.percent, absent.error, same.percent, same.error, cpu);
+  std::fflush(stdout);
+}
+
+void absences(std::string_view which) {
+  if (which != "stopped") absence("killed", [](RedisServer& server) { server.kill9(); });
+  if (which != "killed") absence("stopped (SIGSTOP)", [](RedisServer& server) { server.freeze(); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view which = argc > 1 ? argv[1] : "";
+  require(which.empty() || which == "killed" || which == "stopped", "the argument is killed or stopped, or there is none");
+  require(!redis_kit::server_program().empty(), "no redis-server: install Debian's package redis-tools");
+  absences(which);
+  return 0;
+}

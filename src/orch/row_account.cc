@@ -1,0 +1,52 @@
+#include "orch/row_account.h"
+
+#include <utility>
+
+namespace rondo {
+
+RowAccount::~RowAccount() {
+  for (RowTap* const tap : taps_) tap->account_ = nullptr;
+}
+
+void RowAccount::delayed(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
+  journal_.delayed(name_, row, change, delay, facts, why);
+  if (!tapped()) return;
+  tell({.what = RowEvent::What::Delayed,
+        .key = ledger_.key(row),
+        .op = ledger_.op(row),
+        .facts = facts,
+        .delay = delay,
+        .why = why.ok() ? nullptr : &why});
+}
+
+std::unique_ptr<RowTap> RowAccount::tap(RowTap::Listener listener) {
+  std::unique_ptr<RowTap> tap{new RowTap(*this, std::move(listener))};
+  taps_.push_back(tap.get());
+  return tap;
+}
+
+void RowAccount::tell(RowEvent event) const {
+  event.table = table_;
+  event.at = clock_.now();
+  for (const RowTap* const tap : taps_) tap->listener_(event);
+}
+
+RowTap::~RowTap() {
+  if (account_ != nullptr) std::erase(account_->taps_, this);
+}
+
+std::string_view to_string(RowEvent::What what) noexcept {
+  switch (what) {
+    case RowEvent::What::Taken: return "taken";
+    case RowEvent::What::Parked: return "parked";
+    case RowEvent::What::Delayed: return "delayed";
+    case RowEvent::What::Resolved: return "resolved";
+    case RowEvent::What::Retried: return "retried";
+    case RowEvent::What::Ordered: return "ordered";
+    case RowEvent::What::Done: return "done";
+    case RowEvent::What::Rejected: return "rejected";
+  }
+  return "unknown";
+}
+
+}  // namespace rondo

@@ -1,0 +1,128 @@
+// RowAccount: the one way by which a consumer tells what happens to its rows. Who hears it: the journal, the taps of people who look on
+// (rondo/orch/row_tap.h), and in simulation a witness (orch/witness.h). Nobody else in a consumer knows any of the three. Where one of them
+// is absent each call costs a branch. Scheduler's thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "orch/constraint_index.h"
+#include "orch/ledger.h"
+#include "orch/witness.h"
+#include "rondo/base/clock.h"
+#include "rondo/orch/journal.h"
+#include "rondo/orch/row_tap.h"
+
+namespace rondo {
+
+class RowAccount {
+ public:
+  /// All must outlive it; 'witness' may be null. 'ledger' holds the rows of 'consumer'.
+  RowAccount(const Consumer& consumer, std::string_view table, const Ledger& ledger, const Clock& clock, Journal& journal, Witness* witness)
+      : consumer_(consumer),
+        table_(table),
+        name_(journal.name(table)),
+        ledger_(ledger),
+        clock_(clock),
+        journal_(journal),
+        witness_(witness) {}
+  ~RowAccount();
+  RowAccount(const RowAccount&) = delete;
+  RowAccount& operator=(const RowAccount&) = delete;
+
+  // --- The table.
+
+  /// Its subscription has something to take.
+  void became_ready() { journal_.became_ready(name_); }
+  /// 'count' changes come, and each is told as taken(), then as merged(); 'empty': nothing is left to take.
+  void took(std::size_t count, bool empty) {
+    if (count > 0) journal_.took(name_, count, empty);
+  }
+  /// Before it meets what waits in the ledger.
+  void taken(const Change& change) {
+    if (tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
+    if (witness_ != nullptr) witness_->taken(consumer_, change);
+  }
+  void merged(const Change& change, Ledger::Merged how) {
+    journal_.changed(name_, ledger_.merged_row(), change);
+    if (how == Ledger::Merged::Unparked) journal_.unparked(name_, ledger_.merged_row(), change);
+  }
+
+  // --- The handler.
+
+  /// A row that had waited is taken up again.
+  void retried(std::uint32_t row, const Change& change) {
+    journal_.retried(name_, row, change);
+    if (tapped()) tell_row(RowEvent::What::Retried, row);
+    if (witness_ != nullptr) witness_->chosen(consumer_, change);
+  }
+  /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
+  void asked(const Change& change) {
+    if (witness_ != nullptr) witness_->asked(consumer_, change);
+  }
+  /// What became of the change, before its row changes; what becomes of the row is told after that, below.
+  void answered(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}) {
+    if (witness_ != nullptr) witness_->answered(consumer_, change, answer, facts);
+  }
+  /// The same of a row that settles, whose change is only put together for one who hears it.
+  void settles(std::uint32_t row, Witness::Answer answer) {
+    if (witness_ != nullptr) answered(Change{ledger_.op(row), ledger_.flight(row)}, answer);
+  }
+
+  // --- The row.
+
+  void ordered(std::uint32_t row) {
+    journal_.staged(name_, row);
+    if (tapped()) tell_row(RowEvent::What::Ordered, row);
+  }
+  void done(std::uint32_t row) {
+    journal_.done(name_, row);
+    if (tapped()) tell_row(RowEvent::What::Done, row);
+  }
+  /// Queued again at once.
+  void again(std::uint32_t row) { journal_.again(name_, row); }
+  void parked(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+    journal_.parked(name_, row, change, facts);
+    if (tapped()) tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
+  }
+  /// A row whose turn had come waits for 'fact' now.
+  void still_parked(std::uint32_t row, const Constraint& fact) { journal_.still_parked(name_, row, fact); }
+  /// Whether still_parked() has anybody who hears it.
+  bool is_recorded() const noexcept { return journal_.on(); }
+  void delayed(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
+  void rejected(std::uint32_t row, const Change& change, const Status& why) {
+    journal_.rejected(name_, row, change, why);
+    if (tapped()) tell_row(RowEvent::What::Rejected, row, &why);
+  }
+
+  // --- Those who look on.
+
+  /// See RowTap.
+  std::unique_ptr<RowTap> tap(RowTap::Listener listener);
+  /// 'fact' was announced by who provides it according to 'index', and rows of this consumer may have waited for it.
+  void resolved(const Constraint& fact, const ConstraintIndex& index) {
+    if (tapped()) tell({.what = RowEvent::What::Resolved, .facts = {&fact, 1}, .provider = index.provider(fact.kind)});
+  }
+
+ private:
+  friend class RowTap;
+  bool tapped() const noexcept { return !taps_.empty(); }
+  void tell(RowEvent event) const;
+  void tell_row(RowEvent::What what, std::uint32_t row, const Status* why = nullptr) const {
+    tell({.what = what, .key = ledger_.key(row), .op = ledger_.op(row), .why = why});
+  }
+
+  const Consumer& consumer_;
+  const std::string_view table_;
+  const std::uint32_t name_;  // The journal's.
+  const Ledger& ledger_;
+  const Clock& clock_;
+  Journal& journal_;
+  Witness* const witness_;
+  std::vector<RowTap*> taps_;
+};
+
+}  // namespace rondo
