@@ -129,6 +129,25 @@ TEST(Agents, AMessageThatCameBeforeTheStartIsHandledAfterItAndFirst) {
   EXPECT_EQ(room.lines, (Lines{"a start", "a 1", "a 2"}));
 }
 
+TEST(Agents, AMessageWhoseTurnComesBeforeTheStartWaitsForItInItsPlace) {
+  // As urgent as the starts themselves, and more agents than start in one turn: so the queue has a turn in between.
+  Room room({.policy = StrictPriority{.tie = Tie::LeastRecentlyServed, .batch = 1}});
+  Address last;
+  ASSERT_TRUE(room.kit.agents()
+                  .add([&](Group& group) {
+                    for (unsigned i = 0; i <= limits::kAgentLifePerTurn; ++i) {
+                      last = group.make<Writer>(std::to_string(i), Priority{limits::kPriorities - 1}, room.lines).address();
+                    }
+                    return Status{};
+                  })
+                  .has_value());
+  for (const char* text : {"1", "2", "3"}) ASSERT_TRUE(last.post(Text{text}).ok());
+  room.kit.run_until_idle();
+  const std::string name{last.name()};
+  ASSERT_EQ(room.lines.size(), limits::kAgentLifePerTurn + 4);
+  EXPECT_EQ(Lines(room.lines.end() - 4, room.lines.end()), (Lines{name + " start", name + " 1", name + " 2", name + " 3"}));
+}
+
 TEST(Agents, AGroupIsAddedWhollyOrNotAtAll) {
   for (const bool throws : {false, true}) {
     Room room;

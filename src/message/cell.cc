@@ -25,9 +25,8 @@ TypeLimit* Cell::limit_of(const MessageType& type) noexcept {
 }
 
 const Handler& Cell::keep(Handler handler) {
-  const auto known = std::ranges::find_if(handlers_, [&](const Handler& one) {
-    return one.type == handler.type && one.call == handler.call && one.object == handler.object;
-  });
+  const auto known = std::ranges::find_if(
+      handlers_, [&](const Handler& one) { return one.type == handler.type && one.call == handler.call && one.object == handler.object; });
   if (known != handlers_.end()) return *known;  // Subscribed before; those who come and go do not add up.
   handler.limit = limit_of(*handler.type);
   return handlers_.emplace_back(handler);

@@ -1,6 +1,7 @@
 // Figures: what is counted of one agent or one queue, in atomics that each have one writer at a time, so that counting costs a plain
 // increment and any thread may read. Blocks are never given back to the system before the registry ends; a generation that is odd while
-// the block is in use tells a reader whether it changed hands meanwhile (a sequence lock: Linux's, Lameter 2005). No lock on either side.
+// the block is in use tells a reader whether it changed hands meanwhile (a sequence lock; its fences are those of Boehm, MSPC 2012). No
+// lock on either side.
 #pragma once
 
 #include <array>

@@ -109,6 +109,18 @@ TEST(MessageLimits, DropOldestDropsWhatIsInHandAlready) {
   EXPECT_EQ(room.figures().queued, 0U);
 }
 
+TEST(MessageLimits, WhatIsDroppedIsCountedOnce) {
+  Room room({.most = 3, .overflow = Overflow::DropOldest});
+  for (int i = 1; i <= 3; ++i) ASSERT_TRUE(room.post(i).ok());
+  room.kit.step();
+  for (int i = 4; i <= 6; ++i) ASSERT_TRUE(room.post(i).ok());
+  ASSERT_TRUE(room.kit.agents().remove(room.id, Removal::AtOnce).ok());
+  room.kit.run_until_idle();
+  const MessageFigures queue = room.kit.agents().figures_of_queues().at(0);
+  EXPECT_EQ(queue.dropped, 5U) << "2 and 3 by the limit, 4 to 6 with the agent";
+  EXPECT_EQ(queue.served, 1U);
+}
+
 TEST(MessageLimits, DropOldestOfAnAgentsOwnThreadNeedsNoMorePlacesThanTheLimit) {
   Room room({.most = 2, .overflow = Overflow::DropOldest}, {.messages_max = 4});
   room.agent->on_sample = [&](int number) {

@@ -31,6 +31,12 @@ using Plain = Item<0>;    // Without a limit.
 using Bounded = Item<1>;  // With the agent's limit.
 using Keyed = Item<2>;    // Merges by key.
 
+Status send(const Address& to, int kind, int id, int forward_to, int key) {
+  if (kind == 0) return to.post(Plain{id, forward_to, key});
+  if (kind == 1) return to.post(Bounded{id, forward_to, key});
+  return to.post(Keyed{id, forward_to, key});
+}
+
 struct Traits {
   unsigned priority = 0;
   Limit limit;
@@ -58,14 +64,16 @@ class Member final : public Agent {
   void plain(const Plain& item) { took(item.id, item.forward_to, item.key); }
   void bounded(const Bounded& item) { took(item.id, item.forward_to, item.key); }
   void keyed(const Keyed& item) { took(item.id, item.forward_to, item.key); }
-  /// Forwards as each kind: plain, bounded and keyed.
+  /// Forwards as each kind, beginning with one or another.
   void took(int id, int to, int key) {
     directory_.handled.emplace_back(number_, id);
     if (to < 0) return;
     const Address& address = directory_.addresses.at(to);
-    directory_.forwarded.emplace_back(id * 10 + 1, address.post(Plain{id * 10 + 1, -1, key}).ok());
-    directory_.forwarded.emplace_back(id * 10 + 2, address.post(Bounded{id * 10 + 2, -1, key}).ok());
-    directory_.forwarded.emplace_back(id * 10 + 3, address.post(Keyed{id * 10 + 3, -1, key}).ok());
+    for (int i = 0; i < 3; ++i) {
+      const int kind = (key + i) % 3;
+      const int next = id * 10 + 1 + kind;
+      directory_.forwarded.emplace_back(next, send(address, kind, next, -1, key).ok());
+    }
   }
   int number_;
   Directory& directory_;
@@ -183,13 +191,8 @@ class Life {
                               .id = 1000 * ++last_id_,
                               .forward_to = forwards ? 1 + static_cast<int>(random_.below(static_cast<std::uint64_t>(last_agent_))) : -1,
                               .key = static_cast<int>(random_.below(4))};
-    EXPECT_EQ(send(item).ok(), model_.post(item)) << "message " << item.id;
-  }
-  Status send(const Model::Waiting& item) {
-    const Address& to = directory_.addresses.at(item.agent);
-    if (item.kind == 0) return to.post(Plain{item.id, item.forward_to, item.key});
-    if (item.kind == 1) return to.post(Bounded{item.id, item.forward_to, item.key});
-    return to.post(Keyed{item.id, item.forward_to, item.key});
+    const Status sent = send(directory_.addresses.at(to), item.kind, item.id, item.forward_to, item.key);
+    EXPECT_EQ(sent.ok(), model_.post(item)) << "message " << item.id;
   }
   /// The model handles as many as were handled, and must have handled the same.
   void follow() {
@@ -199,7 +202,8 @@ class Life {
       ASSERT_EQ(std::pair(item->agent, item->id), directory_.handled[followed_]) << "at place " << followed_;
       ++followed_;
       if (item->forward_to < 0) continue;
-      for (int kind = 0; kind < 3; ++kind) {
+      for (int i = 0; i < 3; ++i) {
+        const int kind = (item->key + i) % 3;
         const int id = item->id * 10 + 1 + kind;
         const bool accepted = model_.post({.agent = item->forward_to, .kind = kind, .id = id, .forward_to = -1, .key = item->key});
         ASSERT_EQ(std::pair(id, accepted), directory_.forwarded.at(forwards_followed_)) << "at forward " << forwards_followed_;

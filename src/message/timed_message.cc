@@ -27,7 +27,11 @@ class TimedMessage::Timer final : public TimerNode {
       missed += static_cast<std::uint64_t>(skipped);
       arm(due() + period_ * (skipped + 1));
     }
-    if (!content_->post().ok()) ++refused;
+    try {
+      if (content_->post().ok()) return;
+    } catch (...) {  // The copy for this time could not be made.
+    }
+    ++refused;
   }
 
   Scheduler& scheduler_;

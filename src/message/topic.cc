@@ -50,7 +50,12 @@ Delivery TopicCore::publish(const MessageType& type, const void* original, void 
   for (const auto& one : *all) {
     if (one->gone.load(std::memory_order_relaxed)) continue;
     alignas(16) std::byte stored[limits::kInlineMessageBytes];
-    copy(stored, original);
+    try {
+      copy(stored, original);
+    } catch (...) {
+      ++delivery.refused;
+      continue;
+    }
     Cell& cell = *Cell::of(one->address);
     const Status status = cell.lane->post(cell, *one->handler, stored);
     if (type.destroy != nullptr) type.destroy(stored);
