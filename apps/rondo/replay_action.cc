@@ -29,11 +29,8 @@ Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
-  if (const std::uint64_t found = replay.kernel_found(); found > 0) {
-    return {Code::Unimplemented, "at its start the data plane held " + std::to_string(found) +
-                                     " objects of an earlier run: only a run that began with none can be replayed"};
-  }
   settings.answers = &replay.answers();
+  settings.restart = &replay.restart();
   return {};
 }
 

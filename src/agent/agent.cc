@@ -1,9 +1,11 @@
 #include "agent/agent.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "agent/interfaces.h"
@@ -66,10 +68,13 @@ Status Agent::start() {
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
   if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
-  runtime_.journal().kernel_found(reconciler_.counts().found);
-  nexthop_groups_.adopt(reconciler_.known_nexthops());
-  started_ = runtime_.clock().now();
-  if (reconciler_.counts().found == 0) {
+  RecordedRestart* const recorded = options_.restart;
+  const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
+  const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
+  runtime_.journal().kernel_found(found, nexthops);
+  nexthop_groups_.adopt(nexthops);
+  started_ = runtime_.scheduler().now();
+  if (found == 0) {
     end_restart();
   } else {
     restart_timer_.arm_every(kLook, started_ + kLook);
@@ -78,11 +83,18 @@ Status Agent::start() {
 }
 
 void Agent::look_at_restart() {
-  if (runtime_.clock().now() - started_ < options_.hold) return;
-  if (options_.rows_have_come && !options_.rows_have_come()) return;
+  const bool come = rows_have_come();
+  runtime_.journal().restart_look(come);
+  if (!come) return;
   // For a while: a row may be on its way through a store, or wait for a moment.
   if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
   if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
+}
+
+bool Agent::rows_have_come() {
+  if (options_.restart != nullptr) return options_.restart->rows_have_come();
+  if (runtime_.scheduler().now() - started_ < options_.hold) return false;
+  return !options_.rows_have_come || options_.rows_have_come();
 }
 
 /// Nothing under way, and every row is programmed, refused or parked.
@@ -96,15 +108,32 @@ bool Agent::rows_are_handled() const {
 void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
-  Reconciler::Unwanted unwanted = reconciler_.unwanted(kUnwantedOfLook);
+  std::vector<Operation> neighbors = unwanted();
+  runtime_.journal().unwanted(neighbors);
+  const auto end_of_neighbors =
+      std::ranges::find_if_not(neighbors, [](const Operation& one) { return std::holds_alternative<NeighborDelete>(one.order); });
+  std::vector<Operation> stage(std::make_move_iterator(end_of_neighbors), std::make_move_iterator(neighbors.end()));
+  neighbors.erase(end_of_neighbors, neighbors.end());
   const auto ignore = [](std::span<Operation>) {};
-  if (!unwanted.neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(unwanted.neighbors), ignore);
-  for (std::vector<Operation>* const stage : {&unwanted.routes, &unwanted.groups, &unwanted.nexthops}) {
-    if (stage->empty()) continue;
-    programmer_.submit(stage == &unwanted.routes ? Lane::Bulk : Lane::Urgent, std::move(*stage), ignore);
-    break;
+  if (!neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(neighbors), ignore);
+  if (!stage.empty()) {
+    const bool of_routes = std::holds_alternative<RouteDelete>(stage.front().order);
+    programmer_.submit(of_routes ? Lane::Bulk : Lane::Urgent, std::move(stage), ignore);
   }
   if (programmer_.in_flight() == 0) end_restart();
+}
+
+/// The neighbours, and the first stage of the rest that has any.
+std::vector<Operation> Agent::unwanted() {
+  if (options_.restart != nullptr) return options_.restart->unwanted();
+  Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
+  std::vector<Operation> orders = std::move(found.neighbors);
+  for (std::vector<Operation>* const stage : {&found.routes, &found.groups, &found.nexthops}) {
+    if (stage->empty()) continue;
+    orders.insert(orders.end(), std::make_move_iterator(stage->begin()), std::make_move_iterator(stage->end()));
+    break;
+  }
+  return orders;
 }
 
 void Agent::end_restart() {

@@ -16,6 +16,7 @@
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/dataplane/reconciler.h"
+#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 
@@ -38,6 +39,8 @@ struct AgentOptions {
   std::function<bool()> rows_have_come = {};
   /// Of a recorded run, in place of the data plane's; it must outlive the agent.
   RecordedAnswers* answers = nullptr;
+  /// Likewise, in place of what an earlier run left in it.
+  RecordedRestart* restart = nullptr;
 };
 
 class Agent {
@@ -63,8 +66,10 @@ class Agent {
 
  private:
   void look_at_restart();
+  bool rows_have_come();
   bool rows_are_handled() const;
   void delete_unwanted();
+  std::vector<Operation> unwanted();
   void end_restart();
 
   Runtime& runtime_;

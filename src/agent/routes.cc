@@ -258,7 +258,7 @@ void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& f
 Status Routes::write_set(Change change) {
   const bool is_set = change.op() == Op::Set;
   const std::string name{change.key()};
-  return runtime().store().write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
+  return write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
     if (end.ok()) return;
     if (is_set) {
       sets_again_.add(name);

@@ -11,6 +11,7 @@
 #include "orch/journal_sink.h"
 #include "orch/journal_writer.h"
 #include "orch/order_digest.h"
+#include "orch/plane_codec.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
@@ -336,6 +337,27 @@ void Journal::unparked(std::uint32_t table, std::uint32_t row, const Change& cha
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Unparked), table, row, change);
 }
 
+// --- What Orchs write into tables
+
+void Journal::write_refused(const Status& why) {
+  if (!on()) return;
+  put_time();
+  put(1 + bound_of(why), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::WriteRefused));
+    encode(to, why);
+  });
+}
+
+void Journal::write_ended(std::uint64_t number, const Status& end) {
+  if (!on()) return;
+  put_time();
+  put(1 + kVarintBytes + bound_of(end), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::WriteEnded));
+    to.number(number);
+    encode(to, end);
+  });
+}
+
 // --- Facts
 
 void Journal::record_announced(const Constraint& fact, std::size_t rows) {
@@ -410,11 +432,35 @@ void Journal::link(const LinkEvent& event) {
   });
 }
 
-void Journal::kernel_found(std::uint64_t objects) {
+void Journal::kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops) {
   if (!on()) return;
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::KernelFound));
     to.number(objects);
+  });
+  for (const NexthopEntry& nexthop : nexthops) {
+    put(1 + journal::bound_of(nexthop), [&](Encoder& to) {
+      to.byte(static_cast<std::uint8_t>(Kind::KernelNexthop));
+      journal::encode(to, nexthop);
+    });
+  }
+}
+
+void Journal::restart_look(bool rows_have_come) {
+  if (!on()) return;
+  put_time();
+  put(2, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::RestartLook));
+    to.byte(rows_have_come ? 1 : 0);
+  });
+}
+
+void Journal::unwanted(std::span<const Operation> deletes) {
+  if (!on()) return;
+  put_time();
+  put(1 + journal::bound_of(deletes), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Unwanted));
+    journal::encode(to, deletes);
   });
 }
 

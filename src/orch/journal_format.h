@@ -43,12 +43,17 @@ enum class Kind : std::uint8_t {
   Unparked = 25,     // A new change of its key came: handled again.
   Announced = 26,
   Withdrawn = 27,
-  Submitted = 28,   // Orders for the data plane.
-  Answered = 29,    // A batch of orders came back.
-  Link = 30,        // What the data plane said of a port.
-  KernelFound = 31  // Objects of an earlier run in the data plane.
+  Submitted = 28,      // Orders for the data plane.
+  Answered = 29,       // A batch of orders came back.
+  Link = 30,           // What the data plane said of a port.
+  KernelFound = 31,    // Objects of an earlier run in the data plane.
+  KernelNexthop = 35,  // One of them: a next hop or a group.
+  RestartLook = 36,    // Whether the rows of before had come, when that was looked at.
+  Unwanted = 37,       // Orders that delete what nobody asked for.
+  WriteRefused = 38,   // What an Orch wrote into a table was not accepted.
+  WriteEnded = 39      // What an Orch wrote into a table, and asked about, has come to its end.
 };
-inline constexpr Kind kLastKind = Kind::KernelFound;
+inline constexpr Kind kLastKind = Kind::WriteEnded;
 
 /// A Changed record of an event, which has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
@@ -119,6 +124,8 @@ class Decoder {
   explicit Decoder(std::string_view bytes) noexcept : at_(bytes.data()), end_(at_ + bytes.size()) {}
   bool ok() const noexcept { return ok_; }
   bool at_end() const noexcept { return at_ == end_; }
+  /// What was read is none of ours: from here on as after a read beyond the end.
+  void refuse() noexcept { fail(); }
   std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 
   std::uint8_t byte() noexcept {

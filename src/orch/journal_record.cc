@@ -4,15 +4,52 @@
 #include <algorithm>
 #include <array>
 
+#include "orch/plane_codec.h"
+
 namespace rondo::journal {
 
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> kKindNames{
-    "",        "started",  "note",        "lost",      "clocks",     "source added", "source removed", "looked",
-    "timers",  "woken",    "turn begins", "turn ends", "time is up", "ready",        "took",           "gap",
-    "changed", "done",     "staged",      "parked",    "delayed",    "rejected",     "again",          "still parked",
-    "retried", "unparked", "announced",   "withdrawn", "submitted",  "answered",     "link",           "kernel found"};
+constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> kKindNames{"",
+                                                                                           "started",
+                                                                                           "note",
+                                                                                           "lost",
+                                                                                           "clocks",
+                                                                                           "source added",
+                                                                                           "source removed",
+                                                                                           "looked",
+                                                                                           "timers",
+                                                                                           "woken",
+                                                                                           "turn begins",
+                                                                                           "turn ends",
+                                                                                           "time is up",
+                                                                                           "ready",
+                                                                                           "took",
+                                                                                           "gap",
+                                                                                           "changed",
+                                                                                           "done",
+                                                                                           "staged",
+                                                                                           "parked",
+                                                                                           "delayed",
+                                                                                           "rejected",
+                                                                                           "again",
+                                                                                           "still parked",
+                                                                                           "retried",
+                                                                                           "unparked",
+                                                                                           "announced",
+                                                                                           "withdrawn",
+                                                                                           "submitted",
+                                                                                           "answered",
+                                                                                           "link",
+                                                                                           "kernel found",
+                                                                                           "",
+                                                                                           "",
+                                                                                           "",
+                                                                                           "kernel next hop",
+                                                                                           "restart look",
+                                                                                           "unwanted",
+                                                                                           "write refused",
+                                                                                           "write ended"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -163,6 +200,14 @@ void read_content(Decoder& from, JournalRecord& record) {
       return;
     case Kind::Answered: return read_answers(from, record);
     case Kind::Link: return read_link(from, record);
+    case Kind::KernelNexthop: record.nexthop = read_nexthop(from); return;
+    case Kind::RestartLook: record.flag = from.byte() != 0; return;
+    case Kind::Unwanted: record.orders = read_deletes(from); return;
+    case Kind::WriteRefused: record.why = read_status(from); return;
+    case Kind::WriteEnded:
+      record.count = from.number();
+      record.why = read_status(from);
+      return;
     default: return record.kind == Kind::Changed || record.is_outcome() ? read_outcome(from, record) : read_turn(from, record);
   }
 }
@@ -210,7 +255,7 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   Decoder from(bytes);
   from.number();
   const std::uint8_t kind = from.byte();
-  if (kind == 0 || kind > static_cast<std::uint8_t>(kLastKind)) return false;
+  if (kind > static_cast<std::uint8_t>(kLastKind) || kKindNames[kind].empty()) return false;
   record.kind = static_cast<Kind>(kind);
   read_content(from, record);
   const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
@@ -252,6 +297,22 @@ std::string link_text(const LinkEvent& link) {
   return link.name + (link.removed ? " is gone" : link.admin_up ? " is up" : " is down") + (link.carrier ? " with carrier" : "");
 }
 
+std::string nexthop_text(const NexthopEntry& nexthop) {
+  std::string text = std::to_string(nexthop.id.value());
+  if (nexthop.members.empty()) return text + " to " + nexthop.gateway.to_string() + " on port " + std::to_string(nexthop.port.value());
+  text += ", a group of";
+  for (const GroupMember& member : nexthop.members) text.append(" ").append(std::to_string(member.nexthop.value()));
+  return text;
+}
+
+/// The first few, and how many.
+std::string unwanted_text(const std::vector<Operation>& orders) {
+  constexpr std::size_t kShown = 4;
+  std::string text = std::to_string(orders.size()) + " orders";
+  for (std::size_t i = 0; i < std::min(orders.size(), kShown); ++i) text.append(i == 0 ? ": " : ", ").append(to_string(orders[i].order));
+  return orders.size() > kShown ? text + ", ..." : text;
+}
+
 std::string content_text(const JournalRecord& record, const Names& names) {
   switch (record.kind) {
     case Kind::Note: return std::string{record.name} + " " + std::string{record.text};
@@ -281,6 +342,11 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Answered: return orders_text(record);
     case Kind::Link: return link_text(record.link);
     case Kind::KernelFound: return std::to_string(record.count) + " objects";
+    case Kind::KernelNexthop: return nexthop_text(record.nexthop);
+    case Kind::RestartLook: return record.flag ? "the rows of before have come" : "rows are yet to come";
+    case Kind::Unwanted: return unwanted_text(record.orders);
+    case Kind::WriteRefused: return record.why.to_string();
+    case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
     case Kind::Started:
     case Kind::Clocks:
     case Kind::Looked:

@@ -47,7 +47,7 @@ struct JournalRecord {
   std::uint32_t source = 0;
   unsigned priority = 0;
   std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; the batch of a policy.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more. Started: ties by arrival.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more. Started: ties by arrival. RestartLook: they had come.
   Instant time;
   WallTime wall;
   Duration span{0};  // Of a turn, a delay, a policy's turn.
@@ -61,6 +61,8 @@ struct JournalRecord {
   std::uint64_t digest = 0;
   std::vector<Failure> failures;
   LinkEvent link;
+  NexthopEntry nexthop;
+  std::vector<Operation> orders;  // Of Unwanted.
 
   bool has_change() const noexcept;
   bool is_outcome() const noexcept { return kind >= Kind::Done && kind <= Kind::Unparked; }

@@ -140,6 +140,42 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   EXPECT_EQ(journal->stats().dropped, 0U);
 }
 
+TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
+  const NexthopEntry single{.id = NexthopId{7}, .gateway = IpAddress::v4(0x0A000001), .port = IfIndex{3}, .members = {}};
+  const NexthopEntry group{.id = NexthopId{8}, .gateway = {}, .port = {}, .members = {{NexthopId{7}, 256}, {NexthopId{9}, 1}}};
+  const Prefix prefix = Prefix::parse("2001:db8::/32").value();
+  const std::vector<Operation> deletes{
+      {NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)}}, {RouteDelete{prefix, 100}}, {NexthopDelete{NexthopId{8}}}};
+  {
+    auto journal = start(options());
+    journal->kernel_found(12, std::vector{single, group});
+    journal->restart_look(false);
+    journal->restart_look(true);
+    journal->unwanted(deletes);
+    journal->write_refused({Code::ResourceExhausted, "the table is full"});
+    journal->write_ended(1, {});
+    journal->write_ended(2, {Code::Unavailable, "no connection"});
+  }
+  EXPECT_THAT(words(),
+              testing::IsSupersetOf({"kernel found 12 objects", "kernel next hop 7 to 10.0.0.1 on port 3",
+                                     "kernel next hop 8, a group of 7 9", "restart look rows are yet to come",
+                                     "restart look the rows of before have come", "write refused resource-exhausted: the table is full",
+                                     "write ended number 1: ok", "write ended number 2: unavailable: no connection"}));
+  const auto reader = std::move(JournalReader::open(file()).value());
+  unsigned found = 0;
+  for (JournalWalk walk(*reader); walk.next();) {
+    if (walk.record().kind == Kind::KernelNexthop && walk.record().nexthop.id == group.id) {
+      EXPECT_EQ(walk.record().nexthop.members, group.members);
+      ++found;
+    }
+    if (walk.record().kind != Kind::Unwanted) continue;
+    ++found;
+    ASSERT_EQ(walk.record().orders.size(), deletes.size());
+    for (std::size_t i = 0; i < deletes.size(); ++i) EXPECT_EQ(to_string(walk.record().orders[i].order), to_string(deletes[i].order));
+  }
+  EXPECT_EQ(found, 2U);
+}
+
 // Seed 002, "Logging": the examples, byte for byte.
 TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());

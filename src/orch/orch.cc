@@ -106,6 +106,21 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
   parts_->provided.push_back(kind);
 }
 
+Status Orch::write(std::string_view table, Change change, WriteDone done) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  Journal& journal = *shared.journal;
+  if (!journal.on()) return shared.store->write(table, std::move(change), std::move(done));
+  if (done) {
+    done = [&journal, number = ++shared.writes, done = std::move(done)](const Status& end) {
+      journal.write_ended(number, end);
+      done(end);
+    };
+  }
+  Status accepted = shared.store->write(table, std::move(change), std::move(done));
+  if (!accepted.ok()) journal.write_refused(accepted);
+  return accepted;
+}
+
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
   if (shared.witness != nullptr) shared.witness->announced(fact);

@@ -37,6 +37,7 @@ struct Runtime::Parts {
   std::unique_ptr<FactPort> port;                // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
+  std::uint64_t writes = 0;                                      // Of Orchs, whose end they asked for; counted while there is a journal.
   Witness* witness = nullptr;                                    // In simulation.
   std::set<std::string, std::less<>> written_tables;             // Known to the store.
   Ticket current;                                                // Of the change that a handler is being asked about.

@@ -35,7 +35,7 @@ class StandIn final : public Source {
 
 }  // namespace
 
-struct Replay::Impl final : ReplaySeams, RecordedAnswers {
+struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   explicit Impl(std::unique_ptr<Tape> its_tape) : tape(std::move(its_tape)), clock(*this), plane(*this) {}
 
   // --- The comparison.
@@ -78,6 +78,12 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers {
   bool next(Lane& lane, std::vector<Status>& statuses) override;
   Backlog backlog() override;
 
+  // RecordedRestart
+  std::uint64_t found() override { return objects_found; }
+  std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
+  bool rows_have_come() override { return kind() == Kind::RestartLook && record(0).flag; }
+  std::vector<Operation> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<Operation>{}; }
+
   std::unique_ptr<Tape> tape;
   ReplayClock clock;
   ReplayPlane plane;
@@ -89,7 +95,8 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers {
   Journal* journal = nullptr;  // The runtime's.
   StrictPriority policy;
   std::map<std::string, std::string, std::less<>> notes;
-  std::uint64_t found = 0;
+  std::uint64_t objects_found = 0;
+  std::vector<NexthopEntry> nexthops_found;
   std::uint32_t sources_added = 0;
   std::map<std::uint32_t, Source*> sources;  // All, by number.
   std::map<std::uint32_t, std::unique_ptr<StandIn>> stand_ins;
@@ -244,6 +251,10 @@ bool Replay::Impl::feed() {
     case Kind::Ready: return store != nullptr && store->become_ready(table_of(record(0)));
     case Kind::Timers: return fire_timers();
     case Kind::Answered: return wait_for_answers();
+    case Kind::WriteEnded: {
+      const JournalRecord ended_write = record(0);
+      return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
+    }
     case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
     default: return false;
   }
@@ -378,7 +389,8 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   for (std::size_t ahead = 1;; ++ahead) {
     const JournalRecord record = impl->record(ahead);
     if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
-    if (record.kind == Kind::KernelFound) impl->found = record.count;
+    if (record.kind == Kind::KernelFound) impl->objects_found = record.count;
+    if (record.kind == Kind::KernelNexthop) impl->nexthops_found.push_back(record.nexthop);
     if (record.kind == Kind::TurnBegins || impl->tape->peek(ahead).bytes.empty()) break;
   }
   return std::unique_ptr<Replay>{new Replay(std::move(impl))};
@@ -388,8 +400,6 @@ std::optional<std::string> Replay::note(std::string_view name) const {
   const auto found = impl_->notes.find(name);
   return found == impl_->notes.end() ? std::nullopt : std::optional{found->second};
 }
-
-std::uint64_t Replay::kernel_found() const noexcept { return impl_->found; }
 
 RuntimeOptions Replay::runtime_options() {
   Impl& impl = *impl_;
@@ -422,6 +432,7 @@ RuntimeOptions Replay::runtime_options() {
 
 DataPlane& Replay::plane() noexcept { return impl_->plane; }
 RecordedAnswers& Replay::answers() noexcept { return *impl_; }
+RecordedRestart& Replay::restart() noexcept { return *impl_; }
 
 ReplayReport Replay::run(Runtime& runtime) {
   Impl& impl = *impl_;

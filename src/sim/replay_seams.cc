@@ -67,6 +67,20 @@ bool ReplayStore::become_ready(const std::string& table) {
   return true;
 }
 
+Status ReplayStore::write(std::string_view, Change, WriteDone done) {
+  const std::uint64_t number = done ? ++writes_ : 0;
+  if (seams_.kind() == Kind::WriteRefused) return seams_.record(0).why;
+  if (done) unended_.emplace(number, std::move(done));
+  return {};
+}
+
+bool ReplayStore::end_write(std::uint64_t number, const Status& end) {
+  const auto found = unended_.extract(number);
+  if (found.empty()) return false;
+  found.mapped()(end);
+  return true;
+}
+
 Status ReplayStore::declare(const TableSpec& spec) {
   specs_.emplace(spec.name, spec);
   return {};

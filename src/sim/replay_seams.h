@@ -47,10 +47,12 @@ class ReplayStore final : public Store {
 
   /// The table's subscription has something to take. False if there is no subscription.
   bool become_ready(const std::string& table);
+  /// The write with this number, from 1 and of those whose end was asked for, has come to its end. False if there is none.
+  bool end_write(std::uint64_t number, const Status& end);
 
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
-  Status write(std::string_view, Change, WriteDone) override { return {}; }
+  Status write(std::string_view table, Change change, WriteDone done) override;
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
   void get(std::string_view, std::string_view, GetDone) override {}
   void scan(std::string_view, std::string_view, std::size_t, ScanDone) override {}
@@ -60,6 +62,8 @@ class ReplayStore final : public Store {
 
  private:
   class End;
+  std::uint64_t writes_ = 0;
+  std::map<std::uint64_t, WriteDone> unended_;
   ReplaySeams& seams_;
   std::map<std::string, TableSpec, std::less<>> specs_;
   std::map<std::string, End*, std::less<>> ends_;

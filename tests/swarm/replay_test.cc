@@ -35,12 +35,13 @@ class ReplayOfAgent : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory); }
 
-  /// One process: a replay is of one run. What the data plane answers, late or with an error, is in the record.
-  void record(std::uint64_t seed, std::uint64_t turns) {
+  /// What the data plane answers, late or with an error, is in the record. Each process is a run of its own in it.
+  void record(std::uint64_t seed, std::uint64_t turns, bool crashes = false) {
     Random random(seed);
     sim::WorldOptions options;
     if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
-    options.faults.crash_every = Duration{0};
+    options.faults.crash_every = crashes ? Duration{30ms} : Duration{0};
+    if (crashes) options.store = random.chance(0.5) ? sim::StoreKind::Durable : sim::StoreKind::Remote;
     options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
     AgentLife life(seed, options);
     live(life, turns);
@@ -49,9 +50,11 @@ class ReplayOfAgent : public testing::Test {
   sim::ReplayReport replay() {
     Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
-    sim::Replay& replay = **opened;
+    return replay(**opened);
+  }
+  static sim::ReplayReport replay(sim::Replay& replay) {
     Runtime runtime(replay.runtime_options());
-    Agent agent(runtime, replay.plane(), {.answers = &replay.answers()});
+    Agent agent(runtime, replay.plane(), {.answers = &replay.answers(), .restart = &replay.restart()});
     EXPECT_TRUE(agent.start().ok());
     return replay.run(runtime);
   }
@@ -78,6 +81,47 @@ TEST_F(ReplayOfAgent, ManyLivesComeOutTheSameStorm) {
     EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
     if (testing::Test::HasFailure()) return;
   }
+}
+
+TEST_F(ReplayOfAgent, LivesThatBeginWithWhatAnotherLeftComeOutTheSameStorm) {
+  constexpr std::uint64_t kSeeds = 25;
+  unsigned on_objects = 0;
+  unsigned deleted_some = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    fs::remove(file);
+    record(seed, 1500, true);
+    for (unsigned run = 1;; ++run) {
+      SCOPED_TRACE("run " + std::to_string(run));
+      Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file}, run);
+      if (!opened) {
+        EXPECT_GT(run, 1U) << opened.error().to_string();
+        break;
+      }
+      if (!(*opened)->restart().nexthops().empty()) ++on_objects;
+      const sim::ReplayReport report = replay(**opened);
+      EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+      if (testing::Test::HasFailure()) return;
+    }
+    std::vector<journal::Damage> damage;
+    std::stringstream all;
+    all << std::ifstream(file, std::ios::binary).rdbuf();
+    const std::string bytes = all.str();
+    for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
+      if (block.head.kind != journal::BlockKind::Records) continue;
+      std::string_view payload{bytes};
+      payload = payload.substr(static_cast<std::size_t>(block.offset) + journal::kHeadBytes, block.head.payload_bytes);
+      while (!payload.empty()) {
+        const std::string_view record = journal::first_record(payload);
+        payload.remove_prefix(record.size());
+        journal::JournalRecord decoded;
+        ASSERT_TRUE(journal::decode(record, decoded));
+        if (decoded.kind == journal::Kind::Unwanted && !decoded.orders.empty()) ++deleted_some;
+      }
+    }
+  }
+  EXPECT_GT(on_objects, kSeeds);
+  EXPECT_GT(deleted_some, 10U);
 }
 
 // --- Days that are not whole, and days that another agent lives
@@ -146,7 +190,7 @@ TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
   Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
   sim::Replay& replay = **opened;
   EXPECT_EQ(replay.note("agent.retry_quota"), "0");
-  EXPECT_EQ(replay.kernel_found(), 0U);
+  EXPECT_EQ(replay.restart().found(), 0U);
   Runtime runtime(replay.runtime_options());
   Agent agent(runtime, replay.plane(), {.retry_quota = 1, .answers = &replay.answers()});
   EXPECT_TRUE(agent.start().ok());

@@ -26,6 +26,7 @@ namespace rondo {
 
 class JournalSink;
 struct LinkEvent;
+struct NexthopEntry;
 
 struct JournalOptions {
   /// The file that is appended to; its directory must exist. Empty: record nothing.
@@ -126,6 +127,12 @@ class Journal final : public TurnWatch, public OrderWatch {
   /// A new change of a parked row's key came, and it is handled again.
   void unparked(std::uint32_t table, std::uint32_t row, const Change& change);
 
+  // --- What Orchs write into tables.
+
+  void write_refused(const Status& why);
+  /// 'number' counts the writes whose end is asked for.
+  void write_ended(std::uint64_t number, const Status& end);
+
   // --- Facts.
 
   void announced(const Constraint& fact, std::size_t rows) {
@@ -139,7 +146,12 @@ class Journal final : public TurnWatch, public OrderWatch {
   /// A whole batch came back.
   void answered(Lane lane, std::span<const Operation> ops) override;
   void link(const LinkEvent& event);
-  void kernel_found(std::uint64_t objects);
+  /// What an earlier run left: how many objects, and of these the next hops and groups.
+  void kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops);
+  /// It was looked whether the restart is over: had the rows of before come?
+  void restart_look(bool rows_have_come);
+  /// What nobody asked for, about to be deleted.
+  void unwanted(std::span<const Operation> deletes);
 
   // --- Files.
 

@@ -147,6 +147,10 @@ class Orch {
   void hold(Consumer& consumer);
   void release(Consumer& consumer);
 
+  /// Store::write, on the record: what an Orch decides by the answer comes out the same in a replay. 'done' may be empty, and is called in
+  /// a turn of the store's, which may come after this Orch's end.
+  Status write(std::string_view table, Change change, WriteDone done = {});
+
   Runtime& runtime() noexcept { return runtime_; }
 
  private:

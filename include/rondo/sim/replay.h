@@ -18,6 +18,7 @@
 #include "rondo/base/result.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
+#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/orch/runtime.h"
 
 namespace rondo::sim {
@@ -47,8 +48,6 @@ class Replay {
 
   /// What Journal::note() said.
   std::optional<std::string> note(std::string_view name) const;
-  /// Objects of an earlier run that the data plane held at the start. A replay begins with none, so it cannot repeat a run that found some.
-  std::uint64_t kernel_found() const noexcept;
 
   /// The recorded policy, clock and store, and a journal that compares. For one runtime, which must not outlive the replay.
   RuntimeOptions runtime_options();
@@ -56,6 +55,8 @@ class Replay {
   DataPlane& plane() noexcept;
   /// For Programmer::Options::answers.
   RecordedAnswers& answers() noexcept;
+  /// What the run found of an earlier one in the data plane, and the end of its restart; for the switch agent's AgentOptions::restart.
+  RecordedRestart& restart() noexcept;
 
   /// Gives the recorded turns, to the end or the first difference. Once.
   ReplayReport run(Runtime& runtime);

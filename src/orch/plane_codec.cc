@@ -1,0 +1,124 @@
+#include "orch/plane_codec.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "rondo/base/assert.h"
+
+namespace rondo::journal {
+
+namespace {
+
+enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3 };
+
+constexpr std::size_t kAddressBytes = 17;  // With its length.
+
+void put(Encoder& to, const IpAddress& address) noexcept {
+  to.text({reinterpret_cast<const char*>(address.bytes().data()), address.size()});
+}
+
+IpAddress read_address(Decoder& from) {
+  const std::string_view bytes = from.text();
+  std::array<std::uint8_t, 16> all{};
+  if (bytes.size() != 4 && bytes.size() != all.size()) {
+    from.refuse();
+    return {};
+  }
+  std::ranges::copy(bytes, all.begin());
+  if (bytes.size() == all.size()) return IpAddress::v6(all);
+  return IpAddress::v4(std::uint32_t{all[0]} << 24U | std::uint32_t{all[1]} << 16U | std::uint32_t{all[2]} << 8U | all[3]);
+}
+
+std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
+
+struct PutDelete {
+  Encoder& to;
+  void operator()(const RouteDelete& route) const {
+    to.byte(static_cast<std::uint8_t>(Deleted::Route));
+    to.number(route.table);
+    put(to, route.prefix.address);
+    to.byte(route.prefix.length);
+  }
+  void operator()(const NeighborDelete& neighbor) const {
+    to.byte(static_cast<std::uint8_t>(Deleted::Neighbor));
+    to.number(neighbor.port.value());
+    put(to, neighbor.address);
+  }
+  void operator()(const NexthopDelete& nexthop) const {
+    to.byte(static_cast<std::uint8_t>(Deleted::Nexthop));
+    to.number(nexthop.id.value());
+  }
+  template <class Other>
+  void operator()(const Other&) const {
+    RONDO_ASSERT(false && "only what is read back is deleted unasked");
+  }
+};
+
+Order read_delete(Decoder& from) {
+  switch (static_cast<Deleted>(from.byte())) {
+    case Deleted::Route: {
+      const std::uint32_t table = number32(from);
+      const IpAddress address = read_address(from);
+      return RouteDelete{.prefix = {address, from.byte()}, .table = table};
+    }
+    case Deleted::Neighbor: {
+      const IfIndex port{number32(from)};
+      return NeighborDelete{.port = port, .address = read_address(from)};
+    }
+    case Deleted::Nexthop: return NexthopDelete{.id = NexthopId{number32(from)}};
+  }
+  from.refuse();
+  return NexthopDelete{};
+}
+
+}  // namespace
+
+std::size_t bound_of(const NexthopEntry& nexthop) noexcept {
+  return 3 * kVarintBytes + kAddressBytes + 2 * kVarintBytes * nexthop.members.size();
+}
+
+std::size_t bound_of(std::span<const Operation> deletes) noexcept {
+  return kVarintBytes + deletes.size() * (2 + kVarintBytes + kAddressBytes);
+}
+
+void encode(Encoder& to, const NexthopEntry& nexthop) noexcept {
+  to.number(nexthop.id.value());
+  to.number(nexthop.port.value());
+  put(to, nexthop.gateway);
+  to.number(nexthop.members.size());
+  for (const GroupMember& member : nexthop.members) {
+    to.number(member.nexthop.value());
+    to.number(member.weight);
+  }
+}
+
+void encode(Encoder& to, std::span<const Operation> deletes) {
+  to.number(deletes.size());
+  for (const Operation& operation : deletes) std::visit(PutDelete{to}, operation.order);
+}
+
+NexthopEntry read_nexthop(Decoder& from) {
+  NexthopEntry nexthop;
+  nexthop.id = NexthopId{number32(from)};
+  nexthop.port = IfIndex{number32(from)};
+  nexthop.gateway = read_address(from);
+  const std::uint64_t members = from.number();
+  for (std::uint64_t i = 0; i < members && from.ok(); ++i) {
+    const NexthopId member{number32(from)};
+    nexthop.members.push_back({member, static_cast<std::uint16_t>(from.number())});
+  }
+  return nexthop;
+}
+
+std::vector<Operation> read_deletes(Decoder& from) {
+  std::vector<Operation> deletes;
+  const std::uint64_t count = from.number();
+  // Each has two bytes at least, so a count that lies ends soon.
+  for (std::uint64_t i = 0; i < count && from.ok(); ++i) deletes.push_back({read_delete(from)});
+  return deletes;
+}
+
+}  // namespace rondo::journal
