@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -280,10 +282,14 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 }
 
 Result<Config> read_config(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    return failure(status_from_errno(EISDIR, "cannot read the configuration '" + path + "'"));
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
-  if (!file || file.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
+  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
   return parse_config(text.str(), path);
 }
 
