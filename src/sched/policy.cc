@@ -11,20 +11,38 @@ namespace {
 
 class StrictPriorityPolicy final : public Policy {
  public:
-  explicit StrictPriorityPolicy(StrictPriority options) : options_(options), ready_(options.tie) {}
+  explicit StrictPriorityPolicy(StrictPriority options) : options_(options), set_(options.tie) {
+    by_arrival_ = options.tie == Tie::Arrival;
+  }
 
-  void arrived(Source& source) override { ready_.arrive(source); }
+  void arrived(Source& source) override {
+    set_.arrive(source);
+    ready_ = set_.occupied();
+    overtaken_ = overtaken_ || (by_arrival_ && source.priority() == picked_);
+  }
   void served(Source& source, const Turn& turn, Duration) override {
     if (turn.backlog == Backlog::More) {
-      ready_.return_served(source);
+      set_.return_served(source);
     } else {
-      ready_.rest(source);
+      set_.rest(source);
     }
+    ready_ = set_.occupied();
   }
-  Source* pick() override { return ready_.take(); }
-  void removed(Source& source) override { ready_.erase(source); }
+  Source* pick() override {
+    Source* source = set_.take();
+    if (source == nullptr) return nullptr;
+    picked_ = source->priority();
+    ready_ = set_.occupied();
+    above_ = ~((2ULL << picked_.level()) - 1);
+    overtaken_ = false;
+    return source;
+  }
+  void removed(Source& source) override {
+    set_.erase(source);
+    ready_ = set_.occupied();
+  }
   Budget budget(const Source&) const override { return Budget{.items = options_.batch, .time = options_.turn}; }
-  bool empty() const override { return ready_.empty(); }
+  bool empty() const override { return set_.empty(); }
   std::string describe() const override {
     const char* tie = options_.tie == Tie::LeastRecentlyServed ? "least recently served first" : "in order of arrival";
     return std::string{"strict priority, "} + tie + ", " + std::to_string(options_.batch) + (options_.batch == 1 ? " item" : " items") +
@@ -33,7 +51,8 @@ class StrictPriorityPolicy final : public Policy {
 
  private:
   StrictPriority options_;
-  ReadySet ready_;
+  ReadySet set_;
+  Priority picked_;
 };
 
 Result<std::unique_ptr<Policy>> make(const StrictPriority& options) {

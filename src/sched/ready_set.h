@@ -29,6 +29,8 @@ class ReadySet {
   explicit ReadySet(Tie tie) noexcept : tie_(tie) {}
 
   bool empty() const noexcept { return occupied_ == 0; }
+  /// Bit p: priority p has ready sources.
+  std::uint64_t occupied() const noexcept { return occupied_; }
 
   /// 'source' was idle and is ready.
   void arrive(Source& source) noexcept {

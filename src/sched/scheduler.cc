@@ -97,6 +97,15 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+// The steps A and B of look(), with the foreign loop's wait in place of ours.
+Instant Scheduler::before_foreign_wait() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  sleeping_.store(true, std::memory_order_seq_cst);
+  const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
+  if (listed || !policy_->empty()) return Instant{};
+  return std::min(next_sweep_, timers_.next_expiry());
+}
+
 void Scheduler::poll() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   gather(Instant{});
@@ -131,6 +140,8 @@ void Scheduler::give_turn(Source& source) {
   const Instant start = now_;
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
+  items_asked_ = 0;
+  look_after_ = source.long_items_ ? 1 : limits::kTurnsWithoutPoll;
   running_ = &source;
   time_was_up_ = false;
   begin_beat();
@@ -153,7 +164,8 @@ void Scheduler::give_turn(Source& source) {
   now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
-  if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  if (ran > limits::kPollAfter || items_asked_ >= look_after_) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
   if (turn.items >= budget.items) ++stats_.full_turns;
   if (time_was_up_) ++stats_.timed_out_turns;

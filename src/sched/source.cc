@@ -26,4 +26,9 @@ bool Source::time_is_up(const Budget& budget) const {
   return owner != nullptr && owner->time_is_up(budget);
 }
 
+bool Source::should_yield() const {
+  const Scheduler* owner = scheduler();
+  return owner != nullptr && owner->should_yield();
+}
+
 }  // namespace rondo

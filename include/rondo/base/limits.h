@@ -33,6 +33,28 @@ inline constexpr std::size_t kMailboxMessages = 65536;
 /// Timers one wake of the wheel may fire before others get a turn.
 inline constexpr std::uint32_t kTimersPerTurn = 256;
 
+// --- messages
+/// A message up to this size travels in its queue's own place, together two cache lines; a larger one costs an allocation.
+inline constexpr std::size_t kInlineMessageBytes = 64;
+/// Messages that wait for all agents of one priority together, 128 bytes each: 32 MiB. One more is refused with ResourceExhausted.
+inline constexpr std::size_t kMessagesOfPriority = 262'144;
+/// Messages of one type that wait for one agent, where the agent limits the type without a number.
+inline constexpr std::size_t kMessagesOfType = 4096;
+/// A queue ends its turn after this, as the reactor is due then, too (kPollAfter, kTurnsWithoutPoll): a port event waits no longer.
+inline constexpr Duration kMessagesTurn = 32us;
+/// Places that the receiving thread keeps for its own posts before it gives them back to the others; a queue has as many more.
+inline constexpr std::size_t kMessagePlacesKept = 64;
+/// Places of a queue that are made at a time: 64 KiB.
+inline constexpr std::size_t kMessagePlacesChunk = 512;
+/// How often a message whose handler throws is tried again, if its agent says so; then it is dropped.
+inline constexpr unsigned kMessageRetries = 8;
+/// Agents of one Agents object, with those that have gone but for whom dropped messages wait; one more is refused.
+inline constexpr std::size_t kAgents = 65'536;
+/// How long a removed agent goes on with its queue; then the rest is dropped and counted.
+inline constexpr Duration kAgentDrain = 5000ms;
+/// Starts and ends of agents in one turn; the rest after others had theirs.
+inline constexpr std::uint32_t kAgentLifePerTurn = 16;
+
 // --- store
 /// Longest key, table or field name, in bytes. Longer input is refused with InvalidArgument.
 inline constexpr std::size_t kNameBytes = 64 * 1024;

@@ -81,6 +81,7 @@ class Journal final : public TurnWatch, public OrderWatch {
   bool timers_due() override;
   void turn_begins(std::uint32_t source, Instant now) override;
   bool time_is_up(bool by_clock) override;
+  bool should_yield(bool by_state) override { return by_state; }
   void turn_ends(const Turn& turn, Instant now) override;
 
   // --- Tables.

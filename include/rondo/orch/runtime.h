@@ -14,6 +14,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
+#include "rondo/message/agents.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/row_tap.h"
@@ -141,6 +142,9 @@ class Runtime {
 
   /// For writers. Declares a Staged table if it is unknown.
   Table table(std::string_view name);
+
+  /// For agents beside the Orchs, on this runtime's scheduler; the Orchs' own messages are there, too. Made when first asked for.
+  Agents& agents();
 
   Scheduler& scheduler() noexcept;
   Store& store() noexcept;

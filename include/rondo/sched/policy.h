@@ -48,6 +48,18 @@ class Policy {
   virtual bool empty() const = 0;
   /// For people, such as "strict priority, least recently served first, 128 items or 1000 us a turn".
   virtual std::string describe() const = 0;
+
+  /// Who was picked last must end its turn, because somebody who is ready goes before its next item. A look at one word.
+  bool prefers_another() const noexcept { return (ready_ & above_) != 0 || overtaken_; }
+  /// Could somebody who becomes ready change that? If not, nobody need look.
+  bool could_prefer_another() const noexcept { return above_ != 0 || by_arrival_; }
+
+ protected:
+  // Kept by the policy for the two questions above.
+  std::uint64_t ready_ = 0;  // Classes with ready sources that may be picked now: bit p for priority p.
+  std::uint64_t above_ = 0;  // Classes that go before the one picked last, and may interrupt its turn between two items.
+  bool by_arrival_ = false;  // Items of one class go by their arrival, whichever source has them,
+  bool overtaken_ = false;   // and a source of the class picked last has become ready since.
 };
 
 /// InvalidArgument when an option is out of its range.

@@ -73,10 +73,28 @@ class Scheduler {
   void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
+  /// For a foreign event loop, which waits in place of run(): it calls this, waits until Reactor::wait_descriptor() is readable or the
+  /// returned instant has come, and calls run_until_idle(). From this call on until then a wake by another thread makes the descriptor
+  /// readable. Instant{} when there is something to do already. Not inside a turn.
+  Instant before_foreign_wait();
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
   /// working.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
+
+  /// A number above all that were given before, from 1: the order of arrival among items of several sources (Source::head_arrival). Any
+  /// thread. O(1).
+  std::uint64_t next_arrival() noexcept { return arrivals_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  /// To be asked by a running source between two items of its turn: true when, under the policy in force, somebody else must have the next
+  /// turn, or when there is something to look at that could make it so: wakes by other threads, which are seen and not taken, or a look at
+  /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
+  /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
+  bool should_yield() const {
+    const bool by_state =
+        policy_->prefers_another() || (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
+    return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
+  }
 
   /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
   Instant now() const noexcept { return now_; }
@@ -135,6 +153,9 @@ class Scheduler {
   std::vector<ReactorEvent> events_;
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;
+  // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
+  mutable std::uint32_t items_asked_ = 0;
+  std::uint32_t look_after_ = 0;
   Source* running_ = nullptr;
   bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;
@@ -151,6 +172,9 @@ class Scheduler {
   alignas(64) std::atomic<Source*> remote_head_{nullptr};
   std::atomic<bool> sleeping_{false};
   std::atomic<bool> stop_{false};
+
+  // Written by all threads that number what they bring; on a cache line of its own.
+  alignas(64) std::atomic<std::uint64_t> arrivals_{0};
 };
 
 }  // namespace rondo

@@ -27,6 +27,9 @@ enum class Backlog : std::uint8_t { Empty, More };
 struct Budget {
   std::uint32_t items = limits::kBatchItems;
   Duration time = limits::kTurnTime;
+  /// For sources that know the arrival numbers of their items: an item whose number is not below this waits for the next turn, because
+  /// another source of the same priority has an older one. No bound where the policy does not order by arrival.
+  std::uint64_t before = UINT64_MAX;
 };
 
 /// What a source did in one turn.
@@ -72,6 +75,11 @@ class Source {
   /// and counts (SchedulerStats::sweep_rescues).
   virtual bool has_backlog() const { return false; }
 
+  /// The arrival number (Scheduler::next_arrival) of the item that the next turn begins with, or 0 where nobody knows: then the time when
+  /// the source became ready counts. Asked when it becomes ready and after a turn with Backlog::More, by policies that order by arrival.
+  /// Must not change in between but by this source's own turn. O(1).
+  virtual std::uint64_t head_arrival() const { return 0; }
+
   /// Items known to wait here, for people; 0 where nobody counts them. O(1).
   virtual std::size_t depth() const { return 0; }
 
@@ -104,6 +112,9 @@ class Source {
  protected:
   /// In run(): whether the turn has lasted for budget.time. One reading of the clock. A source without a scheduler has all the time.
   bool time_is_up(const Budget& budget) const;
+  /// In run(), between two items: whether the turn should end now, with More, because somebody else must be next. A few nanoseconds; see
+  /// Scheduler::should_yield. A source without a scheduler need not.
+  bool should_yield() const;
 
  private:
   friend class Scheduler;
@@ -124,6 +135,7 @@ class Source {
   std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
   bool in_fresh_ = false;           // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
+  bool long_items_ = false;               // An item of the last turn took longer than limits::kPollAfter, on average.
   bool suspected_ = false;                // The last sweep found it idle with a backlog.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   SourceStats stats_;

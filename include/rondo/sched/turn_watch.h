@@ -27,6 +27,8 @@ class TurnWatch {
   virtual void turn_begins(std::uint32_t source, Instant now) = 0;
   /// A source asks in its turn whether its time is up. 'by_clock' is what the clock says; the answer is what the source is told.
   virtual bool time_is_up(bool by_clock) = 0;
+  /// A source asks in its turn whether somebody else must be next. 'by_state' is what the scheduler knows; the answer is what it is told.
+  virtual bool should_yield(bool by_state) = 0;
   /// After what the scheduler makes of the source's answer: woken in its turn is More, removed or failed is Empty.
   virtual void turn_ends(const Turn& turn, Instant now) = 0;
 };
