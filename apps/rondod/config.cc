@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
@@ -11,6 +13,7 @@
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondo/base/limits.h"
 #include "rondod/direct_maker.h"
 #include "rondod/stores.h"
 
@@ -155,18 +158,12 @@ constexpr std::array<std::pair<std::string_view, Tie>, 3> kTies{
     {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}, {"consumed-time", Tie::ConsumedTime}}};
 constexpr std::array<std::pair<std::string_view, QuotaUnit>, 2> kQuotaUnits{
     {{"items", QuotaUnit::Items}, {"microseconds", QuotaUnit::Microseconds}}};
-constexpr std::int64_t kBudgetMost = limits::kBudgetMost / 1us;
-constexpr std::int64_t kQuotaMost = 1'000'000'000;
+constexpr std::int64_t kBudgetUs = limits::kBudgetMost / 1us;
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
-constexpr std::int64_t kReplicasMax = 100;
-constexpr std::int64_t kReplicasTimeoutMax = 60'000;
-constexpr std::int64_t kHoldMost = 3600;
-constexpr std::int64_t kJournalMibMost = 1024 * 1024;
-constexpr std::int64_t kJournalFilesMost = 1000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -177,8 +174,8 @@ void read_separator(Section& section, std::string& value) {
 void read_place(Section& section, StorePlace& place) {
   section.store_url("url", place.url);
   read_separator(section, place.separator);
-  section.integer("replicas", 0, kReplicasMax, place.replicas);
-  section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
+  section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
+  section.integer("replicas_timeout_ms", 1, limits::kRedisReplicasWait / std::chrono::milliseconds{1}, place.replicas_timeout_ms);
   if (!place.url.empty() && !is_durable(place.url)) return;
   const StorePlace defaults;
   const bool timeout_only = place.replicas == defaults.replicas;
@@ -215,11 +212,11 @@ void read_policy(Section& s, PolicyChoice& policy) {
   s.integer("turn_us", 10, 1'000'000, policy.turn_us);
   // Each in a range that fits the default of the other; together they are looked at below.
   s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
-  s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetMost, policy.highest_budget_us);
-  read_priorities(s, "budgets_us", 0, kBudgetMost, policy.budgets_us);
-  s.integer("quota", 1, kQuotaMost, policy.quota);
+  s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetUs, policy.highest_budget_us);
+  read_priorities(s, "budgets_us", 0, kBudgetUs, policy.budgets_us);
+  s.integer("quota", 1, limits::kQuotaMost, policy.quota);
   s.choice("quota_unit", kQuotaUnits, policy.quota_unit);
-  read_priorities(s, "quotas", 1, kQuotaMost, policy.quotas);
+  read_priorities(s, "quotas", 1, limits::kQuotaMost, policy.quotas);
   const bool by_arrival = policy.name == PolicyName::StrictlyOrdered || policy.name == PolicyName::QuotedRoundRobin;
   if (by_arrival && policy.tie != PolicyChoice{}.tie && policy.tie != Tie::Arrival) {
     s.complain("tie", "cannot be chosen for this policy: it goes by arrival");
@@ -297,8 +294,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   {
     Section s = section("journal");
     s.text("file", config.journal_file);
-    s.integer("file_mib", 0, kJournalMibMost, config.journal_file_mib);
-    s.integer("files", 0, kJournalFilesMost, config.journal_files);
+    s.integer("file_mib", 0, limits::kJournalFileMib, config.journal_file_mib);
+    s.integer("files", 0, limits::kJournalFiles, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
   {
@@ -309,7 +306,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("metric", 1, 0xFFFFFFFF, config.metric);
     s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
     s.integer("table", 1, 0xFFFFFFFF, config.table);
-    s.integer("hold_s", 0, kHoldMost, config.hold_s);
+    s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
@@ -328,10 +325,14 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 }
 
 Result<Config> read_config(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    return failure(status_from_errno(EISDIR, "cannot read the configuration '" + path + "'"));
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
-  if (!file || file.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
+  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
   Result<Config> config = parse_config(text.str(), path);
   if (config) config->path = path;
   return config;

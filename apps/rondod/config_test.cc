@@ -156,6 +156,12 @@ TEST(Config, AWrongPolicySaysWhatIsAllowed) {
 
 TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }
 
+TEST(Config, ADirectoryIsNoConfiguration) {
+  const auto config = read_config(".");
+  ASSERT_FALSE(config.has_value()) << "all settings as if there were none";
+  EXPECT_THAT(std::string{config.error().message()}, AllOf(HasSubstr("'.'"), HasSubstr("directory")));
+}
+
 TEST(Config, AMissingFileIsNamed) {
   const auto config = read_config("no/such/file.toml");
   ASSERT_FALSE(config.has_value());

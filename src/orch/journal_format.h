@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "rondo/base/limits.h"
+
 namespace rondo::journal {
 
 inline constexpr std::uint16_t kVersion = 2;
@@ -84,8 +86,8 @@ struct BlockHead {
 inline constexpr std::size_t kHeadBytes = 48;
 static_assert(sizeof(BlockHead) == kHeadBytes && std::endian::native == std::endian::little, "the head is written as it lies in memory");
 
-/// Most bytes of one record, its length included: what a long length can say. A larger one is counted as lost.
-inline constexpr std::size_t kRecordBytes = (std::size_t{1} << 28U) - 64;
+/// Most bytes of one record, its length included: less than a long length can say. A larger one is counted as lost.
+inline constexpr std::size_t kRecordBytes = limits::kJournalRecordBytes;
 
 /// Sets head.checksum for 'payload'.
 void seal(BlockHead& head, std::string_view payload) noexcept;

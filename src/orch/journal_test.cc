@@ -510,6 +510,22 @@ TEST_F(JournalTest, ARecordBeyondTheBufferIsLostAndTheFileSaysSo) {
   EXPECT_EQ(journal->stats().dropped, 2U);
 }
 
+// Beyond what the form can hold no buffer helps.
+TEST_F(JournalTest, ARecordBeyondTheFormIsLostThoughTheBufferHasRoomLarge) {
+  EXPECT_EQ(JournalOptions{}.buffer_bytes, limits::kJournalBytes);
+  JournalOptions large = options();
+  large.buffer_bytes = 2 * limits::kJournalRecordBytes;
+  auto journal = start(large);
+  {
+    const std::string quarter(limits::kValueBytes, 'x');
+    journal->changed(kTable, 1, Change::set("huge", {{"1", quarter}, {"2", quarter}, {"3", quarter}, {"4", quarter}}));
+  }
+  journal->changed(kTable, 2, Change::remove("small"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(), ElementsAre("started", "lost 1 records", "changed ROUTE_TABLE small DEL"));
+  EXPECT_EQ(journal->stats().dropped, 1U);
+}
+
 // A pipe that nobody reads stands for a disk that hangs: the writer blocks, the recording thread must not.
 TEST_F(JournalTest, AHangingDiskCostsCountedLossesAndNoWaiting) {
   ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);

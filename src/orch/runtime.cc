@@ -76,7 +76,10 @@ void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
   for (auto it = first; it != last; ++it) it->second->tell(fact.key, holds);
 }
 
-void Runtime::adopt(std::unique_ptr<Orch> orch) { parts_->orchs.push_back(std::move(orch)); }
+void Runtime::adopt(std::unique_ptr<Orch> orch) {
+  parts_->orchs.push_back(std::move(orch));
+  parts_->orchs.back()->take_seat();
+}
 
 Table Runtime::table(std::string_view name) {
   Parts& p = *parts_;
@@ -90,6 +93,11 @@ Table Runtime::table(std::string_view name) {
   }
   p.written_tables.emplace(name);
   return Table{*p.store, std::string{name}};
+}
+
+Agents& Runtime::agents() {
+  if (parts_->agents == nullptr) parts_->agents = std::make_unique<Agents>(*parts_->scheduler);
+  return *parts_->agents;
 }
 
 Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }

@@ -181,5 +181,12 @@ TEST(BudgetedFrames, WhatCannotBeIsRefused) {
   }
 }
 
+TEST(BudgetedFramesDeathTest, AWeightBeyondTheMostIsAProgramError) {
+  test::WorkSource source("heavy", 1);
+  source.set_weight(limits::kWeightMost);
+  EXPECT_DEATH(source.set_weight(limits::kWeightMost + 1), "");
+  EXPECT_DEATH(source.set_weight(0), "");
+}
+
 }  // namespace
 }  // namespace rondo

@@ -34,8 +34,8 @@ namespace rondo {
 /// The rules of budgeted frames that a test breaks on purpose, to see that it would be found.
 struct FrameRules {
   static constexpr bool kCreditIsCarried = false;
-  static constexpr bool kFrameEndsEarly = false;      // When the highest class has no budget left, though others have.
-  static constexpr bool kMostRecentlyServed = false;  // First, in place of the least recently served.
+  static constexpr bool kFrameEndsEarly = false;     // When the highest class has no budget left, though others have.
+  static constexpr bool kNewestServedFirst = false;  // First, in place of the least recently served.
 };
 
 template <class Rules>
@@ -186,7 +186,7 @@ class BasicReadySet {
 
   void append_old(Level& level, Source& source) noexcept {
     source.stamp_ = ++sequence_;
-    if constexpr (Rules::kMostRecentlyServed) {
+    if constexpr (Rules::kNewestServedFirst) {
       source.previous_ = nullptr;
       source.next_ = level.old.first;
       (level.old.first != nullptr ? level.old.first->previous_ : level.old.last) = &source;

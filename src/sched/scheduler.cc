@@ -120,6 +120,15 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+// The steps A and B of look(), with the foreign loop's wait in place of ours.
+Instant Scheduler::before_foreign_wait() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  sleeping_.store(true, std::memory_order_seq_cst);
+  const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
+  if (listed || !policy_->empty()) return Instant{};
+  return std::min(next_sweep_, timers_.next_expiry());
+}
+
 void Scheduler::poll() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   gather(Instant{});
@@ -133,6 +142,7 @@ void Scheduler::stop() noexcept {
 bool Scheduler::step() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
+    ++stats_.due_polls;
     gather(Instant{});
   } else if (has_remote_wakes()) {
     gathering_ = true;
@@ -156,6 +166,7 @@ void Scheduler::give_turn(Source& source) {
   items_asked_ = 0;
   look_after_ = source.long_items_ ? 1 : limits::kTurnsWithoutPoll;
   running_ = &source;
+  time_was_up_ = false;
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
   source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
@@ -164,8 +175,9 @@ void Scheduler::give_turn(Source& source) {
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
+  const Budget budget = policy_->budget(source);
   try {
-    turn = source.run(policy_->budget(source));
+    turn = source.run(budget);
   } catch (const std::exception& error) {
     failed = Status{Code::Internal, about(source, std::string{"threw in run(): "} + error.what())};
   } catch (...) {
@@ -180,6 +192,8 @@ void Scheduler::give_turn(Source& source) {
   if (ran > limits::kPollAfter || items_asked_ >= look_after_) turns_since_poll_ = limits::kTurnsWithoutPoll;
   source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
+  if (turn.items >= budget.items) ++stats_.full_turns;
+  if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
   SourceStats& stats = source.stats_;
   ++stats.turns;
@@ -212,9 +226,11 @@ void Scheduler::give_turn(Source& source) {
   }
 }
 
-bool Scheduler::time_is_up(const Budget& budget) const {
+bool Scheduler::time_is_up(const Budget& budget) {
   const bool by_clock = clock_.now() - now_ >= budget.time;
-  return watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  const bool is_up = watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  time_was_up_ = time_was_up_ || is_up;
+  return is_up;
 }
 
 void Scheduler::wake(Source& source) {
@@ -374,7 +390,9 @@ void Scheduler::expire_timers() {
   if (timers_.next_expiry() > now_) return;
   if (watch_ != nullptr && !watch_->timers_due()) return;
   timers_.expire(now_, limits::kTimersPerTurn);
-  if (timers_.next_expiry() <= now_) turns_since_poll_ = limits::kTurnsWithoutPoll;  // A burst: the rest after one turn of others.
+  if (timers_.next_expiry() > now_) return;
+  ++stats_.timer_bursts;
+  turns_since_poll_ = limits::kTurnsWithoutPoll;  // The rest after one turn of others.
 }
 
 void Scheduler::sweep() {

@@ -27,7 +27,7 @@ void Source::wake_from_any_thread() noexcept {
 }
 
 bool Source::time_is_up(const Budget& budget) const {
-  const Scheduler* owner = scheduler();
+  Scheduler* const owner = scheduler();
   return owner != nullptr && owner->time_is_up(budget);
 }
 

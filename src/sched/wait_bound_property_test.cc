@@ -23,7 +23,7 @@ struct FrameEndsEarly : FrameRules {
   static constexpr bool kFrameEndsEarly = true;
 };
 struct MostRecentlyServed : FrameRules {
-  static constexpr bool kMostRecentlyServed = true;
+  static constexpr bool kNewestServedFirst = true;
 };
 
 struct Client final : Source {

@@ -30,8 +30,12 @@ struct SchedulerStats {
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
-  Duration longest_gap{0};       // Between two turns while somebody was ready: looks at the reactor.
-  std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
+  Duration longest_gap{0};            // Between two turns while somebody was ready: looks at the reactor.
+  std::uint64_t long_turns = 0;       // Above limits::kLongTurn.
+  std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
+  std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
+  std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
 };
 
 /// A turn that took longer than limits::kLongTurn: others waited behind it.
@@ -75,6 +79,10 @@ class Scheduler {
   void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
+  /// For a foreign event loop, which waits in place of run(): it calls this, waits until Reactor::wait_descriptor() is readable or the
+  /// returned instant has come, and calls run_until_idle(). From this call on until then a wake by another thread makes the descriptor
+  /// readable. Instant{} when there is something to do already. Not inside a turn.
+  Instant before_foreign_wait();
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
   /// working.
   void stop() noexcept;
@@ -124,7 +132,7 @@ class Scheduler {
   friend class Source;
   bool step();
   void give_turn(Source& source);
-  bool time_is_up(const Budget& budget) const;
+  bool time_is_up(const Budget& budget);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
@@ -160,6 +168,7 @@ class Scheduler {
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
   Source* running_ = nullptr;
+  bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;
   Instant next_sweep_;
   // The thread's CPU time when it was read last: not in every turn, because that costs more than a short one.

@@ -86,6 +86,9 @@ class Source {
   /// Items known to wait here, for people; 0 where nobody counts them. O(1).
   virtual std::size_t depth() const { return 0; }
 
+  /// Items that found no room here and were refused or dropped, for people; 0 where there is no such bound. O(1).
+  virtual std::uint64_t turned_away() const { return 0; }
+
   /// Makes this source ready. A level: waking a ready source changes nothing; waking it inside its own run() counts as Backlog::More.
   /// No effect before it is added to a scheduler or while it is quarantined. O(1).
   void wake();
