@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {
@@ -183,14 +184,15 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
     bytes += (**row).key.size();
     for (const BulkField& field : (**row).fields) bytes += field.name.size() + field.value.size();
   }
+  ++stats_.bulk_pauses;
 }
 
 void AdminSession::note_error(std::string_view key, const Status& why) {
   if (!bulk_->first_error.empty()) return;
   const json::object error{{"row", bulk_->reader.position() == 0 ? 0 : bulk_->reader.position() - 1},
-                           {"key", escape_text(key.substr(0, kPageBytes))},
+                           {"key", escape_text(key.substr(0, limits::kAdminPageBytes))},
                            {"code", to_string(why.code())},
-                           {"message", visible_text(why.message().substr(0, kPageBytes))}};
+                           {"message", visible_text(why.message().substr(0, limits::kAdminPageBytes))}};
   append_json(bulk_->first_error, error);
 }
 

@@ -54,7 +54,7 @@ class JournalFilesTest : public testing::Test {
     Result<std::unique_ptr<Journal>> opened = Journal::open(options, clock_);
     EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().to_string());
     if (!opened) return std::make_unique<Journal>();
-    (*opened)->started(clock_.now(), StrictPriority{});
+    (*opened)->started(clock_.now(), *resolve_policy(StrictPriority{}));
     EXPECT_EQ((*opened)->name("ROUTE_TABLE"), kTable);
     return std::move(*opened);
   }
