@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 76> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 86> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -53,6 +53,16 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 76> kShownLimit
     {"sweep_period_us", in_microseconds(limits::kSweepPeriod)},
     {"mailbox_messages", limits::kMailboxMessages},
     {"timers_per_turn", limits::kTimersPerTurn},
+    {"inline_message_bytes", limits::kInlineMessageBytes},
+    {"messages_of_priority", limits::kMessagesOfPriority},
+    {"messages_of_type", limits::kMessagesOfType},
+    {"messages_turn_us", in_microseconds(limits::kMessagesTurn)},
+    {"message_places_kept", limits::kMessagePlacesKept},
+    {"message_places_chunk", limits::kMessagePlacesChunk},
+    {"message_retries", limits::kMessageRetries},
+    {"agents", limits::kAgents},
+    {"agent_drain_us", in_microseconds(limits::kAgentDrain)},
+    {"agent_life_per_turn", limits::kAgentLifePerTurn},
     {"name_bytes", limits::kNameBytes},
     {"value_bytes", limits::kValueBytes},
     {"record_bytes", limits::kRecordBytes},

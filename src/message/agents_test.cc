@@ -249,6 +249,67 @@ TEST(Agents, AFloodOfAHigherPriorityStarvesNeitherStartNorEnd) {
   EXPECT_EQ(room.take(), (Lines{"patient finish", "patient destroyed"})) << "for as long as it may";
 }
 
+TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
+  sim::AgentKit kit({.policy = StrictPriority{.tie = Tie::Arrival, .batch = 128}});
+  class Slow final : public Agent {
+   public:
+    Slow(Group& group, sim::SimClock& clock) : Agent(group, "slow", Priority::p3), clock_(clock) { receive<&Slow::take>(); }
+
+   private:
+    void take(const Bang&) { clock_.advance(10us); }
+    sim::SimClock& clock_;
+  };
+  const Address slow = kit.agents().make<Slow>(kit.world().clock()).value();
+  kit.run_until_idle();
+  for (int i = 0; i < 64; ++i) ASSERT_TRUE(slow.post(Bang{}).ok());
+  std::vector<std::size_t> turns;
+  while (kit.handled().size() < 64) {
+    const std::size_t before = kit.handled().size();
+    ASSERT_TRUE(kit.step());
+    turns.push_back(kit.handled().size() - before);
+  }
+  // The clock is looked at every eight items, and after each once they are known to be long: four of 10 us are more than 32.
+  EXPECT_LE(turns.front(), limits::kItemsPerStep);
+  for (std::size_t i = 1; i < turns.size(); ++i) EXPECT_LE(turns[i], 4U);
+}
+
+TEST(Agents, StartsAndEndsComeSomeInATurn) {
+  Room room;
+  constexpr int kAgentsHere = 3 * static_cast<int>(limits::kAgentLifePerTurn);
+  ASSERT_TRUE(room.kit.agents()
+                  .add([&](Group& group) {
+                    for (int i = 0; i < kAgentsHere; ++i) group.make<Writer>("a", Priority::p3, room.lines);
+                    return Status{};
+                  })
+                  .has_value());
+  while (room.lines.size() < static_cast<std::size_t>(kAgentsHere)) {
+    const std::size_t before = room.lines.size();
+    ASSERT_TRUE(room.kit.step());
+    EXPECT_LE(room.lines.size() - before, limits::kAgentLifePerTurn);
+  }
+}
+
+TEST(Agents, OneMoreThanThereMayBeIsRefused) {
+  sim::AgentKit kit;
+  class Nobody final : public Agent {
+   public:
+    explicit Nobody(Group& group) : Agent(group, "nobody", Priority::p3) {}
+  };
+  const Result<GroupId> all = kit.agents().add([](Group& group) {
+    for (std::size_t i = 0; i < limits::kAgents; ++i) group.make<Nobody>();
+    return Status{};
+  });
+  ASSERT_TRUE(all.has_value()) << all.error().to_string();
+  kit.run_until_idle();
+  const auto one_more = kit.agents().make<Nobody>();
+  ASSERT_FALSE(one_more.has_value());
+  EXPECT_EQ(one_more.error().code(), Code::ResourceExhausted);
+  ASSERT_TRUE(kit.agents().remove(*all, Removal::AtOnce).ok());
+  kit.run_until_idle();
+  EXPECT_TRUE(kit.agents().make<Nobody>().has_value()) << "there is room again";
+  kit.run_until_idle();
+}
+
 TEST(Agents, AnAddressOutlivesTheAgentAndTheAgents) {
   Address a;
   {
