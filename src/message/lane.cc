@@ -240,8 +240,9 @@ Turn Lane::run(Budget budget) {
     if (turn.items % limits::kItemsPerStep == 0 || long_items) {
       note_oldest();
       const Instant before = std::exchange(now_, clock.now());
-      if (now_ >= end || should_yield()) break;
+      // Before the turn may end: the next one begins with what is known.
       long_items = now_ - before > limits::kPollAfter * (long_items ? 1 : limits::kItemsPerStep);
+      if (now_ >= end || should_yield()) break;
     } else if (policy.prefers_another()) {
       break;
     }
