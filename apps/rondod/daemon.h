@@ -33,8 +33,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most kDrain; a second signal ends at
-  /// once) and returns. SIGHUP reopens the journal's files.
-  void run();
+  /// once) and returns. SIGHUP reopens the journal's files. DataLoss: rows that were accepted are in no file.
+  Status run();
 
  private:
   static constexpr Duration kDrain = 5s;
@@ -58,6 +58,8 @@ class Daemon {
   void watch_store();
   bool rows_have_come() const;
   bool is_drained() const;
+  /// Writes what the files of the tables lack; logs and tells what cannot be written.
+  Status finish_files();
 
   const Config config_;
   Log& log_;
@@ -69,6 +71,7 @@ class Daemon {
   std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
   std::vector<std::unique_ptr<RedisWrites>> redis_writes_;  // Of the store.
+  std::vector<std::unique_ptr<TableFile>> files_;           // Of the store.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
