@@ -193,7 +193,9 @@ void check_files(Section& group, const Config& config) {
   const StoreGroup& newest = config.store_groups.back();
   const std::optional<std::string> file = table_file(newest.place.url);
   if (!file) return;
-  const auto clashes = [&](const StorePlace& place, bool shares) { return table_file(place.url) == file && !(shares && place == newest.place); };
+  const auto clashes = [&](const StorePlace& place, bool shares) {
+    return table_file(place.url) == file && !(shares && place == newest.place);
+  };
   bool taken = clashes(config.store, !newest.direct);
   for (std::size_t i = 0; i + 1 < config.store_groups.size(); ++i) {
     const StoreGroup& other = config.store_groups[i];

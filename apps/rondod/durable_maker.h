@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "rondo/base/result.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/result.h"
 #include "rondod/redis_maker.h"
 
 namespace rondo::daemon {

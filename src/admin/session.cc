@@ -238,10 +238,10 @@ void AdminSession::settle(Unsettled& answer, std::uint64_t failed, const Status&
     return;
   }
   if (failed > 0 && answer.first_error.empty()) {
-    append_json(answer.first_error, json::object{{"row", 0},
-                                                 {"key", ""},
-                                                 {"code", to_string(first.code())},
-                                                 {"message", visible_text(first.message().substr(0, kPageBytes))}});
+    append_json(
+        answer.first_error,
+        json::object{
+            {"row", 0}, {"key", ""}, {"code", to_string(first.code())}, {"message", visible_text(first.message().substr(0, kPageBytes))}});
   }
   const std::size_t start = begin_frame(answer.frame, FrameKind::Json);
   answer.frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(answer.accepted));

@@ -107,7 +107,7 @@ class AdminSession final : private ReplyPort {
   bool closing_ = false;
   std::optional<Bulk> bulk_;
   std::deque<std::shared_ptr<Unsettled>> unsettled_;  // In the order of their frames. At most limits::kAdminBulkFrames, and one error.
-  std::weak_ptr<Reply::State> active_;  // The answer under way; its handles own it.
+  std::weak_ptr<Reply::State> active_;                // The answer under way; its handles own it.
   bool answering_ = false;
   bool in_step_ = false;
   const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.

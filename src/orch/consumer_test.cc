@@ -92,7 +92,9 @@ class DealtWithTest : public testing::Test {
 TEST_F(DealtWithTest, ADeleteThatIsDoneOrRejectedIsToldToTheTable) {
   orch.consume(
       "T", [](std::string_view, const Fields&) { return Outcome::done(); },
-      [](std::string_view key) { return key == "bad" ? Outcome::reject({Code::InvalidArgument, "no"}) : Outcome::done(); });
+      [](std::string_view key) {
+        return key == "bad" ? Outcome::reject({Code::InvalidArgument, "no"}) : Outcome::done();
+      });
   in.set("T", "set");
   in.remove("T", "good");
   in.remove("T", "bad");

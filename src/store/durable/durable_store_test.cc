@@ -474,7 +474,8 @@ TEST_F(DurableStoreTest, AnEndThatIsAKillLosesWhatIsNotWritten) {
   sim::World world{1};
   Scheduler scheduler{world.clock(), world.reactor(), *make_policy(StrictPriority{})};
   for (const bool kill : {true, false}) {
-    const DurableStoreOptions options{.path = folder_.file(kill ? "killed" : "ended"), .mode = DurableStoreOptions::Mode::Inline, .end_is_kill = kill};
+    const DurableStoreOptions options{
+        .path = folder_.file(kill ? "killed" : "ended"), .mode = DurableStoreOptions::Mode::Inline, .end_is_kill = kill};
     {
       auto store = std::move(DurableStore::open(scheduler, options).value());
       ASSERT_TRUE(store->declare({.name = "S"}).ok());

@@ -83,8 +83,9 @@ std::string words_of(int error) { return std::generic_category().message(error);
 Status check_writable(const std::filesystem::path& path) {
   const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
     const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
-    return Status{code, "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) + " cannot be written: " + words_of(error),
-                  error};
+    return Status{
+        code, "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) + " cannot be written: " + words_of(error),
+        error};
   };
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
@@ -103,7 +104,7 @@ Print print_of(const std::string& path) {
   Print print;
   auto next = print.all.begin();
   for (const std::string& one : {path, path + "-wal"}) {
-    struct stat found{};
+    struct stat found {};
     const bool there = ::stat(one.c_str(), &found) == 0;
     *next++ = there ? static_cast<std::int64_t>(found.st_ino) : -1;
     *next++ = there ? found.st_size : 0;
@@ -249,7 +250,8 @@ Status SqliteLogFile::open_for_looking() {
 Status SqliteLogFile::begin(Mode mode) {
   Status header = connect(mode);
   if (header.code() != Code::DataLoss) return header;
-  // SQLite refuses a file that is shorter than its header says, but for a connection that may repair. What is beyond its end reads as damage.
+  // SQLite refuses a file that is shorter than its header says, but for a connection that may repair. What is beyond its end reads as
+  // damage.
   missing_ = missing_bytes(path_);
   if (missing_ == 0) return header;
   sqlite3_close(std::exchange(database_, nullptr));
