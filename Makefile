@@ -4,7 +4,7 @@ SEED ?= 1
 SEEDS ?= 1
 TURNS ?= 3000
 JOBS ?= $(shell nproc)
-.PHONY: help run build test check quick asan tsan fuzz bench sim sim-nightly format tidy docs install clean
+.PHONY: help run build test check quick asan tsan coverage fuzz bench sim sim-nightly format tidy docs install clean
 
 help:  ## This list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,6 +31,12 @@ asan:  ## All tests under the address and undefined-behaviour sanitizers.
 
 tsan:  ## The threaded tests under the thread sanitizer.
 	./test tsan
+
+coverage:  ## Which lines the tests run: a table, and build/coverage/index.html (20 minutes).
+	tools/install.sh build test coverage
+	cmake --preset coverage
+	cmake --build build/coverage --parallel $(JOBS)
+	python3 tools/coverage.py --jobs $(JOBS)
 
 fuzz:  ## Each fuzzer for FUZZ_SECONDS (60), with clang-19.
 	./test fuzz

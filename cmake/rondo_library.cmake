@@ -7,12 +7,13 @@ if(RONDO_BUILD_TESTS)
 endif()
 
 # The tier of a test case follows from its name (docs/hacking.md, "Test tiers"). What needs the real kernel is "system", what takes its time
-# is "full", the rest is "quick" and together takes seconds.
+# is "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. The rest is a "unit" and together takes
+# seconds.
 set(RONDO_SYSTEM_CASES "*Linux*:*linux*")
-set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*")
+set(RONDO_FULL_CASES "*Property*:*Model*:*Million*:*Storm*:*Contract*:*Large*:*Faults*:*Fence*:*Epoch*:*Bounds*")
 
 # rondo_test(<name> SOURCES ... LINK ... [LABELS ...] [TIMEOUT seconds] [ENVIRONMENT ...]): one GoogleTest binary; ctest sees every case.
-# Without LABELS each case gets its tier as its label.
+# Without LABELS each case gets its tier as its label, and its units are the quick tier.
 function(rondo_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;LINK;LABELS;ENVIRONMENT" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -23,7 +24,8 @@ function(rondo_test name)
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
   else()
-    rondo_discover(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}" quick)
+    rondo_discover(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}" unit)
+    rondo_quick(${name} "*-${RONDO_FULL_CASES}:${RONDO_SYSTEM_CASES}")
     rondo_discover(${name} "${RONDO_FULL_CASES}:-${RONDO_SYSTEM_CASES}" full)
     rondo_discover(${name} "${RONDO_SYSTEM_CASES}" system)
   endif()
@@ -38,6 +40,21 @@ macro(rondo_discover name filter labels)
   gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
                        WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES ${properties})
 endmacro()
+
+# The quick tier: the units of a binary in two processes of some hundred cases each, where the process of a case of its own would cost more
+# than the case. These tests exist for `ctest --build-config quick` alone, so that no other run has a case twice.
+set(RONDO_QUICK_PROCESSES 2)
+function(rondo_quick name filter)
+  math(EXPR last "${RONDO_QUICK_PROCESSES} - 1")
+  foreach(index RANGE ${last})
+    set(test "quick.${name}.${index}")
+    add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" CONFIGURATIONS quick
+             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+    # A filter that finds nothing is a mistake of ours and no success.
+    set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
+                         ENVIRONMENT "GTEST_TOTAL_SHARDS=${RONDO_QUICK_PROCESSES};GTEST_SHARD_INDEX=${index}")
+  endforeach()
+endfunction()
 
 # rondo_library(<folder> [DEPENDS <folder>...] [PARTS <subfolder>...]). A part is a subfolder that is a library of its own (rondo_part).
 function(rondo_library folder)
@@ -61,7 +78,7 @@ function(rondo_library folder)
   target_link_libraries(rondo_${folder} ${visibility} rondo_flags ${ARG_DEPENDS})
 
   file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/rondo/${folder}/*.h)
-  if(headers AND RONDO_BUILD_TESTS AND NOT RONDO_SANITIZE)
+  if(headers AND RONDO_BUILD_TESTS AND NOT RONDO_SANITIZE AND NOT RONDO_COVERAGE)
     set(units "")
     foreach(header IN LISTS headers)
       cmake_path(GET header STEM stem)

@@ -31,6 +31,12 @@ target_include_directories(rondo_flags INTERFACE ${CMAKE_SOURCE_DIR}/include ${C
 target_link_libraries(rondo_flags INTERFACE Threads::Threads tl::expected Boost::headers PkgConfig::XXHASH)
 target_compile_definitions(rondo_flags INTERFACE RONDO_VERSION="${PROJECT_VERSION}")
 
+if(RONDO_COVERAGE)
+  # Threads count the same lines.
+  add_compile_options(--coverage -fprofile-update=atomic)
+  add_link_options(--coverage)
+endif()
+
 if(RONDO_SANITIZE)
   add_compile_options(-fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer)
   if(RONDO_SANITIZE MATCHES "undefined")

@@ -54,7 +54,7 @@ class Routes final : public Orch {
 
 int main() {
   // region: main
-  Runtime runtime({.policy = StrictPriority{}});  // Embedded store, real clock.
+  Runtime runtime({.policy = BudgetedFrames{}});  // Embedded store, real clock.
   runtime.add<NexthopGroups>();
   const Routes& routes = runtime.add<Routes>();
 

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Checks (or with --fix applies) .clang-format on every C++ file. clang-format 14, Debian 12's: other versions differ in details.
 
+What was found formatted is remembered by its content in .cache/format, beside the style and the version, so that only what changed is looked at.
 Exit status: 0 clean, 1 something differs, 77 no clang-format 14 here.
 """
 import argparse
 import concurrent.futures
+import hashlib
 import os
 import re
 import shutil
@@ -14,6 +16,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
 VERSION = "14"
+CACHE = os.path.join(ROOT, ".cache", "format")
 
 
 def find_program():
@@ -36,6 +39,30 @@ def sources():
                     yield os.path.join(directory, name)
 
 
+def digest(path, style):
+    with open(path, "rb") as file:
+        return hashlib.sha256(style + file.read()).hexdigest()
+
+
+def remembered():
+    try:
+        with open(CACHE, encoding="ascii") as file:
+            return set(file.read().split())
+    except OSError:
+        return set()
+
+
+def remember(digests):
+    """Only those of this run: the file does not grow. Nothing depends on it, so a folder that cannot be written is no error."""
+    try:
+        os.makedirs(os.path.dirname(CACHE), exist_ok=True)
+        with open(CACHE + f".{os.getpid()}", "w", encoding="ascii") as file:
+            file.write("\n".join(sorted(digests)) + "\n")
+        os.replace(CACHE + f".{os.getpid()}", CACHE)
+    except OSError:
+        pass
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--fix", action="store_true", help="format in place")
@@ -45,19 +72,25 @@ def main():
     if program is None:
         print("format: no clang-format " + VERSION + " here (Debian 12: apt-get install clang-format)", file=sys.stderr)
         return 77
+    with open(os.path.join(ROOT, ".clang-format"), "rb") as file:
+        style = VERSION.encode() + file.read()
     files = sorted(arguments.files or sources())
+    known = remembered()
+    changed = [path for path in files if digest(path, style) not in known]
     mode = ["-i"] if arguments.fix else ["--dry-run", "--Werror"]
 
     def check(path):
         return subprocess.run([program, *mode, path], capture_output=True, text=True, check=False)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(check, files))
-    wrong = [path for path, result in zip(files, results) if result.returncode != 0]
-    for path, result in zip(files, results):
+        results = list(pool.map(check, changed))
+    wrong = [path for path, result in zip(changed, results) if result.returncode != 0]
+    for path, result in zip(changed, results):
         if result.returncode != 0:
             lines = [line for line in result.stderr.splitlines() if ": " in line][:3]
             print("\n".join(line.replace(ROOT + os.sep, "") for line in lines))
+    if not arguments.files:
+        remember(digest(path, style) for path in files if path not in wrong)
     if wrong:
         print(f"format: {len(wrong)} of {len(files)} files differ from .clang-format; `make format` puts them right")
         return 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
 
-Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), docs (paths, links and the glossary), and snippets
-(code in documents is that of the examples).
+Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), docs (paths, links and the glossary), snippets
+(code in documents is that of the examples), and limits (their page against the header and the tree).
 docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
 """
 import argparse
@@ -13,6 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True  # A check leaves nothing behind.
 import cpp_scan  # noqa: E402
+import limits  # noqa: E402
 import snippets  # noqa: E402
 
 CODE_FOLDERS = ("apps", "bench", "examples", "fuzz", "include", "src", "tests")
@@ -29,6 +30,7 @@ TEST_FILE_LINES = 900
 THREAD_FILES = {
     "src/orch/journal_writer.cc": "the journal's writer",
     "src/orch/worker.cc": "the thread of a worker",
+    "src/message/agent_threads.cc": "the threads of agents, one a priority",
     "src/dataplane/programmer.cc": "the programming thread",
     "src/sched/stall_watchdog.cc": "the thread that watches a scheduler",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",
@@ -329,10 +331,15 @@ def check_snippets(tree, offences):
         offences.add(path, line, "snippets", what)
 
 
+def check_limits(tree, offences):
+    for path, line, what in limits.check(tree.texts, tree.code, lambda name: is_test(name) or name in tree.test_kits, tree.is_product):
+        offences.add(path, line, "limits", what)
+
+
 RULES = {
     "layers": check_layers, "length": check_length, "sleep": check_sleep, "using": check_using, "header": check_header,
     "thread": check_thread, "global": check_global, "words": check_words, "paths": check_paths, "docs": check_docs,
-    "snippets": check_snippets,
+    "snippets": check_snippets, "limits": check_limits,
 }
 
 

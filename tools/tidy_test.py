@@ -195,6 +195,59 @@ class TidyTest(unittest.TestCase):
                     "template <>\nstruct std::hash<rondo::Thing> {\n};\n")
 
 
+    # limits
+
+    @staticmethod
+    def limits(row="| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreBounded` |", expression="64 * 1024", **files):
+        """A tree with one limit, its row, its figure and its test; 'files' as in offences()."""
+        tree = {"include__rondo__base__limits_dot_h": f"// L.\n#pragma once\ninline constexpr std::size_t kRows = {expression};\n",
+                "docs__guide__limits_dot_md": f"# Limits\n\n| limit | value | why | when | figure | test |\n|---|---|---|---|---|---|\n{row}\n",
+                "docs__schema__stats_dot_json": '{"properties": {"store": {"items": {"properties": {"full": {"type": "integer"}}}}}}\n',
+                "src__base__rows_test_dot_cc": "// T.\nTEST(Rows, AreBounded) {\n}\n"}
+        tree.update(files)
+        return tree
+
+    def test_a_limit_has_its_row_its_figure_and_its_test(self):
+        self.passes(**self.limits())
+        self.passes(**self.limits(row="| `kRows` | 100 ms | memory | refused | none: told at once | `Rows.AreBounded` |", expression="100ms"))
+        self.passes(**self.limits(row="| `kRows` | 1,000,000 | memory | refused | at home: `RowStats::full` | `Rows.AreBounded` |",
+                                  expression="1'000'000",
+                                  include__rondo__base__thing_dot_h=HEADER + "struct RowStats {\n  int full = 0;\n};\n",
+                                  docs__glossary_dot_md="| `Thing`, `RowStats` |\n"))
+
+    def test_a_limit_without_a_row_and_a_row_without_a_limit_are_found(self):
+        self.finds("limits", "'kRows' has no row", **self.limits(row=""))
+        row = "| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreBounded` |\n"
+        self.finds("limits", "'kGone' is not in", **self.limits(row=row + row.replace("kRows", "kGone").strip()))
+
+    def test_a_row_says_what_is_so(self):
+        for row, what in (("| `kRows` | 65,535 | memory | refused | `stats.store.full` | `Rows.AreBounded` |", "is 65,536 in"),
+                          ("| `kRows` | 65,536 | | refused | `stats.store.full` | `Rows.AreBounded` |", "does not say why"),
+                          ("| `kRows` | 65,536 | memory | | `stats.store.full` | `Rows.AreBounded` |", "what happens when it is reached"),
+                          ("| `kRows` | 65,536 | memory | refused | `stats.store.gone` | `Rows.AreBounded` |", "has no 'store.gone'"),
+                          ("| `kRows` | 65,536 | memory | refused | `gone.store.full` | `Rows.AreBounded` |", "no answer of docs/schema"),
+                          ("| `kRows` | 65,536 | memory | refused | `RowStats::full` | `Rows.AreBounded` |", "no public struct"),
+                          ("| `kRows` | 65,536 | memory | refused | none | `Rows.AreBounded` |", "names no figure"),
+                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` | by hand |", "names no test"),
+                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` | `Rows.AreNotBounded` |", "which no *_test.cc has"),
+                          ("| `kRows` | 65,536 | memory | refused | `stats.store.full` |", "has 5 columns")):
+            self.finds("limits", what, **self.limits(row=row))
+
+    def test_a_test_that_only_a_comment_names_is_none(self):
+        self.finds("limits", "which no *_test.cc has", **self.limits(src__base__rows_test_dot_cc="// See TEST(Rows, AreBounded).\n"))
+
+    def test_each_limit_is_shown(self):
+        shown = "apps__rondod__support_commands_dot_cc"
+        layers = LAYERS + "apps/rondod: base\n"
+        self.passes(tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\nint a = f(limits::kRows);\n".replace("int a", "const int a")}))
+        self.finds("limits", "does not show 'kRows'", tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\n"}))
+
+    def test_bounds_do_not_hide(self):
+        for name in ("kRowsMax", "kRowsMost", "kTreeDepth", "kRowLimit", "kLongestLine", "kMaxRows"):
+            self.finds("limits", f"'{name}' belongs into", src__base__y_dot_cc=f"// Y.\nconstexpr std::size_t {name} = 5;\n")
+        self.passes(src__base__y_dot_cc="// Y.\nconstexpr int kRows = 5;\n// constexpr int kRowsMax = 5;\n",
+                    src__base__y_test_dot_cc="// Y.\nconstexpr int kRowsMax = 5;\n")
+
     # snippets
 
     EXAMPLE = "// An example.\nint main() {\n  // region: all\n  int one = 1;\n    int two = 2;\n  // endregion\n  // region: other\n  // endregion\n}\n"

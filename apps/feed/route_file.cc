@@ -13,11 +13,12 @@
 #include <optional>
 #include <string_view>
 
+#include "rondo/base/limits.h"
+
 namespace rondo::feed {
 namespace {
 
 constexpr std::size_t kPieceBytes = 256 * 1024;
-constexpr std::size_t kLongestLine = 1024;
 constexpr std::size_t kColumnsMax = 5;
 
 struct GzClose {
@@ -149,9 +150,9 @@ Result<RouteFile> read_route_file(const std::string& path, const NextHopPlan& pl
       if (!read.ok()) return failure(read.with_context(path + ":" + std::to_string(line_number)));
     }
     text.erase(0, start);
-    if (text.size() > kLongestLine) {
-      return failure(Code::InvalidArgument,
-                     path + ":" + std::to_string(line_number + 1) + ": the line is longer than " + std::to_string(kLongestLine) + " bytes");
+    if (text.size() > limits::kRouteLineBytes) {
+      return failure(Code::InvalidArgument, path + ":" + std::to_string(line_number + 1) + ": the line is longer than " +
+                                                std::to_string(limits::kRouteLineBytes) + " bytes");
     }
   }
   return file;

@@ -105,10 +105,11 @@ bool may_clear(const json::object& arguments) {
   return answer == 'y' || answer == 'Y';
 }
 
-/// For what comes by itself: --timeout is when it ends, and until then silence means nothing.
+/// For what comes by itself: --timeout is when it ends, and until then silence means nothing. Soon after, a daemon that is stuck is given
+/// up.
 Options patient(const Options& options) {
   Options more = options;
-  if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 30s;
+  if (!options.store.given()) more.patience = options.timeout.value_or(1'000'000s) + 3s;
   return more;
 }
 

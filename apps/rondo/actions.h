@@ -18,6 +18,7 @@ int load_file(const Options& options, const LoadFile& load);
 
 /// rondo journal; rondo replay.
 int read_journal(const Options& options, const ReadJournal& call);
+int audit_journal(const Options& options, const ReadJournal& call);
 int replay_run(const Options& options, const ReplayRun& call);
 /// rondo top; rondo dump.
 int show_top(const Options& options, const Top& top);

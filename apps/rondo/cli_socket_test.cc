@@ -18,6 +18,7 @@
 #include "rondo/admin/server.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/mailbox.h"
 #include "rondo/sched/scheduler.h"
 
@@ -27,6 +28,7 @@ namespace {
 namespace json = boost::json;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 struct Outcome {
@@ -196,6 +198,26 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
   { std::ofstream(file()) << R"([{"closed:a": {}, "OP": "SET"}])"; }
   EXPECT_THAT(rondo("load " + file() + " 2>&1").out, HasSubstr("no table 'closed'"));
   EXPECT_EQ(rondo("load " + directory + "/absent 2>&1").code, 1);
+}
+
+TEST_F(Program, ADumpKeepsTheLimitOfRowsAndSaysHowManyItLeftOut) {
+  const auto rows_of = [](std::size_t count) {
+    return [count](const Arguments&, Reply reply) {
+      reply.stream([count, at = std::size_t{0}](Reply& page) mutable {
+        while (at < count && !page.page_full()) page.row(json::object{{"row", at++}});
+        return at < count;
+      });
+    };
+  };
+  add("sources", {}, rows_of(limits::kDumpRows));
+  add("parked", {}, rows_of(limits::kDumpRows + 7));
+  open();
+  const Outcome dumped = rondo("dump -");
+  EXPECT_EQ(dumped.code, 0);
+  const std::string last = "{\"row\":" + std::to_string(limits::kDumpRows - 1) + "}";
+  EXPECT_THAT(dumped.out, HasSubstr(last + "]}\n")) << "all of the sources";
+  EXPECT_THAT(dumped.out, HasSubstr(last + "],\"rows_left_out\":7}"));
+  EXPECT_THAT(dumped.out, Not(HasSubstr("{\"row\":" + std::to_string(limits::kDumpRows) + "}")));
 }
 
 TEST_F(Program, FeedWritesRoutesAndWhatTheyNeed) {

@@ -16,6 +16,7 @@
 #include "options.h"
 #include "progress.h"
 #include "render.h"
+#include "rondo/admin/text.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
@@ -201,6 +202,23 @@ TEST(Load, EntriesBecomeRows) {
   EXPECT_THAT(rows[1].fields, IsEmpty()) << "a Delete carries no fields";
   EXPECT_EQ(rows[2].key, "");
   EXPECT_THAT(parse_load(" [ ] ", "f").value(), IsEmpty());
+}
+
+TEST(Load, BytesThatAreNoTextComeBackAsExportWroteThem) {
+  const std::string key{
+      "a\xff"
+      "b\\x5c"};
+  const std::string value{"line\n", 5};
+  const json::array all{json::object{{escape_text("T:" + key), json::object{{escape_text("f\x01"), escape_text(value)}}}, {"OP", "SET"}}};
+  const std::string written = json::serialize(all);
+  const auto rows = parse_load(written, "f");
+  ASSERT_TRUE(rows.has_value()) << rows.error().to_string() << "\n" << written;
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_EQ(rows->front().table, "T");
+  EXPECT_EQ(rows->front().key, key);
+  ASSERT_EQ(rows->front().fields.size(), 1U);
+  EXPECT_EQ(rows->front().fields[0].first, "f\x01");
+  EXPECT_EQ(rows->front().fields[0].second, value);
 }
 
 TEST(Load, AnErrorNamesFileLineColumnAndEntry) {

@@ -226,6 +226,13 @@ std::vector<Command> journal_commands() {
                      .options = {{.name = "--swss", .value = {}, .help = "swss.rec: the changes that were taken"},
                                  {.name = "--retry", .value = {}, .help = "retry.rec: what was parked, resolved and retried"}},
                      .answered_by = Nobody},
+                    {.name = "audit",
+                     .help = "Hold every wait for a turn against the bound that the policy promises",
+                     .details =
+                         "From the recorded turns: how long each source waited, and the longest that its policy allows. Ends with 3 if a\n"
+                         "wait was longer, and names the first.",
+                     .arguments = {journal_files()},
+                     .answered_by = Nobody},
                     {.name = "check", .help = "Say whether a journal is whole", .arguments = {journal_files()}, .answered_by = Nobody}}},
       {.name = "replay",
        .help = "Run a recorded day again, and show the first difference",
@@ -308,7 +315,7 @@ manual::Program described() {
       .exit_codes = {{"0", "done"},
                      {"1", "failed; doctor and health: something is wrong"},
                      {"2", "wrong usage or argument"},
-                     {"3", "a replay came out different"},
+                     {"3", "a replay came out different; a wait was longer than its bound"},
                      {"69", "no daemon (or Redis) answers"},
                      {"75", "try again later"},
                      {"78", "bad input file"}},

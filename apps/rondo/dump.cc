@@ -17,6 +17,7 @@
 #include "exit_code.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "tar.h"
 
 namespace rondo::cli {
@@ -41,9 +42,6 @@ constexpr std::array<Part, 11> kParts{{{"version", "name and version of the daem
                                        {"log", "the newest lines of its log"},
                                        {"commands", "the commands it knows"}}};
 
-/// Rows of one answer that are kept; more would be a table and not a figure.
-constexpr std::size_t kRowsMost = 10'000;
-
 void hide_in(json::value& value) {
   if (auto* const object = value.if_object()) {
     for (auto& member : *object) hide_in(member.value());
@@ -59,7 +57,7 @@ json::value ask(Backend& backend, const Part& part) {
   json::array rows;
   std::uint64_t left_out = 0;
   Result<json::object> result = backend.call(std::string{part.command}, {}, [&](const json::value& row) {
-    if (rows.size() < kRowsMost) {
+    if (rows.size() < limits::kDumpRows) {
       rows.push_back(row);
     } else {
       ++left_out;

@@ -8,7 +8,7 @@ namespace rondo::cli {
 inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
-inline constexpr int kExitDifferent = 3;  // A replay came out different.
+inline constexpr int kExitDifferent = 3;  // A replay came out different, or a wait was longer than its bound.
 inline constexpr int kExitNoDaemon = 69;  // EX_UNAVAILABLE
 inline constexpr int kExitTryAgain = 75;  // EX_TEMPFAIL
 inline constexpr int kExitBadFile = 78;   // EX_CONFIG

@@ -216,6 +216,7 @@ int read_journal(const Options& options, const ReadJournal& call) {
     case ReadJournal::Verb::Grep: return grep(options, call);
     case ReadJournal::Verb::Explain: return explain(options, call);
     case ReadJournal::Verb::Export: return export_text(options, call);
+    case ReadJournal::Verb::Audit: return audit_journal(options, call);
     case ReadJournal::Verb::Check: return check(options, call);
   }
   return kExitFailed;

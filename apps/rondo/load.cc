@@ -8,6 +8,8 @@
 #include <boost/json.hpp>
 #include <cerrno>
 
+#include "rondo/admin/text.h"
+
 namespace rondo::cli {
 namespace {
 
@@ -83,8 +85,8 @@ class LoadParser {
       const std::size_t colon = name.find(':');
       if (colon == std::string_view::npos || colon == 0)
         return Status{Code::InvalidArgument, "'" + std::string{name} + "' is not TABLE:key"};
-      row.table = name.substr(0, colon);
-      row.key = name.substr(colon + 1);
+      row.table = unescape_text(name.substr(0, colon));
+      row.key = unescape_text(name.substr(colon + 1));
       fields = member.value().if_object();
       if (fields == nullptr) return Status{Code::InvalidArgument, "the value of '" + std::string{name} + "' must be an object of fields"};
     }
@@ -106,14 +108,16 @@ class LoadParser {
     return {};
   }
 
+  static std::string unescaped(json::string_view text) { return unescape_text(view(text)); }
+
   static Status take_fields(const json::object& fields, LoadRow& row) {
     for (const auto& field : fields) {
-      const std::string name{view(field.key())};
+      const std::string name = unescaped(field.key());
       if (!field.value().is_string()) {
         return Status{Code::InvalidArgument, "field '" + name + "' of '" + row.table + ":" + row.key + "' must be a string, not " +
                                                  json::serialize(field.value()).substr(0, 50)};
       }
-      if (row.op == BulkOp::Set) row.fields.emplace_back(name, std::string{view(field.value().get_string())});
+      if (row.op == BulkOp::Set) row.fields.emplace_back(name, unescaped(field.value().get_string()));
     }
     return {};
   }

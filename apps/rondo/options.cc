@@ -215,7 +215,7 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 14> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 15> kMakers{
     {{"set", set_row},
      {"load", load},
      {"feed routes", feed_routes},
@@ -225,6 +225,7 @@ constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 14> 
      {"journal grep", read_journal<ReadJournal::Verb::Grep>},
      {"journal explain", read_journal<ReadJournal::Verb::Explain>},
      {"journal export", read_journal<ReadJournal::Verb::Export>},
+     {"journal audit", read_journal<ReadJournal::Verb::Audit>},
      {"journal check", read_journal<ReadJournal::Verb::Check>},
      {"replay", replay},
      {"completion", completion},

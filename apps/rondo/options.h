@@ -89,7 +89,7 @@ struct StoreChoice {
 };
 
 struct ReadJournal {
-  enum class Verb : unsigned char { Tail, Grep, Explain, Export, Check };
+  enum class Verb : unsigned char { Tail, Grep, Explain, Export, Audit, Check };
   Verb verb = Verb::Tail;
   std::vector<std::string> files;  // Oldest first.
   std::string word;                // As typed: what grep looks for; the key that explain tells of.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -11,6 +14,7 @@
 #include <toml++/toml.h>
 
 #include "rondo/admin/suggest.h"
+#include "rondo/base/limits.h"
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
 #include "rondod/stores.h"
@@ -147,19 +151,21 @@ class Section {
   std::vector<std::string_view> known_;
 };
 
-constexpr std::array<std::pair<std::string_view, Tie>, 2> kTies{
-    {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}}};
+using PolicyName = PolicySettings::Name;
+constexpr std::array<std::pair<std::string_view, PolicyName>, 4> kPolicies{{{"frames", PolicyName::Frames},
+                                                                            {"strict", PolicyName::Strict},
+                                                                            {"strictly-ordered", PolicyName::StrictlyOrdered},
+                                                                            {"quoted-round-robin", PolicyName::QuotedRoundRobin}}};
+constexpr std::array<std::pair<std::string_view, Tie>, 3> kTies{
+    {{"least-recently-served", Tie::LeastRecentlyServed}, {"arrival", Tie::Arrival}, {"consumed-time", Tie::ConsumedTime}}};
+constexpr std::array<std::pair<std::string_view, QuotaUnit>, 2> kQuotaUnits{
+    {{"items", QuotaUnit::Items}, {"microseconds", QuotaUnit::Microseconds}}};
+constexpr std::int64_t kBudgetUs = limits::kBudgetMost / 1us;
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
-std::int64_t microseconds(Duration d) { return std::chrono::duration_cast<std::chrono::microseconds>(d).count(); }
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
-constexpr std::int64_t kReplicasMax = 100;
-constexpr std::int64_t kReplicasTimeoutMax = 60'000;
-constexpr std::int64_t kHoldMost = 3600;
-constexpr std::int64_t kJournalMibMost = 1024 * 1024;
-constexpr std::int64_t kJournalFilesMost = 1000;
 
 void read_separator(Section& section, std::string& value) {
   std::string_view separator = value;
@@ -170,13 +176,56 @@ void read_separator(Section& section, std::string& value) {
 void read_place(Section& section, StorePlace& place) {
   section.store_url("url", place.url);
   read_separator(section, place.separator);
-  section.integer("replicas", 0, kReplicasMax, place.replicas);
-  section.integer("replicas_timeout_ms", 1, kReplicasTimeoutMax, place.replicas_timeout_ms);
+  section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
+  section.integer("replicas_timeout_ms", 1, limits::kRedisReplicasWait / std::chrono::milliseconds{1}, place.replicas_timeout_ms);
   if (!place.url.empty() && !is_durable(place.url)) return;
   const StorePlace defaults;
   const bool timeout_only = place.replicas == defaults.replicas;
   if (timeout_only && place.replicas_timeout_ms == defaults.replicas_timeout_ms) return;
   section.complain(timeout_only ? "replicas_timeout_ms" : "replicas", "is for tables on a Redis: the embedded store has no replicas");
+}
+
+/// [scheduler.KEY]: lines of PRIORITY = VALUE.
+void read_priorities(Section& s, std::string_view key, std::int64_t low, std::int64_t high,
+                     std::vector<std::pair<unsigned, std::int64_t>>& values) {
+  const toml::table* const given = s.subsection(key);
+  if (given == nullptr) return;
+  for (const auto& [name, node] : *given) {
+    const std::string text{name.str()};
+    unsigned priority = limits::kPriorities;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), priority);
+    const bool is_priority = error == std::errc{} && end == text.data() + text.size() && priority < limits::kPriorities;
+    const auto* const value = node.as_integer();
+    if (!is_priority) {
+      s.complain(key, "has '" + text + "', which is no priority from 0 to " + std::to_string(limits::kPriorities - 1));
+    } else if (value == nullptr || value->get() < low || value->get() > high) {
+      s.complain(key, "of priority " + text + " must be an integer from " + std::to_string(low) + " to " + std::to_string(high));
+    } else {
+      values.emplace_back(priority, value->get());
+    }
+  }
+  std::ranges::sort(values);
+}
+
+void read_policy(Section& s, PolicyChoice& policy) {
+  s.choice("policy", kPolicies, policy.name);
+  s.choice("tie", kTies, policy.tie);
+  s.integer("batch", 1, limits::kBatchItems, policy.batch);
+  s.integer("turn_us", 10, 1'000'000, policy.turn_us);
+  // Each in a range that fits the default of the other; together they are looked at below.
+  s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
+  s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetUs, policy.highest_budget_us);
+  read_priorities(s, "budgets_us", 0, kBudgetUs, policy.budgets_us);
+  s.integer("quota", 1, limits::kQuotaMost, policy.quota);
+  s.choice("quota_unit", kQuotaUnits, policy.quota_unit);
+  read_priorities(s, "quotas", 1, limits::kQuotaMost, policy.quotas);
+  const bool by_arrival = policy.name == PolicyName::StrictlyOrdered || policy.name == PolicyName::QuotedRoundRobin;
+  if (by_arrival && policy.tie != PolicyChoice{}.tie && policy.tie != Tie::Arrival) {
+    s.complain("tie", "cannot be chosen for this policy: it goes by arrival");
+  }
+  if (const auto settings = resolve_policy(policy.options()); !settings) {
+    s.complain("policy", "cannot be used: " + std::string{settings.error().message()});
+  }
 }
 
 void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
@@ -253,11 +302,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   const auto section = [&](const char* name) { return Section{root[name].as_table(), name, file, error}; };
   {
     Section s = section("scheduler");
-    s.choice("tie", kTies, config.policy.tie);
-    s.integer("batch", 1, limits::kBatchItems, config.policy.batch);
-    std::int64_t turn_us = microseconds(config.policy.turn);
-    s.integer("turn_us", 10, 1'000'000, turn_us);
-    config.policy.turn = std::chrono::microseconds{turn_us};
+    read_policy(s, config.policy);
     s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
     s.integer("nice", -20, 19, config.nice);
     s.cpus("cpus", config.scheduler_cpus);
@@ -270,8 +315,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   {
     Section s = section("journal");
     s.text("file", config.journal_file);
-    s.integer("file_mib", 0, kJournalMibMost, config.journal_file_mib);
-    s.integer("files", 0, kJournalFilesMost, config.journal_files);
+    s.integer("file_mib", 0, limits::kJournalFileMib, config.journal_file_mib);
+    s.integer("files", 0, limits::kJournalFiles, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
   {
@@ -282,7 +327,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("metric", 1, 0xFFFFFFFF, config.metric);
     s.integer("batch", 1, limits::kNetlinkBatch, config.batch);
     s.integer("table", 1, 0xFFFFFFFF, config.table);
-    s.integer("hold_s", 0, kHoldMost, config.hold_s);
+    s.integer("hold_s", 0, limits::kRestartHold, config.hold_s);
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
@@ -301,11 +346,40 @@ Result<Config> parse_config(std::string_view text, const std::string& name) {
 }
 
 Result<Config> read_config(const std::string& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    return failure(status_from_errno(EISDIR, "cannot read the configuration '" + path + "'"));
+  }
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
-  if (!file || file.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
-  return parse_config(text.str(), path);
+  if (!file || file.bad() || text.bad()) return failure(status_from_errno(errno, "cannot read the configuration '" + path + "'"));
+  Result<Config> config = parse_config(text.str(), path);
+  if (config) config->path = path;
+  return config;
+}
+
+PolicyOptions PolicyChoice::options() const {
+  const Duration turn = std::chrono::microseconds{turn_us};
+  switch (name) {
+    case PolicyName::Strict: return StrictPriority{.tie = tie, .batch = batch, .turn = turn};
+    case PolicyName::StrictlyOrdered: return StrictlyOrdered{.batch = batch, .turn = turn};
+    case PolicyName::QuotedRoundRobin: {
+      QuotedRoundRobin quoted{.quota = quota, .unit = quota_unit, .batch = batch, .turn = turn};
+      for (const auto& [priority, its] : quotas) quoted.set(Priority{priority}, static_cast<std::uint32_t>(its));
+      return quoted;
+    }
+    case PolicyName::Frames: break;
+  }
+  BudgetedFrames frames{.lowest = std::chrono::microseconds{lowest_budget_us},
+                        .highest = std::chrono::microseconds{highest_budget_us},
+                        .tie = tie,
+                        .batch = batch,
+                        .turn = turn};
+  for (const auto& [priority, its] : budgets_us) {
+    frames.set(Priority{priority}, its == 0 ? kNoBudget : Duration{std::chrono::microseconds{its}});
+  }
+  return frames;
 }
 
 namespace {
@@ -325,6 +399,35 @@ toml::table direct_table(const DirectSettings& direct) {
                      {"secret_key_file", direct.secret_key_file},
                      {"allowed_clients", clients},
                      {"open_to_network", direct.open_to_network}};
+}
+
+toml::table priorities_table(const std::vector<std::pair<unsigned, std::int64_t>>& values) {
+  toml::table table;
+  for (const auto& [priority, value] : values) table.insert(std::to_string(priority), value);
+  return table;
+}
+
+toml::table scheduler_table(const Config& config) {
+  toml::array cpus;
+  for (const unsigned cpu : config.scheduler_cpus) cpus.push_back(static_cast<std::int64_t>(cpu));
+  const PolicyChoice& policy = config.policy;
+  toml::table table{{"policy", name_of(kPolicies, policy.name)},
+                    {"tie", name_of(kTies, policy.tie)},
+                    {"batch", static_cast<std::int64_t>(policy.batch)},
+                    {"turn_us", policy.turn_us},
+                    {"lowest_budget_us", policy.lowest_budget_us},
+                    {"highest_budget_us", policy.highest_budget_us},
+                    {"quota", static_cast<std::int64_t>(policy.quota)},
+                    {"quota_unit", name_of(kQuotaUnits, policy.quota_unit)},
+                    {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
+                    {"nice", static_cast<std::int64_t>(config.nice)},
+                    {"cpus", std::move(cpus)},
+                    {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
+                    {"stall_ms", config.stall_ms},
+                    {"stall_stack", config.stall_stack}};
+  if (!policy.budgets_us.empty()) table.insert("budgets_us", priorities_table(policy.budgets_us));
+  if (!policy.quotas.empty()) table.insert("quotas", priorities_table(policy.quotas));
+  return table;
 }
 
 toml::table store_table(const Config& config) {
@@ -354,15 +457,7 @@ toml::table to_table(const Config& config) {
     for (const unsigned cpu : numbers) list.push_back(static_cast<std::int64_t>(cpu));
     return list;
   };
-  return toml::table{{"scheduler", toml::table{{"tie", name_of(kTies, config.policy.tie)},
-                                               {"batch", static_cast<std::int64_t>(config.policy.batch)},
-                                               {"turn_us", microseconds(config.policy.turn)},
-                                               {"retry_quota", static_cast<std::int64_t>(config.retry_quota)},
-                                               {"nice", static_cast<std::int64_t>(config.nice)},
-                                               {"cpus", cpus(config.scheduler_cpus)},
-                                               {"reserve_mib", static_cast<std::int64_t>(config.reserve_mib)},
-                                               {"stall_ms", config.stall_ms},
-                                               {"stall_stack", config.stall_stack}}},
+  return toml::table{{"scheduler", scheduler_table(config)},
                      {"admin", toml::table{{"socket", config.socket}}},
                      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
                      {"journal", toml::table{{"file", config.journal_file},

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/log.h"
@@ -42,9 +43,27 @@ struct StoreGroup {
   friend bool operator==(const StoreGroup&, const StoreGroup&) = default;
 };
 
+/// Who is given turns: [scheduler]. Times in microseconds; 0 in 'budgets_us': none, for ever.
+struct PolicyChoice {
+  PolicySettings::Name name = PolicySettings::Name::Frames;
+  Tie tie = Tie::LeastRecentlyServed;
+  std::uint32_t batch = limits::kBatchItems;
+  std::int64_t turn_us = limits::kTurnTime / 1us;
+  std::int64_t lowest_budget_us = BudgetedFrames{}.lowest / 1us;
+  std::int64_t highest_budget_us = BudgetedFrames{}.highest / 1us;
+  std::vector<std::pair<unsigned, std::int64_t>> budgets_us = {};  // By priority, ascending.
+  std::uint32_t quota = QuotedRoundRobin{}.quota;
+  QuotaUnit quota_unit = QuotaUnit::Items;
+  std::vector<std::pair<unsigned, std::int64_t>> quotas = {};
+  friend bool operator==(const PolicyChoice&, const PolicyChoice&) = default;
+
+  PolicyOptions options() const;
+};
+
 struct Config {
+  std::string path = {};  // Where it was read from; empty: nowhere.
   // [scheduler]
-  StrictPriority policy;
+  PolicyChoice policy;
   std::uint32_t retry_quota = 0;
   int nice = -20;
   std::vector<unsigned> scheduler_cpus;

@@ -57,7 +57,10 @@ TEST(Config, TheCommentedExampleListsEveryOptionWithItsDefault) {
 
 TEST(Config, WhatIsPrintedReadsBackTheSame) {
   Config config;
-  config.policy = {.tie = Tie::Arrival, .batch = 1, .turn = std::chrono::milliseconds{2}};
+  config.policy = {.name = PolicySettings::Name::QuotedRoundRobin, .tie = Tie::Arrival, .batch = 1, .turn_us = 2000};
+  config.policy.budgets_us = {{3, 0}, {5, 700}};
+  config.policy.quota_unit = QuotaUnit::Microseconds;
+  config.policy.quotas = {{7, 50}};
   config.socket = "/tmp/a \"quoted\" name.sock";
   config.simulated = true;
   config.simulated_ports = {"Ethernet0", "Ethernet4"};
@@ -126,7 +129,38 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("log = 3\n"), HasSubstr("must be a section"));
 }
 
+TEST(Config, ThePolicyIsChosenByNameWithBudgetsAndQuotasByPriority) {
+  const auto frames = parse_config("[scheduler]\nlowest_budget_us = 100\n[scheduler.budgets_us]\n5 = 0\n55 = 2000\n", "x");
+  ASSERT_TRUE(frames.has_value()) << frames.error().to_string();
+  const auto settings = resolve_policy(frames->policy.options());
+  ASSERT_TRUE(settings.has_value());
+  EXPECT_EQ(settings->name, PolicySettings::Name::Frames);
+  EXPECT_EQ(settings->budgets[0], 100'000);
+  EXPECT_EQ(settings->budgets[5], PolicySettings::kInfinite);
+  EXPECT_EQ(settings->budgets[55], 2'000'000);
+  const auto quoted = parse_config("[scheduler]\npolicy = \"quoted-round-robin\"\nquota = 4\n[scheduler.quotas]\n7 = 50\n", "x");
+  ASSERT_TRUE(quoted.has_value()) << quoted.error().to_string();
+  EXPECT_EQ(resolve_policy(quoted->policy.options())->budgets[7], 50);
+  EXPECT_EQ(resolve_policy(quoted->policy.options())->budgets[6], 4);
+}
+
+TEST(Config, AWrongPolicySaysWhatIsAllowed) {
+  EXPECT_THAT(message_of("[scheduler]\npolicy = \"fair\"\n"), AllOf(HasSubstr("scheduler.policy"), HasSubstr("'quoted-round-robin'")));
+  EXPECT_THAT(message_of("[scheduler]\nquota = 0\n"), AllOf(HasSubstr("scheduler.quota"), HasSubstr("from 1")));
+  EXPECT_THAT(message_of("[scheduler.quotas]\n7 = 0\n"),
+              AllOf(HasSubstr("scheduler.quotas"), HasSubstr("priority 7"), HasSubstr("from 1")));
+  EXPECT_THAT(message_of("[scheduler.budgets_us]\n64 = 5\n"), AllOf(HasSubstr("'64'"), HasSubstr("no priority")));
+  EXPECT_THAT(message_of("[scheduler]\nlowest_budget_us = 900\nhighest_budget_us = 600\n"), HasSubstr("highest not below"));
+  EXPECT_THAT(message_of("[scheduler]\npolicy = \"strictly-ordered\"\ntie = \"consumed-time\"\n"), HasSubstr("goes by arrival"));
+}
+
 TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }
+
+TEST(Config, ADirectoryIsNoConfiguration) {
+  const auto config = read_config(".");
+  ASSERT_FALSE(config.has_value()) << "all settings as if there were none";
+  EXPECT_THAT(std::string{config.error().message()}, AllOf(HasSubstr("'.'"), HasSubstr("directory")));
+}
 
 TEST(Config, AMissingFileIsNamed) {
   const auto config = read_config("no/such/file.toml");

@@ -57,7 +57,7 @@ Status Daemon::open_plane() {
 Status Daemon::open_runtime() {
   static const SystemClock kClock;
   RuntimeOptions options;
-  options.policy = config_.policy;
+  options.policy = config_.policy.options();
   auto store = choose_store(config_, store_hooks());
   if (!store) return store.error().with_context("opening the store");
   options.store = std::move(*store);
@@ -236,6 +236,7 @@ Status Daemon::finish_files() {
 }
 
 Status Daemon::run() {
+  warn_of_policy();
   log_.info("serving", {{"socket", config_.socket},
                         {"dataplane", plane_->describe()},
                         {"policy", runtime_->scheduler().policy().describe()},
@@ -256,6 +257,7 @@ void Daemon::on_signal(int signal) {
   if (signal == SIGHUP) {
     runtime_->journal().rotate();
     log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
+    change_policy();
     return;
   }
   if (server_ == nullptr) {  // The second one: no more patience.
@@ -268,6 +270,30 @@ void Daemon::on_signal(int signal) {
   for (const auto& feed : feeds_) feed->hold();
   drain_until_ = runtime_->clock().now() + kDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());
+}
+
+/// What the configuration says of it now. The rest of a changed configuration waits for a restart.
+void Daemon::change_policy() {
+  if (config_.path.empty()) return;
+  const Result<Config> read = read_config(config_.path);
+  if (!read) {
+    log_.error("the configuration cannot be read, the policy stays", {{"why", read.error()}});
+    return;
+  }
+  if (read->policy == config_.policy) return;
+  auto policy = make_policy(read->policy.options());
+  if (!policy) {
+    log_.error("the policy stays", {{"why", policy.error()}});
+    return;
+  }
+  config_.policy = read->policy;
+  runtime_->scheduler().set_policy(std::move(*policy));
+  log_.info("turns are given by another policy", {{"policy", runtime_->scheduler().policy().describe()}});
+  warn_of_policy();
+}
+
+void Daemon::warn_of_policy() {
+  for (const std::string& why : policy_warnings(runtime_->scheduler().policy().settings())) log_.warn("policy", {{"why", why}});
 }
 
 void Daemon::drain() {

@@ -33,7 +33,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most kDrain; a second signal ends at
-  /// once) and returns. SIGHUP reopens the journal's files. DataLoss: rows that were accepted are in no file.
+  /// once) and returns. SIGHUP reopens the journal's files, and reads the policy of
+  /// the scheduler again. DataLoss: rows that were accepted are in no file.
   Status run();
 
  private:
@@ -53,6 +54,8 @@ class Daemon {
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
   void on_signal(int signal);
+  void change_policy();
+  void warn_of_policy();
   void drain();
   /// Logs that the store went away or came back, that a replay is done, that writes failed, and what direct tables dropped.
   void watch_store();
@@ -61,7 +64,7 @@ class Daemon {
   /// Writes what the files of the tables lack; logs and tells what cannot be written.
   Status finish_files();
 
-  const Config config_;
+  Config config_;  // Of it only the policy changes, see change_policy().
   Log& log_;
   const LogKeeper& kept_;
   WriteFailures failures_{config_};  // The store tells it.

@@ -11,8 +11,20 @@ Section scheduler() {
       .name = "scheduler",
       .help = "Who is given turns, and the thread that gives them.",
       .settings = {
-          {"tie", "\"least-recently-served\" or \"arrival\"", "\"least-recently-served\"",
-           "Who goes first among ready sources of equal priority: the one served longest ago, or the one that became ready first."},
+          {"policy", "\"frames\", \"strict\", \"strictly-ordered\" or \"quoted-round-robin\"", "\"frames\"",
+           "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: the "
+           "highest, "
+           "for ever. strictly-ordered: that, and items of one priority in the order of arrival. quoted-round-robin: each priority up to "
+           "its "
+           "quota, from the highest down. SIGHUP reads the policy and what belongs to it again."},
+          {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
+           "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
+           "ready first, or the one that has consumed the least time."},
+          {"lowest_budget_us", "integer from 1 to 16000", "500", "Microseconds a frame of priority 0, with frames."},
+          {"highest_budget_us", "integer from 500 to 3600000000", "16000",
+           "The same of priority 63; those between grow by equal factors. Read: so long may this priority keep the others waiting."},
+          {"quota", "integer from 1 to 1000000000", "10", "Of each priority, with quoted-round-robin."},
+          {"quota_unit", "\"items\" or \"microseconds\"", "\"items\"", "What a quota counts."},
           {"batch", "integer from 1 to 128", "128",
            "Items a source may handle in one turn. Smaller: shorter turns. Larger: fuller batches for the kernel."},
           {"turn_us", "integer from 10 to 1000000", "1000",
@@ -97,7 +109,7 @@ manual::Program described() {
               "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
               "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
               "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once.\n"
-              "SIGHUP reopens the journal's files.",
+              "SIGHUP reopens the journal's files, and reads the scheduler's policy again.",
           .options = {{.name = "--config",
                        .value = "FILE",
                        .help = "Configuration file (TOML); without it the defaults hold",
@@ -120,30 +132,38 @@ manual::Program described() {
 }
 
 manual::Program configuration_described() {
-  return {.name = "rondod.toml",
-          .manual_section = 5,
-          .summary = "configuration of rondod",
-          .description =
-              "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
-              "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
-              "results.",
-          .sections = {scheduler(),
-                       {.name = "admin",
-                        .help = "The admin socket.",
-                        .settings = {{"socket", "text", "\"/run/rondo/rondod.sock\"",
-                                      "Unix socket for rondo and other clients; mode 0660, so its group may use it."}}},
-                       {.name = "log",
-                        .help = "Lines on standard error.",
-                        .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"",
-                                      "The least that is written."}}},
-                       journal(),
-                       {.name = "store", .help = "Where the tables are.", .settings = place()},
-                       group(),
-                       direct(),
-                       dataplane()},
-          .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
-                        "A rondod that needs no rights and changes nothing:"}},
-          .see_also = {"rondod(8)", "rondo(1)"}};
+  return {
+      .name = "rondod.toml",
+      .manual_section = 5,
+      .summary = "configuration of rondod",
+      .description =
+          "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
+          "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
+          "results.",
+      .sections = {scheduler(),
+                   {.name = "scheduler.budgets_us",
+                    .help = "Other budgets for some priorities, with frames: PRIORITY = MICROSECONDS; 0: no budget, which voids the bound "
+                            "on the waits of all others.",
+                    .settings = {}},
+                   {.name = "scheduler.quotas",
+                    .help = "Other quotas for some priorities, with quoted-round-robin: PRIORITY = QUOTA.",
+                    .settings = {}},
+                   {.name = "admin",
+                    .help = "The admin socket.",
+                    .settings = {{"socket", "text", "\"/run/rondo/rondod.sock\"",
+                                  "Unix socket for rondo and other clients; mode 0660, so its group may use it."}}},
+                   {.name = "log",
+                    .help = "Lines on standard error.",
+                    .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"",
+                                  "The least that is written."}}},
+                   journal(),
+                   {.name = "store", .help = "Where the tables are.", .settings = place()},
+                   group(),
+                   direct(),
+                   dataplane()},
+      .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
+                    "A rondod that needs no rights and changes nothing:"}},
+      .see_also = {"rondod(8)", "rondo(1)"}};
 }
 
 }  // namespace

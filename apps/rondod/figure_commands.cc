@@ -43,10 +43,14 @@ json::object source_json(const Source& source, Instant now) {
 json::object source_row(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
   json::object row = source_json(source, now);
+  row["turned_away"] = source.turned_away();
   row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);
   row["wait_p50_us"] = microseconds(stats.wait_ns.quantile(0.5));
   row["wait_p99_us"] = microseconds(stats.wait_ns.quantile(0.99));
   row["wait_max_us"] = microseconds(stats.wait_ns.max());
+  row["longest_wait_us"] = microseconds(stats.longest_wait);
+  const Duration bound = source.scheduler()->bound(source);
+  row["wait_bound_us"] = bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound));
   row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }
@@ -99,6 +103,8 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"retried", stats.retried},
                                 {"thrown", stats.thrown},
                                 {"spurious_waits", stats.spurious_waits},
+                                {"full_turns", stats.full_turns},
+                                {"rejections_forgotten", stats.rejections_forgotten},
                                 {"queued", stats.queued},
                                 {"parked", stats.parked},
                                 {"parked_peak", stats.parked_peak},
@@ -137,6 +143,8 @@ json::object dataplane_json(const CommandContext& context) {
                       {"applied", stats.applied},
                       {"failed", stats.failed},
                       {"batches", stats.batches},
+                      {"full_batches", stats.full_batches},
+                      {"full", stats.full},
                       {"in_flight", programmer.in_flight()},
                       {"busy_us", microseconds(stats.busy)},
                       {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
@@ -151,7 +159,11 @@ json::object scheduler_json(const Scheduler& scheduler) {
                       {"sweep_rescues", stats.sweep_rescues},
                       {"quarantined", stats.quarantined},
                       {"longest_turn_us", microseconds(stats.longest_turn)},
-                      {"long_turns", stats.long_turns}};
+                      {"long_turns", stats.long_turns},
+                      {"full_turns", stats.full_turns},
+                      {"timed_out_turns", stats.timed_out_turns},
+                      {"due_polls", stats.due_polls},
+                      {"timer_bursts", stats.timer_bursts}};
 }
 
 json::object port_events_json(const agent::Ports& ports) {
@@ -235,12 +247,24 @@ json::object admin_json(const AdminServer* server) {
   const AdminServerStats& stats = server->stats();
   return json::object{{"connections", stats.connections},
                       {"accepted", stats.accepted},
+                      {"refused_connections", stats.refused_connections},
                       {"requests", stats.requests},
                       {"failed_requests", stats.failed_requests},
+                      {"full_pages", stats.full_pages},
                       {"bulk_rows", stats.bulk_rows},
                       {"bulk_rows_refused", stats.bulk_rows_refused},
+                      {"bulk_pauses", stats.bulk_pauses},
+                      {"bulk_waits", stats.bulk_waits},
                       {"malformed_frames", stats.malformed_frames},
-                      {"slow_readers_cut", stats.slow_readers_cut}};
+                      {"slow_readers_cut", stats.slow_readers_cut},
+                      {"stalled_writers_cut", stats.stalled_writers_cut}};
+}
+
+json::object watch_json(const Watchers& watchers) { return json::object{{"watchers", watchers.size()}, {"missed", watchers.missed()}}; }
+
+json::object log_json(const LogKeeper& log) {
+  const LogKeeper::Counts counts = log.counts();
+  return json::object{{"lines_forgotten", counts.forgotten}, {"lines_cut", counts.cut}};
 }
 
 void command_stats(const CommandContext& context, Reply reply) {
@@ -255,7 +279,9 @@ void command_stats(const CommandContext& context, Reply reply) {
                             {"agent", agent_json(context.agent)},
                             {"port_events", port_events_json(context.agent.ports())},
                             {"journal", journal_json(runtime.journal().stats())},
-                            {"admin", admin_json(context.server.get())}});
+                            {"admin", admin_json(context.server.get())},
+                            {"watch", watch_json(context.watchers)},
+                            {"log", log_json(context.log)}});
 }
 
 /// Of one frame of `top`: facts looked at for the largest, and how many are shown.

@@ -17,7 +17,10 @@ TEST(LogKeeper, KeepsTheNewestLinesWithinItsLimits) {
   ASSERT_EQ(lines.size(), limits::kLogLinesKept);
   EXPECT_EQ(lines.front(), "line " + std::to_string(more));
   EXPECT_EQ(lines.back(), "line " + std::to_string(limits::kLogLinesKept + more - 1));
+  EXPECT_EQ(keeper.counts().forgotten, more);
+  EXPECT_EQ(keeper.counts().cut, 0U);
   keeper.add(std::string(10 * limits::kLogLineBytesKept, 'x'));
+  EXPECT_EQ(keeper.counts().cut, 1U);
   EXPECT_EQ(keeper.lines().back().size(), limits::kLogLineBytesKept);
 }
 

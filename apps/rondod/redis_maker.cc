@@ -5,16 +5,13 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/base/limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
 #include "store/redis/requeue.h"
 
 namespace rondo::daemon {
 namespace {
-
-/// Rows accepted and not yet on the Redis: a whole table, because whoever writes over the admin socket is not made to wait.
-constexpr std::size_t kWritesMax = 2'000'000;
-constexpr std::size_t kWriteBytesMax = std::size_t{512} * 1024 * 1024;
 
 class OpenWrites final : public RedisWrites {
  public:
@@ -43,8 +40,8 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   options.replicas = place.replicas;
   options.replicas_timeout = std::chrono::milliseconds{place.replicas_timeout_ms};
   options.priority = agent::kStores;
-  options.writes_max = kWritesMax;
-  options.write_bytes_max = kWriteBytesMax;
+  options.writes_max = limits::kWaitingWrites;
+  options.write_bytes_max = limits::kWaitingWriteBytes;
   options.name = "store " + options.address.to_string();
   const std::string where = options.address.to_string();
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };

@@ -130,7 +130,8 @@ void command_keys(const CommandContext& context, const Arguments& arguments, Rep
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
   std::string pattern = arguments.text("pattern");
-  if (pattern.size() > KeyPattern::kMost) return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than 256 bytes"});
+  if (pattern.size() > limits::kPatternBytes)
+    return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
   const std::int64_t most = arguments.integer("count", INT64_MAX);
   if (most < 1) return reply.fail(Status{Code::InvalidArgument, "'count' must be at least 1"});
   reply.expect_rows();

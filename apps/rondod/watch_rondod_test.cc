@@ -146,6 +146,7 @@ TEST_F(LookingOn, ASlowReaderHoldsNobodyAndIsToldWhatItMissed) {
   EXPECT_GT(missed, 0U);
   EXPECT_GT(told, 0U);
   EXPECT_EQ(told + missed, static_cast<std::uint64_t>(kRoutes) + 1) << "each change was told, or counted as missed";
+  EXPECT_EQ(call("stats").at("watch").at("missed").to_number<std::uint64_t>(), missed);
 }
 
 TEST_F(LookingOn, TraceTellsTheStoryOfARow) {
@@ -202,12 +203,36 @@ TEST_F(LookingOn, LargeAnswersComeInPagesWhileOthersHaveTheirTurns) {
   }
 }
 
+TEST_F(LookingOn, ASlowReaderOfLargeRowsMissesThemByTheirBytes) {
+  constexpr int kRows = 250;  // Far fewer than the events that may wait: it is their bytes that are too many.
+  static_assert(kRows < limits::kWatchEvents);
+  Reader reader(file("socket"), {{"id", 1}, {"command", "watch"}, {"table", "ROUTE_TABLE"}});
+  ASSERT_TRUE(becomes([this] { return watchers() == 1; }));
+  BulkWriter writer(client());
+  ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+  const std::string large(30'000, 'x');  // Shown whole: it fills the way to the reader, too.
+  for (int i = 0; i < kRows; ++i) {
+    const BulkField fields[] = {{"nexthop_group", "7"}, {"remark", large}};
+    ASSERT_TRUE(writer.row(BulkOp::Set, "30.0." + std::to_string(i) + ".0/24", fields).ok());
+  }
+  ASSERT_TRUE(writer.end().ok());
+  ASSERT_TRUE(writer.finish().has_value());
+  EXPECT_TRUE(becomes([this] { return call("stats").at("watch").at("missed").to_number<std::uint64_t>() > 0; }));
+}
+
 TEST_F(LookingOn, KeysAreListedByPatternAndCount) {
   feed(2000);
   ASSERT_TRUE(becomes([this] { return call("keys", {{"table", "ROUTE_TABLE"}}).at("rows").as_array().size() == 2000; }));
   EXPECT_EQ(call("keys", {{"table", "ROUTE_TABLE"}, {"pattern", "20.0.7.*"}}).at("rows").as_array().size(), 1U);
   EXPECT_EQ(call("keys", {{"table", "ROUTE_TABLE"}, {"pattern", "20.0.*.0/24"}, {"count", 100}}).at("rows").as_array().size(), 100U);
   EXPECT_EQ(call("keys", {{"table", "ROUTE_TABLE"}, {"pattern", "x*"}}).at("rows").as_array().size(), 0U);
+  EXPECT_TRUE(client().call("keys", {{"table", "ROUTE_TABLE"}, {"pattern", std::string(limits::kPatternBytes, '*')}}).has_value());
+  for (const char* const command : {"keys", "watch"}) {
+    const auto refused = client().call(command, {{"table", "ROUTE_TABLE"}, {"pattern", std::string(limits::kPatternBytes + 1, '*')}});
+    ASSERT_FALSE(refused.has_value()) << command;
+    EXPECT_EQ(refused.error().code(), Code::InvalidArgument);
+    EXPECT_THAT(std::string{refused.error().message()}, HasSubstr("longer than 256 bytes"));
+  }
 }
 
 TEST_F(LookingOn, ALargeRowComesInParts) {

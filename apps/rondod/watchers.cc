@@ -41,7 +41,10 @@ json::object change_json(const Change& change) {
 /// One reader: events in, rows of its answer out, a page a turn of its connection.
 class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
  public:
-  Watcher(Until until, Reply reply) : until_(until), reply_(std::move(reply)) { reply_.expect_rows(); }
+  /// 'missed' outlives it: the books of all watchers.
+  Watcher(Until until, Reply reply, std::uint64_t& missed) : until_(until), reply_(std::move(reply)), missed_by_all_(missed) {
+    reply_.expect_rows();
+  }
   virtual ~Watcher() = default;
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
@@ -66,6 +69,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
     if (!reply_.wanted() || accepted_ >= until_.count) return;
     if (events_.size() >= limits::kWatchEvents || bytes_ >= limits::kWatchBytes) {
       ++missed_;
+      ++missed_by_all_;
       return;
     }
     if (missed_ != 0) put({.missed = std::exchange(missed_, 0)});
@@ -111,6 +115,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
 
   const Until until_;
   Reply reply_;
+  std::uint64_t& missed_by_all_;
   std::unique_ptr<RowTap> tap_;
   std::deque<Event> events_;
   std::size_t bytes_ = 0;
@@ -123,8 +128,8 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
 
 class Watchers::Watch final : public Watcher {
  public:
-  Watch(std::string pattern, Until until, Reply reply)
-      : Watcher(until, std::move(reply)), all_(pattern.empty()), pattern_(std::move(pattern)) {}
+  Watch(std::string pattern, Until until, Reply reply, std::uint64_t& missed)
+      : Watcher(until, std::move(reply), missed), all_(pattern.empty()), pattern_(std::move(pattern)) {}
 
   void hear(const RowEvent& event) {
     if (event.what != RowEvent::What::Taken || (!all_ && !pattern_.matches(event.key))) return;
@@ -143,8 +148,8 @@ class Watchers::Watch final : public Watcher {
 
 class Watchers::Trace final : public Watcher {
  public:
-  Trace(const Clock& clock, std::string table, std::string key, Until until, Reply reply)
-      : Watcher(until, std::move(reply)), clock_(clock), start_(clock.now()), table_(std::move(table)), key_(std::move(key)) {}
+  Trace(const Clock& clock, std::string table, std::string key, Until until, Reply reply, std::uint64_t& missed)
+      : Watcher(until, std::move(reply), missed), clock_(clock), start_(clock.now()), table_(std::move(table)), key_(std::move(key)) {}
 
   void hear_written(std::string_view table, const Change& change) {
     if (table != table_ || change.key() != key_) return;
@@ -201,12 +206,12 @@ void Watchers::add(std::shared_ptr<Watcher> watcher, const std::string& table, R
 }
 
 void Watchers::watch(const std::string& table, const std::string& pattern, Until until, Reply reply) {
-  const auto watcher = std::make_shared<Watch>(pattern, until, std::move(reply));
+  const auto watcher = std::make_shared<Watch>(pattern, until, std::move(reply), missed_);
   add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
 }
 
 void Watchers::trace(const std::string& table, const std::string& key, Until until, Reply reply) {
-  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, key, until, std::move(reply));
+  const auto watcher = std::make_shared<Trace>(runtime_.clock(), table, key, until, std::move(reply), missed_);
   traces_.push_back(watcher);
   add(watcher, table, [watcher = watcher.get()](const RowEvent& event) { watcher->hear(event); });
 }
@@ -251,7 +256,8 @@ void command_watch(const CommandContext& context, const Arguments& arguments, Re
   const std::string table = arguments.text("table");
   const std::string pattern = arguments.text("pattern");
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
-  if (pattern.size() > KeyPattern::kMost) return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than 256 bytes"});
+  if (pattern.size() > limits::kPatternBytes)
+    return reply.fail(Status{Code::InvalidArgument, "the pattern is longer than " + std::to_string(limits::kPatternBytes) + " bytes"});
   const auto until = until_of(context, arguments);
   if (!until) return reply.fail(until.error());
   context.watchers.watch(table, pattern, *until, std::move(reply));

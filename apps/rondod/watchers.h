@@ -39,6 +39,8 @@ class Watchers {
   }
   bool traces() const noexcept { return !traces_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
+  /// Events that readers missed because limits::kWatchEvents or kWatchBytes waited for them, since the start.
+  std::uint64_t missed() const noexcept { return missed_; }
 
  private:
   class Watcher;
@@ -53,6 +55,7 @@ class Watchers {
   TimerSource timer_;  // Armed while somebody watches.
   std::vector<std::shared_ptr<Watcher>> all_;
   std::vector<std::weak_ptr<Trace>> traces_;
+  std::uint64_t missed_ = 0;
 };
 
 }  // namespace rondo::daemon

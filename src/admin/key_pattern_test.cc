@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/random.h"
 
 namespace rondo {
@@ -46,7 +47,7 @@ TEST(KeyPattern, AgreesWithAPlainMatcherProperty) {
 
 TEST(KeyPattern, ManyStarsDoNotMultiplyTheWork) {
   std::string pattern;
-  for (std::size_t i = 0; i < KeyPattern::kMost / 2; ++i) pattern += "*a";
+  for (std::size_t i = 0; i < limits::kPatternBytes / 2; ++i) pattern += "*a";
   EXPECT_FALSE(KeyPattern{pattern + "b"}.matches(std::string(64 * 1024, 'a')));
   EXPECT_TRUE(KeyPattern{pattern}.matches(std::string(64 * 1024, 'a')));
 }

@@ -21,7 +21,7 @@ std::string error_frame(std::int64_t id, const Status& why) {
   const std::size_t start = begin_frame(frame, FrameKind::Json);
   append_head(frame, id);
   frame.append(",\"ok\":false,\"error\":");
-  json::object error{{"code", to_string(why.code())}, {"message", visible_text(why.message().substr(0, kPageBytes))}};
+  json::object error{{"code", to_string(why.code())}, {"message", visible_text(why.message().substr(0, limits::kAdminPageBytes))}};
   append_json(frame, error);
   frame.append("}");
   end_frame(frame, start);
@@ -33,12 +33,13 @@ Reply::State::~State() {
 }
 
 bool Reply::State::page_full() noexcept {
-  if (row_count >= limits::kAdminPageRows || rows.size() >= kPageBytes) return true;
+  if (row_count >= limits::kAdminPageRows || rows.size() >= limits::kAdminPageBytes) return true;
   return ++looks % limits::kItemsPerStep == 0 && port != nullptr && port->turn_is_over();
 }
 
 void Reply::State::send_page() {
   if (port == nullptr || row_count == 0) return;
+  if (row_count >= limits::kAdminPageRows || rows.size() >= limits::kAdminPageBytes) port->note_full_page();
   std::string frame;
   const std::size_t start = begin_frame(frame, FrameKind::More);
   append_head(frame, id);
@@ -88,7 +89,7 @@ bool Reply::wanted() const noexcept { return state_->port != nullptr; }
 void Reply::row(const json::value& row) {
   if (!wanted()) return;
   State& state = *state_;
-  if (state.row_count >= limits::kAdminPageRows || state.rows.size() >= kPageBytes) state.send_page();
+  if (state.row_count >= limits::kAdminPageRows || state.rows.size() >= limits::kAdminPageBytes) state.send_page();
   state.has_rows = true;
   if (state.row_count != 0) state.rows += ',';
   append_json(state.rows, row);

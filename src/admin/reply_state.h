@@ -16,6 +16,8 @@ class ReplyPort {
   virtual ~ReplyPort() = default;
   /// Queues one whole frame for the caller.
   virtual void send(std::string_view frame) = 0;
+  /// A page that is sent next has all the rows or bytes that a page may have.
+  virtual void note_full_page() = 0;
   /// 'go_on' is to be called with 'reply' in a later turn, when there is room for output.
   virtual void continue_later(Reply reply, Reply::Continuation go_on) = 0;
   /// The answer is complete; 'ok' says how it ended. The port forgets the state.
@@ -46,8 +48,5 @@ struct Reply::State {
 
 /// One 'J' frame that says no.
 std::string error_frame(std::int64_t id, const Status& why);
-
-/// Bytes of rows that make a page full, whatever their number: a page takes a turn to make and to send.
-inline constexpr std::size_t kPageBytes = 64 * 1024;
 
 }  // namespace rondo

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -18,7 +19,9 @@ namespace rondo {
 namespace {
 
 constexpr int kListenBacklog = 64;
+/// Stalled connections are looked for so often, and more often where a stall is short.
 constexpr Duration kCheckPeriod = 1s;
+constexpr Duration kCheckPeriodLeast = 10ms;
 
 /// Makes room for a socket at 'path': removes one that nobody answers on, refuses everything else that is there.
 Status clear_path(const std::string& path) {
@@ -158,7 +161,8 @@ class AdminServer::Listener final : public Source {
   }
 
   void arm_timer() {
-    if (!timer_.is_armed()) timer_.arm_every(kCheckPeriod, scheduler_.now() + kCheckPeriod);
+    const Duration period = std::clamp(options_.stall / 4, kCheckPeriodLeast, kCheckPeriod);
+    if (!timer_.is_armed()) timer_.arm_every(period, scheduler_.now() + period);
   }
 
   void check() {

@@ -23,6 +23,7 @@
 #include "base/json.h"
 #include "rondo/admin/client.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {
@@ -276,6 +277,32 @@ TEST_F(AdminSocket, ACallerThatNeverReadsIsCutAndOthersAreServed) {
       ASSERT_TRUE(other->call("echo", {{"text", "x"}}).has_value());
     }
     EXPECT_LT(std::chrono::steady_clock::now(), deadline) << "never cut";
+  });
+  EXPECT_EQ(server->stats().slow_readers_cut, 1U);
+}
+
+TEST_F(AdminSocket, ACallerForWhomTooMuchWaitsIsCutAndOneForWhomLessWaitsIsServed) {
+  EXPECT_EQ(options.output_bytes, limits::kAdminOutputBytes);
+  add("flood", {{.name = "bytes", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
+      [](const Arguments& arguments, Reply reply) {  // Whatever waits already: as those do that tell what happens.
+        const std::string row(60'000, 'x');
+        for (std::int64_t left = arguments.integer("bytes", 0); left > 0; left -= static_cast<std::int64_t>(row.size())) {
+          reply.row(json::string(row));
+          reply.flush();
+        }
+        reply.finish();
+      });
+  const auto flood = [this](std::size_t bytes) {
+    std::string request;
+    const std::size_t start = begin_frame(request, FrameKind::Json);
+    request.append(R"({"id":1,"command":"flood","bytes":)" + std::to_string(bytes) + "}");
+    end_frame(request, start);
+    return talk(request).size();
+  };
+  with_caller([&] {
+    const std::size_t most = limits::kAdminOutputBytes;
+    EXPECT_GT(flood(most - most / 10), most - most / 10);
+    EXPECT_LT(flood(most + most / 10), most / 2) << "it got what the first write took, and then the end";
   });
   EXPECT_EQ(server->stats().slow_readers_cut, 1U);
 }

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {
@@ -183,14 +184,15 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
     bytes += (**row).key.size();
     for (const BulkField& field : (**row).fields) bytes += field.name.size() + field.value.size();
   }
+  ++stats_.bulk_pauses;
 }
 
 void AdminSession::note_error(std::string_view key, const Status& why) {
   if (!bulk_->first_error.empty()) return;
   const json::object error{{"row", bulk_->reader.position() == 0 ? 0 : bulk_->reader.position() - 1},
-                           {"key", escape_text(key.substr(0, kPageBytes))},
+                           {"key", escape_text(key.substr(0, limits::kAdminPageBytes))},
                            {"code", to_string(why.code())},
-                           {"message", visible_text(why.message().substr(0, kPageBytes))}};
+                           {"message", visible_text(why.message().substr(0, limits::kAdminPageBytes))}};
   append_json(bulk_->first_error, error);
 }
 
@@ -215,6 +217,7 @@ void AdminSession::bulk_end(const Status& malformed) {
   }
   bulk_.reset();
   unsettled_.push_back(answer);
+  if (unsettled_.size() == limits::kAdminBulkFrames) ++stats_.bulk_waits;
   // The sink may know it later than the connection lasts.
   sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](std::uint64_t failed, const Status& first) {
     const std::shared_ptr<Unsettled> known = waiting.lock();
@@ -238,10 +241,10 @@ void AdminSession::settle(Unsettled& answer, std::uint64_t failed, const Status&
     return;
   }
   if (failed > 0 && answer.first_error.empty()) {
-    append_json(
-        answer.first_error,
-        json::object{
-            {"row", 0}, {"key", ""}, {"code", to_string(first.code())}, {"message", visible_text(first.message().substr(0, kPageBytes))}});
+    append_json(answer.first_error, json::object{{"row", 0},
+                                                 {"key", ""},
+                                                 {"code", to_string(first.code())},
+                                                 {"message", visible_text(first.message().substr(0, limits::kAdminPageBytes))}});
   }
   const std::size_t start = begin_frame(answer.frame, FrameKind::Json);
   answer.frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(answer.accepted));

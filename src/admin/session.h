@@ -76,6 +76,7 @@ class AdminSession final : private ReplyPort {
   void send(std::string_view frame) override;
   void continue_later(Reply reply, Reply::Continuation go_on) override;
   void ended(bool ok) override;
+  void note_full_page() override { ++stats_.full_pages; }
   bool turn_is_over() const override { return time_is_up_ != nullptr && *time_is_up_ && (*time_is_up_)(); }
 
   struct Bulk {

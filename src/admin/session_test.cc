@@ -12,6 +12,7 @@
 
 #include "admin/frame.h"
 #include "base/json.h"
+#include "rondo/base/limits.h"
 
 namespace rondo {
 namespace {
@@ -226,16 +227,26 @@ TEST_F(Session, AWrongRequestIsAnsweredAndTheNextOneIsRead) {
 }
 
 TEST_F(Session, ATooLargeRequestIsRefusedAndTheNextOneIsRead) {
+  EXPECT_EQ(options.request_bytes, limits::kAdminRequestBytes);
   request(R"({"id":1,"command":"echo","text":")" + std::string(options.request_bytes, 'x') + "\"}");
   EXPECT_THAT(only_error("invalid-argument"), HasSubstr("bulk write"));
+  EXPECT_EQ(stats.failed_requests, 1U);
   request(R"({"id":2,"command":"echo","text":"ok"})");
   EXPECT_TRUE(only_answer().at("ok").as_bool());
 }
 
 TEST_F(Session, BytesThatAreNoFrameAreAnsweredOnceAndEndTheSession) {
+  const auto length = [](std::size_t bytes) {
+    std::string head;
+    for (unsigned shift = 0; shift < 32; shift += 8) head += static_cast<char>(bytes >> shift & 0xFFU);
+    return head;
+  };
+  give(length(limits::kAdminFrameBytes) + "J");
+  EXPECT_FALSE(session->has_step()) << "the largest frame is waited for";
   const std::vector<std::pair<std::string, std::string>> table{
       {std::string("\0\0\0\0", 4), "length 0"},
       {std::string("\xff\xff\xff\xff", 4), "larger than"},
+      {length(limits::kAdminFrameBytes + 1), "larger than"},
       {std::string("\x05\0\0\0Q1234", 9), "unknown frame kind 'Q'"},
       {std::string("\x01\0\0\0\xfe", 5), "unknown frame kind '\\xfe'"},
       {frame_of(FrameKind::More, "{}"), "'M' is for answers"},
@@ -298,6 +309,27 @@ TEST_F(Session, ALongAnswerComesInPagesOneATurn) {
   }
   ASSERT_THAT(seen, SizeIs(2500));
   for (std::size_t i = 0; i < seen.size(); ++i) ASSERT_EQ(seen[i], static_cast<std::int64_t>(i));
+  EXPECT_EQ(stats.full_pages, 2U);
+}
+
+TEST_F(Session, APageOfLargeRowsEndsByItsBytes) {
+  constexpr std::size_t kLargeRow = 9000;
+  add("large", {}, [](const Arguments&, Reply reply) {
+    reply.stream([at = 0](Reply& page) mutable {
+      for (; at < 30 && !page.page_full(); ++at) page.row(json::string(kLargeRow, 'x'));
+      return at < 30;
+    });
+  });
+  renew();
+  request(R"({"id":3,"command":"large"})");
+  const auto all = frames();
+  ASSERT_GT(all.size(), 2U);
+  for (std::size_t i = 0; i + 1 < all.size(); ++i) {
+    const std::size_t bytes = json::serialize(all[i].second.at("rows")).size();
+    EXPECT_GE(bytes, limits::kAdminPageBytes);
+    EXPECT_LE(bytes, limits::kAdminPageBytes + kLargeRow + 100) << "the row that filled it, and no other behind it";
+  }
+  EXPECT_EQ(stats.full_pages, all.size() - 1);
 }
 
 TEST_F(Session, AnAnswerWithoutRowsStillHasTheRowsMember) {
@@ -308,7 +340,7 @@ TEST_F(Session, AnAnswerWithoutRowsStillHasTheRowsMember) {
 TEST_F(Session, PagesWaitWhileTheCallerDoesNotRead) {
   request(R"({"id":3,"command":"count","rows":100000000})");
   EXPECT_FALSE(session->has_step());
-  EXPECT_LE(session->output().size(), options.output_bytes / 4 + 2 * kPageBytes);
+  EXPECT_LE(session->output().size(), options.output_bytes / 4 + 2 * limits::kAdminPageBytes);
   EXPECT_FALSE(session->wants_input());
   frames();
   EXPECT_TRUE(session->has_step()) << "it goes on once the caller has read";
@@ -381,6 +413,7 @@ TEST_F(BulkSession, ATurnHandlesABoundedNumberOfRows) {
   give(frame("T", static_cast<int>(limits::kAdminRowsPerTurn) * 3));
   EXPECT_EQ(steps_taken, 4) << "three full slices, and the one that finds the end";
   EXPECT_THAT(log, SizeIs(limits::kAdminRowsPerTurn * 3 + 2));
+  EXPECT_EQ(stats.bulk_pauses, 3U);
 }
 
 TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
@@ -439,6 +472,7 @@ TEST_F(SlowBulkSession, AFeederThatIsTooFastIsHeldBackAndAnsweredInOrder) {
   for (std::size_t i = 0; i < limits::kAdminBulkFrames + 2; ++i) all += frame("T", static_cast<int>(i + 1));
   give(all);
   EXPECT_THAT(waiting, SizeIs(limits::kAdminBulkFrames));
+  EXPECT_EQ(stats.bulk_waits, 1U);
   EXPECT_FALSE(session->wants_input());
   EXPECT_FALSE(session->frame_cut()) << "it is not the client who is late";
   waiting[1](0, {});

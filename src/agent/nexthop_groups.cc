@@ -319,7 +319,7 @@ void NexthopGroups::refresh(Group& group) {
       return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; });
     };
     const bool all_change = !actual.empty() && std::ranges::none_of(actual, stays);
-    if (all_change && wanted.size() + actual.size() <= kGroupMembersMax) wanted.insert(wanted.end(), actual.begin(), actual.end());
+    if (all_change && wanted.size() + actual.size() <= limits::kGroupMembers) wanted.insert(wanted.end(), actual.begin(), actual.end());
     order(group, std::move(wanted));
   } else if (coming != nullptr && ids_.at(group.fact).usable) {
     put_off(group, coming->failure);  // Make before break: the old members stay until the first new one is there.

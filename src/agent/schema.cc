@@ -135,10 +135,10 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   const auto ports = split(ports_text, ',');
   const auto weights = split(weights_text, ',');
   if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
-  if (gateways.size() > kGroupMembersMax) {
-    return failure(bad_field(
-        "nexthop", gateways_text,
-        "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(kGroupMembersMax) + " can be in a group"));
+  if (gateways.size() > limits::kGroupMembers) {
+    return failure(bad_field("nexthop", gateways_text,
+                             "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(limits::kGroupMembers) +
+                                 " can be in a group"));
   }
   if (gateways.size() != ports.size()) {
     return failure(

@@ -1,9 +1,13 @@
 // What a log line looks like, and that a noisy call site cannot flood it. Method: lines are captured by a writer, time is set by hand.
 #include "rondo/base/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -85,6 +89,67 @@ TEST_F(LogLines, ANoisyCallSiteIsHeldBackAndTheNextLineSaysHowManyWereNot) {
   noisy();
   EXPECT_THAT(lines, SizeIs(5)) << "one second earns one line";
   EXPECT_EQ(log.suppressed_lines(), 8U);
+}
+
+TEST_F(LogLines, TheJournalIsToldTheSeverityOfEachLevel) {
+  Log log(clock, capture(LogLevel::Debug, true));
+  log.debug("a");
+  log.info("b");
+  log.warn("c");
+  log.error("d");
+  EXPECT_THAT(lines, ElementsAre("<7>debug a\n", "<6>info b\n", "<4>warn c\n", "<3>error d\n"));
+}
+
+/// Standard error, while it lasts, is the file of that name.
+class OtherStandardError {
+ public:
+  explicit OtherStandardError(const char* file) : kept_(::dup(STDERR_FILENO)) {
+    const int fd = ::open(file, O_WRONLY | O_CLOEXEC);
+    EXPECT_GE(::dup2(fd, STDERR_FILENO), 0);
+    ::close(fd);
+  }
+  ~OtherStandardError() {
+    ::dup2(kept_, STDERR_FILENO);
+    ::close(kept_);
+  }
+  OtherStandardError(const OtherStandardError&) = delete;
+  OtherStandardError& operator=(const OtherStandardError&) = delete;
+
+ private:
+  int kept_;
+};
+
+TEST_F(LogLines, ALineThatCannotBeWrittenIsCounted) {
+  Log log(clock, {.journal = false, .writer = {}});
+  {
+    const OtherStandardError full("/dev/full");
+    log.error("lost");
+    log.error("lost, too");
+  }
+  EXPECT_EQ(log.lost_lines(), 2U);
+  {
+    const OtherStandardError open("/dev/null");
+    log.error("written");
+  }
+  EXPECT_EQ(log.lost_lines(), 2U);
+}
+
+TEST_F(LogLines, StandardErrorIsTheJournalWhenTheServiceManagerNamesIt) {
+  const OtherStandardError null("/dev/null");
+  struct stat status {};
+  ASSERT_EQ(::fstat(STDERR_FILENO, &status), 0);
+  const auto named = [](std::string_view stream) {
+    ::setenv("JOURNAL_STREAM", std::string{stream}.c_str(), 1);
+    const bool is = stderr_is_journal();
+    ::unsetenv("JOURNAL_STREAM");
+    return is;
+  };
+  const std::string device = std::to_string(status.st_dev);
+  EXPECT_TRUE(named(device + ":" + std::to_string(status.st_ino)));
+  EXPECT_FALSE(named(device + ":" + std::to_string(status.st_ino + 1)));
+  EXPECT_FALSE(named(device));
+  EXPECT_FALSE(named("the journal"));
+  EXPECT_FALSE(stderr_is_journal());
 }
 
 TEST(LogLevelName, RoundTrips) {

@@ -58,6 +58,15 @@ std::uint64_t Log2Histogram::quantile(double q) const noexcept {
   return max_;
 }
 
+Log2Histogram Log2Histogram::from_counts(const std::array<std::uint64_t, kBuckets>& counts) noexcept {
+  Log2Histogram made;
+  made.counts_ = counts;
+  for (unsigned bucket = 1; bucket < kBuckets; ++bucket) {
+    if (counts[bucket] != 0) made.max_ = (std::uint64_t{1} << bucket) - 1;
+  }
+  return made;
+}
+
 void Log2Histogram::merge(const Log2Histogram& other) noexcept {
   for (unsigned bucket = 0; bucket < kBuckets; ++bucket) counts_[bucket] += other.counts_[bucket];
   max_ = std::max(max_, other.max_);

@@ -201,7 +201,7 @@ TEST_P(DataPlaneContract, AStatusOfAnEarlierUseIsOverwritten) {
 
 TEST_P(DataPlaneContract, OrdersThatAreWrongByThemselvesAreInvalidArguments) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
-  const std::vector<GroupMember> too_many(kGroupMembersMax + 1, GroupMember{.nexthop = kOne});
+  const std::vector<GroupMember> too_many(limits::kGroupMembers + 1, GroupMember{.nexthop = kOne});
   const std::vector<Order> wrong = {
       RouteSet{.prefix = interface("10.0.0.1/8"), .nexthop = kOne},
       RouteSet{.prefix = interface("2001:db8::1/32"), .nexthop = kSix},
@@ -350,7 +350,7 @@ TEST_P(DataPlaneContract, TheLargestGroupIsTakenAndReadBack) {
   ASSERT_NO_FATAL_FAILURE(bring_up());
   std::vector<Operation> ops;
   GroupSet group{.id = NexthopId{3'000'000}, .members = {}};
-  for (std::uint32_t i = 1; i <= kGroupMembersMax; ++i) {
+  for (std::uint32_t i = 1; i <= limits::kGroupMembers; ++i) {
     ops.push_back({.order = NexthopSet{.id = NexthopId{4'000'000 + i}, .gateway = ip("10.0.0.2"), .port = swp1_}, .status = {}});
     group.members.push_back({.nexthop = NexthopId{4'000'000 + i}, .weight = 2});
   }

@@ -144,7 +144,7 @@ void compare(std::uint32_t seed, const netlink::Lab& lab) {
   }
 }
 
-TEST(SimDataPlane, AgreesWithTheKernelOnRandomOrders) {
+TEST(SimDataPlane, AgreesWithTheKernelOnRandomOrdersProperty) {
   for (std::uint32_t seed = 1; seed <= 32; ++seed) {
     auto lab = netlink::Lab::make();
     if (!lab) GTEST_SKIP() << "NOT RUN ON THE REAL KERNEL: " << lab.error().to_string();

@@ -74,7 +74,7 @@ const char* fault(const RouteDelete& route) { return route.table == 0 ? "Table 0
 const char* fault(const GroupSet& group) {
   if (!group.id) return "Next-hop id 0 is none";
   if (group.members.empty()) return "A group needs a member";
-  if (group.members.size() > kGroupMembersMax) return "A group has too many members";
+  if (group.members.size() > limits::kGroupMembers) return "A group has too many members";
   for (const GroupMember& member : group.members) {
     if (member.weight < 1 || member.weight > 256) return "A member's weight is 1 to 256";
   }

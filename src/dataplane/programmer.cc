@@ -167,7 +167,10 @@ struct Programmer::Impl final : public Source {
   // What a turn submits is handed over in the turn after it, together: small submissions share a batch.
   void submit(Lane lane, Submission submission) {
     in_flight += submission.ops.size();
-    full = full || in_flight >= options.ops_max;
+    if (!full && in_flight >= options.ops_max) {
+      full = true;
+      ++stats.full;
+    }
     stats.submitted += submission.ops.size();
     if (options.watch != nullptr) options.watch->submitted(lane, submission.ops);
     lanes[index_of(lane)].push(std::move(submission));
@@ -267,6 +270,7 @@ struct Programmer::Impl final : public Source {
     Batch& batch = *answers.front();
     if (delivered_shares == 0 && delivered_ops == 0) {
       ++stats.batches;
+      stats.full_batches += batch.ops.size() >= kBatch ? 1U : 0U;
       stats.failed += batch.failed;
       stats.busy += batch.busy;
     }

@@ -162,6 +162,7 @@ TEST_P(ProgrammerTest, NoBatchAndNoTurnIsLargerThanItsLimit) {
   std::vector<std::size_t> batch_sizes;
   for (const auto& batch : plane_.batches()) batch_sizes.push_back(batch.size());
   EXPECT_THAT(batch_sizes, Each(Le(limits::kNetlinkBatch)));
+  EXPECT_EQ(programmer_->stats().full_batches, static_cast<std::uint64_t>(std::ranges::count(batch_sizes, limits::kNetlinkBatch)));
   for (const auto& [turn, items] : items_of_turn_) EXPECT_LE(items, limits::kBatchItems) << "turn " << turn;
 }
 
@@ -208,6 +209,7 @@ TEST_P(ProgrammerTest, TheRoomIsAnnouncedEachTimeItComesBack) {
   programmer_->submit(Lane::Bulk, orders(2, 5), collect());
   run_until_answered(305);
   EXPECT_EQ(announced, 3) << "room was never short";
+  EXPECT_EQ(programmer_->stats().full, 3U);
 }
 
 TEST_P(ProgrammerTest, AnAnswerMaySubmitAgain) {

@@ -61,6 +61,7 @@ Turn Consumer::run(Budget budget) {
     turn.items += looked_at;
     if (looked_at == 0 || time_is_up(budget)) break;
   }
+  if (ledger_.size() >= rows_max_ && !subscription_->empty()) ++stats_.full_turns;
   turn.backlog = ready() ? Backlog::More : Backlog::Empty;
   return turn;
 }
@@ -302,6 +303,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {
   if (rejections_.size() >= limits::kRejectionsKept && !rejections_.contains(std::string{change.key()})) {
+    ++stats_.rejections_forgotten;
     rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
   }
   rejections_.insert_or_assign(std::string{change.key()}, std::string{to_string(change.op())} + " rejected: " + why.to_string());

@@ -491,6 +491,7 @@ TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
   EXPECT_EQ(stats("T").taken, 10U);
   EXPECT_EQ(stats("T").parked, 10U);
   EXPECT_EQ(stats("T").queued, 15U);
+  EXPECT_GE(stats("T").full_turns, 1U);
   announce("1");
   run();
   EXPECT_EQ(stats("T").done, 25U);
@@ -498,6 +499,12 @@ TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
 }
 
 // --- the time of a turn
+
+TEST_F(ConsumerTest, TheLedgerThatIsNotLimitedByAnOptionHasTheLimitOfAll) {
+  EXPECT_EQ(ConsumeOptions{}.rows_max, limits::kLedgerRows);
+  // The option is what the case above reaches. Its default is more than 32-bit row numbers may count.
+  static_assert(limits::kLedgerRows < UINT32_MAX);
+}
 
 TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
   std::vector<std::uint64_t> turns;
@@ -513,6 +520,7 @@ TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
   constexpr std::ptrdiff_t kItems = 2 * limits::kItemsPerStep;
   for (std::uint64_t turn = turns.front(); turn < turns.back(); ++turn) EXPECT_EQ(std::ranges::count(turns, turn), kItems);
   EXPECT_EQ(source("T").longest_turn, kItems * limits::kTurnTime / 10);
+  EXPECT_GE(runtime.scheduler().stats().timed_out_turns, turns.back() - turns.front());
 }
 
 TEST_F(ConsumerTest, ABulkHandlerHasItsBatchAndATurnAsManyAsItsTimeAllows) {

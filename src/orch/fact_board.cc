@@ -54,6 +54,11 @@ bool FactBoard::has_news(Member member) const {
   return !members_[member].empty();
 }
 
+std::uint64_t FactBoard::forgotten() const {
+  const Lock lock(mutex_);
+  return forgotten_;
+}
+
 void FactBoard::tell(Member member, News news) {
   Inbox& inbox = members_[member];
   if (inbox.port == nullptr) return;
@@ -122,6 +127,7 @@ void FactBoard::take_off_list(Entry& entry) {
 void FactBoard::forget_oldest() {
   while (idle_ > limits::kBoardFacts) {
     Entry& oldest = *oldest_;
+    ++forgotten_;
     take_off_list(oldest);
     oldest.kind->entries.erase(oldest.kind->entries.find(*oldest.key));
   }

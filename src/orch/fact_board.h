@@ -75,6 +75,8 @@ class FactBoard {
   bool is_awaited(Member member, const Constraint& fact) const;
   /// Announcements and withdrawals of the kind, by others, are news from now on.
   void observe(Member member, ConstraintKind kind);
+  /// Facts that were forgotten because of limits::kBoardFacts.
+  std::uint64_t forgotten() const;
 
  private:
   static constexpr Member kNobody = UINT32_MAX;
@@ -136,6 +138,7 @@ class FactBoard {
   Entry* oldest_ = nullptr;  // Of the idle entries of all kinds, in the order in which they became so.
   Entry* newest_ = nullptr;
   std::size_t idle_ = 0;
+  std::uint64_t forgotten_ = 0;
 };
 
 }  // namespace rondo

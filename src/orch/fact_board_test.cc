@@ -140,6 +140,7 @@ TEST_F(WorkerFactBoard, FactsBeyondTheLimitAreForgottenAndAskedForAnewButNotThos
     EXPECT_THAT(news(owner_), ElementsAre(std::string{"asked "} + oldest));
   }
   EXPECT_TRUE(board_.holds(port(std::to_string(limits::kBoardFacts + 1))));
+  EXPECT_EQ(board_.forgotten(), 2U);
   board_.announce(owner_, port("waited for"));
   EXPECT_THAT(news(needy_), ElementsAre("announced waited for"));
 }

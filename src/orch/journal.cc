@@ -72,6 +72,19 @@ void encode(Encoder& to, Kind kind, std::uint32_t table, std::uint32_t row) {
 
 std::uint64_t count_of(Duration duration) { return static_cast<std::uint64_t>(std::max(duration, Duration{0}).count()); }
 
+constexpr std::size_t kPolicyBytes = 3 + (2 + limits::kPriorities) * kVarintBytes;
+
+void encode(Encoder& to, const PolicySettings& settings) {
+  to.byte(static_cast<std::uint8_t>(settings.name));
+  to.byte(static_cast<std::uint8_t>((settings.in_items ? 1 : 0) | (settings.one_way ? 2 : 0) | (settings.item_by_item ? 4 : 0)));
+  to.byte(static_cast<std::uint8_t>(settings.tie));
+  to.number(settings.batch);
+  to.number(count_of(settings.turn));
+  for (const std::int64_t budget : settings.budgets) {
+    to.number(budget == PolicySettings::kInfinite ? 0 : static_cast<std::uint64_t>(budget));
+  }
+}
+
 }  // namespace
 
 Journal::Journal() = default;
@@ -115,19 +128,17 @@ void Journal::put(std::size_t bound, const Content& content) {
 
 // --- The run
 
-void Journal::started(Instant now, const StrictPriority& policy) {
+void Journal::started(Instant now, const PolicySettings& policy) {
   if (!on()) return;
   told_ = looked_ = now;
   clocks_due_ = now + kClocksPeriod;
   const WallTime wall = clock_->wall_now();
   sink_->clocks(now, wall);
-  put(1 + 16 + 1 + 2 * kVarintBytes, [&](Encoder& to) {
+  put(1 + 16 + kPolicyBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Started));
     to.fixed(static_cast<std::uint64_t>(now.nanoseconds()));
     to.fixed(static_cast<std::uint64_t>(wall.nanoseconds()));
-    to.byte(static_cast<std::uint8_t>(policy.tie));
-    to.number(policy.batch);
-    to.number(count_of(policy.turn));
+    encode(to, policy);
   });
 }
 
@@ -151,7 +162,22 @@ std::uint32_t Journal::source_added(Source& source) {
     to.byte(static_cast<std::uint8_t>(source.priority().level()));
     to.text(source.name());
   });
+  if (source.weight() != 1) {
+    put(1 + 2 * kVarintBytes, [&](Encoder& to) {
+      to.byte(static_cast<std::uint8_t>(Kind::Weight));
+      to.number(number);
+      to.number(source.weight());
+    });
+  }
   return number;
+}
+
+void Journal::policy_changed(const PolicySettings& settings) {
+  put_time();
+  put(1 + kPolicyBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Policy));
+    encode(to, settings);
+  });
 }
 
 void Journal::source_removed(std::uint32_t source) {
@@ -208,6 +234,12 @@ void Journal::turn_begins(std::uint32_t source, Instant now) {
 bool Journal::time_is_up(bool by_clock) {
   if (!sink_->time_is_up(by_clock)) return false;
   put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::TimeUp)); });
+  return true;
+}
+
+bool Journal::should_yield(bool by_state) {
+  if (!sink_->should_yield(by_state)) return false;
+  put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::Yields)); });
   return true;
 }
 

@@ -9,9 +9,13 @@
 #include <cstring>
 #include <string_view>
 
+#include "rondo/base/limits.h"
+
 namespace rondo::journal {
 
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
+/// Still read. Version 1 has no records of policies, weights and yields.
+inline constexpr std::uint16_t kOldestVersion = 1;
 inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
 /// What a record says. The numbers are the format.
@@ -47,6 +51,9 @@ enum class Kind : std::uint8_t {
   Answered = 29,       // A batch of orders came back.
   Link = 30,           // What the data plane said of a port.
   KernelFound = 31,    // Objects of an earlier run in the data plane.
+  Policy = 32,         // By which turns are given from here on.
+  Yields = 33,         // A source asked whether somebody else must be next, and so it was.
+  Weight = 34,         // Of the source before; 1 is not told.
   KernelNexthop = 35,  // One of them: a next hop or a group.
   RestartLook = 36,    // Whether the rows of before had come, when that was looked at.
   Unwanted = 37,       // Orders that delete what nobody asked for.
@@ -79,8 +86,8 @@ struct BlockHead {
 inline constexpr std::size_t kHeadBytes = 48;
 static_assert(sizeof(BlockHead) == kHeadBytes && std::endian::native == std::endian::little, "the head is written as it lies in memory");
 
-/// Most bytes of one record, its length included: what a long length can say. A larger one is counted as lost.
-inline constexpr std::size_t kRecordBytes = (std::size_t{1} << 28U) - 64;
+/// Most bytes of one record, its length included: less than a long length can say. A larger one is counted as lost.
+inline constexpr std::size_t kRecordBytes = limits::kJournalRecordBytes;
 
 /// Sets head.checksum for 'payload'.
 void seal(BlockHead& head, std::string_view payload) noexcept;

@@ -20,8 +20,9 @@ std::string fault_of(std::string_view bytes, BlockHead& head) {
   if (bytes.size() < sizeof kMagic || std::memcmp(bytes.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
   if (bytes.size() < kHeadBytes) return "the head of a block is cut off";
   std::memcpy(&head, bytes.data(), kHeadBytes);
-  if (head.version != kVersion)
-    return "a block of version " + std::to_string(head.version) + ", and only " + std::to_string(kVersion) + " is known";
+  if (head.version < kOldestVersion || head.version > kVersion)
+    return "a block of version " + std::to_string(head.version) + ", and only " + std::to_string(kOldestVersion) + " to " +
+           std::to_string(kVersion) + " are known";
   if (head.payload_bytes > bytes.size() - kHeadBytes) return "a block is cut off";
   if (!is_sealed(head, bytes.substr(kHeadBytes, head.payload_bytes))) return "a block whose checksum does not match";
   return {};

@@ -42,9 +42,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "answered",
                                                                                            "link",
                                                                                            "kernel found",
-                                                                                           "",
-                                                                                           "",
-                                                                                           "",
+                                                                                           "policy",
+                                                                                           "yields",
+                                                                                           "weight",
                                                                                            "kernel next hop",
                                                                                            "restart look",
                                                                                            "unwanted",
@@ -141,13 +141,39 @@ void read_outcome(Decoder& from, JournalRecord& record) {
   }
 }
 
+/// Nothing if it is none of ours: then the record is not, either.
+std::shared_ptr<const PolicySettings> read_policy(Decoder& from) {
+  PolicySettings settings;
+  // Version 1: strict priority, and of it tie, batch and time.
+  if (from.left() < settings.budgets.size()) {
+    settings.name = PolicySettings::Name::Strict;
+    settings.budgets.fill(PolicySettings::kInfinite);
+    settings.tie = from.byte() != 0 ? Tie::Arrival : Tie::LeastRecentlyServed;
+    settings.batch = number32(from);
+    settings.turn = Duration{static_cast<std::int64_t>(from.number())};
+    return from.ok() && resolve_policy(settings) ? std::make_shared<const PolicySettings>(settings) : nullptr;
+  }
+  settings.name = static_cast<PolicySettings::Name>(from.byte());
+  const std::uint8_t bits = from.byte();
+  settings.in_items = (bits & 1U) != 0;
+  settings.one_way = (bits & 2U) != 0;
+  settings.item_by_item = (bits & 4U) != 0;
+  settings.tie = static_cast<Tie>(from.byte());
+  settings.batch = number32(from);
+  settings.turn = Duration{static_cast<std::int64_t>(from.number())};
+  for (std::int64_t& budget : settings.budgets) {
+    const std::uint64_t told = from.number();
+    budget = told == 0 ? PolicySettings::kInfinite : static_cast<std::int64_t>(std::min<std::uint64_t>(told, kTimeMost));
+  }
+  if (!from.ok() || bits > 7 || !resolve_policy(settings)) return nullptr;
+  return std::make_shared<const PolicySettings>(settings);
+}
+
 void read_turn(Decoder& from, JournalRecord& record) {
   switch (record.kind) {
     case Kind::Started:
       read_clocks(from, record);
-      record.flag = from.byte() != 0;
-      record.count = from.number();
-      record.span = Duration{static_cast<std::int64_t>(from.number())};
+      record.policy = read_policy(from);
       return;
     case Kind::Note:
       record.name = from.text();
@@ -160,6 +186,11 @@ void read_turn(Decoder& from, JournalRecord& record) {
       record.name = from.text();
       return;
     case Kind::Looked: record.time = instant(from); return;
+    case Kind::Policy: record.policy = read_policy(from); return;
+    case Kind::Weight:
+      record.source = number32(from);
+      record.count = from.number();
+      return;
     case Kind::SourceRemoved:
     case Kind::Woken: record.source = number32(from); return;
     case Kind::TurnBegins:
@@ -260,7 +291,9 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   read_content(from, record);
   const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
   const bool in_range = is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
-                        is_time(record.span.count()) && record.op <= Op::Event && record.lane <= Lane::Bulk;
+                        is_time(record.span.count()) && record.op <= Op::Event && record.lane <= Lane::Bulk &&
+                        ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
+                        (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
   return from.ok() && from.at_end() && in_range;
 }
 
@@ -342,11 +375,14 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Answered: return orders_text(record);
     case Kind::Link: return link_text(record.link);
     case Kind::KernelFound: return std::to_string(record.count) + " objects";
+    case Kind::Policy: return describe(*record.policy);
+    case Kind::Weight: return std::to_string(record.count) + " of source " + std::to_string(record.source);
     case Kind::KernelNexthop: return nexthop_text(record.nexthop);
     case Kind::RestartLook: return record.flag ? "the rows of before have come" : "rows are yet to come";
     case Kind::Unwanted: return unwanted_text(record.orders);
     case Kind::WriteRefused: return record.why.to_string();
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
+    case Kind::Yields:
     case Kind::Started:
     case Kind::Clocks:
     case Kind::Looked:

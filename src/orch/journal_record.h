@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "rondo/base/time.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
+#include "rondo/sched/policy.h"
 #include "rondo/store/change.h"
 
 namespace rondo::journal {
@@ -46,11 +48,11 @@ struct JournalRecord {
   std::uint32_t row = kNoRow;
   std::uint32_t source = 0;
   unsigned priority = 0;
-  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; the batch of a policy.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more. Started: ties by arrival. RestartLook: they had come.
+  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come.
   Instant time;
   WallTime wall;
-  Duration span{0};  // Of a turn, a delay, a policy's turn.
+  Duration span{0};  // Of a turn, a delay.
   Op op = Op::Set;
   std::string_view name;  // Of a source, a note; the verb of an event.
   std::string_view text;  // Of a note; the key of a change.
@@ -61,6 +63,7 @@ struct JournalRecord {
   std::uint64_t digest = 0;
   std::vector<Failure> failures;
   LinkEvent link;
+  std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
   NexthopEntry nexthop;
   std::vector<Operation> orders;  // Of Unwanted.
 

@@ -69,7 +69,7 @@ class JournalTest : public testing::Test {
   /// One that has said when it began, and of which kTable is a table.
   std::unique_ptr<Journal> start(const JournalOptions& options) {
     auto journal = open(options);
-    journal->started(clock_.now(), StrictPriority{});
+    journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
     EXPECT_EQ(journal->name("ROUTE_TABLE"), kTable);
     return journal;
   }
@@ -469,7 +469,7 @@ TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
 int run_into_the_file_limit(const JournalOptions& options, const Clock& clock) {
   auto journal = Journal::open(options, clock);
   if (!journal) return 1;
-  (*journal)->started(clock.now(), StrictPriority{});
+  (*journal)->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = (*journal)->name("ROUTE_TABLE");
   if (!(*journal)->flush().ok()) return 2;
   const rlimit limit{200, RLIM_INFINITY};
@@ -508,6 +508,22 @@ TEST_F(JournalTest, ARecordBeyondTheBufferIsLostAndTheFileSaysSo) {
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(words(), ElementsAre("started", "lost 2 records", "changed ROUTE_TABLE small DEL"));
   EXPECT_EQ(journal->stats().dropped, 2U);
+}
+
+// Beyond what the form can hold no buffer helps.
+TEST_F(JournalTest, ARecordBeyondTheFormIsLostThoughTheBufferHasRoomLarge) {
+  EXPECT_EQ(JournalOptions{}.buffer_bytes, limits::kJournalBytes);
+  JournalOptions large = options();
+  large.buffer_bytes = 2 * limits::kJournalRecordBytes;
+  auto journal = start(large);
+  {
+    const std::string quarter(limits::kValueBytes, 'x');
+    journal->changed(kTable, 1, Change::set("huge", {{"1", quarter}, {"2", quarter}, {"3", quarter}, {"4", quarter}}));
+  }
+  journal->changed(kTable, 2, Change::remove("small"));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(words(), ElementsAre("started", "lost 1 records", "changed ROUTE_TABLE small DEL"));
+  EXPECT_EQ(journal->stats().dropped, 1U);
 }
 
 // A pipe that nobody reads stands for a disk that hangs: the writer blocks, the recording thread must not.

@@ -63,6 +63,7 @@ class Listener final : public Source {
   }
   bool has_backlog() const override { return !subscription_->empty(); }
   std::size_t depth() const override { return subscription_->depth(); }
+  std::uint64_t turned_away() const override { return subscription_->dropped(); }
 
  private:
   template <class To>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "message/seat.h"
 #include "orch/consumer.h"
 #include "orch/handler_fault.h"
 #include "orch/listener.h"
@@ -17,6 +18,9 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<Observer>> observers;
   std::vector<ConstraintKind> provided;
+  std::unique_ptr<message::Seat> seat;  // Until the Orch is whole; then it belongs to the runtime's agents.
+  Address address;
+  bool is_whole = false;
 };
 
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
@@ -159,5 +163,32 @@ void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
 
 void Orch::hold(Consumer& consumer) { consumer.hold(); }
 void Orch::release(Consumer& consumer) { consumer.release(); }
+
+message::Seat& Orch::seat() {
+  RONDO_ASSERT(!parts_->is_whole);
+  if (parts_->seat == nullptr) parts_->seat = message::Seat::make(runtime_.agents(), name_, priority_);
+  return *parts_->seat;
+}
+
+Address Orch::address() {
+  if (!parts_->address) parts_->address = seat().address();
+  return parts_->address;
+}
+
+void Orch::add_handler(const message::Handler& handler) {
+  seat().add(handler);
+  static_cast<void>(address());
+}
+
+Status Orch::add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler) {
+  return seat().add(topic, handler);
+}
+
+void Orch::add_limit(const message::MessageType& type, const Limit& limit, const message::KeyOf& key) { seat().add(type, limit, key); }
+
+void Orch::take_seat() {
+  parts_->is_whole = true;
+  if (parts_->seat != nullptr) message::Seat::take(std::move(parts_->seat), runtime_.agents());
+}
 
 }  // namespace rondo

@@ -25,7 +25,7 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   if (p.journal->on()) {
     p.scheduler->watch(p.journal.get());
-    p.journal->started(p.scheduler->now(), std::get<StrictPriority>(options.policy));
+    p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
   p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
 }
@@ -76,7 +76,10 @@ void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
   for (auto it = first; it != last; ++it) it->second->tell(fact.key, holds);
 }
 
-void Runtime::adopt(std::unique_ptr<Orch> orch) { parts_->orchs.push_back(std::move(orch)); }
+void Runtime::adopt(std::unique_ptr<Orch> orch) {
+  parts_->orchs.push_back(std::move(orch));
+  parts_->orchs.back()->take_seat();
+}
 
 Table Runtime::table(std::string_view name) {
   Parts& p = *parts_;
@@ -90,6 +93,11 @@ Table Runtime::table(std::string_view name) {
   }
   p.written_tables.emplace(name);
   return Table{*p.store, std::string{name}};
+}
+
+Agents& Runtime::agents() {
+  if (parts_->agents == nullptr) parts_->agents = std::make_unique<Agents>(*parts_->scheduler);
+  return *parts_->agents;
 }
 
 Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }

@@ -46,6 +46,7 @@ struct Runtime::Parts {
   std::vector<ConstraintKind> observed;                          // Kinds with observers.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
   std::vector<Worker*> workers;                                                             // Of which this is the home.
+  std::unique_ptr<Agents> agents;                                                           // None until somebody asks.
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 

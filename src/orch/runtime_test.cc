@@ -174,6 +174,9 @@ TEST_F(ListenerTest, LostEventsAreToldAsAGapInOrder) {
   send("up", "after");
   run();
   EXPECT_THAT(calls, ElementsAre("up 0", "up 1", "up 2", "gap", "up after"));
+  std::uint64_t turned_away = 0;
+  runtime.scheduler().for_each_source([&](const Source& source) { turned_away += source.turned_away(); });
+  EXPECT_EQ(turned_away, 2U);
 }
 
 TEST_F(ListenerTest, AGapIsToldBeforeWhatCameAfterItInTheSameTurn) {

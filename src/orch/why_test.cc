@@ -255,5 +255,39 @@ TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {
   EXPECT_EQ(runtime.why("T", "k").chain[0].state, WhyLink::State::Absent);
 }
 
+TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
+  Runtime runtime;
+  class Never final : public Orch {
+   public:
+    explicit Never(Runtime& r) : Orch(r, "never", Priority::p1) {
+      consume(
+          "T",
+          [](std::string_view, const Fields&) {
+            return Outcome::reject(Status{Code::InvalidArgument, "never"});
+          },
+          [](std::string_view) { return Outcome::done(); });
+    }
+  };
+  runtime.add<Never>();
+  const auto known = [&runtime](std::size_t keys) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < keys; ++i) {
+      const Why why = runtime.why("T", std::to_string(i));
+      count += !why.chain.empty() && why.chain[0].state == WhyLink::State::Rejected ? 1U : 0U;
+    }
+    return count;
+  };
+  const auto reject = [&runtime](std::size_t key) {
+    ASSERT_TRUE(runtime.table("T").set(std::to_string(key), {}).ok());
+    runtime.run_until_idle();
+  };
+  for (std::size_t i = 0; i < limits::kRejectionsKept; ++i) reject(i);
+  EXPECT_EQ(known(limits::kRejectionsKept), limits::kRejectionsKept);
+  EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 0U);
+  reject(limits::kRejectionsKept);
+  EXPECT_EQ(known(limits::kRejectionsKept + 1), limits::kRejectionsKept);
+  EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 1U);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -55,6 +55,7 @@ struct Worker::Parts {
   std::atomic<bool> ended{false};
   std::atomic<std::uint64_t> untold_rejects{0};
   std::uint64_t untaken = 0;
+  std::uint64_t unanswered = 0;  // Home thread.
 };
 
 Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
@@ -125,7 +126,9 @@ bool Worker::ask(std::function<void(Runtime&)> what) {
   question->what = std::move(what);
   std::future<void> answered = question->answered.get_future();
   if (!p.questions->post(std::shared_ptr<Question>{question}).ok()) return false;
-  return answered.wait_for(limits::kWorkerAskWait) == std::future_status::ready;
+  if (answered.wait_for(limits::kWorkerAskWait) == std::future_status::ready) return true;
+  ++p.unanswered;
+  return false;
 }
 
 Runtime& Worker::runtime() noexcept { return *parts_->runtime; }
@@ -198,7 +201,12 @@ WorkerStats Worker::stats() const {
   const Parts& p = *parts_;
   return {.refused_writes = p.home_end->refused_writes(),
           .untold_rejects = p.untold_rejects.load(std::memory_order_relaxed),
-          .untaken = p.untaken};
+          .untaken = p.untaken,
+          .full_lanes = p.home_end->link().full_lanes,
+          .refused_requests = p.home_end->refused_requests(),
+          .late_calls = p.home_end->late_calls(),
+          .unanswered = p.unanswered,
+          .facts_forgotten = p.runtime->parts_->port->board().forgotten()};
 }
 
 }  // namespace rondo

@@ -155,6 +155,34 @@ TEST_F(WorkerThreads, StopWhileFullHandlesWhatHasComeAndLeavesTheRestInTheTable)
   EXPECT_EQ(worker.start().code(), Code::FailedPrecondition);
 }
 
+TEST_F(WorkerThreads, WhatAWorkerHasNoTimeForAtItsEndIsGivenUpAndCounted) {
+  EXPECT_EQ(WorkerOptions{}.drain, limits::kWorkerDrain);
+  EXPECT_EQ(WorkerOptions{}.lane_changes, limits::kWorkerLane);
+  EXPECT_EQ(WorkerOptions{}.requests_max, limits::kWorkerRequests);
+  constexpr std::size_t kRows = 2000;
+  Worker worker(*home, {.name = "short of time", .drain = Duration{0}});
+  std::size_t handled = 0;
+  std::latch entered(1);
+  worker.add<OpenOrch>("orch").consume(
+      "T",
+      [&](std::string_view, const Fields&) {
+        if (handled++ == 0) {
+          entered.count_down();
+          while (!worker.runtime().scheduler().stopping()) std::this_thread::yield();
+        }
+        return Outcome::done();
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  for (std::size_t i = 0; i < kRows; ++i) set("T", std::to_string(i));
+  run_until([&] { return entered.try_wait(); });
+  home->run_until_idle();
+  ASSERT_EQ(home->store().size("T")->staged, 0U) << "all of them are on their way";
+  worker.stop();
+  EXPECT_GT(worker.stats().untaken, 0U);
+  EXPECT_EQ(handled + worker.stats().untaken, kRows);
+}
+
 TEST_F(WorkerThreads, HomeThatEndsFirstStopsItsWorkers) {
   auto worker = std::make_unique<Worker>(*home, WorkerOptions{.name = "orphan"});
   std::atomic<int> handled{0};
@@ -275,6 +303,7 @@ TEST_F(WorkerThreads, WritesBeyondTheWayHomeAreRefusedAndTheOthersKeepTheirOrder
   home->run_until_idle();
   EXPECT_GE(accepted.size(), kRequests);
   EXPECT_EQ(arrived, accepted);
+  EXPECT_EQ(worker.stats().refused_requests, refused);
 }
 
 TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
@@ -299,7 +328,9 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   run_until([&] { return home->consumers().at(0).parked == 1; });
   set("T", "stands still");
   run_until([&] { return entered.try_wait(); });
+  const std::uint64_t before = worker.stats().unanswered;
   EXPECT_THAT(home->why("T", "waits").chain.at(0).note, HasSubstr("worker 'asked' is busy"));
+  EXPECT_GT(worker.stats().unanswered, before);
   EXPECT_TRUE(home->parked_rows("T", 1).empty());
   go.count_down();
   worker.stop();

@@ -57,6 +57,32 @@ TEST(Allocations, TurnsTimersAndWakesAllocateNothing) {
   EXPECT_GT(timer.stats().turns, 1U);
 }
 
+TEST(Allocations, NoPolicyAllocatesInATurnNorInAFrame) {
+  const SystemClock clock;
+  const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  for (const PolicyOptions& options :
+       std::initializer_list<PolicyOptions>{BudgetedFrames{.lowest = 1us, .highest = 5us}, BudgetedFrames{.tie = Tie::ConsumedTime},
+                                            StrictlyOrdered{}, QuotedRoundRobin{.quota = 3}}) {
+    Scheduler scheduler(clock, *reactor, test::policy(options));
+    std::vector<std::unique_ptr<test::WorkSource>> sources;
+    for (unsigned i = 0; i < 200; ++i) {
+      sources.push_back(std::make_unique<test::WorkSource>("s", i % 64));
+      scheduler.add(*sources.back());
+    }
+    scheduler.run_until_idle();  // The reactor's first look.
+    const std::uint64_t before = allocations.load();
+    for (int round = 0; round < 20; ++round) {
+      for (const auto& source : sources) {
+        source->left = 30;
+        source->wake();
+      }
+      scheduler.run_until_idle();
+    }
+    EXPECT_EQ(allocations.load() - before, 0U) << scheduler.policy().describe();
+    EXPECT_GT(scheduler.stats().turns, 3999U);
+  }
+}
+
 TEST(Allocations, AMailboxInItsStrideAllocatesNothing) {
   const SystemClock clock;
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());

@@ -109,6 +109,8 @@ class EpollReactor final : public Reactor {
     return ::poll(&question, 1, 0) == 1 && (question.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
   }
 
+  int wait_descriptor() const noexcept override { return epoll_fd_; }
+
   void interrupt() noexcept override {
     const int saved = errno;
     const std::uint64_t one = 1;

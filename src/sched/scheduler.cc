@@ -36,6 +36,8 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       turns_since_poll_(limits::kTurnsWithoutPoll),
       next_sweep_(now_ + kSweepStep) {
   RONDO_ASSERT(policy_ != nullptr);
+  policy_->number_by(arrivals_);
+  charged_until_ = policy_since_ = now_;
 }
 
 Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
@@ -51,6 +53,7 @@ void Scheduler::add(Source& source) {
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
   source.number_ = ++last_number_;
+  policy_->joined(source);
   // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
   // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
   source.scheduler_.store(this, std::memory_order_release);
@@ -62,12 +65,32 @@ void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
   if (watch_ != nullptr) watch_->source_removed(source.watch_number_);
   if (source.state_ == Source::State::Ready) policy_->removed(source);
+  policy_->departed(source);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
   (source.added_previous_ != nullptr ? source.added_previous_->added_next_ : first_added_) = source.added_next_;
   (source.added_next_ != nullptr ? source.added_next_->added_previous_ : last_added_) = source.added_previous_;
   source.state_ = Source::State::Detached;
+}
+
+void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
+  RONDO_ASSERT(policy != nullptr && policy->empty());
+  policy->number_by(arrivals_);
+  policy->follow(*policy_);
+  for (Source* source = first_added_; source != nullptr; source = source->added_next_) {
+    policy->joined(*source);
+    source->stats_.longest_wait = Duration{0};
+  }
+  while (Source* source = policy_->pick()) policy->resumed(*source);
+  policy_ = std::move(policy);
+  policy_since_ = now_;
+  if (watch_ != nullptr) watch_->policy_changed(policy_->settings());
+}
+
+Duration Scheduler::bound(const Source& source) const {
+  const Duration bound = policy_->bound(source);
+  return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
 
 bool Scheduler::turn() {
@@ -97,6 +120,15 @@ void Scheduler::wait(Instant deadline) {
   }
 }
 
+// The steps A and B of look(), with the foreign loop's wait in place of ours.
+Instant Scheduler::before_foreign_wait() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  sleeping_.store(true, std::memory_order_seq_cst);
+  const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
+  if (listed || !policy_->empty()) return Instant{};
+  return std::min(next_sweep_, timers_.next_expiry());
+}
+
 void Scheduler::poll() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   gather(Instant{});
@@ -110,6 +142,7 @@ void Scheduler::stop() noexcept {
 bool Scheduler::step() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
+    ++stats_.due_polls;
     gather(Instant{});
   } else if (has_remote_wakes()) {
     gathering_ = true;
@@ -130,15 +163,21 @@ void Scheduler::give_turn(Source& source) {
   const Instant start = now_;
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
+  items_asked_ = 0;
+  look_after_ = source.long_items_ ? 1 : limits::kTurnsWithoutPoll;
   running_ = &source;
+  time_was_up_ = false;
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
+  source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
+  stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
+  const Budget budget = policy_->budget(source);
   try {
-    turn = source.run(policy_->budget(source));
+    turn = source.run(budget);
   } catch (const std::exception& error) {
     failed = Status{Code::Internal, about(source, std::string{"threw in run(): "} + error.what())};
   } catch (...) {
@@ -150,8 +189,11 @@ void Scheduler::give_turn(Source& source) {
   now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
-  if (ran > limits::kPollAfter) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  if (ran > limits::kPollAfter || items_asked_ >= look_after_) turns_since_poll_ = limits::kTurnsWithoutPoll;
+  source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
+  if (turn.items >= budget.items) ++stats_.full_turns;
+  if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
   SourceStats& stats = source.stats_;
   ++stats.turns;
@@ -174,7 +216,8 @@ void Scheduler::give_turn(Source& source) {
   const bool stays = source.state_ == Source::State::Running && failed.ok();
   if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
   if (watch_ != nullptr) watch_->turn_ends(turn, now_);
-  policy_->served(source, turn, ran);
+  policy_->served(source, turn, now_ - charged_until_);
+  charged_until_ = now_;
   if (stays) {
     source.state_ = turn.backlog == Backlog::More ? Source::State::Ready : Source::State::Idle;
     source.ready_since_ = now_;
@@ -183,9 +226,11 @@ void Scheduler::give_turn(Source& source) {
   }
 }
 
-bool Scheduler::time_is_up(const Budget& budget) const {
+bool Scheduler::time_is_up(const Budget& budget) {
   const bool by_clock = clock_.now() - now_ >= budget.time;
-  return watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  const bool is_up = watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
+  time_was_up_ = time_was_up_ || is_up;
+  return is_up;
 }
 
 void Scheduler::wake(Source& source) {
@@ -198,6 +243,7 @@ void Scheduler::wake(Source& source) {
     source.suspected_ = false;
     source.ready_since_ = source.busy_since_ = now_;
     ++source.stats_.wakes;
+    if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
     if (watch_ != nullptr) watch_->woken(source.watch_number_);
     policy_->arrived(source);
   } else if (source.state_ == Source::State::Running) {
@@ -344,7 +390,9 @@ void Scheduler::expire_timers() {
   if (timers_.next_expiry() > now_) return;
   if (watch_ != nullptr && !watch_->timers_due()) return;
   timers_.expire(now_, limits::kTimersPerTurn);
-  if (timers_.next_expiry() <= now_) turns_since_poll_ = limits::kTurnsWithoutPoll;  // A burst: the rest after one turn of others.
+  if (timers_.next_expiry() > now_) return;
+  ++stats_.timer_bursts;
+  turns_since_poll_ = limits::kTurnsWithoutPoll;  // The rest after one turn of others.
 }
 
 void Scheduler::sweep() {

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "rondo/sched/timer.h"
 #include "sim/test_source.h"
 
 namespace rondo {
@@ -14,6 +15,11 @@ namespace {
 
 using test::Simulation;
 using test::WorkSource;
+
+TEST(PriorityDeathTest, ALevelBeyondTheLastIsAProgramError) {
+  EXPECT_EQ(Priority{limits::kPriorities - 1}.level(), limits::kPriorities - 1);
+  EXPECT_DEATH(Priority{limits::kPriorities}, "level < limits::kPriorities");
+}
 
 TEST(Scheduler, IdleSourcesGetNoTurns) {
   Simulation simulation;
@@ -121,6 +127,7 @@ TEST(Scheduler, AHighPriorityArrivalWaitsAtMostOneLowTurnWhenTurnsAreLong) {
   simulation.scheduler.run_until_idle();
   EXPECT_EQ(port_turns, 1000 / 7);
   EXPECT_EQ(worst, 0) << "a whole low-priority turn began after the arrival";
+  EXPECT_GE(simulation.scheduler.stats().due_polls, 1000U) << "one after each turn that was long";
 }
 
 TEST(Scheduler, ShortTurnsShareALookAtTheReactorAndNeverMoreThanTheLimit) {
@@ -131,6 +138,7 @@ TEST(Scheduler, ShortTurnsShareALookAtTheReactorAndNeverMoreThanTheLimit) {
   const std::uint64_t polls = simulation.world.reactor().polls() - before;
   EXPECT_GE(polls, 10'000 / limits::kTurnsWithoutPoll);
   EXPECT_LE(polls, 10'000 / limits::kTurnsWithoutPoll + 3);
+  EXPECT_GE(simulation.scheduler.stats().due_polls, 10'000 / limits::kTurnsWithoutPoll);
 }
 
 TEST(Scheduler, AHighPriorityArrivalWaitsAtMostTheLimitOfShortTurns) {
@@ -192,6 +200,36 @@ TEST(Scheduler, TurnsThatOthersWouldNoticeAreCountedAndToldByName) {
   EXPECT_EQ(simulation.scheduler.stats().turns, 4U);
   EXPECT_EQ(simulation.scheduler.stats().long_turns, 2U);
   EXPECT_THAT(told, testing::ElementsAre(testing::Pair("s", limits::kLongTurn + 1ns), testing::Pair("s", 2 * limits::kLongTurn)));
+}
+
+TEST(Scheduler, TurnsThatUseAllItemsOfTheirBudgetAreCounted) {
+  Simulation simulation;
+  simulation.add("busy", 5, 2 * limits::kBatchItems + 1);
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(simulation.scheduler.stats().turns, 3U);
+  EXPECT_EQ(simulation.scheduler.stats().full_turns, 2U);
+  EXPECT_EQ(simulation.scheduler.stats().timed_out_turns, 0U);
+}
+
+TEST(Scheduler, MoreTimersThanOneLookFiresAreLeftForTheNextAndCounted) {
+  Simulation simulation;
+  std::uint32_t fired = 0;
+  std::vector<std::unique_ptr<TimerSource>> timers;
+  const Instant due = simulation.world.now() + 5ms;
+  for (std::uint32_t i = 0; i < limits::kTimersPerTurn + 1; ++i) {
+    timers.push_back(std::make_unique<TimerSource>("timer", Priority{5}, [&fired] { ++fired; }));
+    simulation.scheduler.add(*timers.back());
+    timers.back()->arm_at(due);
+  }
+  simulation.world.clock().advance(10ms);
+  simulation.scheduler.poll();
+  std::size_t ready = 0;
+  for (const auto& timer : timers) ready += timer->is_ready() ? 1U : 0U;
+  EXPECT_EQ(ready, limits::kTimersPerTurn);
+  EXPECT_EQ(simulation.scheduler.stats().timer_bursts, 1U);
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(fired, limits::kTimersPerTurn + 1);
+  EXPECT_EQ(simulation.scheduler.stats().timer_bursts, 1U) << "the one that was left is no burst";
 }
 
 TEST(Scheduler, ATurnThatWaitedIsToldFromOneThatWorked) {

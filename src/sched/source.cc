@@ -13,6 +13,11 @@ Source::~Source() {
   if (Scheduler* owner = scheduler()) owner->remove(*this);
 }
 
+void Source::set_weight(std::uint32_t weight) {
+  RONDO_ASSERT(weight >= 1 && weight <= limits::kWeightMost && scheduler() == nullptr);
+  weight_ = weight;
+}
+
 void Source::wake() {
   if (Scheduler* owner = scheduler()) owner->wake(*this);
 }
@@ -22,8 +27,13 @@ void Source::wake_from_any_thread() noexcept {
 }
 
 bool Source::time_is_up(const Budget& budget) const {
-  const Scheduler* owner = scheduler();
+  Scheduler* const owner = scheduler();
   return owner != nullptr && owner->time_is_up(budget);
+}
+
+bool Source::should_yield() const {
+  const Scheduler* owner = scheduler();
+  return owner != nullptr && owner->should_yield();
 }
 
 }  // namespace rondo

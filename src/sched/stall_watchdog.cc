@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,8 @@ struct Answer {
 
 /// Only what is safe in a handler: the source of the running turn lives, because its turn runs below this frame.
 void answer(int, siginfo_t* info, void*) {
+  // Anybody may send the signal; only our own carries a question.
+  if (info->si_code != SI_QUEUE || info->si_pid != ::getpid() || info->si_value.sival_ptr == nullptr) return;
   const int before = errno;
   auto& to = *static_cast<Answer*>(info->si_value.sival_ptr);
   const Source* source = to.scheduler->running();

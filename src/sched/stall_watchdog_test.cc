@@ -166,5 +166,15 @@ TEST_F(StallWatchdogTest, ASignalThatSomebodyElseUsesIsRefused) {
   EXPECT_EQ(wrong.error().code(), Code::InvalidArgument);
 }
 
+TEST_F(StallWatchdogTest, ItsSignalFromSomebodyElseMeansNothing) {
+  const int signal = SIGRTMAX - 4;
+  const auto watchdog = StallWatchdog::start(scheduler_, {.signal = signal});
+  ASSERT_TRUE(watchdog.has_value()) << watchdog.error().to_string();
+  ASSERT_EQ(::raise(signal), 0);                           // As `kill` sends it: without a question.
+  ASSERT_EQ(::sigqueue(::getpid(), signal, sigval{}), 0);  // With an empty one.
+  scheduler_.run_until_idle();
+  EXPECT_EQ((*watchdog)->stalls(), 0U);
+}
+
 }  // namespace
 }  // namespace rondo

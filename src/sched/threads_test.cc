@@ -21,7 +21,7 @@ class Threads : public testing::Test {
 };
 
 /// Hands a number back and forth: the loop falls asleep before each message.
-TEST_F(Threads, NoWakeIsLostWhenTheLoopFallsAsleep) {
+TEST_F(Threads, NoWakeIsLostWhenTheLoopFallsAsleepStorm) {
   constexpr int kRounds = 20'000;
   std::atomic<int> answered{0};
   Mailbox<int> mailbox("ping", Priority{5}, [&](int&& value) {
@@ -173,10 +173,18 @@ TEST_F(Threads, AFullMailboxRefusesCountsAndLeavesTheMessageWithTheCaller) {
   EXPECT_EQ(refused.code(), Code::ResourceExhausted);
   EXPECT_EQ(refused.message(), "mailbox 'small' is full");
   EXPECT_EQ(third, "a message too long for the small string buffer");
-  EXPECT_EQ(mailbox.refused(), 1U);
+  EXPECT_EQ(mailbox.turned_away(), 1U);
   scheduler_.run_until_idle();
   EXPECT_EQ(handled, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(mailbox.post(std::move(third)).ok());
+}
+
+TEST_F(Threads, AMailboxHoldsTheLimitOfMessagesAndNotOneMore) {
+  Mailbox<char> mailbox("large", Priority{5}, [](char&&) {});
+  for (std::size_t i = 0; i < limits::kMailboxMessages; ++i) ASSERT_TRUE(mailbox.post('m').ok()) << i;
+  EXPECT_EQ(mailbox.post('m').code(), Code::ResourceExhausted);
+  EXPECT_EQ(mailbox.depth(), limits::kMailboxMessages);
+  EXPECT_EQ(mailbox.turned_away(), 1U);
 }
 
 TEST_F(Threads, ATurnOfAMailboxEndsWhenItsTimeIsOver) {
@@ -190,6 +198,7 @@ TEST_F(Threads, ATurnOfAMailboxEndsWhenItsTimeIsOver) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(mailbox.post(int{i}).ok());
   EXPECT_TRUE(simulation.scheduler.turn());
   EXPECT_EQ(handled, static_cast<int>(limits::kItemsPerStep));
+  EXPECT_EQ(simulation.scheduler.stats().timed_out_turns, 1U);
   simulation.scheduler.run_until_idle();
   EXPECT_EQ(handled, 20);
 }

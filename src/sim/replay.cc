@@ -52,6 +52,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   bool feed();
   bool feed_wake();
   bool feed_source();
+  bool change_policy();
   void add_stand_in();
   bool remove_stand_in();
   bool poll();
@@ -93,7 +94,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
   Journal* journal = nullptr;  // The runtime's.
-  StrictPriority policy;
+  PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
   std::uint64_t objects_found = 0;
   std::vector<NexthopEntry> nexthops_found;
@@ -137,9 +138,11 @@ class Comparison final : public JournalSink {
   std::function<void(Source&)> on_source;
   std::function<bool()> on_timers;
   std::function<bool()> on_time;
+  std::function<bool()> on_yield;
   void before_source(Source& source) override { on_source(source); }
   bool timers_due() override { return on_timers(); }
   bool time_is_up(bool) override { return on_time(); }
+  bool should_yield(bool) override { return on_yield(); }
 
  private:
   std::vector<char>& scratch_;
@@ -199,6 +202,9 @@ void Replay::Impl::pass() {
 /// Production code made the record 'came'.
 void Replay::Impl::compare(std::string_view came) {
   if (over() || is_told_time(came)) return;
+  // Version 1 says less of the policy.
+  if (tape->kind() == Kind::Started && came.size() > journal::kLongLength && static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
+    return pass();
   std::string kept;  // Feeding makes records of its own in the same place.
   for (;;) {
     if (tape->at_end()) {
@@ -250,6 +256,7 @@ bool Replay::Impl::feed() {
     case Kind::Woken: return feed_wake();
     case Kind::Ready: return store != nullptr && store->become_ready(table_of(record(0)));
     case Kind::Timers: return fire_timers();
+    case Kind::Policy: return change_policy();
     case Kind::Answered: return wait_for_answers();
     case Kind::WriteEnded: {
       const JournalRecord ended_write = record(0);
@@ -267,10 +274,23 @@ bool Replay::Impl::feed_source() {
   return true;
 }
 
+/// It is chosen outside of the Orchs: in a turn of somebody else's.
+bool Replay::Impl::change_policy() {
+  if (scheduler == nullptr || in_own_turn) return false;
+  const std::shared_ptr<const PolicySettings> settings = record(0).policy;
+  if (settings == nullptr) return false;
+  const std::uint64_t before = tape->passed();
+  scheduler->set_policy(std::move(make_policy(*settings).value()));
+  return tape->passed() != before;
+}
+
 void Replay::Impl::add_stand_in() {
   const JournalRecord next = record(0);
   auto source = std::make_unique<StandIn>(std::string{next.name}, Priority{std::min(next.priority, limits::kPriorities - 1)},
                                           [this] { return stand_in_turn(); });
+  if (const JournalRecord weight = record(1); weight.kind == Kind::Weight) {
+    source->set_weight(static_cast<std::uint32_t>(weight.count));
+  }
   StandIn& reference = *source;
   stand_ins.emplace(next.source, std::move(source));
   adding = &reference;
@@ -326,7 +346,7 @@ bool Replay::Impl::wait_for_answers() {
 Turn Replay::Impl::stand_in_turn() {
   Turn turn;
   while (!over() && tape->kind() != Kind::TurnEnds) {
-    if (tape->kind() == Kind::TimeUp) {
+    if (tape->kind() == Kind::TimeUp || tape->kind() == Kind::Yields) {
       skip();
     } else if (!feed()) {
       differ("nothing: what a source of another's did cannot be repeated");
@@ -384,8 +404,7 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
   impl->time = impl->began = start.time;
   impl->wall_time = start.wall;
-  impl->policy = {
-      .tie = start.flag ? Tie::Arrival : Tie::LeastRecentlyServed, .batch = static_cast<std::uint32_t>(start.count), .turn = start.span};
+  impl->policy = *start.policy;
   for (std::size_t ahead = 1;; ++ahead) {
     const JournalRecord record = impl->record(ahead);
     if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
@@ -415,6 +434,7 @@ RuntimeOptions Replay::runtime_options() {
   };
   comparison->on_timers = [&impl] { return impl.kind() == Kind::Timers || impl.over(); };
   comparison->on_time = [&impl] { return impl.kind() == Kind::TimeUp || impl.over(); };
+  comparison->on_yield = [&impl] { return impl.kind() == Kind::Yields || impl.over(); };
   RuntimeOptions options;
   options.policy = impl.policy;
   options.clock = &impl.clock;

@@ -319,6 +319,15 @@ TEST(TableRules, CursorIsANumberOrNothing) {
   for (const char* bad : {"x", "1x", "-1", "4294967296", " 1"}) EXPECT_EQ(parse_cursor(bad).error().code(), Code::InvalidArgument) << bad;
 }
 
+TEST(TableRules, ATableMayHoldTheLimitOfRowsAndNotOneMore) {
+  EXPECT_TRUE(check_spec({.name = "T", .rows_max = limits::kTableRows}).ok());
+  for (const std::size_t wrong : {std::size_t{0}, limits::kTableRows + 1}) {
+    const Status refused = check_spec({.name = "T", .rows_max = wrong});
+    EXPECT_EQ(refused.code(), Code::InvalidArgument);
+    EXPECT_NE(refused.message().find("not from 1 to 16000000"), std::string::npos) << refused.message();
+  }
+}
+
 TEST(TableRules, QueuesHoldNoMoreThanTheLimit) {
   EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue}), limits::kQueuedEvents);
   EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue, .rows_max = 5}), 5U);

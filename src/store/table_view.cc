@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/store.h"
@@ -15,8 +16,6 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kPageRows = 256;
-/// Writes under way: enough to keep a remote store busy, little beside what it accepts.
-constexpr std::size_t kWritesUnderWay = 1024;
 constexpr unsigned kTriesWhenFull = 20;
 
 /// Trying again later may help.
@@ -177,7 +176,7 @@ Turn TableView::Parts::run(Budget budget) {
 bool TableView::Parts::waits() const {
   if (phase_ == Phase::Gathering) return applied_ == nullptr;
   if (retry_.is_armed() || asked_) return true;
-  return phase_ == Phase::Confirming ? answered_ < due_ : accepted_ - answered_ >= kWritesUnderWay;
+  return phase_ == Phase::Confirming ? answered_ < due_ : accepted_ - answered_ >= limits::kViewWrites;
 }
 
 void TableView::Parts::step() {

@@ -125,6 +125,27 @@ TEST_F(Views, WaitsForRoomInAFullTable) {
   EXPECT_EQ(taken + take(*consumer).size(), 200U);
 }
 
+TEST_F(Views, HasNoMoreWritesUnderWayThanTheLimit) {
+  sim::SimStore store(scheduler_, {.latency_low = 10ms, .latency_high = 10ms});
+  ASSERT_TRUE(store.declare({.name = "T", .kind = TableKind::Staged}).ok());
+  TableView view(scheduler_, store, "T", {});
+  const std::size_t rows = 3 * limits::kViewWrites + 1;
+  for (std::size_t i = 0; i < rows; ++i) ASSERT_TRUE(view.set(std::to_string(i), {}).ok());
+  std::vector<Result<ViewTotals>> ends;
+  ASSERT_TRUE(view.apply(into(ends)).ok());
+  std::size_t most = 0;
+  ASSERT_TRUE(world_.run_until(
+      scheduler_,
+      [&] {
+        most = std::max(most, store.unanswered());
+        return !view.is_applying();
+      },
+      10s));
+  EXPECT_EQ(most, limits::kViewWrites);
+  ASSERT_TRUE(ends.at(0).has_value());
+  EXPECT_EQ(ends[0]->set, rows);
+}
+
 TEST_F(Views, GivesUpOnATableThatStaysFullAndKeepsTheView) {
   const auto store = memory(1);
   TableView view(scheduler_, *store, "T", {.retry = 10ms});

@@ -126,6 +126,8 @@ def check_journal(daemon, checker):
             checker.check("journal", line)
     assert checker.check("journal", daemon.run("--json", "journal", "explain", "swp1", path).stdout)["events"]
     assert checker.check("journal", daemon.run("--json", "journal", "check", path).stdout)["records"] > 0
+    audited = checker.check("journal", daemon.run("--json", "journal", "audit", path).stdout)
+    assert audited["waits"] > 0 and audited["violations"] == 0, audited
     assert checker.check("replay", daemon.run("--json", "replay", path).stdout)["same"]
 
 

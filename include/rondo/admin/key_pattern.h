@@ -11,9 +11,7 @@ namespace rondo {
 
 class KeyPattern {
  public:
-  /// Longest pattern in bytes, so that a match takes a bounded time.
-  static constexpr std::size_t kMost = 256;
-
+  /// Whoever takes patterns from outside refuses those above limits::kPatternBytes, so that a match takes a bounded time.
   explicit KeyPattern(std::string pattern) : pattern_(std::move(pattern)) {}
 
   /// O(key) for usual patterns, O(key x pattern) at worst.

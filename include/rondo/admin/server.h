@@ -27,12 +27,12 @@ struct AdminServerOptions {
   std::size_t connections = limits::kAdminConnections;
   /// Largest frame; a larger one is answered with invalid-argument and the connection is closed.
   std::size_t frame_bytes = limits::kAdminFrameBytes;
-  /// Largest JSON request, so that parsing it stays far below a millisecond; a larger one is answered with invalid-argument.
-  std::size_t request_bytes = 256 * 1024;
+  /// Largest JSON request; a larger one is answered with invalid-argument.
+  std::size_t request_bytes = limits::kAdminRequestBytes;
   /// Output waiting for one reader. Pages wait from a quarter of it on; beyond it the reader is cut and counted.
-  std::size_t output_bytes = 2 * limits::kAdminFrameBytes;
+  std::size_t output_bytes = limits::kAdminOutputBytes;
   /// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.
-  Duration stall = 30s;
+  Duration stall = limits::kAdminStall;
 };
 
 /// Figures of one server. Connections is now, the rest since the start.
@@ -42,9 +42,12 @@ struct AdminServerStats {
   std::uint64_t refused_connections = 0;  // Over the limit.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
+  std::uint64_t full_pages = 0;  // Pages of answers that ended at limits::kAdminPageRows or kAdminPageBytes.
   std::uint64_t bulk_frames = 0;
   std::uint64_t bulk_rows = 0;
   std::uint64_t bulk_rows_refused = 0;
+  std::uint64_t bulk_pauses = 0;          // Times the rest of a bulk write was left for the next turn: limits::kAdminRowsPerTurn.
+  std::uint64_t bulk_waits = 0;           // Times a feeder was held back until the disk has its rows: limits::kAdminBulkFrames.
   std::uint64_t malformed_frames = 0;     // Connections closed because their stream made no sense.
   std::uint64_t slow_readers_cut = 0;     // Output over the limit, or not read for 'stall'.
   std::uint64_t stalled_writers_cut = 0;  // Half a frame for 'stall'.

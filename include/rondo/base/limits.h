@@ -1,5 +1,6 @@
 // Limits: every bound of the runtime on one page, with its reason and what happens when it is reached. Queues and loops take their bound
 // from here (or from an option whose default is here); nothing grows without one. Users change what is an option; the rest is by design.
+// docs/guide/limits.md says of each which figure tells that it was reached and which test reaches it; tools/tidy.py holds the two together.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +30,39 @@ inline constexpr std::uint32_t kTurnsWithoutPoll = 16;
 inline constexpr Duration kSweepPeriod = 1000ms;
 /// Messages in one mailbox; post() beyond it is refused with ResourceExhausted and counted.
 inline constexpr std::size_t kMailboxMessages = 65536;
+/// What all priorities together should take at most in a frame of budgets, their longest turns included: nobody waits for two frames, so
+/// everybody has a turn within a second (seed 000, "Select Timeout Guarantee", which there holds for an idle loop only). More is warned of.
+inline constexpr Duration kFrameTime = 500ms;
+/// A budget or quota in time; more is refused: who means "for ever" says kNoBudget.
+inline constexpr Duration kBudgetMost = 3600s;
+/// A quota of items or microseconds; more is refused, likewise.
+inline constexpr std::uint32_t kQuotaMost = 1'000'000'000;
+/// The weight of a source among its equals: a thousand to one is more than shares are measured to.
+inline constexpr std::uint32_t kWeightMost = 1000;
 /// Timers one wake of the wheel may fire before others get a turn.
 inline constexpr std::uint32_t kTimersPerTurn = 256;
+
+// --- messages
+/// A message up to this size travels in its queue's own place, together two cache lines; a larger one costs an allocation.
+inline constexpr std::size_t kInlineMessageBytes = 64;
+/// Messages that wait for all agents of one priority together, 128 bytes each: 32 MiB. One more is refused with ResourceExhausted.
+inline constexpr std::size_t kMessagesOfPriority = 262'144;
+/// Messages of one type that wait for one agent, where the agent limits the type without a number.
+inline constexpr std::size_t kMessagesOfType = 4096;
+/// A queue ends its turn after this, as the reactor is due then, too (kPollAfter, kTurnsWithoutPoll): a port event waits no longer.
+inline constexpr Duration kMessagesTurn = 32us;
+/// Places that the receiving thread keeps for its own posts before it gives them back to the others; a queue has as many more.
+inline constexpr std::size_t kMessagePlacesKept = 64;
+/// Places of a queue that are made at a time: 64 KiB.
+inline constexpr std::size_t kMessagePlacesChunk = 512;
+/// How often a message whose handler throws is tried again, if its agent says so; then it is dropped.
+inline constexpr unsigned kMessageRetries = 8;
+/// Agents of one Agents object, with those that have gone but for whom dropped messages wait; one more is refused.
+inline constexpr std::size_t kAgents = 65'536;
+/// How long a removed agent goes on with its queue; then the rest is dropped and counted.
+inline constexpr Duration kAgentDrain = 5000ms;
+/// Starts and ends of agents in one turn; the rest after others had theirs.
+inline constexpr std::uint32_t kAgentLifePerTurn = 16;
 
 // --- store
 /// Longest key, table or field name, in bytes. Longer input is refused with InvalidArgument.
@@ -48,13 +80,31 @@ inline constexpr std::size_t kTableRows = 16'000'000;
 inline constexpr std::size_t kQueuedEvents = 1'000'000;
 /// Tables of one store; the next declare() is refused with ResourceExhausted.
 inline constexpr std::size_t kTables = 4096;
+/// Writes of one TableView under way: enough to keep a remote store busy, little beside what it accepts. Then it waits for answers.
+inline constexpr std::size_t kViewWrites = 1024;
+/// Writes accepted and not yet in the file of a durable store, and their bytes; with rondod, on its Redis, too. A whole table, because
+/// whoever writes over the admin socket is not made to wait. The next is refused with ResourceExhausted.
+inline constexpr std::size_t kWaitingWrites = 2'000'000;
+inline constexpr std::size_t kWaitingWriteBytes = std::size_t{512} * 1024 * 1024;
+/// The longest time between two commits of a durable store that may be asked for: what a power cut may cost.
+inline constexpr Duration kDurableInterval = 60'000ms;
+/// Writes accepted and not yet answered by one Redis, and their bytes; the next is refused with ResourceExhausted. A second's worth of a
+/// busy server: more would only make what is written older.
+inline constexpr std::size_t kRedisWrites = 100'000;
+inline constexpr std::size_t kRedisWriteBytes = std::size_t{256} * 1024 * 1024;
+/// Keys of one pop that may be asked for: it holds the server for some 8 ms.
+inline constexpr std::size_t kRedisPopKeys = 1024;
+/// Replicas that a write may wait for, and how long that may be asked to take: the connection stands still meanwhile.
+inline constexpr unsigned kRedisReplicas = 100;
+inline constexpr Duration kRedisReplicasWait = 60'000ms;
 /// One database_config.json, and all that one includes; SONiC's have some KiB, and one file for each of up to a hundred namespaces.
 inline constexpr std::size_t kRedisConfigBytes = 1024 * 1024;
 inline constexpr std::size_t kRedisConfigFiles = 1024;
 /// A file with the password of a Redis; a longer one is refused.
 inline constexpr std::size_t kRedisPasswordBytes = 4096;
-/// The number of a Redis database, and the Sentinels that one address may list.
+/// The number of a Redis database: what its SELECT can read.
 inline constexpr unsigned kRedisDatabase = 2'147'483'647;
+/// The Sentinels that one address may list: they are asked in turn, and more than a handful says that something else was meant.
 inline constexpr std::size_t kRedisSentinels = 64;
 
 // --- direct tables (ZeroMQ)
@@ -100,20 +150,41 @@ inline constexpr std::size_t kRejectionsKept = 1000;
 inline constexpr Duration kSpuriousWaitDelay = 100ms;
 /// Bytes of journal records waiting for the writer; beyond it records are lost, counted, and the file says how many.
 inline constexpr std::size_t kJournalBytes = 64 * 1024 * 1024;
+/// Bytes of one journal record, which the form of its file can hold; a longer one is lost and counted.
+inline constexpr std::size_t kJournalRecordBytes = 256 * 1024 * 1024 - 64;
+/// MiB of one journal file, and files that are kept, that may be asked for: a TiB, and what a folder can be looked through for.
+inline constexpr unsigned kJournalFileMib = 1024 * 1024;
+inline constexpr unsigned kJournalFiles = 1000;
 
 // --- dataplane
 /// Operations of one netlink send (measured: 64 to 256 is enough, more gains under 10 % and risks overrunning the error queue).
 inline constexpr std::size_t kNetlinkBatch = 256;
 /// Operations submitted and not yet answered; beyond it consumers of the data plane pause until there is room.
 inline constexpr std::size_t kProgrammerOps = 8192;
+/// Members of one next-hop group: one order must fit into one netlink attribute and one page of a dump. A larger group is refused with
+/// InvalidArgument.
+inline constexpr std::size_t kGroupMembers = 1024;
+/// Link events read from the kernel that wait for their turn; the rest stays in the socket, whose overrun is found and repaired.
+inline constexpr std::size_t kLinkEvents = 4096;
+/// How long after a restart what nobody asked for may be asked to stay in the kernel, in seconds.
+inline constexpr unsigned kRestartHold = 3600;
 
 // --- admin
 /// Largest frame of the admin protocol, either way. A larger one is answered with an error and the connection is closed.
 inline constexpr std::size_t kAdminFrameBytes = 4 * 1024 * 1024;
 /// Connections of the admin socket; the next is told so and closed.
 inline constexpr std::size_t kAdminConnections = 64;
-/// Rows in one page of an answer.
+/// Rows in one page of an answer, and bytes of them: a page takes a turn to make and to send. The next page is made in a later turn.
 inline constexpr std::size_t kAdminPageRows = 1000;
+inline constexpr std::size_t kAdminPageBytes = 64 * 1024;
+/// Largest JSON request, so that parsing it stays far below a millisecond; a larger one is answered with InvalidArgument.
+inline constexpr std::size_t kAdminRequestBytes = 256 * 1024;
+/// Output waiting for one reader. Pages wait from a quarter of it on; beyond it the reader is cut and counted.
+inline constexpr std::size_t kAdminOutputBytes = 2 * kAdminFrameBytes;
+/// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.
+inline constexpr Duration kAdminStall = 30'000ms;
+/// Bytes of a pattern of keys; matching costs no more than the pattern times the key. A longer one is refused with InvalidArgument.
+inline constexpr std::size_t kPatternBytes = 256;
 /// Rows of one bulk write handled in one turn.
 inline constexpr std::size_t kAdminRowsPerTurn = 128;
 /// Bulk frames of one connection whose rows are taken and whose answers wait for a disk; the next frame is read when the first is answered.
@@ -126,6 +197,10 @@ inline constexpr std::size_t kWatchBytes = 1024 * 1024;
 /// Lines of the log that rondod remembers for a support bundle, and bytes of each.
 inline constexpr std::size_t kLogLinesKept = 500;
 inline constexpr std::size_t kLogLineBytesKept = 1024;
+/// Rows of one answer in a support bundle; more would be a table and not a figure. It says how many were left out.
+inline constexpr std::size_t kDumpRows = 10'000;
+/// Bytes of one line of a file of routes; a longer one ends the load with its line number: the file is something else.
+inline constexpr std::size_t kRouteLineBytes = 1024;
 
 static_assert(kBatchItems <= kNetlinkBatch, "a turn of a bulk handler must fit one netlink send");
 static_assert(kProgrammerOps >= 4 * kNetlinkBatch, "the programmer needs a few batches to stay busy");

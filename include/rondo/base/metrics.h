@@ -58,8 +58,12 @@ class Log2Histogram {
   void merge(const Log2Histogram& other) noexcept;
   void clear() noexcept { *this = Log2Histogram{}; }
 
- private:
   static constexpr unsigned kBuckets = 48;
+  /// What a histogram that is kept elsewhere, such as in atomics, has counted: bucket i holds the values of i bits. max() is then the
+  /// bound of the highest bucket that is not empty.
+  static Log2Histogram from_counts(const std::array<std::uint64_t, kBuckets>& counts) noexcept;
+
+ private:
   static unsigned bucket(std::uint64_t value) noexcept {
     const auto width = static_cast<unsigned>(std::bit_width(value));
     return width < kBuckets ? width : kBuckets - 1;

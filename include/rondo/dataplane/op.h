@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rondo/base/id.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/status.h"
 #include "rondo/dataplane/ip.h"
 
@@ -22,8 +23,6 @@ using NexthopId = Id<struct NexthopTag>;
 
 /// Main table of the kernel.
 inline constexpr std::uint32_t kMainTable = 254;
-/// Members of one group; more is InvalidArgument. (One order must fit into one netlink attribute and one page of a dump.)
-inline constexpr std::size_t kGroupMembersMax = 1024;
 
 struct LinkSet {
   IfIndex port;

@@ -30,8 +30,10 @@ struct ProgrammerStats {
   std::uint64_t applied = 0;
   std::uint64_t failed = 0;
   std::uint64_t batches = 0;
-  Duration busy{0};      // Time inside DataPlane::apply.
-  Histogram latency_ns;  // From submit to the answer's turn, one sample a submission.
+  std::uint64_t full_batches = 0;  // Of limits::kNetlinkBatch orders.
+  std::uint64_t full = 0;          // Times Options::ops_max orders were under way, so that has_room() became false.
+  Duration busy{0};                // Time inside DataPlane::apply.
+  Histogram latency_ns;            // From submit to the answer's turn, one sample a submission.
 };
 
 /// Sees what is ordered and what is answered, in order. Scheduler's thread.

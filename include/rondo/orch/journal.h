@@ -67,8 +67,8 @@ class Journal final : public TurnWatch, public OrderWatch {
 
   // --- The run.
 
-  /// The first record: when the scheduler was made, and the policy that gives its turns.
-  void started(Instant now, const StrictPriority& policy);
+  /// The first records: when the scheduler was made, and the policy that gives its turns.
+  void started(Instant now, const PolicySettings& policy);
   /// A setting that decisions depend on.
   void note(std::string_view name, std::string_view text);
 
@@ -76,11 +76,13 @@ class Journal final : public TurnWatch, public OrderWatch {
 
   std::uint32_t source_added(Source& source) override;
   void source_removed(std::uint32_t source) override;
+  void policy_changed(const PolicySettings& settings) override;
   void looked(Instant now) override { looked_ = now; }
   void woken(std::uint32_t source) override;
   bool timers_due() override;
   void turn_begins(std::uint32_t source, Instant now) override;
   bool time_is_up(bool by_clock) override;
+  bool should_yield(bool by_state) override;
   void turn_ends(const Turn& turn, Instant now) override;
 
   // --- Tables.

@@ -13,6 +13,7 @@
 
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
+#include "rondo/message/agent.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/orch/outcome.h"
@@ -72,6 +73,9 @@ class Orch {
 
   std::string_view name() const noexcept { return name_; }
   Priority priority() const noexcept { return priority_; }
+  /// An Orch is an agent, too: messages that are posted here are handled by what receive() says. Any thread may use the address.
+  /// First asked for, or receive() called, in the constructor (assert). Nothing is accepted before Runtime::add has returned.
+  Address address();
 
  protected:
   using SetHandler = std::function<Outcome(std::string_view key, const Fields& fields)>;
@@ -109,6 +113,31 @@ class Orch {
   /// an end is never lost: withdrawn and announced again is told as both. What the handler throws is reported to Runtime::on_reject.
   void observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler);
 
+  /// Handles messages, as Agent does: `receive<&Routes::reload>()` for `void reload(const Reload&)`, in the constructor (assert). They take
+  /// turns of this Orch's priority with those of all agents and Orchs of the runtime; messages and changes are not ordered with each other.
+  /// What a handler throws is dropped and counted.
+  template <auto Method>
+  void receive() {
+    add_handler(message::handler_for<Method>(static_cast<typename message::MethodTraits<decltype(Method)>::Self&>(*this)));
+  }
+  /// As Agent::subscribe, in the constructor (assert).
+  template <auto Method, class M>
+  Status subscribe(const Topic<M>& topic) {
+    using Traits = message::MethodTraits<decltype(Method)>;
+    static_assert(std::is_same_v<typename Traits::Type, M> && !Traits::kTakesOver,
+                  "a handler of a topic takes a const reference to its type");
+    return add_subscription(topic.core_, message::handler_for<Method>(static_cast<typename Traits::Self&>(*this)));
+  }
+  /// As Agent::limit and Agent::coalesce.
+  template <Message M>
+  void limit(Limit limit) {
+    add_limit(message::kType<M>, limit, message::KeyOf{});
+  }
+  template <auto Key, Message M>
+  void coalesce(std::size_t keys = limits::kMessagesOfType, Overflow overflow = Overflow::Reject) {
+    add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);
+  }
+
   /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (a batch has its
   /// own).
   Ticket current_ticket() const;
@@ -125,6 +154,13 @@ class Orch {
   Runtime& runtime() noexcept { return runtime_; }
 
  private:
+  friend class Runtime;
+  message::Seat& seat();
+  void add_handler(const message::Handler& handler);
+  Status add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler);
+  void add_limit(const message::MessageType& type, const Limit& limit, const message::KeyOf& key);
+  /// The runtime has it whole: its messages may come.
+  void take_seat();
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                          const ConsumeOptions& options);
 

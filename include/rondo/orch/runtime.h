@@ -14,6 +14,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
+#include "rondo/message/agents.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/row_tap.h"
@@ -23,7 +24,7 @@
 namespace rondo {
 
 struct RuntimeOptions {
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = BudgetedFrames{};
   /// The seams; nullptr means the real one: system clock, epoll, embedded store. A given one must outlive the runtime.
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;
@@ -111,8 +112,10 @@ struct ConsumerStats {
   std::uint64_t rejected = 0;
   std::uint64_t parked_ever = 0;
   std::uint64_t retried = 0;
-  std::uint64_t thrown = 0;          // Handler exceptions turned into rejects.
-  std::uint64_t spurious_waits = 0;  // Handler waited for a fact that holds.
+  std::uint64_t thrown = 0;                // Handler exceptions turned into rejects.
+  std::uint64_t spurious_waits = 0;        // Handler waited for a fact that holds.
+  std::uint64_t full_turns = 0;            // Turns that left changes in the table because ConsumeOptions::rows_max rows are owed.
+  std::uint64_t rejections_forgotten = 0;  // Rejected keys whose reason `why` no longer knows: limits::kRejectionsKept.
   std::size_t queued = 0;
   std::size_t parked = 0;
   std::size_t parked_peak = 0;
@@ -139,6 +142,9 @@ class Runtime {
 
   /// For writers. Declares a Staged table if it is unknown.
   Table table(std::string_view name);
+
+  /// For agents beside the Orchs, on this runtime's scheduler; the Orchs' own messages are there, too. Made when first asked for.
+  Agents& agents();
 
   Scheduler& scheduler() noexcept;
   Store& store() noexcept;

@@ -31,7 +31,7 @@ namespace rondo {
 struct WorkerOptions {
   /// Of its thread (the first 15 bytes), its sources and its figures. Not empty (assert).
   std::string name = "worker";
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = BudgetedFrames{};
   /// Changes of one subscription under way to the worker, rounded up to a power of two.
   std::size_t lane_changes = limits::kWorkerLane;
   /// Writes and questions under way to the home store, rounded up to a power of two.
@@ -51,9 +51,14 @@ struct WorkerOptions {
 };
 
 struct WorkerStats {
-  std::uint64_t refused_writes = 0;  // By the home store, of writers that did not ask for the end.
-  std::uint64_t untold_rejects = 0;  // Rejects that found no room on their way home.
-  std::uint64_t untaken = 0;         // Changes that had come here and that no consumer took before the end. Valid after stop().
+  std::uint64_t refused_writes = 0;    // By the home store, of writers that did not ask for the end.
+  std::uint64_t untold_rejects = 0;    // Rejects that found no room on their way home.
+  std::uint64_t untaken = 0;           // Changes that had come here and that no consumer took before the end. Valid after stop().
+  std::uint64_t full_lanes = 0;        // Times a subscription's lane was full, so that changes waited in the table.
+  std::uint64_t refused_requests = 0;  // Writes and questions of the worker that found no room on their way home.
+  std::uint64_t late_calls = 0;        // Calls of the worker that ended with DeadlineExceeded: home gave them no turn.
+  std::uint64_t unanswered = 0;        // Questions of the home thread that found the worker busy.
+  std::uint64_t facts_forgotten = 0;   // By all workers of this home: facts beyond limits::kBoardFacts that nobody waited for.
 };
 
 class Worker {

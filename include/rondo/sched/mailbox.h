@@ -41,7 +41,7 @@ class Mailbox final : public Source {
   }
 
   /// Any thread.
-  std::uint64_t refused() const {
+  std::uint64_t turned_away() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
     return refused_;
   }

@@ -47,6 +47,10 @@ class Reactor {
   /// The watch stands and its descriptor is in error or hung up at this moment. A system call.
   virtual bool is_in_error(const ReactorEvent& event) const noexcept = 0;
 
+  /// A descriptor that is readable while poll() would find something: for a foreign event loop that waits in our place (see
+  /// Scheduler::before_foreign_wait). -1 if this reactor has none.
+  virtual int wait_descriptor() const noexcept { return -1; }
+
   /// Makes the current or the next waiting poll() return at once. Any thread. Async-signal-safe.
   virtual void interrupt() noexcept = 0;
 };

@@ -30,7 +30,12 @@ struct SchedulerStats {
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
-  std::uint64_t long_turns = 0;  // Above limits::kLongTurn.
+  Duration longest_gap{0};            // Between two turns while somebody was ready: looks at the reactor.
+  std::uint64_t long_turns = 0;       // Above limits::kLongTurn.
+  std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
+  std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
+  std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
 };
 
 /// A turn that took longer than limits::kLongTurn: others waited behind it.
@@ -55,6 +60,11 @@ class Scheduler {
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
 
+  /// Gives turns by 'policy' from now on, also in the middle of a turn. Ready sources stay ready: within a priority they go on in the order
+  /// in which the policy before would have picked them, and who was served longest ago is remembered. Figures that belong to a policy
+  /// (SourceStats::longest_wait) begin anew; the longest turns seen stay. O(sources).
+  void set_policy(std::unique_ptr<Policy> policy);
+
   /// Tells 'watch' of every turn and wake from now on; nullptr: nobody. Before sources are added: it names those that are added later. It
   /// must outlive the scheduler, or be taken away.
   void watch(TurnWatch* watch) noexcept { watch_ = watch; }
@@ -69,10 +79,28 @@ class Scheduler {
   void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
   void wait(Instant deadline);
+  /// For a foreign event loop, which waits in place of run(): it calls this, waits until Reactor::wait_descriptor() is readable or the
+  /// returned instant has come, and calls run_until_idle(). From this call on until then a wake by another thread makes the descriptor
+  /// readable. Instant{} when there is something to do already. Not inside a turn.
+  Instant before_foreign_wait();
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
   /// working.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
+
+  /// A number above all that were given before, from 1: the order of arrival among items of several sources (Source::head_arrival). Any
+  /// thread. O(1).
+  std::uint64_t next_arrival() noexcept { return arrivals_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  /// To be asked by a running source between two items of its turn: true when, under the policy in force, somebody else must have the next
+  /// turn, or when there is something to look at that could make it so: wakes by other threads, which are seen and not taken, or a look at
+  /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
+  /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
+  bool should_yield() const {
+    const bool by_state =
+        policy_->prefers_another() || (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
+    return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
+  }
 
   /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
   Instant now() const noexcept { return now_; }
@@ -80,6 +108,9 @@ class Scheduler {
   Reactor& reactor() noexcept { return reactor_; }
   TimerWheel& timers() noexcept { return timers_; }
   const Policy& policy() const noexcept { return *policy_; }
+  /// The longest that 'source' can wait for a turn, as long as no turn is longer than those seen and no more sources come: Policy::bound()
+  /// and one look at the reactor. Duration::max(): there is no bound. O(priorities).
+  Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
 
   /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
@@ -101,7 +132,7 @@ class Scheduler {
   friend class Source;
   bool step();
   void give_turn(Source& source);
-  bool time_is_up(const Budget& budget) const;
+  bool time_is_up(const Budget& budget);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
@@ -131,7 +162,13 @@ class Scheduler {
   std::vector<ReactorEvent> events_;
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
   bool gathering_ = false;
+  // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
+  mutable std::uint32_t items_asked_ = 0;
+  std::uint32_t look_after_ = 0;
+  Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
+  Instant policy_since_;
   Source* running_ = nullptr;
+  bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;
   Instant next_sweep_;
   // The thread's CPU time when it was read last: not in every turn, because that costs more than a short one.
@@ -146,6 +183,9 @@ class Scheduler {
   alignas(64) std::atomic<Source*> remote_head_{nullptr};
   std::atomic<bool> sleeping_{false};
   std::atomic<bool> stop_{false};
+
+  // Written by all threads that number what they bring; on a cache line of its own.
+  alignas(64) std::atomic<std::uint64_t> arrivals_{0};
 };
 
 }  // namespace rondo

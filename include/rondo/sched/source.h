@@ -18,6 +18,8 @@
 namespace rondo {
 
 class Scheduler;
+template <class Rules>
+class BasicReadySet;
 
 /// What a source knows after a turn, and the only word on readiness: More puts it back at once, Empty makes it idle until it is woken.
 enum class Backlog : std::uint8_t { Empty, More };
@@ -27,6 +29,9 @@ enum class Backlog : std::uint8_t { Empty, More };
 struct Budget {
   std::uint32_t items = limits::kBatchItems;
   Duration time = limits::kTurnTime;
+  /// For sources that know the arrival numbers of their items: an item whose number is not below this waits for the next turn, because
+  /// another source of the same priority has an older one. No bound where the policy does not order by arrival.
+  std::uint64_t before = UINT64_MAX;
 };
 
 /// What a source did in one turn.
@@ -45,7 +50,8 @@ struct SourceStats {
   /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
   /// waited.
   Duration longest_turn_cpu{0};
-  Log2Histogram wait_ns;  // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
+  Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
+  Log2Histogram wait_ns;     // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
 /// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
@@ -72,8 +78,16 @@ class Source {
   /// and counts (SchedulerStats::sweep_rescues).
   virtual bool has_backlog() const { return false; }
 
+  /// The arrival number (Scheduler::next_arrival) of the item that the next turn begins with, or 0 where nobody knows: then the time when
+  /// the source became ready counts. Asked when it becomes ready and after a turn with Backlog::More, by policies that order by arrival.
+  /// Must not change in between but by this source's own turn. O(1).
+  virtual std::uint64_t head_arrival() const { return 0; }
+
   /// Items known to wait here, for people; 0 where nobody counts them. O(1).
   virtual std::size_t depth() const { return 0; }
+
+  /// Items that found no room here and were refused or dropped, for people; 0 where there is no such bound. O(1).
+  virtual std::uint64_t turned_away() const { return 0; }
 
   /// Makes this source ready. A level: waking a ready source changes nothing; waking it inside its own run() counts as Backlog::More.
   /// No effect before it is added to a scheduler or while it is quarantined. O(1).
@@ -85,6 +99,10 @@ class Source {
 
   std::string_view name() const noexcept { return name_; }
   Priority priority() const noexcept { return priority_; }
+  /// Its share of the time of its priority, against the weights of the others, under Tie::ConsumedTime. From 1 to limits::kWeightMost.
+  std::uint32_t weight() const noexcept { return weight_; }
+  /// Before it is added to a scheduler.
+  void set_weight(std::uint32_t weight);
   const SourceStats& stats() const noexcept { return stats_; }
   bool is_ready() const noexcept { return state_ == State::Ready; }
   bool is_running() const noexcept { return state_ == State::Running; }
@@ -101,10 +119,14 @@ class Source {
  protected:
   /// In run(): whether the turn has lasted for budget.time. One reading of the clock. A source without a scheduler has all the time.
   bool time_is_up(const Budget& budget) const;
+  /// In run(), between two items: whether the turn should end now, with More, because somebody else must be next. A few nanoseconds; see
+  /// Scheduler::should_yield. A source without a scheduler need not.
+  bool should_yield() const;
 
  private:
   friend class Scheduler;
-  friend class ReadySet;
+  template <class Rules>
+  friend class BasicReadySet;
 
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
@@ -114,13 +136,18 @@ class Source {
   Source* next_ = nullptr;
   Source* previous_ = nullptr;
   std::uint64_t stamp_ = 0;
+  std::uint64_t key_ = 0;  // Under the other ties: its place in the order,
   Instant ready_since_;
   Instant busy_since_;
   State state_ = State::Detached;
   Priority priority_;
   std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
-  bool in_fresh_ = false;           // In the ready set's list of fresh sources, else in the list of old ones.
+  std::uint32_t place_ = 0;         // and in the heap.
+  std::uint32_t weight_ = 1;
+  std::uint32_t key_rest_ = 0;  // What the weight's division of consumed time left.
+  bool in_fresh_ = false;       // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
+  bool long_items_ = false;               // An item of the last turn took longer than limits::kPollAfter, on average.
   bool suspected_ = false;                // The last sweep found it idle with a backlog.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   SourceStats stats_;

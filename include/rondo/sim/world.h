@@ -49,7 +49,7 @@ struct WorldOptions {
   std::function<std::unique_ptr<Journal>(const Clock&)> make_journal = {};
   /// Room for objects and the costs of orders; seed and 'spend' are the world's.
   SimDataPlaneOptions plane = {};
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = BudgetedFrames{};
   /// A row whose writes went wrong is deleted before it is written anew. Without, it is laid over what is there: for programs whose Deletes
   /// wait for rows of others, and whose rows always have the same fields.
   bool deletes_before_rewriting = true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/store.h"
 
@@ -34,9 +35,9 @@ struct DurableStoreOptions {
   Durability durability = Durability::Interval;
   Duration interval = 50ms;
   /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.
-  std::size_t waiting_max = 2'000'000;
+  std::size_t waiting_max = limits::kWaitingWrites;
   /// Their bytes, likewise.
-  std::size_t waiting_bytes_max = std::size_t{512} * 1024 * 1024;
+  std::size_t waiting_bytes_max = limits::kWaitingWriteBytes;
   /// The file is written anew, in small steps, when the log has grown beyond what the tables hold by so much, and is twice as large.
   std::uint64_t slack_bytes = std::uint64_t{64} * 1024 * 1024;
   Priority completions = Priority::p7;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/store.h"
@@ -30,10 +31,10 @@ struct RedisStoreOptions {
   Duration backoff_low = 20ms;
   Duration backoff_high = 2s;
   /// Writes accepted and not yet answered; the next is refused.
-  std::size_t writes_max = 100'000;
+  std::size_t writes_max = limits::kRedisWrites;
   /// Their bytes, likewise.
-  std::size_t write_bytes_max = std::size_t{256} * 1024 * 1024;
-  /// Keys of one pop, 1 to 1024. A pop of 128 holds the server for about a millisecond.
+  std::size_t write_bytes_max = limits::kRedisWriteBytes;
+  /// Keys of one pop, 1 to limits::kRedisPopKeys. A pop of 128 holds the server for about a millisecond.
   std::size_t pop_batch = 128;
   /// Replicas that must have a write before it counts as done (WAIT), and how long that may take. With an asynchronous fail-over what no
   /// replica had is lost; a write that found fewer ends with DeadlineExceeded and may be lost.

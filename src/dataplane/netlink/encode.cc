@@ -64,7 +64,7 @@ struct Encoder {
     put_route_key(writer, route.prefix, route.table, marks);
   }
   void operator()(const GroupSet& group) const noexcept {
-    nexthop_grp members[kGroupMembersMax];
+    nexthop_grp members[limits::kGroupMembers];
     for (std::size_t i = 0; i < group.members.size(); ++i) {
       members[i] = {};  // The reserved bytes have other names in newer headers.
       members[i].id = group.members[i].nexthop.value();

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "dataplane/netlink/link_dump.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::netlink {
 
 namespace {
 // Messages read in one go (2 us each): collect() must stay cheap.
 constexpr int kReadsPerTurn = 128;
-// Events that wait for their turn; beyond it the rest stays in the kernel, whose overrun we can repair.
-constexpr std::size_t kPendingMax = 4096;
 // A storm that overruns the socket again and again costs one dump in this time, not one a turn.
 constexpr Duration kResyncInterval = 50ms;
 constexpr int kResyncAttempts = 8;
@@ -75,7 +74,7 @@ Turn LinkMonitor::run(Budget budget) {
 
 Status LinkMonitor::read_events() {
   drained_ = false;
-  for (int reads = 0; reads < kReadsPerTurn && pending_.size() < kPendingMax; ++reads) {
+  for (int reads = 0; reads < kReadsPerTurn && pending_.size() < limits::kLinkEvents; ++reads) {
     const auto datagram = events_.receive({buffer_.get(), kDatagramBytes}, Duration::zero());
     if (!datagram) {
       if (datagram.error().code() != Code::DataLoss) return datagram.error();

@@ -32,6 +32,9 @@ class LinkMonitor final : public Source, private TimerNode {
   Turn run(Budget budget) override;
   bool has_backlog() const override { return !pending_.empty() || !drained_ || (gap_ && !TimerNode::armed()); }
 
+  std::size_t depth() const override { return pending_.size(); }
+  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for an event or more.
+
   /// Overruns of the kernel's buffer that were repaired by reading all devices again.
   std::uint64_t gaps() const noexcept { return gaps_; }
 

@@ -75,6 +75,36 @@ TEST_F(Gap, TheEndStateIsReportedOnceAndTheGapIsCounted) {
   EXPECT_FALSE(monitor_->has_backlog());
 }
 
+TEST_F(Gap, EventsThatNobodyTakesAreBoundedAndTheRestIsRepaired) {
+  constexpr int kRoomy = 64 * 1024 * 1024;
+  monitor_ = LinkMonitor::open(
+                 NetworkNamespace::open(lab_->path()).value(), *scheduler_, Priority{50},
+                 [this](const LinkEvent& event) { seen_.push_back(event); }, kRoomy)
+                 .value();
+  ASSERT_TRUE(wait_until([this] { return !monitor_->has_backlog(); }));
+  seen_.clear();
+  const IfIndex port = plane_->links().value().back().port;
+  std::vector<Operation> ops;
+  for (std::uint32_t i = 0; i < limits::kLinkEvents + 500; ++i)
+    ops.push_back({.order = LinkSet{.port = port, .mtu = 1000 + i % 2}, .status = {}});
+  std::size_t deepest = 0;
+  for (std::size_t from = 0; from < ops.size(); from += 50) {
+    plane_->apply(std::span{ops}.subspan(from, std::min<std::size_t>(50, ops.size() - from)));
+    ASSERT_TRUE(monitor_->collect().has_value());  // What a look at the reactor does; no turn follows.
+    deepest = std::max(deepest, monitor_->depth());
+  }
+  EXPECT_GE(deepest, limits::kLinkEvents);
+  EXPECT_LE(deepest, limits::kLinkEvents + 128) << "what one datagram holds may come on top";
+  ASSERT_TRUE(wait_until([this] { return !monitor_->has_backlog(); }));
+  const auto links = plane_->links().value();
+  for (const LinkEvent& link : links) {
+    if (link.port == port) {
+      EXPECT_EQ(*last(link.name), link);
+    }
+  }
+  EXPECT_TRUE(monitor_->quarantine().ok());
+}
+
 TEST_F(Gap, ACarrierLostAndFoundInTheGapIsReportedAsBoth) {
   flood();
   ASSERT_TRUE(lab_->set_carrier(1, false) && lab_->set_carrier(1, true));

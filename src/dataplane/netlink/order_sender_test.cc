@@ -85,8 +85,9 @@ TEST(OrderSender, LargeGroupsSplitASendWithoutLosingAnOrder) {
   OrderSender sender(kernel.socket(), kMarks, 256);
   std::vector<Operation> ops;
   for (std::uint32_t i = 1; i <= 20; ++i) {
-    ops.push_back({.order = GroupSet{.id = NexthopId{i}, .members = std::vector<GroupMember>(kGroupMembersMax, {.nexthop = NexthopId{99}})},
-                   .status = {}});
+    ops.push_back(
+        {.order = GroupSet{.id = NexthopId{i}, .members = std::vector<GroupMember>(limits::kGroupMembers, {.nexthop = NexthopId{99}})},
+         .status = {}});
   }
   sender.apply(ops);
   std::uint32_t messages = 0;

@@ -100,6 +100,7 @@ Status BridgeStore::write(std::string_view table, Change change, WriteDone done)
 
 Status BridgeStore::ask(Request&& request, Waiting done) {
   if (waiting_.size() >= home_.link().answers.capacity()) {
+    home_.note_refused_request();
     return {Code::ResourceExhausted, "table " + quoted(request.table->name) + ": too many questions wait for the home thread"};
   }
   const std::uint64_t id = ++last_id_;

@@ -99,6 +99,7 @@ TEST_F(BridgeStoreTest, FullLaneLeavesTheRestInTheTableWhereItMerges) {
   for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
   settle();
   EXPECT_EQ(home_store_->size("T")->staged, 93U) << "room for a Delete and its Set is kept";
+  EXPECT_EQ(home_->link().full_lanes, 1U);
   EXPECT_EQ(consumer->depth(), 100U);
   for (int i = 0; i < 100; ++i) set("T", "99", std::to_string(i));
   settle();
@@ -161,6 +162,21 @@ TEST_F(BridgeStoreTest, QuestionsBeyondTheWayHomeAreRefused) {
   settle();
   EXPECT_EQ(std::ranges::count(ends, Code::Ok), 8);
   EXPECT_EQ(std::ranges::count(ends, Code::ResourceExhausted), 1);
+  EXPECT_EQ(home_->refused_requests(), 1U);
+}
+
+TEST_F(BridgeStoreTest, CallForWhichHomeHasNoTurnEndsIsCountedAndIsNotMadeLater) {
+  EXPECT_EQ(Options{}.call_wait, limits::kWorkerCallWait);
+  HomeEnd home{home_scheduler_, *home_store_, Options{.name = "late", .call_wait = 1ms}};
+  BridgeStore bridge{worker_scheduler_, home};
+  home.threaded(true);  // Nobody gives the home thread a turn meanwhile: it is this one.
+  const Status late = bridge.declare({.name = "T"});
+  EXPECT_EQ(late.code(), Code::DeadlineExceeded);
+  EXPECT_THAT(late.message(), HasSubstr("worker 'late'"));
+  EXPECT_EQ(home.late_calls(), 1U);
+  home.threaded(false);
+  settle();
+  EXPECT_TRUE(home_store_->tables().empty());
 }
 
 TEST_F(BridgeStoreTest, WriteThatTheTableRefusesIsCountedWhenNobodyAskedForItsEnd) {

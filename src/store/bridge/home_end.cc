@@ -107,10 +107,10 @@ void HomeEnd::write(Request&& request) {
 }
 
 bool HomeEnd::request(Request&& request) {
+  if (link_->requests.room() == 0 && !threaded_ && !closed_) serve();  // Home is this thread.
   if (link_->requests.room() == 0) {
-    if (threaded_ || closed_) return false;
-    serve();  // Home is this thread.
-    if (link_->requests.room() == 0) return false;
+    note_refused_request();
+    return false;
   }
   link_->requests.put(std::move(request));
   ++requested_;
@@ -131,6 +131,7 @@ Status HomeEnd::call(std::function<void(HomeEnd&)> what, std::function<void(Home
   std::unique_lock<std::mutex> lock(calls_mutex_);
   if (calls_changed_.wait_for(lock, options_.call_wait, [&] { return call->done; })) return {};
   call->abandoned = true;
+  late_calls_.fetch_add(1, std::memory_order_relaxed);
   return {Code::DeadlineExceeded, "worker '" + options_.name + "' waited too long for a turn at home"};
 }
 

@@ -61,6 +61,8 @@ class HomeEnd final : public Source {
   const Options& options() const noexcept { return options_; }
   /// Hands a request over. False when the ring is full.
   bool request(Request&& request);
+  /// The worker had to refuse a request before it came to request().
+  void note_refused_request() noexcept { refused_requests_.fetch_add(1, std::memory_order_relaxed); }
   /// Makes a call on the home thread, after all requests handed over before, and waits for its end. Unavailable when the home end is
   /// closed, DeadlineExceeded after Options::call_wait; then 'what' has not been made, or 'undo' was, too.
   Status call(std::function<void(HomeEnd&)> what, std::function<void(HomeEnd&)> undo = {});
@@ -76,6 +78,9 @@ class HomeEnd final : public Source {
 
   /// Writes that the store refused and whose writer did not ask. Any thread.
   std::uint64_t refused_writes() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  /// Requests that found no room, and calls that got no turn. Any thread.
+  std::uint64_t refused_requests() const noexcept { return refused_requests_.load(std::memory_order_relaxed); }
+  std::uint64_t late_calls() const noexcept { return late_calls_.load(std::memory_order_relaxed); }
 
  private:
   struct Call {
@@ -104,6 +109,8 @@ class HomeEnd final : public Source {
   std::uint64_t handled_ = 0;
   std::uint64_t requested_ = 0;  // Worker's.
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> refused_requests_{0};
+  std::atomic<std::uint64_t> late_calls_{0};
 
   mutable std::mutex calls_mutex_;
   std::condition_variable calls_changed_;    // For the worker: its call is done.

@@ -75,7 +75,8 @@ struct Link {
 
   Ring<Request> requests;
   Ring<Answer> answers;
-  Source* inlet = nullptr;  // The worker's source. Changed only while the worker has no thread.
+  std::uint64_t full_lanes = 0;  // Times a pump found its lane full. Home thread.
+  Source* inlet = nullptr;       // The worker's source. Changed only while the worker has no thread.
 };
 
 }  // namespace rondo::store::bridge

@@ -16,7 +16,7 @@ std::size_t events_max(const Lane& lane) {
 
 }  // namespace
 
-Pump::Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, const Link& link)
+Pump::Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, Link& link)
     : Source(std::move(name), priority),
       lane_(std::move(lane)),
       far_(std::move(far)),
@@ -49,7 +49,9 @@ Turn Pump::run(Budget budget) {
 Backlog Pump::backlog() {
   if (far_->empty() && !owes_gap_) return Backlog::Empty;
   if (lane_->ring.room(Lane::kSlotsOfOne) >= Lane::kSlotsOfOne) return Backlog::More;
-  return lane_->ring.wait_for_room(lane_->wake_room()) ? Backlog::Empty : Backlog::More;
+  if (!lane_->ring.wait_for_room(lane_->wake_room())) return Backlog::More;
+  ++link_.full_lanes;
+  return Backlog::Empty;
 }
 
 std::uint32_t Pump::move_changes(std::uint32_t max) {

@@ -17,7 +17,7 @@ namespace rondo::store::bridge {
 
 class Pump final : public Source {
  public:
-  Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, const Link& link);
+  Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std::unique_ptr<Subscription> far, Link& link);
 
   /// After it was added to a scheduler.
   void start();
@@ -40,7 +40,7 @@ class Pump final : public Source {
 
   std::shared_ptr<Lane> lane_;
   std::unique_ptr<Subscription> far_;
-  const Link& link_;
+  Link& link_;
   const bool is_channel_;
   const std::size_t events_max_;  // Channel with a small bound: what the lane may hold; 0: the table's own bound does.
   std::vector<Change> batch_;

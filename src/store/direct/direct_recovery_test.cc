@@ -83,7 +83,7 @@ TEST_F(DirectRecovery, ATableThatHoldsFewerKeysThanThereAreRowsIsFilledAsItIsTak
   EXPECT_TRUE(troubles_.empty());
 }
 
-TEST_F(DirectRecovery, AConnectionThatBreaksBetweenPagesLosesNoRow) {
+TEST_F(DirectRecovery, AConnectionThatBreaksBetweenPagesLosesNoRowProperty) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     auto simulated =
         std::make_unique<sim::SimStore>(scheduler_, sim::SimStoreOptions{.seed = seed, .latency_low = 10us, .latency_high = 50us});

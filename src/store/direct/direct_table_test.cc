@@ -195,6 +195,20 @@ TEST_F(DirectTables, AConsumerThatGoesLeavesWhatItHasNotTaken) {
   EXPECT_THAT(take(*consumer), ElementsAre("DEL k"));
 }
 
+TEST_F(DirectTables, ABurstGoesInFramesOfTheLimitsSize) {
+  const auto server = serve();
+  const auto consumer = subscribe(*server);
+  const auto client = connect();
+  DirectTable t = table(*client);
+  const std::string value(1000, 'x');
+  constexpr std::size_t kEntries = 1000;
+  for (std::size_t i = 0; i < kEntries; ++i) ASSERT_TRUE(t.set(std::to_string(i), {{"f", value}}).ok());
+  ASSERT_TRUE(arrived(*server, kEntries));
+  const DirectClientStats& stats = client->stats();
+  EXPECT_GE(stats.frames, stats.bytes / (limits::kDirectClientFrameBytes + 2 * value.size()));
+  EXPECT_LE(stats.frames, stats.bytes / limits::kDirectClientFrameBytes + 1) << "all but the last are full";
+}
+
 TEST_F(DirectTables, AFullTableStopsTheReadingAndTakingGoesOnWithIt) {
   const auto server = serve({.tables = {{.database = "DB", .table = "T", .keys_max = 3}}});
   const auto consumer = subscribe(*server);

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "rondo/base/limits.h"
 #include "rondo/store/durable_store.h"
 #include "store/percent.h"
 
@@ -12,7 +13,7 @@ namespace rondo {
 namespace {
 
 constexpr std::string_view kScheme = "file://";
-constexpr std::int64_t kIntervalMost = 60'000;
+constexpr std::int64_t kIntervalMost = limits::kDurableInterval / std::chrono::milliseconds{1};
 
 tl::unexpected<Status> wrong(std::string_view url, const std::string& why) {
   return failure(Code::InvalidArgument, "address " + quoted(url) + ": " + why);

@@ -36,6 +36,7 @@ TEST(DurableAddress, NamesWhatIsWrong) {
   EXPECT_THAT(why("file:///a%00b"), HasSubstr("'%'"));
   EXPECT_THAT(why("file:///a?durability=always"), HasSubstr("'always'"));
   EXPECT_THAT(why("file:///a?interval_ms=0"), HasSubstr("1 to 60000"));
+  EXPECT_THAT(why("file:///a?interval_ms=60001"), HasSubstr("1 to 60000, not '60001'"));
   EXPECT_THAT(why("file:///a?interval_ms=5x"), HasSubstr("'5x'"));
   EXPECT_THAT(why("file:///a?level=1"), HasSubstr("'level'"));
   EXPECT_TRUE(parse_durable_address("file:///a?").has_value());

@@ -37,9 +37,11 @@ constexpr TableKind kQueue = TableKind::Queue;
 /// One life of a process that has a durable store.
 class Life {
  public:
-  explicit Life(const std::string& path, Durability durability = Durability::EveryBatch, std::uint64_t slack = 1U << 20) {
-    Result<std::unique_ptr<DurableStore>> opened = DurableStore::open(
-        scheduler_, {.path = path, .durability = durability, .slack_bytes = slack, .mode = DurableStoreOptions::Mode::Inline});
+  explicit Life(const std::string& path, Durability durability = Durability::EveryBatch, std::uint64_t slack = 1U << 20)
+      : Life({.path = path, .durability = durability, .slack_bytes = slack}) {}
+  explicit Life(DurableStoreOptions options) {
+    options.mode = DurableStoreOptions::Mode::Inline;
+    Result<std::unique_ptr<DurableStore>> opened = DurableStore::open(scheduler_, std::move(options));
     if (opened) {
       store_ = std::move(*opened);
     } else {
@@ -318,6 +320,29 @@ TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
     std::filesystem::copy_file(file, file + "-copy");
     if (std::filesystem::exists(file + "-wal")) std::filesystem::copy_file(file + "-wal", file + "-copy-wal");
     EXPECT_EQ(Life{file + "-copy"}.store().stats().restored, static_cast<std::uint64_t>(accepted + 1));
+  }
+}
+
+TEST_F(DurableStoreTest, WritesThatWaitForTheDiskHaveALimitInNumberAndInBytes) {
+  EXPECT_EQ(DurableStoreOptions{}.waiting_max, limits::kWaitingWrites);
+  EXPECT_EQ(DurableStoreOptions{}.waiting_bytes_max, limits::kWaitingWriteBytes);
+  const std::string large(1000, 'x');
+  for (const bool by_number : {true, false}) {
+    Life life(by_number ? DurableStoreOptions{.path = folder_.file("number"), .waiting_max = 10}
+                        : DurableStoreOptions{.path = folder_.file("bytes"), .waiting_bytes_max = 10 * large.size()});
+    life.declare("T", kWatched);
+    life.settle();
+    std::size_t accepted = 0;
+    Status refused;
+    while (refused.ok() && accepted < 100) {
+      refused = life.store().write("T", Change::set("k" + std::to_string(accepted), {{"f", large}}));
+      accepted += refused.ok() ? 1U : 0U;
+    }
+    EXPECT_EQ(refused.code(), Code::ResourceExhausted) << refused.to_string();
+    EXPECT_GE(accepted, by_number ? 10U : 9U);
+    EXPECT_LE(accepted, 10U);
+    life.settle();  // The disk has them now.
+    EXPECT_TRUE(life.write("T", Change::set("later", {})).ok());
   }
 }
 

@@ -146,7 +146,7 @@ TEST_F(LogWriterTest, TheEndOfAProcessWritesWhatWasGathered) {
   EXPECT_EQ(told_.size(), 1001U);
 }
 
-TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginning) {
+TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
   // The thread is at another step of its beginning each time; one that misses the word waits for ever.
   for (int i = 0; i < 20'000; ++i) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};

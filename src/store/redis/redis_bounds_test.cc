@@ -70,6 +70,42 @@ void RedisBounds::stop_server_for(std::chrono::seconds length, Duration answer_t
 
 TEST_F(RedisBounds, StoppedServerCostsOthersNothingAndLosesNothing) { stop_server_for(1s, 400ms); }
 
+TEST_F(RedisBounds, WritesThatWaitForTheirAnswersHaveALimitInNumberAndInBytes) {
+  EXPECT_EQ(RedisStoreOptions{}.writes_max, limits::kRedisWrites);
+  EXPECT_EQ(RedisStoreOptions{}.write_bytes_max, limits::kRedisWriteBytes);
+  const std::string large(1000, 'x');
+  for (const bool by_number : {true, false}) {
+    RedisStoreOptions options = quick_options();
+    if (by_number) options.writes_max = 10;
+    if (!by_number) options.write_bytes_max = 10 * large.size();
+    StoreDriver driver(options);
+    declare(driver, "T");
+    driver.settle();
+    std::size_t accepted = 0;
+    Status refused;
+    while (refused.ok() && accepted < 100) {
+      refused = driver.store().write("T", Change::set("k" + std::to_string(accepted), {{"f", large}}));
+      accepted += refused.ok() ? 1U : 0U;
+    }
+    EXPECT_EQ(refused.code(), Code::ResourceExhausted) << refused.to_string();
+    EXPECT_GE(accepted, by_number ? 10U : 9U);
+    EXPECT_LE(accepted, 10U);
+    driver.settle();
+    EXPECT_TRUE(driver.store().write("T", Change::set("later", {})).ok());
+    driver.settle();
+  }
+}
+
+using RedisBoundsDeathTest = RedisBounds;
+
+TEST_F(RedisBoundsDeathTest, PopOfMoreKeysThanTheLimitIsAProgramError) {
+  RedisStoreOptions options = quick_options();
+  options.pop_batch = limits::kRedisPopKeys;
+  { const StoreDriver driver(options); }
+  options.pop_batch = limits::kRedisPopKeys + 1;
+  EXPECT_DEATH(StoreDriver{options}, "kRedisPopKeys");
+}
+
 TEST_F(RedisBounds, ServerThatIsStoppedForTenSecondsStorm) { stop_server_for(10s, 1s); }
 
 /// Takes what comes, a batch a turn, and counts it by what it is ("SET 1": n is 1; "DEL ").

@@ -10,7 +10,7 @@
 namespace rondo::redis {
 namespace {
 
-TEST(RedisStart, AWriteThatMeetsTheFirstLookIsNotMissed) {
+TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
   RONDO_NEEDS_REDIS();
   redis_kit::RedisServer server;
   RedisStoreOptions options;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/sched/timer.h"
 #include "store/completions.h"
 #include "store/end_subscription.h"
@@ -339,7 +340,7 @@ void RedisStore::Parts::adopt(const std::shared_ptr<End>& end) {
 // --- Store
 
 RedisStore::RedisStore(Scheduler& scheduler, RedisStoreOptions options) {
-  RONDO_ASSERT(options.pop_batch > 0 && options.pop_batch <= 1024 && options.writes_max > 0);
+  RONDO_ASSERT(options.pop_batch > 0 && options.pop_batch <= limits::kRedisPopKeys && options.writes_max > 0);
   parts_ = std::make_unique<Parts>(scheduler, std::move(options));
 }
 RedisStore::~RedisStore() = default;

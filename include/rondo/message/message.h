@@ -1,0 +1,110 @@
+// Messages: values of any movable type, told apart by their type alone. What travels is the value itself where it fits the place that a
+// queue has for it, else a pointer to one allocation. The runtime knows a type by the address of one constant and calls through plain
+// functions.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "rondo/base/limits.h"
+
+namespace rondo {
+
+/// What can be sent. Moving must not throw, because a message is moved into a queue under its lock; for the same reason it must not post.
+template <class M>
+concept Message = std::is_object_v<M> && std::is_same_v<M, std::remove_cv_t<M>> && std::is_nothrow_move_constructible_v<M> &&
+    std::is_nothrow_destructible_v<M>;
+
+/// Travels without an allocation; anything larger costs one a message (and one for all subscribers of a topic together).
+template <class M>
+inline constexpr bool kTravelsInline = sizeof(M) <= limits::kInlineMessageBytes && alignof(M) <= 16;
+
+namespace message {
+
+class TypeLimit;
+
+/// What lies in a queue for a message of type M.
+template <class M>
+using Stored = std::conditional_t<kTravelsInline<M>, M, std::shared_ptr<M>>;
+
+template <class M>
+M& value_of(void* stored) noexcept {
+  if constexpr (kTravelsInline<M>) {
+    return *static_cast<M*>(stored);
+  } else {
+    return **static_cast<std::shared_ptr<M>*>(stored);
+  }
+}
+
+/// How to handle a stored message of one type. Its address is the type's identity.
+struct MessageType {
+  const std::type_info* info;
+  void (*move)(void* to, void* from) noexcept;  // Makes one at 'to'; the one at 'from' is still to be destroyed.
+  void (*exchange)(void* one, void* other) noexcept;
+  void (*destroy)(void* stored) noexcept;  // nullptr: there is nothing to do.
+};
+
+template <Message M>
+inline constexpr MessageType kType{
+    &typeid(M), [](void* to, void* from) noexcept { ::new (to) Stored<M>(std::move(*static_cast<Stored<M>*>(from))); },
+    [](void* one, void* other) noexcept {
+      Stored<M> kept(std::move(*static_cast<Stored<M>*>(one)));
+      std::destroy_at(static_cast<Stored<M>*>(one));
+      ::new (one) Stored<M>(std::move(*static_cast<Stored<M>*>(other)));
+      std::destroy_at(static_cast<Stored<M>*>(other));
+      ::new (other) Stored<M>(std::move(kept));
+    },
+    std::is_trivially_destructible_v<Stored<M>> ? nullptr
+                                                : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); }};
+
+/// The type's name as a C++ programmer writes it. Allocates.
+std::string name_of(const MessageType& type);
+
+/// One way from a type to a function of an agent: made when the agent subscribes, and never looked for again.
+struct Handler {
+  const MessageType* type = nullptr;
+  void (*call)(void* object, void* stored) = nullptr;
+  void* object = nullptr;
+  TypeLimit* limit = nullptr;  // Shared by all handlers of the type.
+};
+
+/// Takes a member function apart: void (Self::*)(const M&), or (M&&) for one that takes the message over.
+template <class Method>
+struct MethodTraits;
+template <class S, class M>
+struct MethodTraits<void (S::*)(const M&)> {
+  using Self = S;
+  using Type = M;
+  static constexpr bool kTakesOver = false;
+};
+template <class S, class M>
+struct MethodTraits<void (S::*)(M&&)> {
+  using Self = S;
+  using Type = M;
+  static constexpr bool kTakesOver = true;
+};
+
+template <auto Method>
+void call_method(void* object, void* stored) {
+  using Traits = MethodTraits<decltype(Method)>;
+  auto& message = value_of<typename Traits::Type>(stored);
+  auto& self = *static_cast<typename Traits::Self*>(object);
+  if constexpr (Traits::kTakesOver) {
+    (self.*Method)(std::move(message));
+  } else {
+    (self.*Method)(message);
+  }
+}
+
+template <auto Method>
+Handler handler_for(typename MethodTraits<decltype(Method)>::Self& self) {
+  return {&kType<typename MethodTraits<decltype(Method)>::Type>, &call_method<Method>, &self, nullptr};
+}
+
+}  // namespace message
+}  // namespace rondo

@@ -1,0 +1,77 @@
+// TimedMessage: a message that is posted later, or again and again, as long as its handle lives. When it is due it is an ordinary message:
+// it takes its place in the queue, has its agent's priority, and meets its type's limit. One allocation each; a periodic one allocates
+// nothing more. Accuracy is the timer wheel's: never early, at most one tick (1 ms) late by design.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "rondo/base/time.h"
+#include "rondo/message/address.h"
+#include "rondo/message/message.h"
+
+namespace rondo {
+
+class Scheduler;
+
+/// The handle. Its end, or cancel(), is the end of the message, unless that was posted already. Made, moved and destroyed on the thread of
+/// 'scheduler' alone, and not after that has ended. The receiver may live on another thread.
+class TimedMessage {
+ public:
+  /// None.
+  TimedMessage() noexcept;
+  TimedMessage(TimedMessage&&) noexcept;
+  TimedMessage& operator=(TimedMessage&&) noexcept;
+  ~TimedMessage();
+
+  template <Message M>
+  static TimedMessage once(Scheduler& scheduler, Address to, M value, Duration delay) {
+    return TimedMessage{scheduler, std::make_unique<Once<M>>(std::move(to), std::move(value)), delay, Duration{0}};
+  }
+  /// In phase: due at the first instant plus a multiple of 'period', which must be positive (assert); instants that passed while the thread
+  /// was busy are skipped and counted. M must be copyable.
+  template <Message M>
+  static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
+    return TimedMessage{scheduler, std::make_unique<Again<M>>(std::move(to), std::move(value)), period, period};
+  }
+
+  void cancel() noexcept;
+  /// It is still to be posted.
+  bool is_armed() const noexcept;
+  /// Of a periodic message: instants that were skipped, and posts that were refused.
+  std::uint64_t missed() const noexcept;
+  std::uint64_t refused() const noexcept;
+
+ private:
+  class Content {
+   public:
+    virtual ~Content() = default;
+    virtual Status post() = 0;
+  };
+  template <class M>
+  class Once final : public Content {
+   public:
+    Once(Address to, M&& value) : to_(std::move(to)), value_(std::move(value)) {}
+    Status post() override { return to_.post(std::move(value_)); }
+
+   private:
+    Address to_;
+    M value_;
+  };
+  template <class M>
+  class Again final : public Content {
+   public:
+    Again(Address to, M&& value) : to_(std::move(to)), value_(std::move(value)) {}
+    Status post() override { return to_.post(value_); }
+
+   private:
+    Address to_;
+    M value_;
+  };
+  class Timer;
+  TimedMessage(Scheduler& scheduler, std::unique_ptr<Content> content, Duration delay, Duration period);
+  std::unique_ptr<Timer> timer_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,63 @@
+// Topic: a named place where messages of one type are published for whoever has subscribed. Made by Agents::topic; a value that can be
+// copied and used on any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "rondo/message/address.h"
+#include "rondo/message/message.h"
+
+namespace rondo {
+
+class Agent;
+class Agents;
+class Orch;
+
+/// What became of one published message.
+struct Delivery {
+  std::size_t delivered = 0;  // Subscribers into whose queues it went, or whose limits chose to drop or to merge it.
+  std::size_t refused = 0;    // Subscribers whose limit refused it, whose queue is full, or for whom it could not be copied.
+};
+
+namespace message {
+
+class TopicCore;
+std::string_view name_of(const TopicCore& topic) noexcept;
+/// 'copy' makes what one subscriber gets out of 'original'.
+Delivery publish(const TopicCore& topic, const MessageType& type, const void* original, void (*copy)(void* to, const void* original));
+
+}  // namespace message
+
+template <class M>
+class Topic {
+ public:
+  /// Delivers to every subscriber, from the highest priority down, equals in the order in which they subscribed. Any thread. Each gets a
+  /// copy where the message travels inline, else all share one, made with one allocation. A
+  /// copy that throws is refused. O(subscribers).
+  Delivery publish(M value) const {
+    static_assert(Message<M> && std::is_copy_constructible_v<message::Stored<M>>, "what is published is copied for each subscriber");
+    message::Stored<M> original = [&]() -> message::Stored<M> {
+      if constexpr (kTravelsInline<M>) {
+        return std::move(value);
+      } else {
+        return std::make_shared<M>(std::move(value));
+      }
+    }();
+    return message::publish(*core_, message::kType<M>, &original, [](void* to, const void* from) {
+      ::new (to) message::Stored<M>(*static_cast<const message::Stored<M>*>(from));
+    });
+  }
+  std::string_view name() const noexcept { return message::name_of(*core_); }
+
+ private:
+  friend class Agent;
+  friend class Agents;
+  friend class Orch;
+  explicit Topic(std::shared_ptr<message::TopicCore> core) : core_(std::move(core)) {}
+  std::shared_ptr<message::TopicCore> core_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,60 @@
+#include "rondo/message/agent.h"
+
+#include <algorithm>
+
+#include "message/core.h"
+#include "message/failed_agent.h"
+#include "rondo/base/assert.h"
+#include "rondo/message/agents.h"
+
+namespace rondo {
+
+Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
+  Agents::Core& core = *group.agents().core_;
+  Result<std::shared_ptr<message::Lane>> lane = core.lane(priority);
+  if (!lane) throw message::FailedAgent(lane.error().with_context("agent '" + name + "'"));
+  message::Figures* const figures = core.figures.take(name, priority);
+  if (figures == nullptr) {
+    throw message::FailedAgent({Code::ResourceExhausted, "agent '" + name + "': there are " + std::to_string(limits::kAgents) + " agents"});
+  }
+  try {
+    cell_ = new message::Cell(*this, std::move(name), priority, std::move(*lane), *figures);
+  } catch (...) {
+    core.figures.give_back(*figures);
+    throw;
+  }
+}
+
+Agent::~Agent() {
+  for (const std::shared_ptr<message::TopicCore>& topic : topics_) topic->remove(*cell_);
+  // One that was never added is known to nobody but those who have its address.
+  if (cell_->group == nullptr) cell_->lane->home().core.forget(*cell_);
+}
+
+const std::string& Agent::name() const noexcept { return cell_->name; }
+Priority Agent::priority() const noexcept { return cell_->priority; }
+Address Agent::address() const noexcept { return cell_->address(); }
+
+Scheduler& Agent::scheduler() const {
+  RONDO_ASSERT(cell_->group != nullptr);
+  return cell_->lane->home().scheduler;
+}
+
+void Agent::add_handler(message::Handler handler) { cell_->add_handler(handler); }
+
+void Agent::add_limit(const message::MessageType& type, Limit limit, message::KeyOf key) { cell_->add_limit(type, limit, key); }
+
+Status Agent::subscribe(const std::shared_ptr<message::TopicCore>& topic, message::Handler handler) {
+  if (std::ranges::find(topics_, topic) != topics_.end()) {
+    return {Code::AlreadyExists, "agent '" + name() + "': it has subscribed to topic '" + topic->name() + "'"};
+  }
+  topics_.push_back(topic);
+  RONDO_ASSERT(topic->add(*cell_, cell_->keep(handler)));
+  return {};
+}
+
+void Agent::unsubscribe(const std::shared_ptr<message::TopicCore>& topic) noexcept {
+  if (std::erase(topics_, topic) > 0) topic->remove(*cell_);
+}
+
+}  // namespace rondo

@@ -1,0 +1,162 @@
+// A message allocates nothing, counted and not timed; and where memory has ended, agents still end. The replaced operators serve the whole
+// binary; under a sanitizer, which brings its own, the file is empty.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/message/agents.h"
+
+namespace {
+std::atomic<std::uint64_t> allocations{0};
+std::atomic<bool> memory_has_ended{false};
+}  // namespace
+
+// Not inlined: the compiler would see malloc meet delete.
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (memory_has_ended.load(std::memory_order_relaxed)) throw std::bad_alloc();
+  if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+namespace rondo {
+namespace {
+
+struct Small {
+  std::array<std::uint64_t, 8> words{};
+};
+struct Bounded {
+  int key = 0;
+};
+struct Bang {};
+
+struct Loop {
+  explicit Loop(AgentsOptions options = {}) : agents(std::make_unique<Agents>(scheduler, std::move(options))) {}
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+  std::unique_ptr<Agents> agents;
+};
+
+class Counter final : public Agent {
+ public:
+  Counter(Group& group, const Topic<Small>& topic) : Agent(group, "counter", Priority::p3) {
+    coalesce<&Bounded::key, Bounded>(16);
+    receive<&Counter::small>();
+    receive<&Counter::bounded>();
+    receive<&Counter::bang>();
+    EXPECT_TRUE(subscribe<&Counter::small>(topic).ok());
+  }
+  std::uint64_t handled = 0;
+  TimedMessage timer;
+  void begin() { timer = send_every(address(), Small{}, 1ms); }
+
+ private:
+  void on_start() override { self_ = address(); }
+  void on_finish() override { std::make_unique<std::string>(1000, 'x'); }
+  void small(const Small&) {
+    if (++handled % 4 != 0) return;
+    EXPECT_TRUE(self_.post(Bounded{static_cast<int>(handled % 8)}).ok());
+  }
+  void bounded(const Bounded&) { ++handled; }
+  void bang(const Bang&) { throw 1; }
+  Address self_;
+};
+
+TEST(MessageAllocations, PostingPublishingTimersAndHandlersAllocateNothing) {
+  Loop loop;
+  const Topic<Small> topic = loop.agents->topic<Small>("small");
+  Counter* counter = nullptr;
+  ASSERT_TRUE(loop.agents
+                  ->add([&](Group& group) {
+                    counter = &group.make<Counter>(topic);
+                    return Status{};
+                  })
+                  .has_value());
+  loop.scheduler.run_until_idle();
+  counter->begin();
+  const Address to = counter->address();
+  const auto burst = [&] {
+    for (int i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(to.post(Small{}).ok());
+      ASSERT_TRUE(to.post(Bounded{i % 4}).ok());
+      ASSERT_EQ(topic.publish(Small{}).delivered, 1U);
+    }
+    loop.scheduler.run_until_idle();
+    loop.scheduler.wait(loop.clock.now() + 2ms);
+    loop.scheduler.run_until_idle();
+  };
+  burst();  // The places are made now.
+  const std::uint64_t before = allocations.load();
+  for (int i = 0; i < 10; ++i) burst();
+  EXPECT_EQ(allocations.load() - before, 0U);
+  EXPECT_GT(counter->handled, 20'000U);
+}
+
+TEST(MessageAllocations, WithoutMemoryAgentsAreRemovedAndEnd) {
+  int told = 0;
+  Loop loop({.on_fault = [&](const MessageFault&) { ++told; }});
+  bool done = false;
+  const std::function<void()> tell = [&] { done = true; };
+  const Topic<Small> topic = loop.agents->topic<Small>("small");
+  const Result<GroupId> group = loop.agents->add([&](Group& made) {
+    made.make<Counter>(topic);
+    return Status{};
+  });
+  const Result<GroupId> other = loop.agents->add([&](Group& made) {
+    made.make<Counter>(topic);
+    return Status{};
+  });
+  ASSERT_TRUE(group.has_value() && other.has_value());
+  loop.scheduler.run_until_idle();
+  EXPECT_EQ(topic.publish(Small{}).delivered, 2U);
+  std::function<void()> mine = tell;
+  memory_has_ended.store(true);
+  const bool removed = loop.agents->remove(*group, Removal::AfterQueues, std::move(mine)).ok();
+  loop.scheduler.run_until_idle();
+  const bool was_done = done;
+  loop.agents.reset();
+  memory_has_ended.store(false);
+  EXPECT_TRUE(removed);
+  EXPECT_TRUE(was_done);
+  EXPECT_EQ(told, 2) << "on_finish of both had no memory";
+}
+
+TEST(MessageAllocations, WithoutMemoryAGroupIsNotAddedAndAThrowingHandlerIsSurvived) {
+  Loop loop;
+  const Topic<Small> topic = loop.agents->topic<Small>("small");
+  const Result<Address> to = loop.agents->make<Counter>(topic);
+  ASSERT_TRUE(to.has_value());
+  loop.scheduler.run_until_idle();
+  ASSERT_TRUE(to->post(Bang{}).ok());
+  memory_has_ended.store(true);
+  loop.scheduler.run_until_idle();
+  bool thrown = false;
+  try {
+    static_cast<void>(loop.agents->make<Counter>(topic));
+  } catch (const std::bad_alloc&) {
+    thrown = true;
+  }
+  memory_has_ended.store(false);
+  EXPECT_TRUE(thrown) << "not even the words of an error find room";
+  EXPECT_EQ(loop.agents->groups(), 1U);
+  EXPECT_EQ(loop.agents->figures_of_agents().size(), 1U);
+  EXPECT_EQ(loop.agents->figures_of_agents().at(0).faults, 1U);
+}
+
+}  // namespace
+}  // namespace rondo
+
+#endif

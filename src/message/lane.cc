@@ -1,0 +1,386 @@
+#include "message/lane.h"
+
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "message/core.h"
+#include "message/parked_message.h"
+#include "rondo/base/assert.h"
+
+namespace rondo::message {
+
+Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max)
+    : Source("messages p" + std::to_string(priority.level()), priority),
+      home_(std::move(home)),
+      watch_(home_->core.options.watch),
+      clock_(&home_->scheduler.clock()),
+      real_time_(dynamic_cast<const SystemClock*>(clock_) != nullptr),
+      places_(messages_max + limits::kMessagePlacesKept) {
+  gone_agents_.reset(name(), priority);
+}
+
+Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrived_.empty()); }
+
+Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
+  const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
+  if (verdict <= Verdict::Settled) [[likely]]
+    return {};
+  return refusal(cell, handler, verdict);
+}
+
+/// On the scheduler's thread, in the turn of an agent: nobody closes this lane meanwhile.
+Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) {
+  if (!cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
+  const Instant now = home_->scheduler.now();
+  const bool was_empty = here_.empty();
+  if (handler.limit == nullptr) [[likely]] {
+    if (has_arrived()) splice();  // First what came first.
+    Node* const place = place_here();
+    if (place == nullptr) return refuse(cell, Verdict::Full);
+    handler.type->move(place->payload, stored);
+    fill(*place, cell, handler, now, Node::kInHand);
+    here_.push(*place);
+    bump(cell.figures.posted_here);
+    bump(posted_here_);
+  } else {
+    const Verdict verdict = post_here_limited(cell, handler, stored, now);
+    if (verdict != Verdict::Queue) return act(cell, verdict);
+  }
+  if (was_empty) note_oldest();
+  if (!running_ && !is_ready()) wake();
+  return Verdict::Queue;
+}
+
+Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now) {
+  const std::lock_guard<ShortLock> guard(lock_);
+  if (has_arrived()) splice_locked();
+  const Admission admission = admit(cell, handler, stored, true);
+  if (admission.verdict != Verdict::Queue) return admission.verdict;
+  Node& place = *admission.place;
+  (admission.replaces ? handler.type->exchange : handler.type->move)(place.payload, stored);
+  fill(place, cell, handler, now, Node::kInHand);
+  handler.limit->enter(place);
+  here_.push(place);
+  if (!admission.replaces) {
+    bump(cell.figures.posted_here);
+    bump(posted_here_);
+  }
+  return Verdict::Queue;
+}
+
+Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void* stored) {
+  const Instant now = time();
+  bool first = false;
+  Admission admission;
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
+    if (handler.limit == nullptr) [[likely]] {
+      admission.place = places_.take();
+      if (admission.place == nullptr) return refuse(cell, Verdict::Full);
+    } else {
+      admission = admit(cell, handler, stored, false);
+    }
+    if (admission.verdict == Verdict::Queue) {
+      Node& place = *admission.place;
+      (admission.replaces ? handler.type->exchange : handler.type->move)(place.payload, stored);
+      fill(place, cell, handler, now, batch_);
+      if (handler.limit != nullptr) handler.limit->enter(place);
+      first = arrived_.empty();
+      arrived_.push(place);
+      if (!admission.replaces) {
+        bump(cell.figures.posted_elsewhere);
+        bump(posted_elsewhere_);
+      }
+      if (first) {
+        oldest_arrived_.store(now.nanoseconds(), std::memory_order_relaxed);
+        has_arrived_.store(true, std::memory_order_release);
+      }
+    }
+    if (!first && admission.verdict <= Verdict::Reject) return admission.verdict;
+    wakers_.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Outside of the lock: a write to a descriptor, or a user's function. Whoever closes this lane waits for it.
+  if (first) wake_from_any_thread();
+  const Verdict verdict = act(cell, admission.verdict);
+  wakers_.fetch_sub(1, std::memory_order_release);
+  return verdict;
+}
+
+/// What the type's limit says of one more message. Under the lock.
+Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bool is_here) {
+  TypeLimit& limit = *handler.limit;
+  if (limit.merges()) {
+    if (Node* const waiting = limit.find(stored)) {
+      limit.type().exchange(waiting->payload, stored);
+      cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
+      return {Verdict::Settled};
+    }
+  }
+  Admission admission;
+  if (limit.full()) {
+    switch (limit.limit().overflow) {
+      case Overflow::Reject: return {refuse(cell, Verdict::Reject)};
+      case Overflow::StopAgent: return {refuse(cell, Verdict::StopAgent)};
+      case Overflow::StopRuntime: return {refuse(cell, Verdict::StopRuntime)};
+      case Overflow::DropNewest: cell.figures.dropped.fetch_add(1, std::memory_order_relaxed); return {Verdict::Settled};
+      case Overflow::DropOldest: admission = drop_oldest(cell, limit, is_here); break;
+    }
+  }
+  if (admission.place == nullptr) admission.place = places_.take();
+  if (admission.place == nullptr) return {refuse(cell, Verdict::Full)};
+  return admission;
+}
+
+/// Takes the oldest out, for the new one to take its place; or marks it, if the scheduler's thread has it in hand.
+Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept {
+  cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
+  Node& oldest = limit.oldest();
+  limit.leave(oldest);
+  if (oldest.batch == batch_) {
+    arrived_.unlink(oldest);
+    oldest_arrived_.store(arrived_.empty() ? kNobodyWaits : arrived_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
+    // It is about to be filled again, so the lane is not empty for long; whoever looks meanwhile needs the lock.
+  } else if (is_here && cell.stage == Cell::Stage::Running) {
+    here_.unlink(oldest);
+  } else {
+    oldest.dropped = true;
+    return {};
+  }
+  return {.place = &oldest, .replaces = true};
+}
+
+Lane::Verdict Lane::refuse(Cell& cell, Verdict verdict) noexcept {
+  cell.figures.refused.fetch_add(1, std::memory_order_relaxed);
+  return verdict;
+}
+
+Lane::Verdict Lane::act(Cell& cell, Verdict verdict) {
+  if (verdict == Verdict::StopAgent) home_->core.stop_group(*cell.group);
+  if (verdict == Verdict::StopRuntime) home_->core.stop_all();
+  return verdict;
+}
+
+Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) const {
+  const std::string what = "message " + name_of(*handler.type) + " to agent '" + cell.name + "': ";
+  switch (verdict) {
+    case Verdict::Full: return {Code::ResourceExhausted, what + "the queue of its priority is full"};
+    case Verdict::Gone: return {Code::NotFound, what + "the agent has gone, or was not added yet"};
+    case Verdict::StopAgent: return {Code::ResourceExhausted, what + "too many wait, and the agent is stopped"};
+    case Verdict::StopRuntime: return {Code::ResourceExhausted, what + "too many wait, and the runtime is stopped"};
+    default: return {Code::ResourceExhausted, what + std::to_string(handler.limit->limit().most) + " wait already, which is its limit"};
+  }
+}
+
+Node* Lane::place_here() {
+  if (Node* const place = free_here_.pop()) [[likely]]
+    return place;
+  const std::lock_guard<ShortLock> guard(lock_);
+  for (std::size_t i = 0; i < limits::kMessagePlacesKept; ++i) {
+    Node* const place = places_.take();
+    if (place == nullptr) break;
+    free_here_.push(*place);
+  }
+  return free_here_.pop();
+}
+
+void Lane::fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept {
+  node.agent = &cell;
+  node.handler = &handler;
+  node.arrival = home_->scheduler.next_arrival();
+  node.enqueued = now;
+  node.batch = batch;
+  node.attempts = 0;
+  node.dropped = false;
+}
+
+void Lane::splice() noexcept {
+  const std::lock_guard<ShortLock> guard(lock_);
+  splice_locked();
+}
+
+void Lane::splice_locked() noexcept {
+  const bool was_empty = here_.empty();
+  here_.append(arrived_);
+  has_arrived_.store(false, std::memory_order_relaxed);
+  oldest_arrived_.store(kNobodyWaits, std::memory_order_relaxed);
+  if (++batch_ == Node::kInHand) ++batch_;
+  if (free_here_.count > limits::kMessagePlacesKept) free_here_.append_to(places_.free);
+  if (was_empty) note_oldest();
+}
+
+/// What has arrived is taken before the first turn, so that the policy knows the number of the oldest.
+Result<Backlog> Lane::collect() {
+  if (here_.empty() && has_arrived()) splice();
+  return here_.empty() ? Backlog::Empty : Backlog::More;
+}
+
+Turn Lane::run(Budget budget) {
+  const InTurn in_turn(*home_);
+  const Clock& clock = home_->scheduler.clock();
+  const Policy& policy = home_->scheduler.policy();
+  // Looks at the clock and at other threads' wakes cost as much as a short item: they come after each item only where those are long.
+  bool long_items = long_items_;
+  running_ = true;
+  now_ = home_->scheduler.now();
+  const Instant end = now_ + std::min(budget.time, limits::kMessagesTurn);
+  Turn turn;
+  while (turn.items < budget.items) {
+    if (here_.empty()) {
+      if (!has_arrived()) break;
+      splice();
+      if (here_.empty()) break;
+    }
+    if (here_.first->arrival >= budget.before) break;
+    Node& node = here_.pop();
+    handle(node);
+    ++turn.items;
+    if (turn.items % limits::kItemsPerStep == 0 || long_items) {
+      note_oldest();
+      const Instant before = std::exchange(now_, clock.now());
+      if (now_ >= end || should_yield()) break;
+      long_items = now_ - before > limits::kPollAfter * (long_items ? 1 : limits::kItemsPerStep);
+    } else if (policy.prefers_another()) {
+      break;
+    }
+  }
+  if (here_.empty() && has_arrived()) splice();  // So that head_arrival() is known.
+  if (free_here_.count > limits::kMessagePlacesKept) {
+    const std::lock_guard<ShortLock> guard(lock_);
+    free_here_.append_to(places_.free);
+  }
+  note_oldest();
+  bump(gone_, std::exchange(gone_in_turn_, 0));
+  long_items_ = long_items;
+  running_ = false;
+  turn.backlog = here_.empty() ? Backlog::Empty : Backlog::More;
+  return turn;
+}
+
+/// False if it was dropped while it was in hand.
+bool Lane::take_from_limit(Node& node) noexcept {
+  const std::lock_guard<ShortLock> guard(lock_);
+  if (node.dropped) return false;
+  // One that comes for another attempt is not counted any more.
+  if (node.attempts == 0) node.handler->limit->leave(node);
+  return true;
+}
+
+void Lane::handle(Node& node) {
+  Cell& cell = *node.agent;
+  if (cell.stage != Cell::Stage::Running) [[unlikely]] {
+    if (cell.stage == Cell::Stage::Made) {
+      cell.early.push(node);
+    } else {
+      discard(node);
+    }
+    return;
+  }
+  const Handler& handler = *node.handler;
+  if (handler.limit == nullptr || take_from_limit(node)) [[likely]] {
+    const auto waited = static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0));
+    cell.figures.wait.add(waited);
+    parked_ = false;
+    if (watch_ != nullptr) [[unlikely]]
+      watch_->handling(cell.name, name_of(*handler.type));
+    try {
+      handler.call(handler.object, node.payload);
+    } catch (...) {
+      failed(node);
+      if (parked_) return;
+    }
+    bump(cell.figures.served);
+  }
+  free(node);
+  if (cell.draining && cell.has_nothing_left()) home_->life.finish(cell);
+}
+
+/// In the handler of the exception.
+void Lane::failed(Node& node) noexcept {
+  Cell& cell = *node.agent;
+  bump(cell.figures.faults);
+  const Reaction reaction = home_->core.react(cell, *node.handler->type, std::current_exception(), node.attempts);
+  if (reaction == Reaction::Retry) {
+    const auto delay = cell.agent_options().retry_delay;
+    parked_ = ParkedMessage::park(*this, node, home_->scheduler.now() + delay);
+    if (parked_) ++node.attempts;
+  }
+  if (reaction == Reaction::StopAgent) home_->core.stop_group(*cell.group);
+  if (reaction == Reaction::StopRuntime) home_->core.stop_all();
+}
+
+/// The message is done with.
+void Lane::free(Node& node) noexcept {
+  if (node.handler->type->destroy != nullptr) node.handler->type->destroy(node.payload);
+  bump(node.agent->figures.gone);
+  ++gone_in_turn_;
+  free_here_.push(node);
+}
+
+void Lane::discard(Node& node) noexcept {
+  Cell& cell = *node.agent;
+  if (node.handler->limit == nullptr || take_from_limit(node)) {
+    cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+  free(node);
+  if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
+  if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
+}
+
+void Lane::put_back(Node& node) noexcept {
+  node.arrival = home_->scheduler.next_arrival();
+  node.batch = Node::kInHand;
+  const InTurn in_turn(*home_);
+  if (has_arrived()) splice();
+  here_.push(node);
+  note_oldest();
+  if (!running_) wake();
+}
+
+void Lane::put_first(NodeList& early) noexcept {
+  if (early.empty()) return;
+  here_.prepend(early);
+  note_oldest();
+  wake();
+}
+
+void Lane::set_accepting(Cell& cell, bool accepting) noexcept {
+  const std::lock_guard<ShortLock> guard(lock_);
+  cell.accepting.store(accepting, std::memory_order_relaxed);
+}
+
+void Lane::close() noexcept {
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    closed_ = true;
+  }
+  while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (scheduler() != nullptr) scheduler()->remove(*this);
+}
+
+void Lane::discard_all() noexcept {
+  splice();
+  while (!here_.empty()) {
+    discard(here_.pop());
+  }
+}
+
+std::size_t Lane::depth() const {
+  const std::uint64_t left = gone_.load(std::memory_order_acquire);
+  const std::uint64_t came = read(posted_here_) + read(posted_elsewhere_);
+  return came > left ? came - left : 0;
+}
+
+void Lane::absorb(const Figures& figures) noexcept { gone_agents_.add(figures); }
+
+MessageFigures Lane::figures() const {
+  MessageFigures copied = gone_agents_.copy();
+  copied.queued = depth();
+  const std::int64_t oldest = std::min(oldest_here_.load(std::memory_order_relaxed), oldest_arrived_.load(std::memory_order_relaxed));
+  if (oldest != kNobodyWaits) copied.oldest = std::max(time() - Instant::from_nanoseconds(oldest), Duration{0});
+  return copied;
+}
+
+}  // namespace rondo::message

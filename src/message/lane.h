@@ -1,0 +1,126 @@
+// Lane: the messages of all agents of one priority on one scheduler, in the order of their arrival, as one Source.
+//
+// Two queues that are read as one. Posts of other threads go to 'arrived_', under a lock for a handful of instructions, and wake the lane
+// only when that was empty. The scheduler's own thread owns 'here_': its turns take the whole of 'arrived_' behind it with one splice, and
+// its own posts go there without the lock, after such a splice if anything has arrived. So the order is that of arrival, a turn takes the
+// lock once for all that came, and a message that an agent sends itself meets no lock at all.
+//
+// Types with a limit take the lock at both ends: what is over the limit has to be found and taken out. That is done in O(1) for what has
+// not been spliced yet; of what has, another thread can only mark that it is dropped, at most as many as were in hand.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "message/cell.h"
+#include "message/home.h"
+#include "message/node.h"
+#include "message/places.h"
+#include "message/short_lock.h"
+#include "rondo/base/clock.h"
+#include "rondo/sched/source.h"
+
+namespace rondo::message {
+
+class Lane final : public Source {
+ public:
+  Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max);
+  ~Lane() override;
+
+  /// Any thread. What is left at 'stored' is the caller's.
+  Status post(Cell& cell, const Handler& handler, void* stored);
+  /// The scheduler's thread: 'node', which was here before, goes behind what waits.
+  void put_back(Node& node) noexcept;
+  /// The agent has started: what came too early is handled before all else.
+  void put_first(NodeList& early) noexcept;
+  /// The scheduler's thread: drops 'node', which is in no list.
+  void discard(Node& node) noexcept;
+  /// Agents::~Agents, on the scheduler's thread: refuses posts from now on and leaves the scheduler.
+  void close() noexcept;
+  /// Then: drops what waits.
+  void discard_all() noexcept;
+  /// From now on 'cell' accepts posts, or does not.
+  void set_accepting(Cell& cell, bool accepting) noexcept;
+
+  Home& home() const noexcept { return *home_; }
+  Result<Backlog> collect() override;
+  Turn run(Budget budget) override;
+  bool has_backlog() const override { return !here_.empty() || has_arrived(); }
+  std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
+  std::size_t depth() const override;
+
+  /// The scheduler's thread: an agent has gone.
+  void absorb(const Figures& figures) noexcept;
+
+  /// Any thread: of the queue, with what its agents counted that have gone.
+  MessageFigures figures() const;
+
+ private:
+  enum class Verdict : std::uint8_t { Queue, Settled, Full, Gone, Reject, StopAgent, StopRuntime };
+  /// What a limit says of one more message: its place, and whether that still has the message which it takes the place of.
+  struct Admission {
+    Verdict verdict = Verdict::Queue;
+    Node* place = nullptr;
+    bool replaces = false;
+  };
+  static constexpr std::int64_t kNobodyWaits = INT64_MAX;
+
+  bool has_arrived() const noexcept { return has_arrived_.load(std::memory_order_acquire); }
+  Verdict post_here(Cell& cell, const Handler& handler, void* stored);
+  Verdict post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now);
+  Verdict post_from_elsewhere(Cell& cell, const Handler& handler, void* stored);
+  Admission admit(Cell& cell, const Handler& handler, void* stored, bool is_here);
+  Admission drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept;
+  Verdict refuse(Cell& cell, Verdict verdict) noexcept;
+  Verdict act(Cell& cell, Verdict verdict);
+  Status refusal(const Cell& cell, const Handler& handler, Verdict verdict) const;
+  Node* place_here();
+  void fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept;
+  void splice() noexcept;
+  void splice_locked() noexcept;
+  bool take_from_limit(Node& node) noexcept;
+  void handle(Node& node);
+  void failed(Node& node) noexcept;
+  void free(Node& node) noexcept;
+  void note_oldest() noexcept {
+    oldest_here_.store(here_.empty() ? kNobodyWaits : here_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
+  }
+  Instant time() const noexcept { return real_time_ ? system_clock_.now() : clock_->now(); }
+
+  // The scheduler's thread.
+  const std::shared_ptr<Home> home_;
+  NodeList here_;
+  PlaceList free_here_;
+  Instant now_;
+  bool running_ = false;
+  bool parked_ = false;      // The message being handled was parked: its place is not free.
+  bool long_items_ = false;  // The last items took longer than limits::kPollAfter.
+  std::atomic<std::int64_t> oldest_here_{kNobodyWaits};
+  Counter posted_here_{0};
+  Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
+  std::uint64_t gone_in_turn_ = 0;
+
+  // Never changed. Other threads must not ask the scheduler for its clock: they may come when that has gone.
+  MessageWatch* const watch_;
+  const Clock* const clock_;
+  const bool real_time_;
+  const SystemClock system_clock_;
+
+  // Guarded by lock_.
+  alignas(64) ShortLock lock_;
+  NodeList arrived_;
+  std::uint32_t batch_ = 1;
+  bool closed_ = false;
+  Places places_;
+  Counter posted_elsewhere_{0};
+  std::atomic<bool> has_arrived_{false};
+  std::atomic<std::int64_t> oldest_arrived_{kNobodyWaits};
+  std::atomic<std::uint32_t> wakers_{0};  // Posts that are about to wake this lane, or to stop somebody: it must not leave meanwhile.
+
+  Figures gone_agents_;
+};
+
+}  // namespace rondo::message

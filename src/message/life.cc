@@ -1,0 +1,142 @@
+#include "message/life.h"
+
+#include <mutex>
+#include <thread>
+
+#include "message/core.h"
+#include "message/parked_message.h"
+
+namespace rondo::message {
+
+namespace {
+constexpr Priority kBeforeAll{limits::kPriorities - 1};
+}
+
+Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) {}
+
+void Life::request(Cell& cell, std::uint8_t what) noexcept {
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    if (closed_) return;
+    cell.wanted = static_cast<std::uint8_t>(cell.wanted | what);
+    if (!cell.listed) {
+      cell.listed = true;
+      cell.life_next = nullptr;
+      (last_ != nullptr ? last_->life_next : first_) = &cell;
+      last_ = &cell;
+      cell.acquire();
+    }
+    wakers_.fetch_add(1, std::memory_order_relaxed);
+  }
+  wake_from_any_thread();
+  wakers_.fetch_sub(1, std::memory_order_release);
+}
+
+void Life::lanes_wait() noexcept {
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    if (closed_) return;
+    lanes_wait_ = true;
+    wakers_.fetch_add(1, std::memory_order_relaxed);
+  }
+  wake_from_any_thread();
+  wakers_.fetch_sub(1, std::memory_order_release);
+}
+
+bool Life::has_backlog() const {
+  const std::lock_guard<ShortLock> guard(lock_);
+  return first_ != nullptr || lanes_wait_;
+}
+
+Turn Life::run(Budget budget) {
+  const InTurn in_turn(home_);
+  Turn turn;
+  bool lanes = false;
+  while (turn.items < budget.items && turn.items < limits::kAgentLifePerTurn) {
+    Cell* cell = nullptr;
+    std::uint8_t wanted = 0;
+    {
+      const std::lock_guard<ShortLock> guard(lock_);
+      lanes = std::exchange(lanes_wait_, false);
+      cell = first_;
+      if (cell != nullptr) {
+        first_ = cell->life_next;
+        if (first_ == nullptr) last_ = nullptr;
+        cell->listed = false;
+        wanted = std::exchange(cell->wanted, std::uint8_t{0});
+      }
+    }
+    if (lanes) home_.core.add_lanes(home_);
+    if (cell == nullptr) break;
+    serve(*cell, wanted);
+    cell->release();
+    ++turn.items;
+  }
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
+  if ((wanted & Cell::kRemoveAtOnce) != 0) finish(cell);
+  if ((wanted & Cell::kRemoveAfterQueue) != 0 && cell.stage != Cell::Stage::Gone && !cell.draining) {
+    cell.draining = true;
+    scheduler()->timers().insert(cell.drain_timer, scheduler()->clock().now() + home_.core.options.drain);
+  }
+  if ((wanted & Cell::kStart) != 0) start(cell);
+  if (cell.draining && cell.stage == Cell::Stage::Running && cell.has_nothing_left()) finish(cell);
+}
+
+void Life::start(Cell& cell) noexcept {
+  // One that went before its start was removed with its whole group: nobody below it need start.
+  if (cell.stage != Cell::Stage::Made) return;
+  GroupState& group = *cell.group;
+  try {
+    cell.start();
+  } catch (...) {
+    home_.core.tell_fault(cell, "start", std::current_exception(), Reaction::StopAgent);
+    home_.core.stop_group(group);
+    return;
+  }
+  cell.stage = Cell::Stage::Running;
+  cell.lane->put_first(cell.early);
+  if (++group.next_start < group.cells.size()) {
+    Cell& next = *group.cells[group.next_start];
+    next.lane->home().life.request(next, Cell::kStart);
+  }
+}
+
+void Life::finish(Cell& cell) noexcept {
+  if (cell.stage == Cell::Stage::Gone) return;
+  cell.acquire();
+  if (cell.drain_timer.armed()) home_.scheduler.timers().cancel(cell.drain_timer);
+  cell.lane->set_accepting(cell, false);
+  if (cell.stage == Cell::Stage::Running) {
+    try {
+      cell.finish();
+    } catch (...) {
+      home_.core.tell_fault(cell, "finish", std::current_exception(), Reaction::Drop);
+    }
+  }
+  cell.stage = Cell::Stage::Gone;
+  delete std::exchange(cell.agent, nullptr);
+  ParkedMessage::discard_all(cell);
+  while (!cell.early.empty()) cell.lane->discard(cell.early.pop());
+  home_.core.gone(cell);
+  if (!cell.forgotten && cell.has_nothing_left()) home_.core.forget(cell);
+  cell.release();
+}
+
+void Life::close() noexcept {
+  Cell* left = nullptr;
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    closed_ = true;
+    left = std::exchange(first_, nullptr);
+    last_ = nullptr;
+  }
+  while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (scheduler() != nullptr) scheduler()->remove(*this);
+  while (left != nullptr) std::exchange(left, left->life_next)->release();
+}
+
+}  // namespace rondo::message

@@ -1,0 +1,205 @@
+// Limits of types: each answer to one message too many, and merging by key. Posts come from outside (while nothing is in hand), from an
+// agent of the same thread, and while messages are in hand.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "rondo/sim/agent_kit.h"
+
+namespace rondo {
+namespace {
+
+struct Sample {
+  int number = 0;
+};
+struct Row {
+  std::string key;
+  int value = 0;
+};
+struct Other {
+  int number = 0;
+};
+
+using Numbers = std::vector<int>;
+
+class Limited final : public Agent {
+ public:
+  Limited(Group& group, Limit given, Priority priority = Priority::p3) : Agent(group, "limited", priority) {
+    limit<Sample>(given);
+    receive<&Limited::sample>();
+    receive<&Limited::other>();
+  }
+  Numbers seen;
+  std::function<void(int)> on_sample;
+
+ private:
+  void sample(const Sample& message) {
+    seen.push_back(message.number);
+    if (on_sample) on_sample(message.number);
+  }
+  void other(const Other& message) { seen.push_back(-message.number); }
+};
+
+struct Room {
+  explicit Room(Limit limit, AgentsOptions options = {}) : kit({.agents = std::move(options)}) {
+    id = kit.agents()
+             .add([&](Group& group) {
+               agent = &group.make<Limited>(limit);
+               return Status{};
+             })
+             .value();
+    kit.run_until_idle();
+    to = agent->address();
+  }
+  Status post(int number) { return to.post(Sample{number}); }
+  MessageFigures figures() { return kit.agents().figures_of_agents().at(0); }
+  sim::AgentKit kit;
+  GroupId id;
+  Limited* agent = nullptr;
+  Address to;
+};
+
+TEST(MessageLimits, RejectTellsTheSender) {
+  Room room({.most = 2, .overflow = Overflow::Reject});
+  ASSERT_TRUE(room.post(1).ok());
+  ASSERT_TRUE(room.post(2).ok());
+  const Status refused = room.post(3);
+  EXPECT_EQ(refused.code(), Code::ResourceExhausted);
+  EXPECT_NE(refused.message().find("2 wait already"), std::string_view::npos) << refused.message();
+  EXPECT_TRUE(room.to.post(Other{7}).ok()) << "another type is not limited";
+  EXPECT_EQ(room.figures().refused, 1U);
+  EXPECT_EQ(room.figures().queued, 3U);
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen, (Numbers{1, 2, -7}));
+  EXPECT_TRUE(room.post(4).ok()) << "there is room again";
+}
+
+TEST(MessageLimits, DropNewestKeepsWhatWaits) {
+  Room room({.most = 2, .overflow = Overflow::DropNewest});
+  for (int i = 1; i <= 5; ++i) ASSERT_TRUE(room.post(i).ok());
+  EXPECT_EQ(room.figures().dropped, 3U);
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen, (Numbers{1, 2}));
+}
+
+TEST(MessageLimits, DropOldestKeepsTheNewestInOrder) {
+  Room room({.most = 2, .overflow = Overflow::DropOldest});
+  for (int i = 1; i <= 4; ++i) {
+    ASSERT_TRUE(room.post(i).ok());
+    ASSERT_TRUE(room.to.post(Other{i}).ok());
+  }
+  EXPECT_EQ(room.figures().dropped, 2U);
+  EXPECT_EQ(room.figures().queued, 6U);
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen, (Numbers{-1, -2, 3, -3, 4, -4})) << "what is kept keeps its place";
+  EXPECT_EQ(room.figures().queued, 0U);
+}
+
+TEST(MessageLimits, DropOldestDropsWhatIsInHandAlready) {
+  Room room({.most = 3, .overflow = Overflow::DropOldest});
+  for (int i = 1; i <= 3; ++i) ASSERT_TRUE(room.post(i).ok());
+  room.kit.step();  // Takes all in hand, and handles the first.
+  for (int i = 4; i <= 6; ++i) ASSERT_TRUE(room.post(i).ok());
+  EXPECT_EQ(room.figures().dropped, 2U);
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen, (Numbers{1, 4, 5, 6}));
+  EXPECT_EQ(room.figures().queued, 0U);
+}
+
+TEST(MessageLimits, WhatIsDroppedIsCountedOnce) {
+  Room room({.most = 3, .overflow = Overflow::DropOldest});
+  for (int i = 1; i <= 3; ++i) ASSERT_TRUE(room.post(i).ok());
+  room.kit.step();
+  for (int i = 4; i <= 6; ++i) ASSERT_TRUE(room.post(i).ok());
+  ASSERT_TRUE(room.kit.agents().remove(room.id, Removal::AtOnce).ok());
+  room.kit.run_until_idle();
+  const MessageFigures queue = room.kit.agents().figures_of_queues().at(0);
+  EXPECT_EQ(queue.dropped, 5U) << "2 and 3 by the limit, 4 to 6 with the agent";
+  EXPECT_EQ(queue.served, 1U);
+}
+
+TEST(MessageLimits, DropOldestOfAnAgentsOwnThreadNeedsNoMorePlacesThanTheLimit) {
+  Room room({.most = 2, .overflow = Overflow::DropOldest}, {.messages_max = 4});
+  room.agent->on_sample = [&](int number) {
+    if (number != 0) return;
+    for (int i = 1; i <= 1000; ++i) ASSERT_TRUE(room.post(i).ok());
+  };
+  ASSERT_TRUE(room.post(0).ok());
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen, (Numbers{0, 999, 1000}));
+}
+
+TEST(MessageLimits, StopAgentRemovesTheGroupAndTellsTheSender) {
+  Room room({.most = 1, .overflow = Overflow::StopAgent});
+  ASSERT_TRUE(room.post(1).ok());
+  EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.post(3).code(), Code::NotFound) << "it accepts nothing any more";
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.kit.agents().groups(), 0U);
+}
+
+TEST(MessageLimits, StopRuntimeStopsItAndTellsTheSender) {
+  int stops = 0;
+  Room room({.most = 1, .overflow = Overflow::StopRuntime}, {.on_stop = [&] { ++stops; }});
+  ASSERT_TRUE(room.post(1).ok());
+  EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted);
+  EXPECT_EQ(stops, 1);
+}
+
+TEST(MessageLimits, TheQueueOfAPriorityIsBounded) {
+  Room room({.most = 1000}, {.messages_max = 100});
+  int accepted = 0;
+  while (room.to.post(Other{1}).ok()) ++accepted;
+  EXPECT_GE(accepted, 100);
+  EXPECT_LE(accepted, 100 + static_cast<int>(limits::kMessagePlacesKept));
+  EXPECT_EQ(room.to.post(Other{1}).code(), Code::ResourceExhausted);
+  room.kit.run_until_idle();
+  int again = 0;
+  while (room.to.post(Other{1}).ok()) ++again;
+  EXPECT_GE(again, 100) << "places are used again";
+}
+
+class Merging final : public Agent {
+ public:
+  explicit Merging(Group& group) : Agent(group, "merging", Priority::p3) {
+    coalesce<&Row::key, Row>(2);
+    receive<&Merging::row>();
+    receive<&Merging::other>();
+  }
+  std::string seen;
+
+ private:
+  void row(const Row& message) { seen += message.key + std::to_string(message.value) + " "; }
+  void other(const Other&) { seen += "other "; }
+};
+
+TEST(MessageLimits, MessagesOfOneKeyMergeAndKeepTheirPlace) {
+  sim::AgentKit kit;
+  Merging* agent = nullptr;
+  ASSERT_TRUE(kit.agents()
+                  .add([&](Group& group) {
+                    agent = &group.make<Merging>();
+                    return Status{};
+                  })
+                  .has_value());
+  const Address to = agent->address();
+  ASSERT_TRUE(to.post(Row{"a", 1}).ok());
+  ASSERT_TRUE(to.post(Other{}).ok());
+  ASSERT_TRUE(to.post(Row{"b", 1}).ok());
+  ASSERT_TRUE(to.post(Row{"a", 2}).ok());
+  EXPECT_EQ(to.post(Row{"c", 1}).code(), Code::ResourceExhausted) << "two keys wait";
+  kit.run_until_idle();
+  EXPECT_EQ(agent->seen, "a2 other b1 ");
+  EXPECT_EQ(kit.agents().figures_of_agents().at(0).coalesced, 1U);
+  ASSERT_TRUE(to.post(Row{"a", 3}).ok());
+  kit.step();
+  ASSERT_TRUE(to.post(Row{"a", 4}).ok());
+  kit.run_until_idle();
+  EXPECT_EQ(agent->seen, "a2 other b1 a3 a4 ") << "what was handled does not merge";
+}
+
+}  // namespace
+}  // namespace rondo

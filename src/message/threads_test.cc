@@ -1,0 +1,307 @@
+// Agents and threads: producers against workers, a thread for each priority, wake-ups, figures read while agents come and go, ends at any
+// moment. What is asserted holds whatever the threads do; the thread sanitizer looks on (./test tsan).
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/message/agent_threads.h"
+#include "rondo/message/agents.h"
+
+namespace rondo {
+namespace {
+
+constexpr int kProducers = 3;
+constexpr int kEach = 20'000;
+
+struct Work {
+  int producer = 0;
+  int number = 0;
+};
+struct Stop {};
+
+/// A scheduler with its reactor, run by the test.
+struct Loop {
+  explicit Loop(AgentsOptions options = {}) : agents(scheduler, std::move(options)) {}
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+  Agents agents;
+};
+
+/// Checks that what each producer sends comes in its order, and stops when all is there.
+class Sink final : public Agent {
+ public:
+  Sink(Group& group, Priority priority, std::atomic<int>& total, int wanted, std::function<void()> done)
+      : Agent(group, "sink", priority), total_(total), wanted_(wanted), done_(std::move(done)) {
+    receive<&Sink::work>();
+  }
+  std::array<int, kProducers> next{};
+  int out_of_order = 0;
+
+ private:
+  void work(const Work& work) {
+    int& expected = next[static_cast<std::size_t>(work.producer)];
+    if (work.number < expected) ++out_of_order;
+    expected = work.number + 1;
+    if (total_.fetch_add(1) + 1 == wanted_) done_();
+  }
+  std::atomic<int>& total_;
+  const int wanted_;
+  const std::function<void()> done_;
+};
+
+void must(const Status& status) { ASSERT_TRUE(status.ok()) << status.to_string(); }
+
+TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrder) {
+  Loop loop;
+  std::atomic<int> total{0};
+  std::vector<Sink*> sinks;
+  ASSERT_TRUE(loop.agents
+                  .add([&](Group& group) {
+                    for (unsigned level = 0; level < 4; ++level) {
+                      sinks.push_back(&group.make<Sink>(Priority{level}, total, kProducers * kEach, [&] { loop.scheduler.stop(); }));
+                    }
+                    return Status{};
+                  })
+                  .has_value());
+  std::vector<Address> addresses;
+  for (const Sink* sink : sinks) addresses.push_back(sink->address());
+  std::vector<std::thread> producers;
+  for (int producer = 0; producer < kProducers; ++producer) {
+    producers.emplace_back([&, producer] {
+      for (int number = 0; number < kEach; ++number) must(addresses[static_cast<std::size_t>(number % 4)].post(Work{producer, number}));
+    });
+  }
+  loop.scheduler.run();
+  for (std::thread& producer : producers) producer.join();
+  EXPECT_EQ(total.load(), kProducers * kEach);
+  for (const Sink* sink : sinks) EXPECT_EQ(sink->out_of_order, 0);
+}
+
+/// Answers each Work with one to the other: each message meets a receiver that goes to sleep.
+class Player final : public Agent {
+ public:
+  Player(Group& group, Priority priority, int rounds, std::promise<void>& done)
+      : Agent(group, "player", priority), rounds_(rounds), done_(done) {
+    receive<&Player::work>();
+  }
+  Address other;
+
+ private:
+  void work(const Work& work) {
+    if (work.number == rounds_) return done_.set_value();
+    EXPECT_TRUE(other.post(Work{0, work.number + 1}).ok());
+  }
+  const int rounds_;
+  std::promise<void>& done_;
+};
+
+TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
+  AgentThreads threads;
+  std::promise<void> done;
+  std::future<void> ended = done.get_future();
+  Player* one = nullptr;
+  Player* two = nullptr;
+  ASSERT_TRUE(threads.agents()
+                  .add([&](Group& group) {
+                    one = &group.make<Player>(Priority::p1, 20'000, done);
+                    two = &group.make<Player>(Priority::p2, 20'000, done);
+                    one->other = two->address();
+                    two->other = one->address();
+                    return Status{};
+                  })
+                  .has_value());
+  EXPECT_EQ(threads.size(), 2U);
+  must(one->address().post(Work{0, 0}));
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds{60}), std::future_status::ready);
+}
+
+class Native final : public Agent {
+ public:
+  Native(Group& group, Priority priority, std::promise<std::thread::id>& where, std::atomic<int>& starts)
+      : Agent(group, "native", priority), where_(where), starts_(starts) {
+    receive<&Native::work>();
+  }
+  int order = -1;
+
+ private:
+  void on_start() override {
+    order = starts_.fetch_add(1);
+    started_ = std::this_thread::get_id();
+  }
+  void on_finish() override {}
+  void work(const Work&) {
+    EXPECT_EQ(std::this_thread::get_id(), started_);
+    where_.set_value(started_);
+  }
+  std::promise<std::thread::id>& where_;
+  std::atomic<int>& starts_;
+  std::thread::id started_;
+};
+
+TEST(AgentsThreads, APriorityHasAThreadAndAGroupStartsFromTheHighestDownOverThreads) {
+  for (int round = 0; round < 20; ++round) {
+    AgentThreads threads({.settings = [](Priority) { return AgentThreadSettings{.nice = 1}; }, .name = "test"});
+    EXPECT_EQ(threads.size(), 0U);
+    std::array<std::promise<std::thread::id>, 3> where;
+    std::array<Native*, 3> agents{};
+    std::atomic<int> starts{0};
+    ASSERT_TRUE(threads.agents()
+                    .add([&](Group& group) {
+                      for (unsigned i = 0; i < 3; ++i) agents[i] = &group.make<Native>(Priority{i}, where[i], starts);
+                      return Status{};
+                    })
+                    .has_value());
+    std::vector<std::thread::id> ids;
+    for (unsigned i = 0; i < 3; ++i) {
+      must(agents[i]->address().post(Work{}));
+      ids.push_back(where[i].get_future().get());
+    }
+    EXPECT_NE(ids[0], ids[1]);
+    EXPECT_NE(ids[1], ids[2]);
+    EXPECT_NE(ids[0], std::this_thread::get_id());
+    EXPECT_EQ(agents[2]->order, 0);
+    EXPECT_EQ(agents[1]->order, 1);
+    EXPECT_EQ(agents[0]->order, 2);
+  }
+}
+
+TEST(AgentsThreads, ACpuThatDoesNotExistFailsTheGroupWhole) {
+  AgentThreads threads({.settings = [](Priority priority) {
+    return AgentThreadSettings{.cpus = priority == Priority::p1 ? std::vector<unsigned>{4000} : std::vector<unsigned>{}};
+  }});
+  std::promise<std::thread::id> unused;
+  std::atomic<int> starts{0};
+  const Result<GroupId> added = threads.agents().add([&](Group& group) {
+    group.make<Native>(Priority::p2, unused, starts);
+    group.make<Native>(Priority::p1, unused, starts);
+    return Status{};
+  });
+  ASSERT_FALSE(added.has_value());
+  EXPECT_EQ(added.error().code(), Code::InvalidArgument) << added.error().to_string();
+  EXPECT_EQ(threads.agents().groups(), 0U);
+  EXPECT_EQ(starts.load(), 0);
+}
+
+TEST(AgentsThreads, FiguresAreReadWhileAgentsComeAndGo) {
+  AgentThreads threads;
+  std::atomic<bool> ended{false};
+  std::uint64_t read = 0;
+  std::thread reader([&] {
+    while (!ended.load()) {
+      for (const MessageFigures& one : threads.agents().figures_of_agents()) {
+        ++read;
+        ASSERT_EQ(one.name, "sink");
+        ASSERT_LE(one.queued, 100U);
+        ASSERT_LE(one.served, 100U);
+      }
+      for (const MessageFigures& one : threads.agents().figures_of_queues()) ASSERT_LE(one.queued, 100'000U);
+    }
+  });
+  std::atomic<int> total{0};
+  for (int round = 0; round < 300; ++round) {
+    Address to;
+    const Result<GroupId> added = threads.agents().add([&](Group& group) {
+      to = group.make<Sink>(Priority{static_cast<unsigned>(round % 3)}, total, -1, [] {}).address();
+      return Status{};
+    });
+    ASSERT_TRUE(added.has_value());
+    for (int i = 0; i < 100; ++i) must(to.post(Work{0, i}));
+    std::promise<void> gone;
+    must(threads.agents().remove(*added, Removal::AfterQueues, [&] { gone.set_value(); }));
+    gone.get_future().wait();
+  }
+  ended.store(true);
+  reader.join();
+  EXPECT_EQ(total.load(), 300 * 100);
+  std::uint64_t served = 0;
+  for (const MessageFigures& queue : threads.agents().figures_of_queues()) served += queue.served;
+  EXPECT_EQ(served, 300U * 100U) << "what agents counted that have gone is kept with their queue";
+}
+
+TEST(AgentsThreads, TheEndMayComeAtAnyMomentWhileOthersPost) {
+  for (int round = 0; round < 60; ++round) {
+    std::vector<std::thread> producers;
+    std::atomic<int> total{0};
+    std::atomic<int> posted{0};
+    {
+      AgentThreads threads;
+      Address to;
+      ASSERT_TRUE(threads.agents()
+                      .add([&](Group& group) {
+                        to = group.make<Sink>(Priority::p3, total, -1, [] {}).address();
+                        return Status{};
+                      })
+                      .has_value());
+      for (int producer = 0; producer < 2; ++producer) {
+        producers.emplace_back([to, producer, &posted] {
+          for (int number = 0;; ++number) {
+            const Status status = to.post(Work{producer, number});
+            if (status.code() == Code::NotFound) return;  // It has gone.
+            if (status.ok()) posted.fetch_add(1);
+          }
+        });
+      }
+      while (posted.load() < 100 * round) std::this_thread::yield();
+    }
+    for (std::thread& producer : producers) producer.join();
+    EXPECT_LE(total.load(), posted.load());
+  }
+}
+
+TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
+  class Bounded final : public Agent {
+   public:
+    Bounded(Group& group, Overflow overflow, std::promise<void>& done) : Agent(group, "bounded", Priority::p3), done_(done) {
+      limit<Work>({.most = 10, .overflow = overflow});
+      receive<&Bounded::work>();
+      receive<&Bounded::stop>();
+    }
+    int handled = 0;
+    int last = -1;
+    bool ordered = true;
+
+   private:
+    void work(const Work& work) {
+      ++handled;
+      ordered = ordered && work.number > last;
+      last = work.number;
+    }
+    void stop(const Stop&) { done_.set_value(); }
+    std::promise<void>& done_;
+  };
+  for (const Overflow overflow : {Overflow::Reject, Overflow::DropNewest, Overflow::DropOldest}) {
+    AgentThreads threads;
+    std::promise<void> done;
+    Bounded* agent = nullptr;
+    ASSERT_TRUE(threads.agents()
+                    .add([&](Group& group) {
+                      agent = &group.make<Bounded>(overflow, done);
+                      return Status{};
+                    })
+                    .has_value());
+    const Address to = agent->address();
+    int accepted = 0;
+    for (int number = 0; number < kEach; ++number) accepted += to.post(Work{0, number}).ok() ? 1 : 0;
+    must(to.post(Stop{}));
+    done.get_future().wait();
+    const MessageFigures figures = threads.agents().figures_of_agents().at(0);
+    EXPECT_TRUE(agent->ordered);
+    EXPECT_EQ(agent->handled + static_cast<int>(figures.dropped), accepted);
+    EXPECT_EQ(accepted + static_cast<int>(figures.refused), kEach);
+    if (overflow == Overflow::DropOldest) {
+      EXPECT_EQ(agent->last, kEach - 1) << "the newest is kept";
+    }
+  }
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,77 @@
+#include "rondo/message/topic.h"
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+
+#include "message/lane.h"
+#include "message/topic_core.h"
+
+namespace rondo::message {
+
+std::shared_ptr<const TopicCore::Subscribers> TopicCore::current() const {
+  const std::lock_guard<ShortLock> guard(lock_);
+  return subscribers_;
+}
+
+bool TopicCore::add(Cell& cell, const Handler& handler) {
+  auto subscriber = std::make_shared<Subscriber>(cell.address(), handler);
+  // Made anew when somebody else came first; the lock is not held while memory is asked for.
+  for (;;) {
+    const std::shared_ptr<const Subscribers> before = current();
+    auto after = std::make_shared<Subscribers>();
+    after->reserve(before->size() + 1);
+    for (const auto& one : *before) {
+      if (one->gone.load(std::memory_order_relaxed)) continue;
+      if (Cell::of(one->address) == &cell) return false;
+      after->push_back(one);
+    }
+    const auto behind = std::ranges::find_if(*after, [&](const auto& one) { return Cell::of(one->address)->priority < cell.priority; });
+    after->insert(behind, subscriber);
+    const std::lock_guard<ShortLock> guard(lock_);
+    if (subscribers_ != before) continue;
+    subscribers_ = std::move(after);
+    return true;
+  }
+}
+
+/// Needs no memory: what has gone is passed over, and left out of the next list.
+void TopicCore::remove(const Cell& cell) noexcept {
+  const std::shared_ptr<const Subscribers> all = current();
+  for (const auto& one : *all) {
+    if (Cell::of(one->address) == &cell) one->gone.store(true, std::memory_order_relaxed);
+  }
+  // A list made in between was made by somebody who copied the same subscriber, not its mark.
+}
+
+Delivery TopicCore::publish(const MessageType& type, const void* original, void (*copy)(void*, const void*)) const {
+  Delivery delivery;
+  const std::shared_ptr<const Subscribers> all = current();
+  for (const auto& one : *all) {
+    if (one->gone.load(std::memory_order_relaxed)) continue;
+    alignas(16) std::byte stored[limits::kInlineMessageBytes];
+    try {
+      copy(stored, original);
+    } catch (...) {
+      ++delivery.refused;
+      continue;
+    }
+    Cell& cell = *Cell::of(one->address);
+    const Status status = cell.lane->post(cell, *one->handler, stored);
+    if (type.destroy != nullptr) type.destroy(stored);
+    if (status.ok()) {
+      ++delivery.delivered;
+    } else if (status.code() != Code::NotFound) {
+      ++delivery.refused;
+    }
+  }
+  return delivery;
+}
+
+std::string_view name_of(const TopicCore& topic) noexcept { return topic.name(); }
+
+Delivery publish(const TopicCore& topic, const MessageType& type, const void* original, void (*copy)(void* to, const void* original)) {
+  return topic.publish(type, original, copy);
+}
+
+}  // namespace rondo::message

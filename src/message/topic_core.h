@@ -1,0 +1,42 @@
+// TopicCore: who has subscribed to a topic, in the order of delivery. A publisher takes the list as it is and posts without the lock;
+// whoever subscribes makes a new one. O(subscribers).
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "message/cell.h"
+#include "message/short_lock.h"
+#include "rondo/message/topic.h"
+
+namespace rondo::message {
+
+class TopicCore {
+ public:
+  explicit TopicCore(std::string name) : name_(std::move(name)), subscribers_(std::make_shared<const Subscribers>()) {}
+
+  const std::string& name() const noexcept { return name_; }
+  /// False if the agent has subscribed already.
+  bool add(Cell& cell, const Handler& handler);
+  void remove(const Cell& cell) noexcept;
+  Delivery publish(const MessageType& type, const void* original, void (*copy)(void*, const void*)) const;
+
+ private:
+  struct Subscriber {
+    Subscriber(Address to, const Handler& by) : address(std::move(to)), handler(&by) {}
+    const Address address;  // Keeps the cell, and with it the handler.
+    const Handler* const handler;
+    std::atomic<bool> gone{false};
+  };
+  using Subscribers = std::vector<std::shared_ptr<Subscriber>>;
+  std::shared_ptr<const Subscribers> current() const;
+
+  const std::string name_;
+  mutable ShortLock lock_;
+  std::shared_ptr<const Subscribers> subscribers_;  // Guarded by lock_.
+};
+
+}  // namespace rondo::message

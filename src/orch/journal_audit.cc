@@ -1,0 +1,258 @@
+#include "orch/journal_audit.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+
+#include "orch/journal_walk.h"
+#include "rondo/sched/policy.h"
+
+namespace rondo::journal {
+
+namespace {
+
+/// What a part of a run showed.
+struct Part {
+  std::optional<PolicySettings> settings;
+  PriorityUses uses{};
+  Duration longest_gap{0};
+};
+
+struct Member {
+  unsigned priority = 0;
+  std::uint32_t weight = 1;
+  std::string name;
+  std::optional<Instant> ready;  // Since when it waits.
+  bool known = false;            // It waited for its turn from that instant on, in this part.
+};
+
+/// Follows the records of turns, and tells what it finds to the pass that runs.
+class Follower {
+ public:
+  virtual ~Follower() = default;
+
+  void follow(const JournalWalk& walk) {
+    const JournalRecord& record = walk.record();
+    const bool follows = walk.raw().number == last_number_ + 1 && walk.missing() == 0;
+    last_number_ = walk.raw().number;
+    if (record.time != Instant{} && record.kind != Kind::Link) now_ = record.time;
+    if (record.kind == Kind::Started) {
+      begin_run();
+      begin_part(record.policy.get());
+    } else if (!follows || record.kind == Kind::Lost) {
+      running_ = 0;
+      begin_part(settings_ ? &*settings_ : nullptr);
+    }
+    switch (record.kind) {
+      case Kind::Policy: begin_part(record.policy.get()); break;
+      case Kind::SourceAdded: add(record); break;
+      case Kind::Weight: weigh(record); break;
+      case Kind::SourceRemoved: remove(record.source); break;
+      case Kind::Woken: wake(record.source); break;
+      case Kind::TurnBegins: begin_turn(walk); break;
+      case Kind::TurnEnds: end_turn(record); break;
+      default: break;
+    }
+  }
+
+ protected:
+  virtual void run_begins() {}
+  virtual void part_begins(const PolicySettings* settings) = 0;
+  virtual void members_are(unsigned priority, std::uint32_t sources, std::uint64_t weights) = 0;
+  virtual void waited(const JournalWalk& walk, const Member& member, Duration wait, Duration gap) = 0;
+  virtual void took(unsigned priority, Duration cost, std::uint64_t items) = 0;
+
+ private:
+  void begin_run() {
+    members_.clear();
+    sources_.fill(0);
+    weights_.fill(0);
+    running_ = 0;
+    ready_ = 0;
+    run_begins();
+  }
+
+  /// A turn that is out goes on, and counts in the new part as it does in the scheduler.
+  void begin_part(const PolicySettings* settings) {
+    settings_ = settings == nullptr ? std::nullopt : std::optional{*settings};
+    for (auto& [number, member] : members_) member.known = false;
+    part_begins(settings);
+    for (unsigned p = 0; p < limits::kPriorities; ++p) {
+      if (sources_[p] > 0) members_are(p, sources_[p], weights_[p]);
+    }
+  }
+
+  void add(const JournalRecord& record) {
+    if (record.priority >= limits::kPriorities) return;
+    members_[record.source] = {.priority = record.priority, .weight = 1, .name = std::string{record.name}, .ready = {}, .known = false};
+    members_are(record.priority, ++sources_[record.priority], ++weights_[record.priority]);
+  }
+
+  void weigh(const JournalRecord& record) {
+    const auto member = members_.find(record.source);
+    if (member == members_.end()) return;
+    const unsigned p = member->second.priority;
+    weights_[p] += record.count - member->second.weight;
+    member->second.weight = static_cast<std::uint32_t>(record.count);
+    members_are(p, sources_[p], weights_[p]);
+  }
+
+  void remove(std::uint32_t number) {
+    const auto member = members_.find(number);
+    if (member == members_.end()) return;
+    if (member->second.ready) --ready_;
+    --sources_[member->second.priority];
+    weights_[member->second.priority] -= member->second.weight;
+    members_.erase(member);
+  }
+
+  void wake(std::uint32_t number) {
+    const auto member = members_.find(number);
+    if (member == members_.end() || member->second.ready) return;
+    if (ready_ == 0 && running_ == 0) charged_until_ = now_;
+    member->second.ready = now_;
+    member->second.known = true;
+    ++ready_;
+  }
+
+  void begin_turn(const JournalWalk& walk) {
+    running_ = walk.record().source;
+    began_ = now_;
+    const auto member = members_.find(running_);
+    if (member == members_.end()) return;
+    priority_ = member->second.priority;
+    if (!member->second.ready) {
+      waited(walk, member->second, Duration{-1}, Duration{0});
+      charged_until_ = began_;  // What was before is not known.
+      return;
+    }
+    --ready_;
+    const Duration wait = began_ - *member->second.ready;
+    waited(walk, member->second, member->second.known ? wait : Duration{-1}, began_ - charged_until_);
+    member->second.ready.reset();
+  }
+
+  void end_turn(const JournalRecord& record) {
+    if (running_ == 0) return;
+    now_ = began_ + record.span;
+    took(priority_, now_ - std::min(charged_until_, began_), record.count);
+    charged_until_ = now_;
+    const auto member = members_.find(running_);
+    if (record.flag && member != members_.end()) {
+      member->second.ready = now_;
+      member->second.known = true;
+      ++ready_;
+    }
+    running_ = 0;
+  }
+
+  std::optional<PolicySettings> settings_;
+  std::unordered_map<std::uint32_t, Member> members_;
+  std::array<std::uint32_t, limits::kPriorities> sources_{};
+  std::array<std::uint64_t, limits::kPriorities> weights_{};
+  std::uint32_t running_ = 0;
+  unsigned priority_ = 0;
+  std::uint64_t ready_ = 0;
+  std::uint64_t last_number_ = 0;
+  Instant now_;  // As the scheduler read it: in a turn, its beginning.
+  Instant began_;
+  Instant charged_until_;
+};
+
+/// The first pass: what each part's bound follows from.
+class Measure final : public Follower {
+ public:
+  std::vector<Part> parts;
+  std::uint64_t runs = 0;
+
+ private:
+  void run_begins() override { ++runs; }
+  void part_begins(const PolicySettings* settings) override {
+    parts.emplace_back();
+    if (settings != nullptr) parts.back().settings = *settings;
+  }
+  void members_are(unsigned priority, std::uint32_t sources, std::uint64_t weights) override {
+    if (parts.empty()) part_begins(nullptr);
+    PriorityUse& use = parts.back().uses[priority];
+    use.sources = std::max(use.sources, sources);
+    use.weights = std::max(use.weights, weights);
+    use.numbered = true;  // For all that is on the record: by arrival only a source that is alone in its priority is sure of its turn.
+  }
+  void waited(const JournalWalk&, const Member&, Duration, Duration gap) override {
+    if (!parts.empty()) parts.back().longest_gap = std::max(parts.back().longest_gap, gap);
+  }
+  void took(unsigned priority, Duration cost, std::uint64_t items) override {
+    if (parts.empty()) return;
+    PriorityUse& use = parts.back().uses[priority];
+    const auto count = static_cast<std::int64_t>(std::max<std::uint64_t>(items, 1));
+    use.longest = std::max(use.longest, cost);
+    use.longest_item = std::max(use.longest_item, (cost + Duration{count - 1}) / count);
+    use.items = std::max(use.items, count);
+    // A turn is cut to what is left of its quota, so it can go beyond by all but one of its items, if its source does not heed that.
+    if (parts.back().settings && count > parts.back().settings->budgets[priority]) {
+      use.overdraft = std::max(use.overdraft, count - 1);
+    }
+  }
+};
+
+/// The second pass: every wait against it.
+class Compare final : public Follower {
+ public:
+  explicit Compare(const std::vector<Part>& parts) : parts_(parts) {}
+  AuditReport report;
+
+ private:
+  void part_begins(const PolicySettings*) override { ++part_; }
+  void members_are(unsigned, std::uint32_t, std::uint64_t) override { part_ = std::max<std::size_t>(part_, 1); }
+  void took(unsigned, Duration, std::uint64_t) override {}
+  void waited(const JournalWalk& walk, const Member& member, Duration wait, Duration) override {
+    const Part* const part = part_ == 0 ? nullptr : &parts_[part_ - 1];
+    if (wait < Duration{0} || part == nullptr || !part->settings) {
+      ++report.unknown;
+      return;
+    }
+    const Duration promised = wait_bound(*part->settings, part->uses, Priority{member.priority}, member.weight);
+    if (promised == Duration::max()) {
+      ++report.unbounded;
+      return;
+    }
+    ++report.waits;
+    const Duration bound = promised + part->longest_gap;
+    if (bound > Duration{0}) {
+      const double ratio = static_cast<double>(wait.count()) / static_cast<double>(bound.count());
+      if (ratio > report.worst) report.worst_source = member.name;
+      report.worst = std::max(report.worst, ratio);
+    }
+    if (wait <= bound) return;
+    ++report.violations;
+    if (!report.first) report.first = {walk.raw().number, walk.wall(), member.name, member.priority, wait, bound};
+  }
+
+  const std::vector<Part>& parts_;
+  std::size_t part_ = 0;
+};
+
+Status read(const std::vector<std::string>& files, Follower& follower) {
+  for (const std::string& file : files) {
+    const Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(file);
+    if (!reader) return reader.error();
+    for (JournalWalk walk(**reader); walk.next();) follower.follow(walk);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AuditReport> audit(const std::vector<std::string>& files) {
+  Measure measure;
+  if (Status failed = read(files, measure); !failed.ok()) return failure(std::move(failed));
+  Compare compare(measure.parts);
+  if (Status failed = read(files, compare); !failed.ok()) return failure(std::move(failed));
+  compare.report.runs = measure.runs;
+  compare.report.parts = measure.parts.size();
+  return std::move(compare.report);
+}
+
+}  // namespace rondo::journal

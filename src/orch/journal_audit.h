@@ -1,0 +1,41 @@
+// JournalAudit: holds every wait of a recorded day against the bound that the policy promises (rondo/sched/policy.h), from the recorded
+// turns. A run is cut where the policy changed or records are missing; each part is read twice: first what the longest turns were and how
+// many sources a priority had, then whether a wait was longer than they allow. One thread. Memory: the sources.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/base/time.h"
+
+namespace rondo::journal {
+
+/// A wait that was too long.
+struct LongWait {
+  std::uint64_t record = 0;  // The turn's, in its run.
+  WallTime wall;
+  std::string source;
+  unsigned priority = 0;
+  Duration waited{0};
+  Duration bound{0};
+};
+
+struct AuditReport {
+  std::uint64_t runs = 0;
+  std::uint64_t parts = 0;
+  std::uint64_t waits = 0;      // Held against a bound.
+  std::uint64_t unbounded = 0;  // Under a policy that promises nothing to the source.
+  std::uint64_t unknown = 0;    // Their beginning is in another part, or missing.
+  double worst = 0;             // The greatest wait divided by its bound; 0 if none waited.
+  std::string worst_source;
+  std::uint64_t violations = 0;
+  std::optional<LongWait> first;
+};
+
+/// 'files' are those of one journal, oldest first. DataLoss if one is no journal; else the error of reading.
+Result<AuditReport> audit(const std::vector<std::string>& files);
+
+}  // namespace rondo::journal

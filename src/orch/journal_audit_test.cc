@@ -1,0 +1,108 @@
+// The auditor on recorded runs: a run that keeps its bound passes, one that was given turns by another policy than it says does not, and
+// the first wait that was too long is named.
+#include "orch/journal_audit.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/orch/journal.h"
+#include "sim/test_source.h"
+
+namespace rondo {
+namespace {
+
+namespace fs = std::filesystem;
+using journal::AuditReport;
+
+class AuditTest : public testing::Test {
+ protected:
+  AuditTest() {
+    std::string pattern = (fs::temp_directory_path() / "rondo-audit-XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    directory_ = pattern;
+  }
+  ~AuditTest() override { fs::remove_all(directory_); }
+
+  /// A recorded run that is given its turns by 'given', says 'said', and may change to 'later' in the middle.
+  AuditReport live(const PolicyOptions& given, const PolicyOptions& said, const PolicyOptions* later = nullptr, std::uint64_t seed = 1) {
+    const std::string file = (directory_ / ("day" + std::to_string(++files_))).string();
+    sim::World world(seed);
+    auto journal = std::move(Journal::open({.file = file}, world.clock()).value());
+    Scheduler scheduler(world.clock(), world.reactor(), test::policy(given));
+    scheduler.watch(journal.get());
+    journal->started(scheduler.now(), *resolve_policy(said));
+    std::vector<std::unique_ptr<test::WorkSource>> sources;
+    for (unsigned i = 0; i < 12; ++i) {
+      sources.push_back(std::make_unique<test::WorkSource>("s" + std::to_string(i), i % 4));
+      sources.back()->on_run = [&] { world.clock().advance(Duration{static_cast<std::int64_t>(1000 + world.random().below(300'000))}); };
+      scheduler.add(*sources.back());
+    }
+    for (int step = 0; step < 300; ++step) {
+      for (const auto& source : sources) {
+        if (!world.random().chance(0.5)) continue;
+        source->left += 128 * (1 + world.random().below(8));
+        source->wake();
+      }
+      if (step == 150 && later != nullptr) scheduler.set_policy(test::policy(*later));
+      scheduler.run_until_idle(world.random().below(40));
+      world.clock().advance(1us);
+    }
+    sources.clear();
+    EXPECT_TRUE(journal->flush().ok());
+    journal.reset();
+    Result<AuditReport> report = journal::audit({file});
+    EXPECT_TRUE(report.has_value());
+    return report ? *report : AuditReport{};
+  }
+
+ private:
+  fs::path directory_;
+  int files_ = 0;
+};
+
+TEST_F(AuditTest, ARunUnderFramesKeepsItsBoundProperty) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const BudgetedFrames frames{.lowest = 100us, .highest = seed % 2 == 0 ? 500us : 5ms};
+    const AuditReport report = live(frames, frames, nullptr, seed);
+    EXPECT_EQ(report.violations, 0U) << "seed " << seed;
+    EXPECT_GT(report.waits, 500U);
+    EXPECT_EQ(report.unknown, 0U);
+    EXPECT_GT(report.worst, 0.2) << "seed " << seed;
+  }
+}
+
+TEST_F(AuditTest, AWaitThatWasTooLongIsFoundAndNamed) {
+  const AuditReport report = live(StrictPriority{}, BudgetedFrames{.lowest = 100us, .highest = 500us});
+  EXPECT_GT(report.violations, 0U);
+  ASSERT_TRUE(report.first.has_value());
+  EXPECT_GT(report.first->waited, report.first->bound);
+  EXPECT_LT(report.first->priority, 3U);
+  EXPECT_EQ(report.first->source.substr(0, 1), "s");
+  EXPECT_GT(report.first->record, 1U);
+}
+
+TEST_F(AuditTest, StrictPriorityPromisesNothingButToTheHighest) {
+  const AuditReport report = live(StrictPriority{}, StrictPriority{});
+  EXPECT_EQ(report.violations, 0U);
+  EXPECT_GT(report.unbounded, 0U);
+  EXPECT_GT(report.waits, 0U);
+}
+
+TEST_F(AuditTest, EachPolicyOfARunIsHeldToItsOwnBound) {
+  const PolicyOptions frames = BudgetedFrames{.lowest = 100us, .highest = 500us};
+  const AuditReport report = live(StrictPriority{}, StrictPriority{}, &frames);
+  EXPECT_EQ(report.parts, 2U);
+  EXPECT_EQ(report.violations, 0U);
+  EXPECT_GT(report.unknown, 0U);  // Those that waited when the policy changed.
+  EXPECT_GT(report.waits, 300U);
+}
+
+TEST_F(AuditTest, AFileThatIsNoneIsAnError) { EXPECT_FALSE(journal::audit({"no/such/file"}).has_value()); }
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,109 @@
+// An Orch is an agent that also consumes tables: its messages and its changes take turns on one thread, and share its state.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "rondo/message/agents.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/orch/worker.h"
+
+namespace rondo {
+namespace {
+
+struct Reload {
+  std::string prefix;
+};
+struct PortDown {
+  std::string port;
+};
+struct Count {
+  Address asker;
+};
+struct Counted {
+  std::size_t routes = 0;
+};
+
+class Routes final : public Orch {
+ public:
+  Routes(Runtime& runtime, const Topic<PortDown>& ports) : Orch(runtime, "routes", Priority::p3) {
+    consume("ROUTE", this, &Routes::set, &Routes::remove);
+    limit<Reload>({.most = 2});
+    receive<&Routes::reload>();
+    receive<&Routes::count>();
+    EXPECT_TRUE(subscribe<&Routes::port_down>(ports).ok());
+  }
+  std::string seen;
+
+ private:
+  Outcome set(std::string_view key, const Fields&) {
+    seen += "set " + std::string{key} + " ";
+    ++routes_;
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view) { return Outcome::done(); }
+  void reload(const Reload& message) { seen += "reload " + message.prefix + " "; }
+  void port_down(const PortDown& message) { seen += "down " + message.port + " "; }
+  void count(const Count& question) { EXPECT_TRUE(question.asker.post(Counted{routes_}).ok()); }
+  std::size_t routes_ = 0;
+};
+
+class Asker final : public Agent {
+ public:
+  explicit Asker(Group& group) : Agent(group, "asker", Priority::p5) { receive<&Asker::counted>(); }
+  std::size_t routes = 0;
+
+ private:
+  void counted(const Counted& answer) { routes = answer.routes; }
+};
+
+TEST(OrchMessages, AnOrchIsAnAgentThatAlsoConsumesTables) {
+  Runtime runtime;
+  const Topic<PortDown> ports = runtime.agents().topic<PortDown>("port down");
+  Routes& routes = runtime.add<Routes>(ports);
+  Asker* asker = nullptr;
+  ASSERT_TRUE(runtime.agents()
+                  .add([&](Group& group) {
+                    asker = &group.make<Asker>();
+                    return Status{};
+                  })
+                  .has_value());
+  ASSERT_TRUE(runtime.table("ROUTE").set("a", {{"f", "1"}}).ok());
+  runtime.run_until_idle();
+  ASSERT_TRUE(routes.address().post(Reload{"10."}).ok());
+  EXPECT_EQ(ports.publish({"Ethernet0"}).delivered, 1U);
+  ASSERT_TRUE(routes.address().post(Count{asker->address()}).ok());
+  runtime.run_until_idle();
+  EXPECT_EQ(routes.seen, "set a reload 10. down Ethernet0 ");
+  EXPECT_EQ(asker->routes, 1U);
+  EXPECT_TRUE(routes.address().post(Reload{"1"}).ok());
+  EXPECT_TRUE(routes.address().post(Reload{"2"}).ok());
+  EXPECT_EQ(routes.address().post(Reload{"3"}).code(), Code::ResourceExhausted);
+}
+
+TEST(OrchMessages, OfAWorkerAreHandledOnItsThread) {
+  Runtime home;
+  Worker worker(home, {.name = "worker"});
+  const Topic<PortDown> ports = home.agents().topic<PortDown>("port down");
+  Routes& routes = worker.add<Routes>(ports);
+  const Address to = routes.address();
+  ASSERT_TRUE(worker.start().ok());
+  ASSERT_TRUE(to.post(Reload{"10."}).ok());
+  EXPECT_EQ(ports.publish({"Ethernet0"}).delivered, 1U) << "a topic reaches agents of every thread";
+  worker.stop();  // Handles what has come.
+  EXPECT_EQ(routes.seen, "reload 10. down Ethernet0 ");
+}
+
+TEST(OrchMessages, EndWithTheRuntime) {
+  Address to;
+  {
+    Runtime runtime;
+    const Topic<PortDown> ports = runtime.agents().topic<PortDown>("port down");
+    to = runtime.add<Routes>(ports).address();
+    ASSERT_TRUE(to.post(Reload{"never"}).ok());
+  }
+  EXPECT_EQ(to.post(Reload{"later"}).code(), Code::NotFound);
+}
+
+}  // namespace
+}  // namespace rondo

@@ -1,0 +1,74 @@
+// A foreign event loop waits in the scheduler's place: its descriptor is readable exactly when there is something to do, and nothing that
+// another thread does between the last turn and the wait is lost. The foreign loop is poll(2).
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "rondo/base/clock.h"
+#include "rondo/sched/mailbox.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo {
+namespace {
+
+bool is_readable(int fd, int milliseconds) {
+  pollfd question{fd, POLLIN, 0};
+  return ::poll(&question, 1, milliseconds) == 1;
+}
+
+struct Loop {
+  SystemClock clock;
+  std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+};
+
+TEST(SchedulerForeignWait, SaysWhenThereIsSomethingToDoAlready) {
+  Loop loop;
+  Mailbox<int> mailbox("m", Priority{3}, [](int&&) {});
+  loop.scheduler.add(mailbox);
+  loop.scheduler.run_until_idle();
+  EXPECT_GT(loop.scheduler.before_foreign_wait(), loop.clock.now());
+  EXPECT_FALSE(is_readable(loop.reactor->wait_descriptor(), 0));
+  mailbox.wake();
+  EXPECT_EQ(loop.scheduler.before_foreign_wait(), Instant{});
+}
+
+TEST(SchedulerForeignWait, TellsTheNextTimer) {
+  Loop loop;
+  TimerSource timer("t", Priority{3}, [] {});
+  loop.scheduler.add(timer);
+  const Instant due = loop.clock.now() + 20ms;
+  timer.arm_at(due);
+  loop.scheduler.run_until_idle();
+  EXPECT_LE(loop.scheduler.before_foreign_wait(), due + 2ms);
+}
+
+TEST(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
+  Loop loop;
+  constexpr int kMessages = 5'000;
+  int received = 0;
+  Mailbox<int> mailbox("m", Priority{3}, [&](int&&) { ++received; });
+  loop.scheduler.add(mailbox);
+  std::atomic<int> allowed{1};
+  std::thread poster([&] {
+    for (int i = 0; i < kMessages; ++i) {
+      while (allowed.load() <= i) std::this_thread::yield();
+      ASSERT_TRUE(mailbox.post(int{i}).ok());
+    }
+  });
+  while (received < kMessages) {
+    loop.scheduler.run_until_idle();
+    allowed.store(received + 1);  // The next comes just as this thread goes to wait.
+    const Instant until = loop.scheduler.before_foreign_wait();
+    if (until == Instant{}) continue;
+    ASSERT_TRUE(received == kMessages || is_readable(loop.reactor->wait_descriptor(), 30'000)) << "lost after " << received;
+  }
+  poster.join();
+}
+
+}  // namespace
+}  // namespace rondo
