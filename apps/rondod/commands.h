@@ -12,6 +12,7 @@
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/durable_maker.h"
 #include "rondod/log_keeper.h"
 #include "rondod/watchers.h"
 #include "rondod/write_failures.h"
@@ -28,6 +29,7 @@ struct CommandContext {
   const std::unique_ptr<AdminServer>& server;
   WriteFailures& failures;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
+  const std::vector<std::unique_ptr<TableFile>>& files;
   Watchers& watchers;
   const Config& config;
   const LogKeeper& log;

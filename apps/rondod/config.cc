@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -15,6 +16,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondod/direct_maker.h"
+#include "rondod/durable_maker.h"
 #include "rondod/stores.h"
 
 namespace rondo::daemon {
@@ -235,6 +237,24 @@ void read_direct(const toml::table& table, const std::string& file, Status& erro
   s.flag("open_to_network", direct.open_to_network);
 }
 
+/// One process at a time has a file, so this process, too, can open it once: places that are alike share a store, direct tables never do.
+void check_files(Section& group, const Config& config) {
+  const StoreGroup& newest = config.store_groups.back();
+  const std::optional<std::string> file = table_file(newest.place.url);
+  if (!file) return;
+  const auto clashes = [&](const StorePlace& place, bool shares) {
+    return table_file(place.url) == file && !(shares && place == newest.place);
+  };
+  bool taken = clashes(config.store, !newest.direct);
+  for (std::size_t i = 0; i + 1 < config.store_groups.size(); ++i) {
+    const StoreGroup& other = config.store_groups[i];
+    taken = taken || clashes(other.place, !newest.direct && !other.direct);
+  }
+  if (!taken) return;
+  group.complain("url", "names the file " + *file + ", which another store has already: " +
+                            (newest.direct ? "direct tables need a file of their own" : "one file, one address with the same options"));
+}
+
 void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
   Section s{table, "store", file, error};
   read_place(s, config.store);
@@ -256,6 +276,7 @@ void read_store(const toml::table* table, const std::string& file, Status& error
         g.complain("direct", "has an endpoint that another group has");
       }
     }
+    check_files(g, config);
     for (const std::string& name : read.tables) {
       if (!routed.insert(name).second) g.complain("tables", "names '" + name + "', which is in a store already");
     }

@@ -137,6 +137,7 @@ StoreHooks Daemon::store_hooks() {
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
   hooks.direct.on_failure = [this](const Status& why) { store_failure_ = why; };
   hooks.durable.on_failure = [this](const Status& why) { store_failure_ = why; };
+  hooks.durable.on_open = [this](std::unique_ptr<TableFile> file) { files_.push_back(std::move(file)); };
   hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
     log_.info("tables came back", {{"file", file}, {"rows", rows}});
   };
@@ -231,8 +232,8 @@ Status Daemon::open_admin() {
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   watchers_ = std::make_unique<Watchers>(*runtime_);
-  const CommandContext context{
-      *runtime_, *agent_, *plane_, simulated_, server_, failures_, feeds_, *watchers_, config_, kept_, runtime_->clock().now()};
+  const CommandContext context{*runtime_, *agent_, *plane_,    simulated_, server_, failures_,
+                               feeds_,    files_,  *watchers_, config_,    kept_,   runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
                                   [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_, *watchers_); });
@@ -241,7 +242,19 @@ Status Daemon::open_admin() {
   return {};
 }
 
-void Daemon::run() {
+Status Daemon::finish_files() {
+  Status lost;
+  for (const std::unique_ptr<TableFile>& file : files_) {
+    const Status written = file->finish();
+    if (written.ok()) continue;
+    const std::uint64_t records = file->figures().waiting;
+    log_.error("accepted writes are lost: the file cannot be written", {{"file", file->path()}, {"records", records}, {"why", written}});
+    if (lost.ok()) lost = {Code::DataLoss, std::to_string(records) + " records are not in " + file->path() + ": " + written.to_string()};
+  }
+  return lost;
+}
+
+Status Daemon::run() {
   warn_of_policy();
   log_.info("serving", {{"socket", config_.socket},
                         {"dataplane", plane_->describe()},
@@ -254,7 +267,9 @@ void Daemon::run() {
     if (writes->unanswered() == 0) continue;
     log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});
   }
+  Status lost = finish_files();
   log_.info("ended", {{"drained", is_drained()}});
+  return lost;
 }
 
 void Daemon::on_signal(int signal) {
@@ -311,7 +326,8 @@ bool Daemon::is_drained() const {
     return figures.staged == 0 && figures.behind == 0;
   };
   const auto is_answered = [](const std::unique_ptr<RedisWrites>& writes) { return writes->unanswered() == 0; };
-  return agent_->programmer().in_flight() == 0 && std::ranges::all_of(feeds_, is_written) &&
+  const auto is_on_disk = [](const std::unique_ptr<TableFile>& file) { return file->figures().waiting == 0; };
+  return agent_->programmer().in_flight() == 0 && std::ranges::all_of(files_, is_on_disk) && std::ranges::all_of(feeds_, is_written) &&
          std::ranges::all_of(redis_writes_, is_answered) &&
          std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
 }

@@ -34,8 +34,8 @@ class Daemon {
 
   /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most kDrain; a second signal ends at
   /// once) and returns. SIGHUP reopens the journal's files, and reads the policy of
-  /// the scheduler again.
-  void run();
+  /// the scheduler again. DataLoss: rows that were accepted are in no file.
+  Status run();
 
  private:
   static constexpr Duration kDrain = 5s;
@@ -63,6 +63,8 @@ class Daemon {
   void watch_journal();
   bool rows_have_come() const;
   bool is_drained() const;
+  /// Writes what the files of the tables lack; logs and tells what cannot be written.
+  Status finish_files();
 
   Config config_;  // Of it only the policy changes, see change_policy().
   Log& log_;
@@ -74,6 +76,7 @@ class Daemon {
   std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
   std::vector<std::unique_ptr<RedisWrites>> redis_writes_;  // Of the store.
+  std::vector<std::unique_ptr<TableFile>> files_;           // Of the store.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

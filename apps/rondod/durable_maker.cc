@@ -1,6 +1,8 @@
 #include "rondod/durable_maker.h"
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "rondo/store/durable_store.h"
@@ -8,7 +10,47 @@
 
 namespace rondo::daemon {
 
+namespace {
+
+class OpenFile final : public TableFile {
+ public:
+  OpenFile(DurableStore& store, std::string path) : store_(store), path_(std::move(path)) {}
+  const std::string& path() const override { return path_; }
+  Status finish() override { return store_.finish(); }
+  TableFileFigures figures() const override {
+    const DurableStoreStats stats = store_.stats();
+    return {.records = stats.records,
+            .bytes = stats.bytes,
+            .commits = stats.commits,
+            .failed_commits = stats.failed,
+            .snapshots = stats.snapshots,
+            .restored = stats.restored,
+            .waiting = stats.waiting,
+            .waiting_bytes = stats.waiting_bytes,
+            .longest_commit = stats.longest_commit,
+            .trouble = store_.health(),
+            .failing_since = stats.failing_since,
+            .damage = stats.damage,
+            .damaged_file = stats.damaged_file};
+  }
+
+ private:
+  DurableStore& store_;
+  std::string path_;
+};
+
+}  // namespace
+
 bool is_durable(std::string_view url) { return url.starts_with("file:"); }
+
+std::optional<std::string> table_file(std::string_view url) {
+  if (!is_durable(url)) return {};
+  const Result<DurableStoreOptions> options = parse_durable_address(url);
+  if (!options) return {};
+  std::error_code unknown;
+  const std::filesystem::path path = std::filesystem::weakly_canonical(options->path, unknown);
+  return unknown ? options->path : path.string();
+}
 
 bool waits_for_disk(std::string_view url) {
   if (!is_durable(url)) return false;
@@ -28,6 +70,7 @@ Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks) {
     const DurableStoreStats& stats = (*store)->stats();
     for (const std::string& lost : stats.damage) hooks.on_damage(options.path, stats.damaged_file, lost);
     hooks.on_restored(options.path, stats.restored);
+    hooks.on_open(std::make_unique<OpenFile>(**store, options.path));
     return std::move(*store);
   }};
 }

@@ -1,18 +1,49 @@
 // Stores that come back from a file, as far as this program was built with them: durable_maker.cc, or else no_durable.cc.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "rondo/base/clock.h"
 #include "rondo/base/result.h"
 #include "rondod/redis_maker.h"
 
 namespace rondo::daemon {
 
+struct TableFileFigures {
+  std::uint64_t records = 0;  // Written.
+  std::uint64_t bytes = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t failed_commits = 0;
+  std::uint64_t snapshots = 0;
+  std::uint64_t restored = 0;
+  std::uint64_t waiting = 0;  // Records not written yet, and their bytes.
+  std::uint64_t waiting_bytes = 0;
+  Duration longest_commit{0};
+  Status trouble;         // Why nothing can be written now.
+  Instant failing_since;  // While there is a trouble.
+  std::vector<std::string> damage;
+  std::string damaged_file;
+};
+
+/// The file of a store of this process. Valid as long as that.
+class TableFile {
+ public:
+  virtual ~TableFile() = default;
+  virtual const std::string& path() const = 0;
+  virtual TableFileFigures figures() const = 0;
+  /// Writes what waits, for the end of the process; blocks. Why it cannot be, if so.
+  virtual Status finish() = 0;
+};
+
 struct DurableHooks {
   /// It could not be opened; what was made instead is not to be used.
   std::function<void(const Status& why)> on_failure = {};
+  std::function<void(std::unique_ptr<TableFile> file)> on_open = {};
   /// Rows came back: for people, where from, how many, and what was lost.
   std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};
   std::function<void(const std::string& file, const std::string& kept_as, const std::string& lost)> on_damage = {};
@@ -20,6 +51,8 @@ struct DurableHooks {
 
 /// "file:///PATH", see parse_durable_address().
 bool is_durable(std::string_view url);
+/// The path of the file at 'url', without links and dots, so that two addresses of one file have one path; nothing for another store.
+std::optional<std::string> table_file(std::string_view url);
 /// Whether a write there counts only when it is on the disk.
 bool waits_for_disk(std::string_view url);
 /// A store whose tables come back from the file at 'url'.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -13,6 +14,7 @@
 namespace rondo::daemon {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 std::string message_of(const std::string& text) {
@@ -26,6 +28,18 @@ TEST(DurableConfig, AnAddressIsChecked) {
   EXPECT_THAT(message_of("[store]\nurl = \"file://tables\"\n"), HasSubstr("whole path"));
   EXPECT_THAT(message_of("[store]\nurl = \"file:///t?durability=always\"\n"), HasSubstr("every-batch"));
   EXPECT_THAT(message_of("[store]\nurl = \"file:///t\"\nreplicas = 1\n"), HasSubstr("has no replicas"));
+}
+
+TEST(DurableConfig, OneFileIsOneStore) {
+  const auto group = [](const char* url, const char* more = "") {
+    return "[store]\nurl = \"file:///t/a\"\n[[store.group]]\ntables = [\"A\"]\nurl = \"" + std::string{url} + "\"\n" + more;
+  };
+  EXPECT_TRUE(parse_config(group("file:///t/a"), "x").has_value()) << "the same store";
+  EXPECT_TRUE(parse_config(group("file:///t/b?durability=none"), "x").has_value());
+  EXPECT_THAT(message_of(group("file:///t/a?durability=every-batch")), AllOf(HasSubstr("rondod.toml:5"), HasSubstr("names the file /t/a")));
+  EXPECT_THAT(message_of(group("file:///t/../t/%61?durability=none")), HasSubstr("names the file /t/a"));
+  EXPECT_THAT(message_of(group("file:///t/b", "[[store.group]]\ntables = [\"B\"]\nurl = \"file:///t/b?interval_ms=9\"\n")),
+              HasSubstr("names the file /t/b"));
 }
 
 class RondodOnFile : public RondodProcess {
@@ -62,6 +76,73 @@ TEST_F(RondodOnFile, WhatWasAcknowledgedIsThereAfterAKill) {
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
 }
 
+TEST_F(RondodOnFile, RowsInBulkAreOnTheDiskWhenTheyAreAnswered) {
+  constexpr int kRows = 60'000;
+  start(store());
+  {
+    BulkWriter writer(client());
+    ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+    for (int i = 0; i < kRows; ++i) {
+      const BulkField group{"nexthop_group", "none"};
+      ASSERT_TRUE(writer.row(BulkOp::Set, "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24", {&group, 1}).ok());
+    }
+    ASSERT_TRUE(writer.end().ok());
+    const Result<BulkTotals> totals = writer.finish();
+    ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+    EXPECT_EQ(totals->accepted, kRows) << totals->first_error.to_string();
+  }
+  end(SIGKILL);
+  start(store());
+  EXPECT_EQ(call("stats").at("store").at("files").at(0).at("restored").to_number<int>(), kRows);
+}
+
+/// In which a file that grows beyond a limit is an error and no signal.
+class RondodOnFullDisk : public RondodOnFile {
+ protected:
+  RondodOnFullDisk() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~RondodOnFullDisk() override { std::signal(SIGXFSZ, before_); }
+  std::string later() const { return "url = \"file://" + file("tables") + "?durability=interval\"\n"; }
+  json::object figures() { return call("stats").at("store").at("files").at(0).as_object(); }
+  std::string health() { return json::serialize(call("health")); }
+
+ private:
+  void (*before_)(int);
+};
+
+constexpr rlim_t kFull = 20'000;  // Less than the store's log, more than that of the program.
+
+TEST_F(RondodOnFullDisk, WhatIsLostAtTheEndIsToldAndTheEndIsNoSuccess) {
+  start(later());
+  limit_files(kFull);
+  write_all();  // Accepted: the disk comes later.
+  EXPECT_EQ(end(SIGTERM), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr(file("tables")), HasSubstr("drained=false")));
+}
+
+TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
+  start(store());
+  EXPECT_TRUE(call("health").at("healthy").as_bool());
+  limit_files(kFull);
+  const json::object row{{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"admin_status", "up"}}}};
+  EXPECT_FALSE(client().call("set", row).has_value()) << "the disk is full";
+  BulkWriter writer(client());
+  ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+  ASSERT_TRUE(writer.row(BulkOp::Set, "10.0.0.0/8", {}).ok());
+  ASSERT_TRUE(writer.end().ok());
+  const Result<BulkTotals> totals = writer.finish();
+  ASSERT_TRUE(totals.has_value());
+  EXPECT_EQ(totals->accepted, 0U);
+  EXPECT_EQ(totals->refused, 1U);
+  EXPECT_THAT(health(), AllOf(HasSubstr("\"healthy\":false"), HasSubstr("nothing could be written"), HasSubstr("records wait")));
+  EXPECT_GT(figures().at("waiting").to_number<int>(), 0);
+  EXPECT_NE(figures().at("trouble").as_string(), "");
+  limit_files(RLIM_INFINITY);
+  EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << health();
+  EXPECT_GT(figures().at("failed_commits").to_number<int>(), 0) << "stats know of the past";
+  EXPECT_TRUE(becomes([this] { return figures().at("waiting").to_number<int>() == 0; }));
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   start(store());
   const std::string first = log_text();
@@ -84,6 +165,9 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
   start(store());
   EXPECT_THAT(log_text(), HasSubstr("the file was damaged"));
   EXPECT_TRUE(std::filesystem::exists(file("tables.damaged-1")));
+  const std::string health = json::serialize(call("health"));
+  EXPECT_THAT(health, AllOf(HasSubstr("\"healthy\":false"), HasSubstr("was damaged"), HasSubstr("tables.damaged-1")));
+  EXPECT_GT(call("stats").at("store").at("files").at(0).at("damage_parts").to_number<int>(), 0);
   write_all();
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
 }

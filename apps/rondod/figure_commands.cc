@@ -79,6 +79,9 @@ void command_sources(const CommandContext& context, Reply reply) {
   answer_sources(context.runtime.scheduler(), std::move(reply), source_row, [](Reply r) { r.finish(); });
 }
 
+/// Of the parts of a file that are lost; the log has all.
+constexpr std::size_t kDamageShown = 16;
+
 std::uint64_t memory_bytes(std::string_view name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -179,10 +182,41 @@ json::object journal_json(const JournalStats& stats) {
                       {"last_error", text(stats.last_error.ok() ? std::string_view{} : stats.last_error.message())}};
 }
 
+json::array files_json(const CommandContext& context) {
+  json::array rows;
+  const Instant now = context.runtime.clock().now();
+  for (const std::unique_ptr<TableFile>& one : context.files) {
+    const TableFileFigures file = one->figures();
+    const bool fails = !file.trouble.ok();
+    json::array damage;
+    for (const std::string& lost : file.damage) {
+      if (damage.size() == kDamageShown) break;
+      damage.push_back(text(lost));
+    }
+    rows.push_back(json::object{{"file", text(one->path())},
+                                {"records", file.records},
+                                {"bytes", file.bytes},
+                                {"commits", file.commits},
+                                {"failed_commits", file.failed_commits},
+                                {"longest_commit_us", microseconds(file.longest_commit)},
+                                {"snapshots", file.snapshots},
+                                {"restored", file.restored},
+                                {"waiting", file.waiting},
+                                {"waiting_bytes", file.waiting_bytes},
+                                {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
+                                {"trouble", text(fails ? file.trouble.message() : std::string_view{})},
+                                {"damage_parts", file.damage.size()},
+                                {"damage", std::move(damage)},
+                                {"damaged_file", text(file.damaged_file)}});
+  }
+  return rows;
+}
+
 json::object store_json(const CommandContext& context) {
   const Status health = context.runtime.store().health();
   const WriteFailures& failures = context.failures;
   return json::object{{"health", text(health.ok() ? "ok" : health.message())},
+                      {"files", files_json(context)},
                       {"failed_writes", failures.count()},
                       {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
 }
@@ -224,6 +258,7 @@ json::object admin_json(const AdminServer* server) {
                       {"bulk_rows", stats.bulk_rows},
                       {"bulk_rows_refused", stats.bulk_rows_refused},
                       {"bulk_pauses", stats.bulk_pauses},
+                      {"bulk_waits", stats.bulk_waits},
                       {"malformed_frames", stats.malformed_frames},
                       {"slow_readers_cut", stats.slow_readers_cut},
                       {"stalled_writers_cut", stats.stalled_writers_cut}};

@@ -103,6 +103,5 @@ int main(int argc, char** argv) {
     log.error("cannot start", {{"why", daemon.error()}});
     return exit_code(daemon.error());
   }
-  (*daemon)->run();
-  return 0;
+  return (*daemon)->run().ok() ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -83,13 +84,21 @@ class RondodProcess : public testing::Test {
   /// Without waiting for what it does.
   void signal(int signal) const { ::kill(pid_, signal); }
   AdminClient& client() { return *client_; }
-  void end(int signal) {
-    if (pid_ <= 0) return;
+  /// Its exit code; -1 when it was killed.
+  int end(int signal) {
+    if (pid_ <= 0) return -1;
     client_.reset();
     ::kill(pid_, signal);
-    ::waitpid(pid_, nullptr, 0);
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
     pid_ = -1;
     while (!told(0).empty()) continue;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  /// The largest size of a file that it may write to. It ignores the signal if this process did when it was started.
+  void limit_files(rlim_t bytes) const {
+    const rlimit limit{bytes, RLIM_INFINITY};
+    EXPECT_EQ(::prlimit(pid_, RLIMIT_FSIZE, &limit, nullptr), 0);
   }
   /// What it says next to its service manager, or nothing after so many milliseconds.
   std::string told(int patience) const {

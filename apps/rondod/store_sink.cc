@@ -17,7 +17,18 @@ Status check_table(const Store& store, std::string_view table) {
 
 Status StoreSink::begin(std::string_view table) {
   table_ = std::string{table};
-  done_ = failures_.listener(table);
+  on_the_way_.reset();
+  done_ = {};
+  if (failures_.waits_for_disk(table)) {
+    on_the_way_ = std::make_shared<OnTheWay>();
+    done_ = [frame = on_the_way_](const Status& end) {
+      --frame->under_way;
+      if (!end.ok() && frame->failed++ == 0) frame->first = end;
+      frame->settle_if_known();
+    };
+  } else {
+    done_ = failures_.listener(table);
+  }
   return check_table(store_, table);
 }
 
@@ -29,11 +40,29 @@ Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField
   return write(Change::set(key, std::span<const Field>{fields_}));
 }
 
+void StoreSink::OnTheWay::settle_if_known() {
+  if (under_way == 0 && settled) std::exchange(settled, {})(failed, first);
+}
+
+void StoreSink::when_settled(Settled settled) {
+  if (on_the_way_ == nullptr) return settled(0, Status{});
+  const std::shared_ptr<OnTheWay> frame = std::exchange(on_the_way_, nullptr);
+  done_ = {};
+  frame->settled = std::move(settled);
+  frame->settle_if_known();
+}
+
 Status StoreSink::write(Change change) {
-  if (!watchers_.traces()) return store_.write(table_, std::move(change), done_);
-  Status written = store_.write(table_, change, done_);
+  if (!watchers_.traces()) return accept(std::move(change));
+  Status written = accept(change);
   if (written.ok()) watchers_.written(table_, change);
   return written;
+}
+
+Status StoreSink::accept(Change change) {
+  Status accepted = store_.write(table_, std::move(change), done_);
+  if (accepted.ok() && on_the_way_ != nullptr) ++on_the_way_->under_way;
+  return accepted;
 }
 
 }  // namespace rondo::daemon

@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 86> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 87> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -119,6 +119,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 86> kShownLimit
     {"admin_stall_us", in_microseconds(limits::kAdminStall)},
     {"pattern_bytes", limits::kPatternBytes},
     {"admin_rows_per_turn", limits::kAdminRowsPerTurn},
+    {"admin_bulk_frames", limits::kAdminBulkFrames},
     {"watch_events", limits::kWatchEvents},
     {"watch_bytes", limits::kWatchBytes},
     {"log_lines_kept", limits::kLogLinesKept},
@@ -133,11 +134,27 @@ void command_limits(const CommandContext&, Reply reply) {
   reply.finish(all);
 }
 
+void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, json::array& troubles) {
+  if (!file.trouble.ok()) {
+    const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
+    troubles.push_back(
+        text("file " + path + ": nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
+             " records wait and are lost when the daemon ends before there is room: " + std::string{file.trouble.message()}));
+  }
+  if (!file.damage.empty()) {
+    troubles.push_back(text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
+                            " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file +
+                            "; feed the tables again"));
+  }
+}
+
 /// Troubles that are known, each in words; none of them: "healthy".
 void command_health(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
   if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(text("store: " + hide_secrets(store.message())));
+  const Instant now = runtime.clock().now();
+  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, troubles);
   runtime.scheduler().for_each_source([&troubles](const Source& source) {
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
     troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));

@@ -1,5 +1,6 @@
 // WriteFailures: accepted writes of the admin socket that a store elsewhere could not finish. Who wrote was told "accepted" and may be
-// gone, so they are counted, for `rondo stats`, and the log has the newest. The embedded store has none: what it accepts is done.
+// gone, so they are counted, for `rondo stats`, and the log has the newest. The embedded store has none: what it accepts is done, and who
+// writes to a table that waits for the disk is told the end itself.
 // Scheduler's thread.
 #pragma once
 
@@ -18,7 +19,7 @@ class WriteFailures {
 
   /// For Store::write() to 'table'; none where nothing can fail later.
   WriteDone listener(std::string_view table) {
-    if (!ends_elsewhere(config_, table)) return {};
+    if (!ends_elsewhere(config_, table) || waits_for_disk(table)) return {};
     return [this](const Status& end) {
       if (end.ok()) return;
       ++count_;

@@ -2,6 +2,7 @@
 // then the session closes; what is merely wrong (bad JSON, an unknown command) is answered and the next request is read.
 #include "admin/session.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "admin/frame.h"
@@ -41,9 +42,18 @@ AdminSession::~AdminSession() {
 
 bool AdminSession::output_has_room() const noexcept { return output_.size() <= options_.output_bytes / 4; }
 
+/// Answers go out in the order of the requests, so what is not a bulk frame waits until the sink has settled those before it.
+bool AdminSession::is_held_back() const {
+  if (unsettled_.empty()) return false;
+  if (unsettled_.size() >= limits::kAdminBulkFrames || unsettled_.back()->closes) return true;
+  const Result<std::optional<Frame>> frame = next_frame(input_.view(), options_.frame_bytes);
+  return !frame || (*frame && (**frame).kind != FrameKind::Bulk);
+}
+
 AdminSession::Next AdminSession::next() const {
   if (closing_ || !output_has_room()) return Next::Nothing;
   if (bulk_) return Next::Rows;
+  if (is_held_back()) return Next::Nothing;
   if (paused_) return Next::Continuation;
   if (answering_) return Next::Nothing;
   const Result<std::optional<Frame>> frame = next_frame(input_.view(), options_.frame_bytes);
@@ -53,9 +63,11 @@ AdminSession::Next AdminSession::next() const {
 
 bool AdminSession::has_step() const { return next() != Next::Nothing; }
 
-bool AdminSession::wants_input() const noexcept { return !closing_ && !input_ended_ && !bulk_ && !answering_ && output_has_room(); }
+bool AdminSession::wants_input() const noexcept {
+  return !closing_ && !input_ended_ && !bulk_ && !answering_ && output_has_room() && !is_held_back();
+}
 
-bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !answering_ && !input_.empty(); }
+bool AdminSession::frame_cut() const noexcept { return !closing_ && !bulk_ && !answering_ && !input_.empty() && !is_held_back(); }
 
 void AdminSession::step(const TimeIsUp& time_is_up) {
   in_step_ = true;
@@ -159,23 +171,11 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
   for (std::size_t rows = 0; rows < limits::kAdminRowsPerTurn && bytes < kSliceBytes; ++rows) {
     if (rows > 0 && rows % limits::kItemsPerStep == 0 && time_is_up && time_is_up()) return;
     const Result<std::optional<BulkReader::Row>> row = bulk_->reader.next();
-    if (!row) {
-      const Status ended = sink_->end();
-      std::string message{row.error().message()};
-      message.append("; ").append(std::to_string(bulk_->accepted)).append(" rows before it were accepted");
-      if (!ended.ok()) message.append("; ending the table failed too: ").append(ended.message());
-      bulk_.reset();
-      break_off(Status{Code::InvalidArgument, std::move(message)});
-      return;
-    }
-    if (!*row) {
-      bulk_end();
-      return;
-    }
+    if (!row) return bulk_end(row.error());
+    if (!*row) return bulk_end({});
     const Status taken = sink_->row((**row).op, (**row).key, (**row).fields);
     if (taken.ok()) {
       ++bulk_->accepted;
-      ++stats_.bulk_rows;
     } else {
       ++bulk_->refused;
       ++stats_.bulk_rows_refused;
@@ -196,31 +196,90 @@ void AdminSession::note_error(std::string_view key, const Status& why) {
   append_json(bulk_->first_error, error);
 }
 
-void AdminSession::bulk_end() {
+void AdminSession::bulk_end(const Status& malformed) {
   const Status ended = sink_->end();
-  if (!ended.ok()) note_error({}, ended);
-  std::string frame;
-  const std::size_t start = begin_frame(frame, FrameKind::Json);
-  frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(bulk_->accepted));
-  frame.append(",\"refused\":").append(std::to_string(bulk_->refused));
-  if (!bulk_->first_error.empty()) frame.append(",\"first_error\":").append(bulk_->first_error);
-  frame.append("}}");
-  end_frame(frame, start);
-  input_.consume(bulk_->frame_bytes);
+  if (!ended.ok() && malformed.ok()) note_error({}, ended);
+  const auto answer = std::make_shared<Unsettled>(Unsettled{.accepted = bulk_->accepted,
+                                                            .refused = bulk_->refused,
+                                                            .first_error = std::move(bulk_->first_error),
+                                                            .malformed = malformed,
+                                                            .frame = {},
+                                                            .closes = !malformed.ok()});
+  if (!ended.ok() && !malformed.ok()) {
+    answer->malformed =
+        Status{malformed.code(), std::string{malformed.message()} + "; ending the table failed too: " + std::string{ended.message()}};
+  }
+  if (malformed.ok()) {
+    input_.consume(bulk_->frame_bytes);
+  } else {
+    ++stats_.malformed_frames;
+    input_.clear();
+  }
   bulk_.reset();
-  send(frame);
+  unsettled_.push_back(answer);
+  if (unsettled_.size() == limits::kAdminBulkFrames) ++stats_.bulk_waits;
+  // The sink may know it later than the connection lasts.
+  sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](std::uint64_t failed, const Status& first) {
+    const std::shared_ptr<Unsettled> known = waiting.lock();
+    if (known == nullptr) return;
+    settle(*known, failed, first);
+    send_settled();
+  });
+}
+
+void AdminSession::settle(Unsettled& answer, std::uint64_t failed, const Status& first) {
+  failed = std::min(failed, answer.accepted);
+  answer.accepted -= failed;
+  answer.refused += failed;
+  stats_.bulk_rows += answer.accepted;
+  stats_.bulk_rows_refused += failed;
+  if (!answer.malformed.ok()) {
+    std::string message{answer.malformed.message()};
+    message.append("; ").append(std::to_string(answer.accepted)).append(" rows before it were accepted");
+    if (failed > 0) message.append("; ").append(std::to_string(failed)).append(" were not: ").append(first.message());
+    answer.frame = error_frame(0, Status{Code::InvalidArgument, std::move(message)});
+    return;
+  }
+  if (failed > 0 && answer.first_error.empty()) {
+    append_json(answer.first_error, json::object{{"row", 0},
+                                                 {"key", ""},
+                                                 {"code", to_string(first.code())},
+                                                 {"message", visible_text(first.message().substr(0, limits::kAdminPageBytes))}});
+  }
+  const std::size_t start = begin_frame(answer.frame, FrameKind::Json);
+  answer.frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(answer.accepted));
+  answer.frame.append(",\"refused\":").append(std::to_string(answer.refused));
+  if (!answer.first_error.empty()) answer.frame.append(",\"first_error\":").append(answer.first_error);
+  answer.frame.append("}}");
+  end_frame(answer.frame, start);
+}
+
+void AdminSession::send_settled() {
+  while (!unsettled_.empty() && !unsettled_.front()->frame.empty()) {
+    const std::shared_ptr<Unsettled> answer = std::move(unsettled_.front());
+    unsettled_.pop_front();
+    closing_ = closing_ || answer->closes;
+    send(answer->frame);
+  }
 }
 
 void AdminSession::answer(std::int64_t id, const Status& why) {
   ++stats_.failed_requests;
-  send(error_frame(id, why));
+  send_in_order(error_frame(id, why), false);
 }
 
 void AdminSession::break_off(const Status& why) {
   ++stats_.malformed_frames;
-  send(error_frame(0, why));
   input_.clear();
-  closing_ = true;
+  send_in_order(error_frame(0, why), true);
+}
+
+void AdminSession::send_in_order(std::string frame, bool closes) {
+  auto answer = std::make_shared<Unsettled>();
+  answer->frame = std::move(frame);
+  answer->closes = closes;
+  unsettled_.push_back(std::move(answer));
+  send_settled();
 }
 
 void AdminSession::send(std::string_view frame) {

@@ -1,10 +1,12 @@
 // AdminSession: the protocol of one connection without its socket. Bytes go into input(), steps are taken while has_step(), bytes come out
 // of output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles one request,
-// one page, or limits::kAdminRowsPerTurn rows of a bulk write. Used by the connection (admin/connection.h), by tests and by the fuzzer.
+// one page, or limits::kAdminRowsPerTurn rows of a bulk write. A bulk frame is answered when its sink knows what became of its rows; until
+// then a few more bulk frames are taken, and nothing else. Used by the connection (admin/connection.h), by tests and by the fuzzer.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,12 +44,12 @@ class AdminSession final : private ReplyPort {
   /// Asked every few rows of a bulk frame or of an answer: the step ends when it says that the time is up.
   using TimeIsUp = std::function<bool()>;
   void step(const TimeIsUp& time_is_up = {});
-  /// Would more input help? False while an answer is under way, output is not read, or the session is closing.
+  /// Would more input help? False while an answer is under way or the sink has enough, output is not read, or the session is closing.
   bool wants_input() const noexcept;
   /// Nothing will happen any more but writing out output().
   bool closing() const noexcept { return closing_; }
   /// The caller has ended its stream and got all its answers made.
-  bool drained() const { return input_ended_ && !bulk_ && !answering_ && input_.empty(); }
+  bool drained() const { return input_ended_ && !bulk_ && !answering_ && unsettled_.empty() && input_.empty(); }
   /// True while part of a frame has arrived and the rest has not.
   bool frame_cut() const noexcept;
   /// The reader was too slow: more than options.output_bytes wait for it. To be cut.
@@ -57,16 +59,19 @@ class AdminSession final : private ReplyPort {
   enum class Next : std::uint8_t { Nothing, Rows, Continuation, Request, Truncated };
   Next next() const;
   bool output_has_room() const noexcept;
+  bool is_held_back() const;
   void request(const TimeIsUp& time_is_up);
   void json_request(const Frame& frame);
   void dispatch(const boost::json::object& request);
   void bulk_request(const Frame& frame, const TimeIsUp& time_is_up);
   void resume();
   void bulk_rows(const TimeIsUp& time_is_up);
-  void bulk_end();
+  void bulk_end(const Status& malformed);
+  void send_settled();
   void note_error(std::string_view key, const Status& why);
   void answer(std::int64_t id, const Status& why);
   void break_off(const Status& why);
+  void send_in_order(std::string frame, bool closes);
 
   void send(std::string_view frame) override;
   void continue_later(Reply reply, Reply::Continuation go_on) override;
@@ -81,6 +86,16 @@ class AdminSession final : private ReplyPort {
     std::uint64_t refused = 0;
     std::string first_error;  // JSON text.
   };
+  /// An answer that waits for the sink, or for one that does.
+  struct Unsettled {
+    std::uint64_t accepted = 0;
+    std::uint64_t refused = 0;
+    std::string first_error;  // JSON text.
+    Status malformed;         // Why the frame ended early, if it did.
+    std::string frame;        // The whole answer, once it is known.
+    bool closes = false;      // It is the last one.
+  };
+  void settle(Unsettled& answer, std::uint64_t failed, const Status& first);
 
   const CommandRegistry& commands_;
   const std::unique_ptr<BulkSink> sink_;
@@ -92,7 +107,8 @@ class AdminSession final : private ReplyPort {
   bool input_ended_ = false;
   bool closing_ = false;
   std::optional<Bulk> bulk_;
-  std::weak_ptr<Reply::State> active_;  // The answer under way; its handles own it.
+  std::deque<std::shared_ptr<Unsettled>> unsettled_;  // In the order of their frames. At most limits::kAdminBulkFrames, and one error.
+  std::weak_ptr<Reply::State> active_;                // The answer under way; its handles own it.
   bool answering_ = false;
   bool in_step_ = false;
   const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.

@@ -431,6 +431,93 @@ TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
   EXPECT_EQ(stats.bulk_rows_refused, 2U);
 }
 
+/// A sink whose rows are done when the test says so.
+class SlowSink final : public BulkSink {
+ public:
+  explicit SlowSink(std::vector<Settled>& waiting) : waiting_(waiting) {}
+  Status begin(std::string_view table) override { return table == "closed" ? Status{Code::NotFound, "closed"} : Status{}; }
+  Status row(BulkOp, std::string_view, std::span<const BulkField>) override { return {}; }
+  Status end() override { return {}; }
+  void when_settled(Settled settled) override { waiting_.push_back(std::move(settled)); }
+
+ private:
+  std::vector<Settled>& waiting_;
+};
+
+class SlowBulkSession : public BulkSession {
+ protected:
+  SlowBulkSession() { begin_anew(); }
+  void begin_anew() {
+    session = std::make_unique<AdminSession>(commands, std::make_unique<SlowSink>(waiting), options, stats, [this] { ++wakes; });
+  }
+  std::vector<BulkSink::Settled> waiting;
+};
+
+TEST_F(SlowBulkSession, AFrameIsAnsweredWhenItsRowsAreSettledAndFailuresAreRefused) {
+  give(frame("T", 3));
+  EXPECT_THAT(frames(), IsEmpty()) << "the rows are not done";
+  ASSERT_THAT(waiting, SizeIs(1));
+  waiting[0](2, Status{Code::ResourceExhausted, "disk full"});
+  EXPECT_EQ(wakes, 1) << "somebody must write the answer out";
+  const json::value result = only_answer().at("result");
+  EXPECT_EQ(result.at("accepted").as_int64(), 1);
+  EXPECT_EQ(result.at("refused").as_int64(), 2);
+  EXPECT_EQ(view(result.at("first_error").at("message").as_string()), "disk full");
+  EXPECT_EQ(stats.bulk_rows, 1U);
+  EXPECT_EQ(stats.bulk_rows_refused, 2U);
+}
+
+TEST_F(SlowBulkSession, AFeederThatIsTooFastIsHeldBackAndAnsweredInOrder) {
+  std::string all;
+  for (std::size_t i = 0; i < limits::kAdminBulkFrames + 2; ++i) all += frame("T", static_cast<int>(i + 1));
+  give(all);
+  EXPECT_THAT(waiting, SizeIs(limits::kAdminBulkFrames));
+  EXPECT_EQ(stats.bulk_waits, 1U);
+  EXPECT_FALSE(session->wants_input());
+  EXPECT_FALSE(session->frame_cut()) << "it is not the client who is late";
+  waiting[1](0, {});
+  EXPECT_THAT(frames(), IsEmpty()) << "the first frame has no answer yet";
+  waiting[0](0, {});
+  steps();
+  EXPECT_THAT(waiting, SizeIs(limits::kAdminBulkFrames + 2));
+  for (std::size_t i = 2; i < waiting.size(); ++i) waiting[i](0, {});
+  EXPECT_TRUE(session->wants_input());
+  const auto answers = frames();
+  ASSERT_THAT(answers, SizeIs(limits::kAdminBulkFrames + 2));
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    EXPECT_EQ(answers[i].second.at("result").at("accepted").as_int64(), static_cast<std::int64_t>(i + 1));
+  }
+}
+
+TEST_F(SlowBulkSession, WhatComesBehindABulkFrameIsAnsweredBehindIt) {
+  give(frame("T", 1) + frame("closed", 1) + frame_of(FrameKind::Json, R"({"id":7,"cmd":"echo","args":{"text":"x"}})"));
+  EXPECT_THAT(frames(), IsEmpty());
+  EXPECT_FALSE(session->has_step());
+  waiting.at(0)(0, {});
+  steps();
+  const auto answers = frames();
+  ASSERT_THAT(answers, SizeIs(3));
+  EXPECT_TRUE(answers[0].second.at("ok").as_bool());
+  EXPECT_FALSE(answers[1].second.at("ok").as_bool());
+  EXPECT_EQ(answers[2].second.at("id").as_int64(), 7);
+  waiting.clear();
+  give(frame("T", 1) + "\xff\xff\xff\xff");
+  EXPECT_FALSE(session->closing());
+  waiting.at(0)(0, {});
+  steps();
+  EXPECT_THAT(frames(), SizeIs(2));
+  EXPECT_TRUE(session->closing());
+}
+
+TEST_F(SlowBulkSession, AnEndThatComesLaterThanItsConnectionLastsIsHeardByNobody) {
+  give(frame("T", 1));
+  session->end_input();
+  EXPECT_FALSE(session->drained()) << "an answer is owed";
+  begin_anew();
+  waiting.at(0)(0, {});
+  EXPECT_THAT(frames(), IsEmpty());
+}
+
 TEST_F(BulkSession, ARefusedTableRefusesTheFrameOnly) {
   give(frame("closed", 5));
   EXPECT_THAT(only_error("not-found"), HasSubstr("closed"));

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/store/memory_store.h"
+#include "sim/passing_store.h"
 
 namespace rondo {
 namespace {
@@ -48,6 +50,77 @@ class ConsumerTest : public testing::Test, public RuntimeFixture {
   OpenOrch& provider = add_groups();
   OpenOrch& orch = runtime.add<OpenOrch>();
 };
+
+// --- what a durable store need not tell again
+
+/// The embedded store; notes what its consumers say they have dealt with.
+class HearingStore final : public test::PassingStore {
+ public:
+  HearingStore(Scheduler& scheduler, std::vector<std::string>& heard) : PassingStore(make_memory_store(scheduler)), heard_(heard) {}
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override {
+    auto subscription = PassingStore::subscribe(table);
+    if (!subscription) return subscription;
+    return std::make_unique<Hearing>(std::move(*subscription), heard_);
+  }
+
+ private:
+  class Hearing final : public Subscription {
+   public:
+    Hearing(std::unique_ptr<Subscription> real, std::vector<std::string>& heard) : real_(std::move(real)), heard_(heard) {}
+    void on_ready(std::function<void()> wake) override { real_->on_ready(std::move(wake)); }
+    std::size_t take(std::size_t max, std::vector<Change>& out) override { return real_->take(max, out); }
+    bool empty() const override { return real_->empty(); }
+    std::size_t depth() const override { return real_->depth(); }
+    Gap take_gap() override { return real_->take_gap(); }
+    void dealt_with(const Change& change) override { heard_.push_back(call(change.op(), change.key())); }
+
+   private:
+    std::unique_ptr<Subscription> real_;
+    std::vector<std::string>& heard_;
+  };
+  std::vector<std::string>& heard_;
+};
+
+class DealtWithTest : public testing::Test {
+ protected:
+  std::vector<std::string> heard;
+  RuntimeFixture in{{}, [this](Scheduler& scheduler) { return std::make_unique<HearingStore>(scheduler, heard); }};
+  OpenOrch& provider = in.add_groups();
+  OpenOrch& orch = in.runtime.add<OpenOrch>();
+};
+
+TEST_F(DealtWithTest, ADeleteThatIsDoneOrRejectedIsToldToTheTable) {
+  orch.consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::done(); },
+      [](std::string_view key) {
+        return key == "bad" ? Outcome::reject({Code::InvalidArgument, "no"}) : Outcome::done();
+      });
+  in.set("T", "set");
+  in.remove("T", "good");
+  in.remove("T", "bad");
+  in.run();
+  EXPECT_THAT(heard, ElementsAre("D good", "D bad")) << "Sets need no word";
+}
+
+TEST_F(DealtWithTest, ADeleteThatWaitsIsToldWhenItIsDoneAndNotBefore) {
+  Ticket ticket;
+  orch.consume(
+      "T", [](std::string_view, const Fields&) { return Outcome::done(); },
+      [&](std::string_view) {
+        if (!orch.holds({kGroup, "1"})) return Outcome::wait_for({kGroup, "1"});
+        ticket = orch.current_ticket();
+        return Outcome::staged();
+      });
+  in.remove("T", "a");
+  in.run();
+  EXPECT_THAT(heard, IsEmpty()) << "it is parked";
+  in.groups.insert("1");
+  provider.announce({kGroup, "1"});
+  in.run();
+  EXPECT_THAT(heard, IsEmpty()) << "it is under way";
+  orch.settle(ticket, Outcome::done());
+  EXPECT_THAT(heard, ElementsAre("D a"));
+}
 
 // --- the kinds of outcome
 

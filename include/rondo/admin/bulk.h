@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string_view>
 
@@ -30,6 +31,12 @@ class BulkSink {
   virtual Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) = 0;
   /// No more rows for now. Also called when a malformed frame ends early.
   virtual Status end() = 0;
+  /// Of the rows accepted between the last begin() and end(): how many failed after all, and why the first of them did.
+  using Settled = std::function<void(std::uint64_t failed, const Status& first)>;
+  /// Called after end(), before the next begin(). Calls 'settled' once, now or in a later turn, when it is known of all those rows what
+  /// became of them: the admin server answers a frame then. Frames may be settled in any order. A sink whose rows are done when they are
+  /// accepted leaves it as it is.
+  virtual void when_settled(Settled settled) { settled(0, Status{}); }
 };
 
 }  // namespace rondo

@@ -47,6 +47,7 @@ struct AdminServerStats {
   std::uint64_t bulk_rows = 0;
   std::uint64_t bulk_rows_refused = 0;
   std::uint64_t bulk_pauses = 0;          // Times the rest of a bulk write was left for the next turn: limits::kAdminRowsPerTurn.
+  std::uint64_t bulk_waits = 0;           // Times a feeder was held back until the disk has its rows: limits::kAdminBulkFrames.
   std::uint64_t malformed_frames = 0;     // Connections closed because their stream made no sense.
   std::uint64_t slow_readers_cut = 0;     // Output over the limit, or not read for 'stall'.
   std::uint64_t stalled_writers_cut = 0;  // Half a frame for 'stall'.

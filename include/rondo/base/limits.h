@@ -187,6 +187,9 @@ inline constexpr Duration kAdminStall = 30'000ms;
 inline constexpr std::size_t kPatternBytes = 256;
 /// Rows of one bulk write handled in one turn.
 inline constexpr std::size_t kAdminRowsPerTurn = 128;
+/// Bulk frames of one connection whose rows are taken and whose answers wait for a disk; the next frame is read when the first is answered.
+/// Enough that a commit carries several frames, and few against what a store lets wait.
+inline constexpr std::size_t kAdminBulkFrames = 8;
 /// Events that wait for one reader of `watch` or `trace`; of more the newest are dropped, and the reader is told how many it missed.
 inline constexpr std::size_t kWatchEvents = 4096;
 /// And bytes: large rows count by their size.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/store.h"
@@ -44,6 +45,8 @@ struct DurableStoreOptions {
   /// 'Thread' writes on a thread of its own. 'Inline' writes within turns, for simulation and tests.
   enum class Mode : std::uint8_t { Thread, Inline };
   Mode mode = Mode::Thread;
+  /// For simulation and tests: the end of the store is that of a killed process. What is not written by then is lost.
+  bool end_is_kill = false;
 };
 
 /// Reads file:///PATH, with ?durability=none|interval|every-batch and interval_ms=1..60000 behind it. %XX is decoded in the path.
@@ -58,6 +61,9 @@ struct DurableStoreStats {
   std::uint64_t failed = 0;     // Tries to write a group that failed.
   std::uint64_t snapshots = 0;  // Times the file was written anew.
   std::uint64_t restored = 0;   // Rows, Deletes and entries found when it was opened.
+  std::size_t waiting = 0;      // Records that are not written yet, now.
+  std::size_t waiting_bytes = 0;
+  Instant failing_since;  // While health() is not ok: since the first try that failed.
   Duration longest_commit{0};
   /// What was lost of the file, as found when it was opened; empty when it was whole. The damaged file is kept beside the new one.
   std::vector<std::string> damage;
@@ -68,10 +74,10 @@ class DurableStore final : public Store {
  public:
   /// Reads the file, which takes about a second for a million rows; rows are told to their consumers again. Unavailable: another process
   /// has it. PermissionDenied, NotFound, ResourceExhausted: as the file system says. FailedPrecondition: it is none of ours, or of a newer
-  /// version. DataLoss: its very first pages are damaged. A damaged file is read as far as it is whole, kept under another name and
-  /// replaced: see DurableStoreStats::damage.
+  /// version. DataLoss: its very first pages are damaged. A file that is damaged, or shorter than it should be, is read as far as it is
+  /// whole, kept under another name and replaced: see DurableStoreStats::damage.
   static Result<std::unique_ptr<DurableStore>> open(Scheduler& scheduler, DurableStoreOptions options);
-  /// As finish().
+  /// As finish(), but nobody hears that it failed: call finish() before, where that matters.
   ~DurableStore() override;
 
   // Store. Differences that the file makes: a table that was kept can be declared with another limit, which counts from then on; Staged

@@ -10,9 +10,14 @@ namespace rondo::store::durable {
 
 class Folder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "rondo-durable-XXXXXX").string();
+  explicit Folder(const std::filesystem::path& where = std::filesystem::temp_directory_path()) {
+    std::string name = (where / "rondo-durable-XXXXXX").string();
     path_ = ::mkdtemp(name.data());
+  }
+  /// In memory where the system has that: a kill takes nothing from a disk, so the disk's syncs are only time.
+  static std::filesystem::path in_memory() {
+    const std::filesystem::path memory = "/dev/shm";
+    return std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
   }
   ~Folder() {
     std::error_code ignored;

@@ -247,7 +247,11 @@ void DurableStore::scan_written(std::string_view table, std::string_view cursor,
 
 Result<Store::Size> DurableStore::size(std::string_view table) const { return parts_->memory.size(table); }
 Status DurableStore::health() const { return parts_->writer.trouble(); }
-const DurableStoreStats& DurableStore::stats() const noexcept { return parts_->stats; }
+const DurableStoreStats& DurableStore::stats() const noexcept {
+  parts_->stats.waiting = parts_->writer.waiting();
+  parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();
+  return parts_->stats;
+}
 Status DurableStore::finish() { return parts_->writer.finish(); }
 
 }  // namespace rondo

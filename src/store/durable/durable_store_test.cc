@@ -6,14 +6,18 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 
 #include "rondo/base/random.h"
 #include "rondo/sim/world.h"
+#include "rondo/store/durable_file.h"
 #include "store/durable/durable_file_kit.h"
 #include "store/durable/log_file.h"
 #include "store/store_contract.h"
@@ -294,6 +298,8 @@ TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
       }
       ASSERT_LT(accepted, 40) << "the limit has no effect here";
       EXPECT_FALSE(life.store().health().ok());
+      EXPECT_GT(life.store().stats().waiting, 0U);
+      EXPECT_NE(life.store().stats().failing_since, Instant{});
       const bool synced = durability == Durability::EveryBatch;
       EXPECT_EQ(end.ok(), !synced) << "the write that found no room is not said to be written: " << end.to_string();
       const Status next = life.write("S", Change::set("next", {}));
@@ -307,6 +313,8 @@ TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
     life.settle();
     life.settle();
     EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
+    EXPECT_EQ(life.store().stats().failing_since, Instant{}) << "it is over";
+    EXPECT_EQ(life.store().stats().waiting, 0U);
     EXPECT_TRUE(life.write("S", Change::set("next", {})).ok());
     ASSERT_TRUE(life.store().finish().ok());
     std::filesystem::copy_file(file, file + "-copy");
@@ -365,6 +373,142 @@ TEST_F(DurableStoreTest, DamageIsReportedAndWhatIsWholeIsKept) {
   const Life again{damaged};
   EXPECT_THAT(const_cast<Life&>(again).store().stats().damage, IsEmpty()) << "it was replaced by a whole one";
   EXPECT_EQ(const_cast<Life&>(again).store().stats().restored, kept);
+}
+
+TEST_F(DurableStoreTest, AFileThatIsTooShortIsReadAsFarAsItGoes) {
+  constexpr int kRows = 400;
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    for (int i = 0; i < kRows; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", std::string(2000, 'v')}})).ok());
+  }
+  std::filesystem::resize_file(path(), std::filesystem::file_size(path()) - 16384);
+  const auto size = std::filesystem::file_size(path());
+  const Result<DurableFile> seen = read_durable_file(path());
+  ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+  ASSERT_FALSE(seen->damage.empty());
+  EXPECT_THAT(seen->damage.front(), HasSubstr("16384 bytes short"));
+  std::uint64_t kept = 0;
+  {
+    Life life{path()};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_EQ(life.store().stats().damage, seen->damage);
+    kept = life.store().stats().restored;
+    EXPECT_GT(kept, kRows * 3 / 4);
+    EXPECT_LE(kept, kRows);
+    EXPECT_EQ(std::filesystem::file_size(life.store().stats().damaged_file), size) << "the file is kept as it was";
+  }
+  Life again{path()};
+  EXPECT_THAT(again.store().stats().damage, IsEmpty()) << "it was replaced by a whole one";
+  EXPECT_EQ(again.store().stats().restored, kept);
+}
+
+/// Somebody without rights, if this process has all.
+class Nobody {
+ public:
+  Nobody() {
+    if (::geteuid() == 0) taken_ = ::seteuid(65534) == 0;
+  }
+  ~Nobody() {
+    if (taken_ && ::seteuid(0) != 0) std::abort();
+  }
+  Nobody(const Nobody&) = delete;
+  Nobody& operator=(const Nobody&) = delete;
+
+ private:
+  bool taken_ = false;
+};
+
+using std::filesystem::perms;
+constexpr perms kAllRead = perms::owner_read | perms::group_read | perms::others_read;
+constexpr perms kAllEnter = kAllRead | perms::owner_exec | perms::group_exec | perms::others_exec;
+
+TEST_F(DurableStoreTest, AFolderOrFileThatCannotBeWrittenIsNamedWithTheReason) {
+  { Life makes_it{path()}; }
+  std::filesystem::permissions(path(), kAllRead);
+  std::filesystem::permissions(folder_.path(), kAllEnter);
+  {
+    const Nobody rights;
+    const Status folder = Life{path()}.trouble();
+    EXPECT_EQ(folder.code(), Code::PermissionDenied);
+    EXPECT_THAT(folder.to_string(), HasSubstr("the folder '" + folder_.path().string() + "' cannot be written: Permission denied"));
+  }
+  std::filesystem::permissions(folder_.path(), perms::all);
+  {
+    const Nobody rights;
+    const Status file = Life{path()}.trouble();
+    EXPECT_EQ(file.code(), Code::PermissionDenied);
+    EXPECT_THAT(file.to_string(), HasSubstr("the file '" + path() + "' cannot be written: Permission denied"));
+  }
+  const Status missing = Life{folder_.file("no/tables")}.trouble();
+  EXPECT_EQ(missing.code(), Code::NotFound);
+  EXPECT_THAT(missing.to_string(), HasSubstr("No such file or directory"));
+}
+
+TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) {
+  Life life{path()};
+  life.declare("S", kStaged);
+  ASSERT_TRUE(life.write("S", Change::set("k", {})).ok());
+  const std::string with_log = copy();
+  ASSERT_TRUE(std::filesystem::exists(with_log + "-wal"));
+  const std::string without_log = folder_.file("%31?whole");
+  {
+    Life makes_it{without_log};
+    makes_it.declare("S", kStaged);
+    ASSERT_TRUE(makes_it.write("S", Change::set("k", {})).ok());
+  }
+  const auto names = [this] {
+    std::map<std::string, std::uintmax_t> all;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) all[entry.path().filename()] = entry.file_size();
+    return all;
+  };
+  const auto before = names();
+  for (const perms rights : {kAllEnter, perms::all}) {
+    std::filesystem::permissions(folder_.path(), rights);
+    const Nobody nobody;
+    for (const std::string& file : {with_log, without_log}) {
+      const Result<DurableFile> seen = read_durable_file(file);
+      ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+      EXPECT_THAT(seen->damage, IsEmpty());
+      ASSERT_EQ(seen->tables.size(), 1U);
+      EXPECT_EQ(seen->tables[0].rows, 1U);
+    }
+  }
+  std::filesystem::permissions(folder_.path(), perms::all);
+  EXPECT_EQ(names(), before);
+  EXPECT_EQ(read_durable_file(path()).error().code(), Code::Unavailable) << "a process has it";
+}
+
+TEST_F(DurableStoreTest, WhoReadsKeepsNobodyFromOpeningAndSeesThatSomebodyDid) {
+  {
+    Life life{path()};
+    life.declare("S", kStaged);
+  }
+  Result<std::unique_ptr<LogFile>> reader = LogFile::open(path(), LogFile::Mode::ReadOnly);
+  ASSERT_TRUE(reader.has_value()) << reader.error().to_string();
+  const auto accept = [](std::string_view) { return Status{}; };
+  EXPECT_TRUE((*reader)->read(accept).failed.ok());
+  Life life{path()};
+  ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  ASSERT_TRUE(life.write("S", Change::set("k", {})).ok());
+  EXPECT_EQ((*reader)->read(accept).failed.code(), Code::Unavailable);
+}
+
+TEST_F(DurableStoreTest, AnEndThatIsAKillLosesWhatIsNotWritten) {
+  sim::World world{1};
+  Scheduler scheduler{world.clock(), world.reactor(), *make_policy(StrictPriority{})};
+  for (const bool kill : {true, false}) {
+    const DurableStoreOptions options{
+        .path = folder_.file(kill ? "killed" : "ended"), .mode = DurableStoreOptions::Mode::Inline, .end_is_kill = kill};
+    {
+      auto store = std::move(DurableStore::open(scheduler, options).value());
+      ASSERT_TRUE(store->declare({.name = "S"}).ok());
+      ASSERT_TRUE(store->write("S", Change::set("k", {})).ok());
+      EXPECT_EQ(store->stats().waiting, 2U) << "the table and its row";
+    }
+    EXPECT_EQ(DurableStore::open(scheduler, options).value()->stats().restored, kill ? 0U : 1U);
+  }
 }
 
 /// The tables as a model keeps them, and a random life on the real ones beside it.

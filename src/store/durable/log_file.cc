@@ -1,14 +1,21 @@
 #include "store/durable/log_file.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <utility>
 
 #include "rondo/store/record.h"
+#include "store/percent.h"
 
 namespace rondo::store::durable {
 
@@ -70,6 +77,60 @@ class Statement {
   int result_ = SQLITE_OK;
 };
 
+std::string words_of(int error) { return std::generic_category().message(error); }
+
+/// SQLite writes the file and others beside it, and says of a folder without rights only that it cannot open something.
+Status check_writable(const std::filesystem::path& path) {
+  const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
+    const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
+    return Status{
+        code, "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) + " cannot be written: " + words_of(error),
+        error};
+  };
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return refusal(folder, "folder", errno);
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
+  const int error = errno;
+  return error == ENOENT ? Status{} : refusal(path, "file", error);
+}
+
+/// Of the file and its log, to see that nobody changed them.
+struct Print {
+  std::array<std::int64_t, 8> all{};
+  friend bool operator==(const Print&, const Print&) = default;
+};
+Print print_of(const std::string& path) {
+  Print print;
+  auto next = print.all.begin();
+  for (const std::string& one : {path, path + "-wal"}) {
+    struct stat found {};
+    const bool there = ::stat(one.c_str(), &found) == 0;
+    *next++ = there ? static_cast<std::int64_t>(found.st_ino) : -1;
+    *next++ = there ? found.st_size : 0;
+    *next++ = there ? found.st_mtim.tv_sec : 0;
+    *next++ = there ? found.st_mtim.tv_nsec : 0;
+  }
+  return print;
+}
+
+/// By how many bytes a file is shorter than its header says (file format of SQLite, 1.3: page size at 16, pages at 28).
+std::uint64_t missing_bytes(const std::string& path) {
+  std::array<char, 32> header{};
+  std::ifstream in(path, std::ios::binary);
+  if (!in.read(header.data(), header.size())) return 0;
+  const auto number = [&header](std::size_t at, std::size_t bytes) {
+    std::uint64_t value = 0;
+    for (std::size_t i = at; i < at + bytes; ++i) value = value << 8U | static_cast<unsigned char>(header.at(i));
+    return value;
+  };
+  const std::uint64_t page = number(16, 2) == 1 ? 65536 : number(16, 2);
+  std::error_code unknown;
+  const std::uint64_t size = std::filesystem::file_size(path, unknown);
+  const std::uint64_t told = page * number(28, 4);
+  return unknown || told <= size ? 0 : told - size;
+}
+
 class SqliteLogFile final : public LogFile {
  public:
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
@@ -86,6 +147,11 @@ class SqliteLogFile final : public LogFile {
 
  private:
   Status trouble(std::string_view what) const;
+  Status begin(Mode mode);
+  Status connect(Mode mode);
+  Status open_for_looking();
+  Status check_not_taken();
+  void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
   bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
   Result<std::int64_t> value_of(const char* text);
   Status check_header();
@@ -93,7 +159,10 @@ class SqliteLogFile final : public LogFile {
   bool numbers(bool ascending, std::vector<std::int64_t>& out);
 
   std::string path_;
+  std::optional<Print> print_;  // As it was when it was opened for looking.
+  std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
   sqlite3* database_ = nullptr;
+  bool is_empty_ = false;
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
 };
@@ -104,7 +173,7 @@ Status SqliteLogFile::trouble(std::string_view what) const {
   const int error = database_ == nullptr ? 0 : sqlite3_system_errno(database_);
   std::string text = std::string{what} + " " + quoted(path_) + ": ";
   text += database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_);
-  if (error != 0) text += " (" + std::string{status_from_errno(error, "").message()} + ")";
+  if (error != 0) text += " (" + words_of(error) + ")";
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED: return {Code::Unavailable, text + "; another process has it open"};
@@ -133,7 +202,8 @@ Status SqliteLogFile::check_header() {
   if (!version) return version.error();
   const auto tables = value_of("SELECT count(*) FROM sqlite_master");
   if (!tables) return tables.error();
-  if (*application == 0 && *version == 0 && *tables == 0) return {Code::NotFound, path_ + " is empty"};
+  is_empty_ = *application == 0 && *version == 0 && *tables == 0;
+  if (is_empty_) return {Code::NotFound, path_ + " is empty"};
   if (*application != kApplication) return {Code::FailedPrecondition, quoted(path_) + " is a database, but no store of Rondo's"};
   if (*version > kVersion) {
     return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
@@ -142,17 +212,73 @@ Status SqliteLogFile::check_header() {
   return {};
 }
 
+/// Asks for the lock of a reader and gives it back.
+Status SqliteLogFile::check_not_taken() {
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file)) != SQLITE_OK || file == nullptr ||
+      file->pMethods == nullptr) {
+    return trouble("opening");
+  }
+  const int got = file->pMethods->xLock(file, SQLITE_LOCK_SHARED);
+  file->pMethods->xUnlock(file, SQLITE_LOCK_NONE);
+  if (got == SQLITE_OK) return {};
+  return {Code::Unavailable, "opening " + quoted(path_) + ": another process has it open"};
+}
+
+/// Without locks, and with SQLite's index of the write-ahead log in memory: else SQLite makes a file for it beside the database.
+Status SqliteLogFile::open_for_looking() {
+  const int error = ::faccessat(AT_FDCWD, path_.c_str(), R_OK, AT_EACCESS) == 0 ? 0 : errno;
+  if (error == ENOENT) return {Code::NotFound, "there is no file " + quoted(path_)};
+  if (error != 0) return status_from_errno(error, "opening " + quoted(path_));
+  constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
+  if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
+  if (Status taken = check_not_taken(); !taken.ok()) return taken;
+  sqlite3_close(std::exchange(database_, nullptr));
+  print_ = print_of(path_);
+  // Where there is no log, SQLite would make one.
+  const bool has_log = print_->all[5] > 0;
+  const std::string address = "file:" + percent_encoded(path_) + "?immutable=1";
+  const int opened = has_log ? sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix-none")
+                             : sqlite3_open_v2(address.c_str(), &database_, kFlags | SQLITE_OPEN_URI, "unix-none");
+  if (opened != SQLITE_OK) return trouble("opening");
+  let_repair();
+  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
+}
+
+/// Up to the check of the header, in a transaction.
+Status SqliteLogFile::begin(Mode mode) {
+  Status header = connect(mode);
+  if (header.code() != Code::DataLoss) return header;
+  // SQLite refuses a file that is shorter than its header says, but for a connection that may repair. What is beyond its end reads as
+  // damage.
+  missing_ = missing_bytes(path_);
+  if (missing_ == 0) return header;
+  sqlite3_close(std::exchange(database_, nullptr));
+  return connect(mode);
+}
+
+Status SqliteLogFile::connect(Mode mode) {
+  const bool writes = mode != Mode::ReadOnly;
+  if (!writes) {
+    if (Status bad = open_for_looking(); !bad.ok()) return bad;
+  } else {
+    if (Status bad = check_writable(path_); !bad.ok()) return bad;
+    constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+    if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
+    let_repair();
+    // Before anything else: held until the end, so a second process finds the file taken.
+    if (!run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384")) return trouble("opening");
+  }
+  sqlite3_extended_result_codes(database_, 0);
+  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
+  return check_header();
+}
+
 Status SqliteLogFile::open(Mode mode) {
   const bool writes = mode != Mode::ReadOnly;
-  const int flags = (writes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
-  if (!writes && !std::filesystem::exists(path_)) return {Code::NotFound, "there is no file " + quoted(path_)};
-  if (sqlite3_open_v2(path_.c_str(), &database_, flags, nullptr) != SQLITE_OK) return trouble("opening");
-  sqlite3_extended_result_codes(database_, 0);
-  // Before anything else: held until the end, so a second process finds the file taken.
-  if (writes && !run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384")) return trouble("opening");
-  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
-  const Status header = check_header();
-  if (!header.ok() && (header.code() != Code::NotFound || !writes)) return header;
+  const Status header = begin(mode);
+  if (!header.ok() && (database_ == nullptr || !is_empty_ || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
   if (writes) {
     if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
@@ -175,6 +301,7 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
 
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
+  if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
   std::vector<std::int64_t> all;
   // Damage stays; a disk that does not answer, or too little memory, may pass.
   const auto is_damage = [](const Status& why) { return why.code() == Code::DataLoss; };
@@ -204,6 +331,9 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
       reading.bytes += records.size();
     }
     one.reset();
+  }
+  if (print_ && *print_ != print_of(path_)) {
+    reading.failed = {Code::Unavailable, quoted(path_) + " was changed while it was read: another process has it open now"};
   }
   return reading;
 }

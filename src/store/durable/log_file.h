@@ -17,20 +17,22 @@ namespace rondo::store::durable {
 class LogFile {
  public:
   enum class Mode : std::uint8_t {
+    /// Nothing is locked, made or changed, so it works on a full disk and without rights to write, and keeps nobody from opening the file.
+    /// Whether it stayed as it was is known at the end: see read().
     ReadOnly,
     Write,        // Made if it is not there. Commits reach the operating system; the disk is only kept whole.
     WriteSynced,  // The same, and commits reach the disk.
   };
   /// Unavailable: another process has it open. PermissionDenied, NotFound: as the file system says. FailedPrecondition: no log of ours, or
-  /// of a newer version. DataLoss: damaged beyond reading.
+  /// of a newer version. DataLoss: damaged beyond reading. A file that is shorter than its header says is opened: see read().
   static Result<std::unique_ptr<LogFile>> open(const std::string& path, Mode mode);
   virtual ~LogFile() = default;
 
   struct Reading {
     std::uint64_t entries = 0;
     std::uint64_t bytes = 0;
-    std::vector<Status> damage;  // One for each entry, or stretch of the file, that is lost.
-    Status failed;               // The file may be whole, but cannot be read now: what was read does not count.
+    std::vector<Status> damage;  // One for each entry, or stretch of the file, that is lost; the bytes that it is too short.
+    Status failed;               // The file may be whole, but cannot be read now, or was changed meanwhile: what was read does not count.
   };
   /// Gives every whole entry to 'each', in order. An entry that 'each' does not accept counts as damaged.
   virtual Reading read(const std::function<Status(std::string_view entry)>& each) = 0;

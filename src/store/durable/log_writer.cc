@@ -37,7 +37,12 @@ LogWriter::LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, s
 }
 
 LogWriter::~LogWriter() {
-  static_cast<void>(finish());
+  if (options_.end_is_kill) {
+    // A group on its way to the disk may arrive or not; of the rest nothing does.
+    if (busy_) written_.wait(false, std::memory_order_acquire);
+  } else {
+    static_cast<void>(finish());
+  }
   if (!thread_.joinable()) return;
   thread_.request_stop();
   ring_bell();
@@ -111,10 +116,12 @@ void LogWriter::answer() {
   group.status = Status{};
   if (!trouble_.ok()) {
     tell(gathered_.dones, trouble_);  // What was gathered meanwhile cannot be brought to the disk now either.
+    if (stats_.failing_since == Instant{}) stats_.failing_since = clock_.now();
     ++stats_.failed;
     timer_.arm_at(clock_.now() + kRetry);
     return;
   }
+  stats_.failing_since = Instant{};
   ++stats_.commits;
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;

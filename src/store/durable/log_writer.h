@@ -26,7 +26,7 @@ class LogWriter final : public Source {
  public:
   LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, std::unique_ptr<LogFile> file, Completions& completions,
             DurableStoreStats& stats);
-  /// Writes what was gathered, if the disk lets it.
+  /// Writes what was gathered, if the disk lets it and options.end_is_kill does not forbid it.
   ~LogWriter() override;
 
   void add(LogRecord record);
