@@ -79,7 +79,7 @@ struct DirectServerOptions {
 
 /// Figures of one server, since its start.
 struct DirectServerStats {
-  std::uint64_t frames = 0;   // Received and applied.
+  std::uint64_t frames = 0;   // Received and found to be whole; their entries follow.
   std::uint64_t entries = 0;  // Of those frames, merged ones included.
   std::uint64_t bytes = 0;    // Of those frames.
   std::uint64_t pauses = 0;   // Times a full table stopped the reading.
