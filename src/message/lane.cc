@@ -71,12 +71,13 @@ Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* 
 }
 
 Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void* stored) {
-  const Instant now = time();
+  Instant now = real_time_ ? system_clock_.now() : Instant{};
   bool first = false;
   Admission admission;
   {
     const std::lock_guard<ShortLock> guard(lock_);
     if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
+    if (!real_time_) now = clock_->now();  // Somebody else's clock lives as long as this lane is open.
     if (handler.limit == nullptr) [[likely]] {
       admission.place = places_.take();
       if (admission.place == nullptr) return refuse(cell, Verdict::Full);
