@@ -1,0 +1,81 @@
+// What is left for priority 0 while priorities 1 to 7 flood: one descriptor of each is always readable, and each handler takes 50 us. Ours
+// tell beforehand what share and what longest wait they promise; the others are only measured.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "peers/measure.h"
+#include "peers/works.h"
+
+namespace rondo::bench {
+
+namespace {
+
+constexpr Duration kHandler = 50us;
+
+class Flooding final : public Ready {
+ public:
+  Flooding(int descriptor, Loop& loop, Instant end) : Ready(descriptor), loop_(loop), end_(end), last_(now()) {}
+  bool take(std::uint64_t) override {
+    const Instant begin = now();
+    longest_gap_ = std::max(longest_gap_, begin - last_);
+    burn(kHandler);
+    last_ = now();
+    ran_ += last_ - begin;
+    ++turns_;
+    if (last_ >= end_) loop_.count();
+    return true;
+  }
+  std::uint64_t turns() const { return turns_; }
+  Duration ran() const { return ran_; }
+  Duration longest_gap() const { return std::max(longest_gap_, now() - last_); }
+
+ private:
+  Loop& loop_;
+  const Instant end_;
+  Instant last_;
+  Duration longest_gap_{0};
+  Duration ran_{0};
+  std::uint64_t turns_ = 0;
+};
+
+void measure(const Candidate& candidate, Duration time, Table& table, std::size_t row) {
+  const EventFds fds(kPriorities, 1'000'000'000, true);
+  require(fds.error() == 0, "not enough descriptors");
+  const std::unique_ptr<Loop> loop = candidate.make(Threads::One);
+  std::vector<std::unique_ptr<Flooding>> sources;
+  const Instant end = now() + time;
+  for (unsigned priority = 0; priority < kPriorities; ++priority) {
+    sources.push_back(std::make_unique<Flooding>(fds.all()[priority], *loop, end));
+    loop->watch(*sources.back(), priority);
+  }
+  loop->run(1);
+  const Flooding& low = *sources.front();
+  Duration all{0};
+  for (const auto& source : sources) all += source->ran();
+  table.improve(row, 0, static_cast<double>(low.turns()) / std::chrono::duration<double>(time).count());
+  table.improve(row, 1, 100.0 * static_cast<double>(low.ran().count()) / static_cast<double>(all.count()));
+  const Promise promise = loop->promise(0);
+  if (promise.share) table.set(row, 2, 100.0 * *promise.share);
+  if (low.turns() > 0) table.improve(row, 3, microseconds(low.longest_gap()) / 1000.0);
+  if (promise.longest_wait) table.set(row, 4, microseconds(*promise.longest_wait) / 1000.0);
+}
+
+}  // namespace
+
+void starvation(const Settings& settings) {
+  std::printf(
+      "Priority 0 while priorities 1 to 7 flood with 50 us each: turns a second, share of the time in %%, the share that was promised,\n");
+  std::printf("the longest wait in ms, and the longest that was promised. A line without a wait: no turn at all. Best of %d.\n",
+              settings.rounds);
+  const Candidates all = candidates(kStarvation);
+  Table table(all,
+              {{"turns/s", 0, true, false}, {"share", 2, true, false}, {"promised", 2, false}, {"longest", 1, false}, {"bound", 1, false}});
+  for (int round = 0; round < settings.rounds; ++round) {
+    for (std::size_t row = 0; row < all.size(); ++row) measure(all[row], settings.part, table, row);
+  }
+  table.print();
+}
+
+}  // namespace rondo::bench

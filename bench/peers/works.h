@@ -1,0 +1,56 @@
+// The works that all loops do, each in a file of its own. Rounds alternate between the loops, so that a noisy moment hits all alike; a
+// figure is the best of its rounds. Each work prints a table whose last lines set ours beside the best peer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "peers/loop.h"
+
+namespace rondo::bench {
+
+struct Settings {
+  int rounds = 5;
+  Duration part = 1s;  // How long a flood lasts.
+};
+
+/// Dispatch: what it costs to handle N descriptors of mixed priorities that are all ready.
+void dispatch(const Settings& settings);
+/// A million messages queued over eight priorities and then handled, and one that sends itself again.
+void local_messages(const Settings& settings);
+/// Messages from another thread.
+void hand_over(const Settings& settings);
+/// How long an urgent message waits while a hundred descriptors flood the lowest priority.
+void flood(const Settings& settings);
+/// What is left for the lowest priority while all others flood.
+void starvation(const Settings& settings);
+
+/// A table with a row for each candidate, and our ratio to the best peer.
+class Table {
+ public:
+  struct Column {
+    std::string name;
+    int decimals = 0;
+    bool compared = true;  // Has a ratio in the last line.
+    bool lower_is_best = true;
+  };
+  Table(const Candidates& candidates, std::vector<Column> columns);
+  /// Keeps the better one where there is a figure already.
+  void improve(std::size_t row, std::size_t column, double value);
+  void set(std::size_t row, std::size_t column, double value);
+  double at(std::size_t row, std::size_t column) const { return rows_[row][column]; }
+  bool has(std::size_t row, std::size_t column) const { return rows_[row][column] != kNothing; }
+  void print() const;
+
+ private:
+  static constexpr double kNothing = -1;
+  bool is_better(std::size_t column, double a, double b) const { return columns_[column].lower_is_best ? a < b : a > b; }
+  std::size_t best_peer(std::size_t column) const;
+  void print_comparison() const;
+  const Candidates& candidates_;
+  std::vector<Column> columns_;
+  std::vector<std::vector<double>> rows_;
+};
+
+}  // namespace rondo::bench
