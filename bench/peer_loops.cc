@@ -1,7 +1,7 @@
 // Rondo beside the loops that a C++ program would otherwise use: sd-event, GLib, libevent and Boost.Asio, each built if its package is
 // there (deps/apt.txt, [peers]) and used as its documentation advises (peers/). All do the same works in one run, in turns. Ratios within
 // one run matter, on a machine that does nothing else.
-//   bench_peer_loops [--rounds 5] [--seconds 1] [dispatch] [local] [handover] [flood] [starvation]
+//   bench_peer_loops [--rounds 5] [--seconds 1] [--only TEXT] [dispatch] [local] [handover] [flood] [starvation]
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -22,7 +22,9 @@ constexpr Work kWorks[] = {
     {"dispatch", &dispatch}, {"local", &local_messages}, {"handover", &hand_over}, {"flood", &flood}, {"starvation", &starvation}};
 
 [[noreturn]] void usage(const char* what) {
-  std::fprintf(stderr, "bench_peer_loops: %s\nusage: bench_peer_loops [--rounds N] [--seconds S] [WORK...], works:", what);
+  std::fprintf(
+      stderr,
+      "bench_peer_loops: %s\nusage: bench_peer_loops [--rounds N] [--seconds S] [--only PART-OF-A-ROW'S-NAME] [WORK...], works:", what);
   for (const Work& work : kWorks) std::fprintf(stderr, " %s", work.name);
   std::fprintf(stderr, "\n");
   std::exit(2);
@@ -46,6 +48,9 @@ int main(int, char** arguments) {
       settings.rounds = number(*++argument, 1000);
     } else if (word == "--seconds") {
       settings.part = std::chrono::seconds{number(*++argument, 3600)};
+    } else if (word == "--only") {
+      if (*++argument == nullptr) usage("--only needs a part of a name");
+      settings.only = *argument;
     } else {
       unsigned bit = 1;
       const Work* found = nullptr;

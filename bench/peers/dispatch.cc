@@ -49,11 +49,8 @@ class Handled final : public Ready {
   Account& account_;
 };
 
-struct Result {
-  double each = 0;
-  std::uint64_t steps_up = 0;  // Of the last batch.
-  bool slow = false;
-};
+/// What a measurement says.
+enum Figure : std::size_t { kEach, kStepsUp, kIsSlow };
 
 class Run {
  public:
@@ -65,20 +62,21 @@ class Run {
     }
   }
 
-  Result measure() {
+  std::vector<double> measure() {
     // The first batch grows arrays and fills caches. It counts where it takes so long that another one would say nothing new.
     Duration time = batch();
-    if (time > kLongEnough) return {nanoseconds_each(time, fds_.all().size()), account_.steps_up, true};
+    if (time > kLongEnough) return {nanoseconds_each(time, fds_.all().size()), steps_up(), 1.0};
     time = Duration{0};
     std::uint64_t handled = 0;
     while (handled < kHandled && time < kLongEnough) {
       time += batch();
       handled += fds_.all().size();
     }
-    return {nanoseconds_each(time, handled), account_.steps_up, false};
+    return {nanoseconds_each(time, handled), steps_up(), 0.0};
   }
 
  private:
+  double steps_up() const { return static_cast<double>(account_.steps_up); }  // Of the last batch.
   Duration batch() {
     fds_.notify_all();
     account_.begin();
@@ -99,8 +97,7 @@ class Run {
 
 /// Fills column 'column', and the order of the last size.
 void measure_size(const Candidates& all, std::size_t size, int rounds, Table& table, std::size_t column) {
-  const EventFds fds(size);
-  if (fds.error() != 0) {
+  if (const EventFds fds(size); fds.error() != 0) {
     std::printf("  %zu descriptors skipped: %s\n", size, std::strerror(fds.error()));
     return;
   }
@@ -108,11 +105,13 @@ void measure_size(const Candidates& all, std::size_t size, int rounds, Table& ta
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t row = 0; row < all.size(); ++row) {
       if (slow[row]) continue;
-      // Watched by one loop at a time: each further epoll makes the write that wakes dearer.
-      const Result result = Run(all[row], fds).measure();
-      table.improve(row, column, result.each);
-      table.set(row, kSizes.size(), static_cast<double>(result.steps_up));
-      slow[row] = result.slow;
+      const std::vector<double> figures = in_own_process([&] {
+        const EventFds fds(size);
+        return Run(all[row], fds).measure();
+      });
+      table.improve(row, column, figures[kEach]);
+      table.set(row, kSizes.size(), figures[kStepsUp]);
+      slow[row] = figures[kIsSlow] != 0;
     }
   }
 }
@@ -125,7 +124,7 @@ void dispatch(const Settings& settings) {
       settings.rounds);
   std::printf("how many were handled right after a less urgent one. Rows that take more than %lld ms a batch are measured once.\n",
               static_cast<long long>(kLongEnough.count() / 1'000'000));
-  const Candidates all = candidates(kDispatch);
+  const Candidates all = chosen(kDispatch, settings);
   std::vector<Table::Column> columns;
   for (const std::size_t size : kSizes) columns.push_back({std::to_string(size), 0});
   columns.push_back({"steps up", 0, false});

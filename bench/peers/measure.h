@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ inline double microseconds(Duration time) { return static_cast<double>(time.coun
 void burn(Duration time);
 /// Of sorted values; 0 of none.
 double quantile(const std::vector<double>& sorted, double fraction);
+
+/// What 'measure' returns, called in a process of its own: so no loop meets the heap that another has left behind, nor what it has told a
+/// library for the whole process. Ends the program if that process fails.
+std::vector<double> in_own_process(const std::function<std::vector<double>()>& measure);
 
 /// Keeps this thread on the first (0) or second (1) processor it may use; without effect where there is only one.
 void stay_on(unsigned processor);

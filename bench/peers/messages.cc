@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 #include <thread>
+#include <vector>
 
 #include "peers/measure.h"
 #include "peers/works.h"
@@ -86,21 +87,21 @@ class Queueing final : public Receiver {
   Stage& stage_;
 };
 
-void queued_then_handled(const Candidate& candidate, Table& table, std::size_t row) {
+/// Nanoseconds to queue one, and to handle it.
+std::vector<double> queued_then_handled(const Candidate& candidate) {
   Stage stage(candidate, Threads::One);
   Queueing queueing(stage);
   Port& port = stage.loop->open(queueing, kPriorities - 1);
   // The first time round makes the places that the second one uses, in every loop that keeps any.
+  Duration handling{0};
   for (const std::uint64_t times : {1U, 2U}) {
     port.send_here(1);
     stage.loop->run(kMessages + 1);
-    const Instant handled = spent();
+    handling = spent() - queueing.queued_at;
     stage.check(candidate, times * kMessages, times * (kMessages * (kMessages - 1) / 2));
     require(!candidate.strict || stage.steps_up == 0, candidate.name + " did not keep the order that it promises");
-    if (times == 1) continue;
-    table.improve(row, 0, nanoseconds_each(queueing.queueing, kMessages));
-    table.improve(row, 1, nanoseconds_each(handled - queueing.queued_at, kMessages));
   }
+  return {nanoseconds_each(queueing.queueing, kMessages), nanoseconds_each(handling, kMessages)};
 }
 
 double self_send(const Candidate& candidate) {
@@ -142,12 +143,15 @@ void local_messages(const Settings& settings) {
       "Messages on the loop's own thread, ns of processor time, best of %d: a handler queues a million for eight priorities, which\n",
       settings.rounds);
   std::printf("are handled then; and one message sends itself again a million times.\n");
-  const Candidates all = candidates(kLocal);
+  const Candidates all = chosen(kLocal, settings);
   Table table(all, {{"queue", 1}, {"handle", 1}, {"self-send", 1}});
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t row = 0; row < all.size(); ++row) {
-      queued_then_handled(all[row], table, row);
-      table.improve(row, 2, self_send(all[row]));
+      table.improve(row, in_own_process([&] {
+                      std::vector<double> figures = queued_then_handled(all[row]);
+                      figures.push_back(self_send(all[row]));
+                      return figures;
+                    }));
     }
   }
   table.print();
@@ -159,10 +163,12 @@ void hand_over(const Settings& settings) {
       settings.rounds);
   std::printf(
       "rows with a queue of their own: a vector behind a mutex, emptied by one handler; what is more urgent waits for all of it.\n");
-  const Candidates all = candidates(kHandOver);
+  const Candidates all = chosen(kHandOver, settings);
   Table table(all, {{"hand-over", 1}});
   for (int round = 0; round < settings.rounds; ++round) {
-    for (std::size_t row = 0; row < all.size(); ++row) table.improve(row, 0, from_another_thread(all[row]));
+    for (std::size_t row = 0; row < all.size(); ++row) {
+      table.improve(row, in_own_process([&] { return std::vector<double>{from_another_thread(all[row])}; }));
+    }
   }
   table.print();
 }

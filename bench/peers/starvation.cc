@@ -14,6 +14,8 @@ namespace {
 
 constexpr Duration kHandler = 50us;
 
+double milliseconds(Duration time) { return microseconds(time) / 1000.0; }
+
 class Flooding final : public Ready {
  public:
   Flooding(int descriptor, Loop& loop, Instant end) : Ready(descriptor), loop_(loop), end_(end), last_(now()) {}
@@ -40,7 +42,7 @@ class Flooding final : public Ready {
   std::uint64_t turns_ = 0;
 };
 
-void measure(const Candidate& candidate, Duration time, Table& table, std::size_t row) {
+std::vector<double> measure(const Candidate& candidate, Duration time) {
   const EventFds fds(kPriorities, 1'000'000'000, true);
   require(fds.error() == 0, "not enough descriptors");
   const std::unique_ptr<Loop> loop = candidate.make(Threads::One);
@@ -54,12 +56,11 @@ void measure(const Candidate& candidate, Duration time, Table& table, std::size_
   const Flooding& low = *sources.front();
   Duration all{0};
   for (const auto& source : sources) all += source->ran();
-  table.improve(row, 0, static_cast<double>(low.turns()) / std::chrono::duration<double>(time).count());
-  table.improve(row, 1, 100.0 * static_cast<double>(low.ran().count()) / static_cast<double>(all.count()));
   const Promise promise = loop->promise(0);
-  if (promise.share) table.set(row, 2, 100.0 * *promise.share);
-  if (low.turns() > 0) table.improve(row, 3, microseconds(low.longest_gap()) / 1000.0);
-  if (promise.longest_wait) table.set(row, 4, microseconds(*promise.longest_wait) / 1000.0);
+  return {static_cast<double>(low.turns()) / std::chrono::duration<double>(time).count(),
+          100.0 * static_cast<double>(low.ran().count()) / static_cast<double>(all.count()),
+          promise.share ? 100.0 * *promise.share : Table::kNothing, low.turns() > 0 ? milliseconds(low.longest_gap()) : Table::kNothing,
+          promise.longest_wait ? milliseconds(*promise.longest_wait) : Table::kNothing};
 }
 
 }  // namespace
@@ -69,11 +70,12 @@ void starvation(const Settings& settings) {
       "Priority 0 while priorities 1 to 7 flood with 50 us each: turns a second, share of the time in %%, the share that was promised,\n");
   std::printf("the longest wait in ms, and the longest that was promised. A line without a wait: no turn at all. Best of %d.\n",
               settings.rounds);
-  const Candidates all = candidates(kStarvation);
-  Table table(all,
-              {{"turns/s", 0, true, false}, {"share", 2, true, false}, {"promised", 2, false}, {"longest", 1, false}, {"bound", 1, false}});
+  const Candidates all = chosen(kStarvation, settings);
+  Table table(all, {{"turns/s", 0, true, false}, {"share", 2, true, false}, {"promised", 2, false}, {"longest", 1}, {"bound", 1, false}});
   for (int round = 0; round < settings.rounds; ++round) {
-    for (std::size_t row = 0; row < all.size(); ++row) measure(all[row], settings.part, table, row);
+    for (std::size_t row = 0; row < all.size(); ++row) {
+      table.improve(row, in_own_process([&] { return measure(all[row], settings.part); }));
+    }
   }
   table.print();
 }

@@ -13,8 +13,25 @@ constexpr int kWidth = 12;
 void print_name(std::string_view name) { std::printf("  %-*.*s", kNameWidth, static_cast<int>(name.size()), name.data()); }
 }  // namespace
 
+Candidates chosen(unsigned work, const Settings& settings) {
+  Candidates all = candidates(work);
+  std::erase_if(all, [&](const Candidate& candidate) { return candidate.name.find(settings.only) == std::string::npos; });
+  return all;
+}
+
 Table::Table(const Candidates& candidates, std::vector<Column> columns)
     : candidates_(candidates), columns_(std::move(columns)), rows_(candidates.size(), std::vector<double>(columns_.size(), kNothing)) {}
+
+void Table::improve(std::size_t row, const std::vector<double>& figures) {
+  for (std::size_t column = 0; column < figures.size(); ++column) {
+    if (figures[column] == kNothing) continue;
+    if (columns_[column].compared) {
+      improve(row, column, figures[column]);
+    } else {
+      set(row, column, figures[column]);
+    }
+  }
+}
 
 void Table::improve(std::size_t row, std::size_t column, double value) {
   double& held = rows_[row][column];

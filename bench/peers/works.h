@@ -1,5 +1,6 @@
-// The works that all loops do, each in a file of its own. Rounds alternate between the loops, so that a noisy moment hits all alike; a
-// figure is the best of its rounds. Each work prints a table whose last lines set ours beside the best peer.
+// The works that all loops do, each in a file of its own. Rounds alternate between the loops, so that a noisy moment hits all alike, and
+// each measurement has a process of its own; a figure is the best of its rounds. Each work prints a table whose last lines set ours beside
+// the best peer.
 #pragma once
 
 #include <string>
@@ -13,6 +14,7 @@ namespace rondo::bench {
 struct Settings {
   int rounds = 5;
   Duration part = 1s;  // How long a flood lasts.
+  std::string only;    // Candidates whose name has this in it; all if empty.
 };
 
 /// Dispatch: what it costs to handle N descriptors of mixed priorities that are all ready.
@@ -26,9 +28,14 @@ void flood(const Settings& settings);
 /// What is left for the lowest priority while all others flood.
 void starvation(const Settings& settings);
 
+/// Those of 'work' that take part.
+Candidates chosen(unsigned work, const Settings& settings);
+
 /// A table with a row for each candidate, and our ratio to the best peer.
 class Table {
  public:
+  /// A figure that there is not.
+  static constexpr double kNothing = -1;
   struct Column {
     std::string name;
     int decimals = 0;
@@ -36,15 +43,16 @@ class Table {
     bool lower_is_best = true;
   };
   Table(const Candidates& candidates, std::vector<Column> columns);
+  /// A whole row, from the left; keeps the better figure where there is one already, or the latest in columns that are not compared.
+  void improve(std::size_t row, const std::vector<double>& figures);
   /// Keeps the better one where there is a figure already.
   void improve(std::size_t row, std::size_t column, double value);
   void set(std::size_t row, std::size_t column, double value);
-  double at(std::size_t row, std::size_t column) const { return rows_[row][column]; }
-  bool has(std::size_t row, std::size_t column) const { return rows_[row][column] != kNothing; }
   void print() const;
 
  private:
-  static constexpr double kNothing = -1;
+  double at(std::size_t row, std::size_t column) const { return rows_[row][column]; }
+  bool has(std::size_t row, std::size_t column) const { return rows_[row][column] != kNothing; }
   bool is_better(std::size_t column, double a, double b) const { return columns_[column].lower_is_best ? a < b : a > b; }
   std::size_t best_peer(std::size_t column) const;
   void print_comparison() const;
