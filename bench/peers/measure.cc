@@ -24,10 +24,9 @@ const SystemClock kClock;
 constexpr std::size_t kFiguresMost = 16;
 }  // namespace
 
-void require(bool holds, const std::string& what) {
-  if (holds) return;
+void fail(std::string_view what) {
   std::fflush(stdout);
-  std::fprintf(stderr, "bench_peer_loops: %s\n", what.c_str());
+  std::fprintf(stderr, "bench_peer_loops: %.*s\n", static_cast<int>(what.size()), what.data());
   std::abort();
 }
 

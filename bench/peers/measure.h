@@ -4,15 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/base/clock.h"
 
 namespace rondo::bench {
 
-/// Ends the program with 'what' if it does not hold: a figure of a run that went wrong is worth nothing.
-void require(bool holds, const std::string& what);
+/// Ends the program with 'what', or if something does not hold: a figure of a run that went wrong is worth nothing.
+[[noreturn]] void fail(std::string_view what);
+inline void require(bool holds, std::string_view what) {
+  if (!holds) [[unlikely]]
+    fail(what);
+}
 
 Instant now();
 /// Processor time of this thread: what others do on the machine does not count (except that they cool our caches).

@@ -50,7 +50,7 @@ class AgentPort final : public Port {
   void post(std::int64_t message) {
     const Status posted = address_.post(Letter{message});
     if (!posted.ok()) [[unlikely]]
-      require(false, posted.to_string());
+      fail(posted.to_string());
   }
   Address address_;
 };
@@ -64,7 +64,7 @@ class RondoLoop final : public Loop {
     sources_.push_back(std::make_unique<Descriptor>(ready, priority));
     scheduler_.add(*sources_.back());
     const Status watched = reactor_->watch(ready.fd, Interest::Read, *sources_.back());
-    require(watched.ok(), watched.to_string());
+    if (!watched.ok()) fail(watched.to_string());
   }
 
   Port& open(Receiver& receiver, unsigned priority) override {
