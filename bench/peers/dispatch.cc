@@ -109,8 +109,8 @@ void measure_size(const Candidates& all, std::size_t size, int rounds, Table& ta
         const EventFds fds(size);
         return Run(all[row], fds).measure();
       });
-      table.improve(row, column, figures[kEach]);
-      table.set(row, kSizes.size(), figures[kStepsUp]);
+      table.add(row, column, figures[kEach]);
+      table.add(row, kSizes.size(), figures[kStepsUp]);
       slow[row] = figures[kIsSlow] != 0;
     }
   }
@@ -127,7 +127,7 @@ void dispatch(const Settings& settings) {
   const Candidates all = chosen(kDispatch, settings);
   std::vector<Table::Column> columns;
   for (const std::size_t size : kSizes) columns.push_back({std::to_string(size), 0});
-  columns.push_back({"steps up", 0, false});
+  columns.push_back({"steps up", 0, Table::Keeps::Latest});
   Table table(all, columns);
   for (std::size_t column = 0; column < kSizes.size(); ++column) measure_size(all, kSizes[column], settings.rounds, table, column);
   table.print();

@@ -147,11 +147,11 @@ void local_messages(const Settings& settings) {
   Table table(all, {{"queue", 1}, {"handle", 1}, {"self-send", 1}});
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t row = 0; row < all.size(); ++row) {
-      table.improve(row, in_own_process([&] {
-                      std::vector<double> figures = queued_then_handled(all[row]);
-                      figures.push_back(self_send(all[row]));
-                      return figures;
-                    }));
+      table.add(row, in_own_process([&] {
+                  std::vector<double> figures = queued_then_handled(all[row]);
+                  figures.push_back(self_send(all[row]));
+                  return figures;
+                }));
     }
   }
   table.print();
@@ -167,7 +167,7 @@ void hand_over(const Settings& settings) {
   Table table(all, {{"hand-over", 1}});
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t row = 0; row < all.size(); ++row) {
-      table.improve(row, in_own_process([&] { return std::vector<double>{from_another_thread(all[row])}; }));
+      table.add(row, in_own_process([&] { return std::vector<double>{from_another_thread(all[row])}; }));
     }
   }
   table.print();

@@ -1,5 +1,6 @@
 // Rondo: a source for each descriptor, an agent for each port, on one scheduler. A source with more to read answers Backlog::More; a
-// message goes by Address::post, from wherever it comes.
+// message goes by Address::post, from wherever it comes. A row of its own has a Mailbox, which is to an agent what the own queues of the
+// others are to their events: one type, one handler, no order with others of its priority, and no figures of each message.
 #include <memory>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "peers/loop.h"
 #include "peers/measure.h"
 #include "rondo/message/agents.h"
+#include "rondo/sched/mailbox.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::bench {
@@ -55,10 +57,26 @@ class AgentPort final : public Port {
   Address address_;
 };
 
+class MailboxPort final : public Port {
+ public:
+  MailboxPort(Scheduler& scheduler, Receiver& receiver, unsigned priority)
+      : mailbox_(
+            "inbox", Priority{priority}, [&receiver](std::int64_t message) { receiver.take(message); }, kMessagesMost) {
+    scheduler.add(mailbox_);
+  }
+  void send(std::int64_t message) override { require(mailbox_.post(std::move(message)).ok(), "a mailbox is full"); }
+  void send_here(std::int64_t message) override { send(message); }
+
+ private:
+  Mailbox<std::int64_t> mailbox_;
+};
+
 class RondoLoop final : public Loop {
  public:
-  explicit RondoLoop(const PolicyOptions& policy)
-      : reactor_(std::move(make_epoll_reactor().value())), scheduler_(kClock, *reactor_, std::move(make_policy(policy).value())) {}
+  RondoLoop(const PolicyOptions& policy, bool mailboxes)
+      : mailboxes_(mailboxes),
+        reactor_(std::move(make_epoll_reactor().value())),
+        scheduler_(kClock, *reactor_, std::move(make_policy(policy).value())) {}
 
   void watch(Ready& ready, unsigned priority) override {
     sources_.push_back(std::make_unique<Descriptor>(ready, priority));
@@ -68,12 +86,12 @@ class RondoLoop final : public Loop {
   }
 
   Port& open(Receiver& receiver, unsigned priority) override {
+    if (mailboxes_) return *ports_.emplace_back(std::make_unique<MailboxPort>(scheduler_, receiver, priority));
     if (agents_ == nullptr) agents_ = std::make_unique<Agents>(scheduler_, AgentsOptions{.messages_max = kMessagesMost});
     Result<Address> address = agents_->make<Inbox>(receiver, priority);
     require(address.has_value(), "an agent could not be made");
     scheduler_.run_until_idle();  // The agent starts.
-    ports_.push_back(std::make_unique<AgentPort>(std::move(*address)));
-    return *ports_.back();
+    return *ports_.emplace_back(std::make_unique<AgentPort>(std::move(*address)));
   }
 
   Promise promise(unsigned priority) const override {
@@ -97,15 +115,17 @@ class RondoLoop final : public Loop {
     }
   }
 
+  const bool mailboxes_;
   std::unique_ptr<Reactor> reactor_;
   Scheduler scheduler_;
   std::vector<std::unique_ptr<Descriptor>> sources_;
-  std::vector<std::unique_ptr<AgentPort>> ports_;
+  std::vector<std::unique_ptr<Port>> ports_;
   std::unique_ptr<Agents> agents_;
 };
 
-Candidate ours(const char* name, unsigned works, bool strict, PolicyOptions policy) {
-  return {name, Side::Ours, works, strict, [policy = std::move(policy)](Threads) { return std::make_unique<RondoLoop>(policy); }};
+Candidate ours(const char* name, unsigned works, bool strict, PolicyOptions policy, bool mailboxes = false) {
+  return {name, Side::Ours, works, strict,
+          [policy = std::move(policy), mailboxes](Threads) { return std::make_unique<RondoLoop>(policy, mailboxes); }};
 }
 
 }  // namespace
@@ -113,7 +133,8 @@ Candidate ours(const char* name, unsigned works, bool strict, PolicyOptions poli
 Candidates rondo_loops() {
   return {ours("Rondo, budgeted frames", kAll, false, BudgetedFrames{}), ours("Rondo, strict priority", kAll, true, StrictPriority{}),
           ours("Rondo, strictly ordered", kFlood | kStarvation, true, StrictlyOrdered{}),
-          ours("Rondo, quoted round robin", kFlood | kStarvation, false, QuotedRoundRobin{})};
+          ours("Rondo, quoted round robin", kFlood | kStarvation, false, QuotedRoundRobin{}),
+          ours("Rondo, mailbox", kHandOver, false, BudgetedFrames{}, true)};
 }
 
 }  // namespace rondo::bench

@@ -71,10 +71,15 @@ void starvation(const Settings& settings) {
   std::printf("the longest wait in ms, and the longest that was promised. A line without a wait: no turn at all. Best of %d.\n",
               settings.rounds);
   const Candidates all = chosen(kStarvation, settings);
-  Table table(all, {{"turns/s", 0, true, false}, {"share", 2, true, false}, {"promised", 2, false}, {"longest", 1}, {"bound", 1, false}});
+  using Keeps = Table::Keeps;
+  Table table(all, {{"turns/s", 0, Keeps::Compared, false},
+                    {"share", 2, Keeps::Compared, false},
+                    {"promised", 2, Keeps::Latest},
+                    {"longest", 1, Keeps::Best},
+                    {"bound", 1, Keeps::Latest}});
   for (int round = 0; round < settings.rounds; ++round) {
     for (std::size_t row = 0; row < all.size(); ++row) {
-      table.improve(row, in_own_process([&] { return measure(all[row], settings.part); }));
+      table.add(row, in_own_process([&] { return measure(all[row], settings.part); }));
     }
   }
   table.print();

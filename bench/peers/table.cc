@@ -22,23 +22,16 @@ Candidates chosen(unsigned work, const Settings& settings) {
 Table::Table(const Candidates& candidates, std::vector<Column> columns)
     : candidates_(candidates), columns_(std::move(columns)), rows_(candidates.size(), std::vector<double>(columns_.size(), kNothing)) {}
 
-void Table::improve(std::size_t row, const std::vector<double>& figures) {
+void Table::add(std::size_t row, const std::vector<double>& figures) {
   for (std::size_t column = 0; column < figures.size(); ++column) {
-    if (figures[column] == kNothing) continue;
-    if (columns_[column].compared) {
-      improve(row, column, figures[column]);
-    } else {
-      set(row, column, figures[column]);
-    }
+    if (figures[column] != kNothing) add(row, column, figures[column]);
   }
 }
 
-void Table::improve(std::size_t row, std::size_t column, double value) {
+void Table::add(std::size_t row, std::size_t column, double value) {
   double& held = rows_[row][column];
-  if (held == kNothing || is_better(column, value, held)) held = value;
+  if (held == kNothing || columns_[column].keeps == Keeps::Latest || is_better(column, value, held)) held = value;
 }
-
-void Table::set(std::size_t row, std::size_t column, double value) { rows_[row][column] = value; }
 
 std::size_t Table::best_peer(std::size_t column) const {
   std::size_t best = candidates_.size();
@@ -73,7 +66,7 @@ void Table::print_comparison() const {
       std::ranges::find_if(candidates_, [](const Candidate& candidate) { return candidate.side == Side::Ours; }) - candidates_.begin());
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     const std::size_t best = best_peer(column);
-    if (!columns_[column].compared || best == candidates_.size() || ours == candidates_.size()) continue;
+    if (columns_[column].keeps != Keeps::Compared || best == candidates_.size() || ours == candidates_.size()) continue;
     std::printf("  %s: best peer %s, %.*f", columns_[column].name.c_str(), candidates_[best].name.c_str(), columns_[column].decimals,
                 at(best, column));
     if (at(best, column) > 0 && has(ours, column)) std::printf("; ours is %.2f of it", at(ours, column) / at(best, column));

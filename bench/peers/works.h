@@ -3,6 +3,8 @@
 // the best peer.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,23 +38,23 @@ class Table {
  public:
   /// A figure that there is not.
   static constexpr double kNothing = -1;
+  /// Of several rounds: the best figure, with our ratio to the best peer; the best figure alone; or the latest.
+  enum class Keeps : std::uint8_t { Compared, Best, Latest };
   struct Column {
     std::string name;
     int decimals = 0;
-    bool compared = true;  // Has a ratio in the last line.
+    Keeps keeps = Keeps::Compared;
     bool lower_is_best = true;
   };
   Table(const Candidates& candidates, std::vector<Column> columns);
-  /// A whole row, from the left; keeps the better figure where there is one already, or the latest in columns that are not compared.
-  void improve(std::size_t row, const std::vector<double>& figures);
-  /// Keeps the better one where there is a figure already.
-  void improve(std::size_t row, std::size_t column, double value);
-  void set(std::size_t row, std::size_t column, double value);
+  /// A round's figures of a row, from the left.
+  void add(std::size_t row, const std::vector<double>& figures);
+  void add(std::size_t row, std::size_t column, double value);
+  double at(std::size_t row, std::size_t column) const { return rows_[row][column]; }
+  bool has(std::size_t row, std::size_t column) const { return rows_[row][column] != kNothing; }
   void print() const;
 
  private:
-  double at(std::size_t row, std::size_t column) const { return rows_[row][column]; }
-  bool has(std::size_t row, std::size_t column) const { return rows_[row][column] != kNothing; }
   bool is_better(std::size_t column, double a, double b) const { return columns_[column].lower_is_best ? a < b : a > b; }
   std::size_t best_peer(std::size_t column) const;
   void print_comparison() const;
