@@ -43,6 +43,10 @@ std::size_t Table::best_peer(std::size_t column) const {
 }
 
 void Table::print() const {
+  if (candidates_.empty()) {
+    std::printf("  no row of this work has such a name\n");
+    return;
+  }
   print_name("");
   for (const Column& column : columns_) std::printf("%*s", kWidth, column.name.c_str());
   std::printf("\n");
