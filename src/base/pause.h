@@ -1,7 +1,7 @@
 // A moment of a loop that waits for another processor: 5 to 50 ns, and a hint to let the other one have the memory.
 #pragma once
 
-#include <thread>
+#include <unistd.h>
 
 namespace rondo {
 
@@ -15,7 +15,7 @@ inline void pause_briefly() noexcept {
 
 /// Otherwise nobody can come while we look.
 inline bool has_other_processors() noexcept {
-  static const bool has = std::thread::hardware_concurrency() > 1;
+  static const bool has = ::sysconf(_SC_NPROCESSORS_ONLN) > 1;
   return has;
 }
 

@@ -124,12 +124,12 @@ void Scheduler::wait(Instant deadline) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   while (policy_->empty() && !stopping()) {
     const Instant until = std::min({deadline, next_sweep_, timers_.next_expiry()});
-    if (!spin(until)) sleep(until);
+    if (!spin(until)) fall_asleep(until);
     if (now_ >= deadline) return;
   }
 }
 
-void Scheduler::sleep(Instant until) {
+void Scheduler::fall_asleep(Instant until) {
   const Instant asleep = now_;
   const std::uint64_t wakes = stats_.remote_wakes;
   gather(until);

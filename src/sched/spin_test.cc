@@ -10,7 +10,7 @@ namespace {
 class Spin : public testing::Test {
  protected:
   /// The scheduler sleeps, and another thread wakes the source so long after.
-  void sleep_for(Duration time) {
+  void wake_after(Duration time) {
     simulation_.world.after(time, [this] {
       ++source_.left;
       source_.wake_from_any_thread();
@@ -27,14 +27,14 @@ class Spin : public testing::Test {
 };
 
 TEST_F(Spin, WhoIsWokenSeldomNeverSpins) {
-  for (int i = 0; i < 1000; ++i) sleep_for(1400us);
+  for (int i = 0; i < 1000; ++i) wake_after(1400us);
   EXPECT_EQ(spins(), 0U);
 }
 
 TEST_F(Spin, SpinsInVainBecomeRareAndOneThatFindsSomethingMakesThemUsualAgain) {
   if (!has_other_processors()) GTEST_SKIP() << "one processor: nobody can come while it is looked for";
   // Here time stands still while it looks, so every spin is in vain: after the sleeps 1, 3, 7, 15, 31, 63, 127 and then each 64th.
-  for (int i = 0; i < 127; ++i) sleep_for(30us);
+  for (int i = 0; i < 127; ++i) wake_after(30us);
   EXPECT_EQ(spins(), 6U);
   EXPECT_EQ(in_vain(), 6U);
   // The next sleep is preceded by a spin, which finds what came before it began.
@@ -44,7 +44,7 @@ TEST_F(Spin, SpinsInVainBecomeRareAndOneThatFindsSomethingMakesThemUsualAgain) {
   EXPECT_EQ(simulation_.scheduler.run_until_idle(), 1U);
   EXPECT_EQ(spins(), 7U);
   EXPECT_EQ(in_vain(), 6U);
-  sleep_for(30us);
+  wake_after(30us);
   EXPECT_EQ(in_vain(), 7U);
 }
 

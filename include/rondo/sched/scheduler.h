@@ -138,7 +138,7 @@ class Scheduler {
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
-  void sleep(Instant until);
+  void fall_asleep(Instant until);
   bool spin(Instant until);
   void linger() const;
   std::size_t look(Instant deadline);
