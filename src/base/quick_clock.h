@@ -30,6 +30,5 @@ class QuickClock {
   /// Of counters with 1 to 5 GHz, the ones that there are: 0.4 to 2 microseconds.
   static constexpr std::uint64_t kFreshTicks = 2048;
 };
-};
 
 }  // namespace rondo
