@@ -61,6 +61,7 @@ class AuditTest : public testing::Test {
       world.clock().advance(1us);
     }
     sources.clear();
+    if (one_breaks) scheduler.remove(broken);
     EXPECT_TRUE(journal->flush().ok());
     journal.reset();
     Result<AuditReport> report = journal::audit({file});
