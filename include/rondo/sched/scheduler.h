@@ -35,6 +35,8 @@ struct SchedulerStats {
   std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
   std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
+  std::uint64_t spins_in_vain = 0;    // and those that found none.
   std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
 };
 
@@ -97,8 +99,8 @@ class Scheduler {
   /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
   /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
   bool should_yield() const {
-    const bool by_state =
-        policy_->prefers_another() || (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
+    const bool by_state = policy_->prefers_another() || first_of_all_ != nullptr ||
+                          (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
     return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
   }
 
@@ -131,11 +133,20 @@ class Scheduler {
  private:
   friend class Source;
   bool step();
+  Source* next();
   void give_turn(Source& source);
+  void account(Source& source, const Turn& turn, Instant start);
+  bool anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
+  void put_first(Source& source) noexcept;
+  void take_out(Source& source);
+  void forget_in_watch(Source& source);
   bool time_is_up(const Budget& budget);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
+  void fall_asleep(Instant until);
+  bool spin(Instant until);
+  void linger() const;
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
@@ -165,8 +176,15 @@ class Scheduler {
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
   std::uint32_t look_after_ = 0;
+  bool spins_ = false;  // The next sleep is preceded by a spin; if not, it is after so many short sleeps:
+  unsigned passes_over_ = 0;
+  unsigned passed_over_ = 0;
+  std::uint64_t items_ = 0;  // Handled, and when the last spin had found something.
+  std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
+  Source* first_of_all_ = nullptr;  // Ready sources that go before all others, first come first served.
+  bool was_before_all_ = false;     // The last turn was of such a source.
   Source* running_ = nullptr;
   bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;
