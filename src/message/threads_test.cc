@@ -29,11 +29,11 @@ struct Stop {};
 
 /// A scheduler with its reactor, run by the test.
 struct Loop {
-  explicit Loop(AgentsOptions options = {}) : agents(scheduler, std::move(options)) {}
+  explicit Loop(const PolicyOptions& policy = StrictPriority{}) : scheduler(clock, *reactor, std::move(make_policy(policy).value())) {}
   SystemClock clock;
   std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
-  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
-  Agents agents;
+  Scheduler scheduler;
+  Agents agents{scheduler};
 };
 
 /// Checks that what each producer sends comes in its order, and stops when all is there.
@@ -60,8 +60,7 @@ class Sink final : public Agent {
 
 void must(const Status& status) { ASSERT_TRUE(status.ok()) << status.to_string(); }
 
-TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrder) {
-  Loop loop;
+void take_all_of_the_producers(Loop& loop) {
   std::atomic<int> total{0};
   std::vector<Sink*> sinks;
   ASSERT_TRUE(loop.agents
@@ -84,6 +83,35 @@ TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrder) {
   for (std::thread& producer : producers) producer.join();
   EXPECT_EQ(total.load(), kProducers * kEach);
   for (const Sink* sink : sinks) EXPECT_EQ(sink->out_of_order, 0);
+}
+
+// Budgets that are used up all the time.
+const PolicyOptions kPolicies[] = {
+    StrictPriority{},
+    StrictlyOrdered{},
+    QuotedRoundRobin{.quota = 3},
+    QuotedRoundRobin{.quota = 5, .unit = QuotaUnit::Microseconds},
+    BudgetedFrames{.lowest = 5us, .highest = 5us},
+    BudgetedFrames{.lowest = 5us, .highest = 500us, .tie = Tie::ConsumedTime},
+};
+
+TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrderUnderEachPolicy) {
+  for (const PolicyOptions& policy : kPolicies) {
+    Loop loop(policy);
+    SCOPED_TRACE(loop.scheduler.policy().describe());
+    take_all_of_the_producers(loop);
+  }
+}
+
+TEST(AgentsThreads, ThePolicyMayChangeWhileSeveralProducersPost) {
+  Loop loop;
+  std::size_t changes = 0;
+  TimerSource changer("changer", Priority::p5,
+                      [&] { loop.scheduler.set_policy(std::move(make_policy(kPolicies[++changes % std::size(kPolicies)]).value())); });
+  loop.scheduler.add(changer);
+  changer.arm_every(50us, loop.clock.now());
+  take_all_of_the_producers(loop);
+  EXPECT_GT(changes, 2U);
 }
 
 /// Answers each Work with one to the other: each message meets a receiver that goes to sleep.
