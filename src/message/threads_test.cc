@@ -2,6 +2,7 @@
 // moment. What is asserted holds whatever the threads do; the thread sanitizer looks on (./test tsan).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <future>
@@ -150,6 +151,35 @@ TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
   EXPECT_EQ(threads.size(), 2U);
   must(one->address().post(Work{0, 0}));
   EXPECT_EQ(ended.wait_for(std::chrono::seconds{60}), std::future_status::ready);
+}
+
+/// Writes down what it handles in a list that all agents of one thread share.
+class Scribe final : public Agent {
+ public:
+  Scribe(Group& group, std::vector<int>& list, std::promise<void>& done) : Agent(group, "scribe", Priority::p2), list_(list), done_(done) {
+    receive<&Scribe::work>();
+  }
+
+ private:
+  void work(const Work& work) {
+    list_.push_back(work.number);
+    if (work.number == kEach) done_.set_value();
+  }
+  std::vector<int>& list_;
+  std::promise<void>& done_;
+};
+
+TEST(AgentsThreads, OnTheThreadOfAPriorityMessagesAreHandledInTheOrderOfArrivalOverAllAgents) {
+  std::vector<int> list;
+  std::promise<void> done;
+  std::vector<Address> addresses;
+  AgentThreads threads;
+  for (int i = 0; i < 3; ++i) addresses.push_back(threads.agents().make<Scribe>(list, done).value());
+  for (int number = 0; number <= kEach; ++number) must(addresses[static_cast<std::size_t>(number * 7 % 3)].post(Work{0, number}));
+  done.get_future().wait();
+  EXPECT_EQ(threads.size(), 1U);
+  ASSERT_EQ(list.size(), static_cast<std::size_t>(kEach) + 1);
+  EXPECT_TRUE(std::ranges::is_sorted(list));
 }
 
 class Native final : public Agent {

@@ -24,7 +24,7 @@ struct AgentThreadSettings {
 struct AgentThreadsOptions {
   AgentsOptions agents = {};
   /// Of each thread's scheduler. Must be valid (assert).
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = StrictlyOrdered{};
   /// Asked once for each priority, when its thread is made. A priority of ours says nothing to the system unless this does.
   std::function<AgentThreadSettings(Priority)> settings = {};
   /// Threads are named "NAME-p7", the first 15 bytes of it.
