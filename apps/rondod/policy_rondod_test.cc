@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
@@ -22,6 +23,7 @@
 namespace rondo::daemon {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr int kRoutesOfChunk = 3000;
@@ -165,6 +167,27 @@ TEST_F(RondodPolicy, AConfigurationThatCannotBeReadLeavesThePolicyAsItIs) {
   hear("turns are given by another policy");
   EXPECT_TRUE(bound().has_value());
   EXPECT_EQ(end(SIGTERM), 0);
+}
+
+/// What --check-config says on standard error.
+class CheckConfig : public RondodPolicy {
+ protected:
+  std::string warnings(const std::string& scheduler) {
+    configure(sections(scheduler));
+    const std::string command =
+        std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " --check-config > " + file("out") + " 2> " + file("log");
+    EXPECT_EQ(std::system(command.c_str()), 0) << "a warning is no error";
+    return log_text();
+  }
+};
+
+TEST_F(CheckConfig, WarnsOfWhatLeavesWaitsWithoutABound) {
+  EXPECT_EQ(warnings(""), "");
+  EXPECT_EQ(warnings("policy = \"quoted-round-robin\"\n"), "");
+  EXPECT_THAT(warnings("[scheduler.budgets_us]\n5 = 0\n6 = 0\n"),
+              AllOf(HasSubstr("rondod: warning: scheduler.policy: priorities 5 to 6 have no budget"), HasSubstr("no wait")));
+  EXPECT_THAT(warnings("policy = \"strict\"\n"), HasSubstr("priorities 0 to 63 have no budget"));
+  EXPECT_THAT(warnings("highest_budget_us = 64000\n"), HasSubstr("a wait may take longer than a second"));
 }
 
 }  // namespace
