@@ -126,6 +126,8 @@ class Player final : public Agent {
 
  private:
   void work(const Work& work) {
+    // Nor was one found by the sweep.
+    EXPECT_EQ(scheduler().stats().sweep_rescues, 0U) << "at message " << work.number;
     if (work.number == rounds_) return done_.set_value();
     EXPECT_TRUE(other.post(Work{0, work.number + 1}).ok());
   }

@@ -50,13 +50,14 @@ class BasicReadySet {
   std::uint64_t services() const noexcept { return sequence_; }
   void follow(std::uint64_t services) noexcept { sequence_ = services; }
 
-  /// A source of this priority may be ready some day.
+  /// A source of this priority may be ready some day. Throws std::bad_alloc, and then it has not joined.
   void join(Source& source) {
-    if (tie_ == Tie::ConsumedTime) source.key_ = 0;
     Heap& heap = heaps_[source.priority_.level()];
+    if (tie_ != Tie::LeastRecentlyServed && heap.entries.capacity() <= heap.members) {
+      heap.entries.reserve(std::max<std::size_t>(8, 2 * heap.entries.capacity()));
+    }
     ++heap.members;
-    if (tie_ == Tie::LeastRecentlyServed || heap.entries.capacity() >= heap.members) return;
-    heap.entries.reserve(std::max<std::size_t>(8, 2 * heap.entries.capacity()));
+    if (tie_ == Tie::ConsumedTime) source.key_ = 0;
   }
   void leave(const Source& source) noexcept { --heaps_[source.priority_.level()].members; }
 

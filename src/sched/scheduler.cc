@@ -44,6 +44,7 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
+  policy_->joined(source);  // First: it alone may throw, for want of memory, and then nothing has happened.
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
@@ -53,7 +54,6 @@ void Scheduler::add(Source& source) {
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
   source.number_ = ++last_number_;
-  policy_->joined(source);
   // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
   // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
   source.scheduler_.store(this, std::memory_order_release);

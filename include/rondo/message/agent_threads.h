@@ -43,7 +43,8 @@ class AgentThreads {
   Agents& agents() noexcept;
   /// Waits until somebody stops the threads: Reaction::StopRuntime, Overflow::StopRuntime, or stop().
   void wait();
-  /// Every thread ends after the message that it handles. Any thread; for good.
+  /// Every thread ends after its turn under way: the message that it handles, and what it comes to within limits::kMessagesTurn. What waits
+  /// is dropped by the destructor. Any thread; for good.
   void stop() noexcept;
   /// Threads that run.
   std::size_t size() const;
