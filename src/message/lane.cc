@@ -5,11 +5,20 @@
 #include <thread>
 #include <utility>
 
+#include "base/pause.h"
+#include "base/quick_clock.h"
 #include "message/core.h"
 #include "message/parked_message.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::message {
+
+namespace {
+/// After fewer messages than this in one splice the next comes only after a while:
+constexpr std::uint64_t kFew = 16;
+/// so many pauses, 2 us at most.
+constexpr unsigned kLinger = 40;
+}  // namespace
 
 Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max)
     : Source("messages p" + std::to_string(priority.level()), priority),
@@ -71,7 +80,7 @@ Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* 
 }
 
 Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void* stored) {
-  Instant now = real_time_ ? system_clock_.now() : Instant{};
+  Instant now = real_time_ ? QuickClock::now() : Instant{};
   bool first = false;
   Admission admission;
   {
@@ -176,15 +185,11 @@ Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) 
 }
 
 Node* Lane::place_here() {
-  if (Node* const place = free_here_.pop()) [[likely]]
-    return place;
-  const std::lock_guard<ShortLock> guard(lock_);
-  for (std::size_t i = 0; i < limits::kMessagePlacesKept; ++i) {
-    Node* const place = places_.take();
-    if (place == nullptr) break;
-    free_here_.push(*place);
+  if (free_here_.empty()) [[unlikely]] {
+    const std::lock_guard<ShortLock> guard(lock_);
+    free_here_.fill_from(places_);
   }
-  return free_here_.pop();
+  return free_here_.take();
 }
 
 void Lane::fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept {
@@ -197,6 +202,11 @@ void Lane::fill(Node& node, Cell& cell, const Handler& handler, Instant now, std
   node.dropped = false;
 }
 
+// Each splice takes the lock and the lists from the processor that fills them, and costs both more than a message does.
+void Lane::linger() noexcept {
+  for (unsigned i = 0; i < kLinger; ++i) pause_briefly();
+}
+
 void Lane::splice() noexcept {
   const std::lock_guard<ShortLock> guard(lock_);
   splice_locked();
@@ -204,11 +214,14 @@ void Lane::splice() noexcept {
 
 void Lane::splice_locked() noexcept {
   const bool was_empty = here_.empty();
+  const std::uint64_t came = read(posted_elsewhere_);
+  few_came_ = real_time_ && came - spliced_ < kFew && has_other_processors();
+  spliced_ = came;
   here_.append(arrived_);
   has_arrived_.store(false, std::memory_order_relaxed);
   oldest_arrived_.store(kNobodyWaits, std::memory_order_relaxed);
   if (++batch_ == Node::kInHand) ++batch_;
-  if (free_here_.count > limits::kMessagePlacesKept) free_here_.append_to(places_.free);
+  free_here_.give_back_to(places_);
   if (was_empty) note_oldest();
 }
 
@@ -231,6 +244,7 @@ Turn Lane::run(Budget budget) {
   while (turn.items < budget.items) {
     if (here_.empty()) {
       if (!has_arrived()) break;
+      if (few_came_ && policy.empty()) linger();  // Nobody else waits for this turn's end.
       splice();
       if (here_.empty()) break;
     }
@@ -249,9 +263,9 @@ Turn Lane::run(Budget budget) {
     }
   }
   if (here_.empty() && has_arrived()) splice();  // So that head_arrival() is known.
-  if (free_here_.count > limits::kMessagePlacesKept) {
+  if (free_here_.has_too_many()) {
     const std::lock_guard<ShortLock> guard(lock_);
-    free_here_.append_to(places_.free);
+    free_here_.give_back_to(places_);
   }
   note_oldest();
   bump(gone_, std::exchange(gone_in_turn_, 0));
@@ -318,7 +332,11 @@ void Lane::free(Node& node) noexcept {
   if (node.handler->type->destroy != nullptr) node.handler->type->destroy(node.payload);
   bump(node.agent->figures.gone);
   ++gone_in_turn_;
-  free_here_.push(node);
+  if (free_here_.full()) {
+    const std::lock_guard<ShortLock> guard(lock_);
+    free_here_.give_back_to(places_);
+  }
+  free_here_.keep(node);
 }
 
 void Lane::discard(Node& node) noexcept {

@@ -79,6 +79,7 @@ class Lane final : public Source {
   Status refusal(const Cell& cell, const Handler& handler, Verdict verdict) const;
   Node* place_here();
   void fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept;
+  void linger() noexcept;
   void splice() noexcept;
   void splice_locked() noexcept;
   bool take_from_limit(Node& node) noexcept;
@@ -90,10 +91,17 @@ class Lane final : public Source {
   }
   Instant time() const noexcept { return real_time_ ? system_clock_.now() : clock_->now(); }
 
+  // Never changed, and on a line of its own: the posts of other threads read it while the scheduler's thread works on what follows. They
+  // must not ask the scheduler for its clock: they may come when that has gone.
+  alignas(64) const std::shared_ptr<Home> home_;
+  MessageWatch* const watch_;
+  const Clock* const clock_;
+  const bool real_time_;
+  const SystemClock system_clock_;
+
   // The scheduler's thread.
-  const std::shared_ptr<Home> home_;
-  NodeList here_;
-  PlaceList free_here_;
+  alignas(64) NodeList here_;
+  PlacesInHand free_here_;
   Instant now_;
   bool running_ = false;
   bool parked_ = false;      // The message being handled was parked: its place is not free.
@@ -102,12 +110,8 @@ class Lane final : public Source {
   Counter posted_here_{0};
   Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
   std::uint64_t gone_in_turn_ = 0;
-
-  // Never changed. Other threads must not ask the scheduler for its clock: they may come when that has gone.
-  MessageWatch* const watch_;
-  const Clock* const clock_;
-  const bool real_time_;
-  const SystemClock system_clock_;
+  std::uint64_t spliced_ = 0;  // Of posted_elsewhere_, what the splices took.
+  bool few_came_ = false;      // With the last of them, while another processor may post.
 
   // Guarded by lock_.
   alignas(64) ShortLock lock_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/prefetch.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/time.h"
 #include "rondo/message/message.h"
@@ -48,6 +49,7 @@ struct NodeList {
     Node& node = *first;
     first = node.next;
     if (first == nullptr) last = nullptr;
+    prefetch_to_write(first);  // Another processor may have filled it: it comes while this one is handled.
     return node;
   }
   /// Takes out 'node', which is here and of a type with a limit.
@@ -59,7 +61,7 @@ struct NodeList {
   /// Moves all of 'other' behind these.
   void append(NodeList& other) noexcept {
     if (other.empty()) return;
-    other.first->previous = last;
+    if (other.first->handler->limit != nullptr) other.first->previous = last;
     (last != nullptr ? last->next : first) = other.first;
     last = other.last;
     other = {};

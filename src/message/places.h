@@ -1,66 +1,55 @@
 // Places: the memory in which a lane's messages wait. Made by chunks up to a limit, used again, and given back to the system only with the
-// lane. Guarded by whoever owns it.
+// lane. Free places are remembered in arrays and not linked through themselves: one that another processor had last is then written to
+// without having been read, and can be asked for a few posts ahead.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <span>
 #include <utility>
 #include <vector>
 
+#include "base/prefetch.h"
 #include "message/node.h"
+#include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 
 namespace rondo::message {
 
-/// Free places, last freed first.
-struct PlaceList {
-  Node* first = nullptr;
-  Node* last = nullptr;
-  std::size_t count = 0;
-
-  void push(Node& node) noexcept {
-    node.next = first;
-    if (first == nullptr) last = &node;
-    first = &node;
-    ++count;
-  }
-  Node* pop() noexcept {
-    Node* const node = first;
-    if (node != nullptr) {
-      first = node->next;
-      --count;
-    }
-    return node;
-  }
-  void append_to(PlaceList& other) noexcept {
-    if (first == nullptr) return;
-    last->next = other.first;
-    if (other.first == nullptr) other.last = last;
-    other.first = first;
-    other.count += count;
-    *this = {};
-  }
-};
-
+/// Guarded by its lane's lock.
 class Places {
  public:
   explicit Places(std::size_t most) noexcept : most_(most) {}
 
   /// nullptr when all are in use, or memory has ended.
   Node* take() noexcept {
-    if (Node* const used = free.pop()) return used;
+    if (!free_.empty()) {
+      Node* const used = free_.back();
+      free_.pop_back();
+      if (free_.size() >= kAhead) prefetch_to_write(free_[free_.size() - kAhead]);
+      return used;
+    }
     if (fresh_ == fresh_end_ && !add_chunk()) return nullptr;
     return fresh_++;
   }
-  PlaceList free;
+  /// 'used' come from take().
+  void give_back(std::span<Node* const> used) noexcept {
+    RONDO_ASSERT(free_.size() + used.size() <= free_.capacity());
+    free_.insert(free_.end(), used.begin(), used.end());
+  }
 
  private:
+  static constexpr std::size_t kAhead = 4;
+
   bool add_chunk() noexcept {
     const std::size_t room = most_ - made_;
     if (room == 0) return false;
     const std::size_t count = room < limits::kMessagePlacesChunk ? room : limits::kMessagePlacesChunk;
     try {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 8);
+      if (free_.capacity() < made_ + count) free_.reserve(2 * made_ + count);
       auto chunk = std::make_unique_for_overwrite<Node[]>(count);
       fresh_ = chunk.get();
       chunks_.push_back(std::move(chunk));
@@ -76,7 +65,37 @@ class Places {
   std::size_t made_ = 0;
   Node* fresh_ = nullptr;  // Those of the newest chunk that were never used.
   Node* fresh_end_ = nullptr;
+  std::vector<Node*> free_;  // Last freed last; room for all that were made.
   std::vector<std::unique_ptr<Node[]>> chunks_;
+};
+
+/// Free places in the hand of one thread.
+class PlacesInHand {
+ public:
+  bool empty() const noexcept { return count_ == 0; }
+  bool full() const noexcept { return count_ == kRoom; }
+  Node* take() noexcept { return count_ != 0 ? held_[--count_] : nullptr; }
+  /// Not when it is full.
+  void keep(Node& place) noexcept { held_[count_++] = &place; }
+  void fill_from(Places& places) noexcept {
+    while (count_ < limits::kMessagePlacesKept) {
+      Node* const place = places.take();
+      if (place == nullptr) return;
+      held_[count_++] = place;
+    }
+  }
+  /// All but as many as are kept; under the lane's lock.
+  void give_back_to(Places& places) noexcept {
+    if (count_ <= limits::kMessagePlacesKept) return;
+    places.give_back({held_.data() + limits::kMessagePlacesKept, count_ - limits::kMessagePlacesKept});
+    count_ = limits::kMessagePlacesKept;
+  }
+  bool has_too_many() const noexcept { return count_ > limits::kMessagePlacesKept; }
+
+ private:
+  static constexpr std::size_t kRoom = 4 * limits::kMessagePlacesKept;
+  std::size_t count_ = 0;
+  std::array<Node*, kRoom> held_;
 };
 
 }  // namespace rondo::message

@@ -6,6 +6,8 @@
 #include <exception>
 #include <utility>
 
+#include "base/pause.h"
+
 namespace rondo {
 
 namespace {
@@ -18,6 +20,12 @@ constexpr Duration kCpuTimePeriod = 250us;
 /// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks
 /// a period keep the promise of the period.
 constexpr Duration kSweepStep = limits::kSweepPeriod / 2;
+/// Looks of one spin, whatever the clock says: a simulated one stands still.
+constexpr unsigned kSpinLooks = 4096;
+/// A spin is tried after a sleep that another thread ended within this time, of which being woken takes 20 to 50 us,
+constexpr Duration kShortSleep = 60us;
+/// and when several were in vain, after as many such sleeps at the most.
+constexpr unsigned kSpinsPassedOver = 63;
 
 std::string about(const Source& source, std::string_view what) {
   std::string text{"source '"};
@@ -115,9 +123,55 @@ void Scheduler::run() {
 void Scheduler::wait(Instant deadline) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   while (policy_->empty() && !stopping()) {
-    gather(std::min({deadline, next_sweep_, timers_.next_expiry()}));
+    const Instant until = std::min({deadline, next_sweep_, timers_.next_expiry()});
+    if (!spin(until)) fall_asleep(until);
     if (now_ >= deadline) return;
   }
+}
+
+void Scheduler::fall_asleep(Instant until) {
+  const Instant asleep = now_;
+  const std::uint64_t wakes = stats_.remote_wakes;
+  gather(until);
+  if (now_ - asleep > kShortSleep || stats_.remote_wakes == wakes || !has_other_processors()) return;
+  spins_ = passed_over_ >= passes_over_;
+  if (!spins_) ++passed_over_;
+}
+
+// Falling asleep and being woken costs the waker a system call and us 20 to 50 us: more than many a message takes. So a sleep that another
+// thread ended almost at once is followed by a short look at the list of wakes alone before the next. After looks in vain more and more
+// such sleeps pass without one. Who is woken seldom never looks, and pays nothing.
+bool Scheduler::spin(Instant until) {
+  if (!spins_) return false;
+  ++stats_.spins;
+  const Instant end = std::min(until, now_ + limits::kSpinTime);
+  for (unsigned looks = 1; looks < kSpinLooks && !has_remote_wakes(); ++looks) {
+    pause_briefly();
+    if (looks % 8 == 0 && clock_.now() >= end) break;
+  }
+  if (!has_remote_wakes()) {
+    ++stats_.spins_in_vain;
+    spins_ = false;
+    passes_over_ = std::min(2 * passes_over_ + 1, kSpinsPassedOver);
+    passed_over_ = 0;
+    return false;
+  }
+  passes_over_ = 0;
+  // Where more than one came together the last time, more are on their way: two processors that hand each message over by itself are slower
+  // than one.
+  if (items_ > items_at_spin_ + 1) linger();
+  items_at_spin_ = items_;
+  now_ = clock_.now();
+  if (watch_ != nullptr) watch_->looked(now_);
+  gathering_ = true;
+  drain_remote_wakes();
+  gathering_ = false;
+  return true;
+}
+
+void Scheduler::linger() const {
+  const Instant end = clock_.now() + limits::kPollAfter;
+  for (unsigned looks = 0; looks < kSpinLooks && clock_.now() < end; ++looks) pause_briefly();
 }
 
 // The steps A and B of look(), with the foreign loop's wait in place of ours.
@@ -198,6 +252,7 @@ void Scheduler::give_turn(Source& source) {
   SourceStats& stats = source.stats_;
   ++stats.turns;
   stats.items += turn.items;
+  items_ += turn.items;
   stats.ran += ran;
   const bool is_long = ran > limits::kLongTurn;
   if (is_long || ran > stats.longest_turn) {

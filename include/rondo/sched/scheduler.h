@@ -35,6 +35,8 @@ struct SchedulerStats {
   std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
   std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
+  std::uint64_t spins_in_vain = 0;    // and those that found none.
   std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
 };
 
@@ -137,6 +139,9 @@ class Scheduler {
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
+  void fall_asleep(Instant until);
+  bool spin(Instant until);
+  void linger() const;
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
@@ -166,6 +171,11 @@ class Scheduler {
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
   std::uint32_t look_after_ = 0;
+  bool spins_ = false;  // The next sleep is preceded by a spin; if not, it is after so many short sleeps:
+  unsigned passes_over_ = 0;
+  unsigned passed_over_ = 0;
+  std::uint64_t items_ = 0;  // Handled, and when the last spin had found something.
+  std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
   Source* running_ = nullptr;
