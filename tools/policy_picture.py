@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""The picture of the policies in docs/guide/policies.md: how long an urgent source waits, and what is left for the lowest priority, both under
+floods. It is drawn from docs/guide/policies.csv; nothing but Python is needed.
+
+  build/bench/bench/bench_policies 10 | python3 tools/policy_picture.py --record "2 CPUs, quiet"    writes the figures and the picture
+  python3 tools/policy_picture.py                                                                  the picture alone
+  python3 tools/policy_picture.py --check                                                          ends with 1 if it is not that of the figures
+
+The figures: a line for each policy, its name, the urgent wait's median and 99th percentile in microseconds, the percentage of time that
+priority 0 had, and the percentage of its budget (empty: it has none). The policy `floor` is the urgent wait where nothing floods (most of it is
+the tick of the timers, 1 ms); the picture shows what the others add to it. Lines that begin with # are notes; the picture shows them below.
+"""
+import argparse
+import csv
+import math
+import os
+import re
+import sys
+from xml.sax.saxutils import escape
+
+GUIDE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "guide")
+FIGURES = os.path.join(GUIDE, "policies.csv")
+PICTURE = os.path.join(GUIDE, "policies.svg")
+COLUMNS = ["policy", "urgent_p50_us", "urgent_p99_us", "lowest_share_percent", "budget_share_percent"]
+FLOOR = "floor"
+
+NAMES, WAITS, SHARES = 170, (180, 530), (600, 830)  # Where the names end, and the two charts lie.
+TOP, ROW, WIDTH = 84, 46, 860
+DARK, LIGHT, GRID, MARK = "#1d3557", "#7fb3d5", "#d9dde2", "#c1440e"
+
+
+def fail(message):
+    print(f"policy_picture: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def read_bench(text):
+    """What bench_policies prints: two tables whose lines begin with a policy's name."""
+    waits, shares = {}, {}
+    for line in text.splitlines():
+        found = re.match(r"  (\w[\w :]*?)  +([\d.]+) +([\d.]+)( %)? +(.*)$", line)
+        if not found:
+            continue
+        name = found.group(1)
+        if found.group(4):
+            budget = re.match(r"([\d.]+) %", found.group(5))
+            shares[name] = (float(found.group(3)), float(budget.group(1)) if budget else None)
+        else:
+            waits[FLOOR if name.startswith(FLOOR) else name] = (float(found.group(2)), float(found.group(3)))
+    if FLOOR not in waits or not shares or set(shares) != set(waits) - {FLOOR}:
+        fail("what came is not the output of bench_policies: waits of " + (", ".join(waits) or "nobody") + "; shares of " +
+             (", ".join(shares) or "nobody"))
+    return [(name, *waits[name], *shares.get(name, (None, None))) for name in waits]
+
+
+def record(rows, note):
+    with open(FIGURES, "w", encoding="utf-8", newline="") as out:
+        if note:
+            out.write(f"# {note}\n")
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for row in rows:
+            writer.writerow(["" if value is None else value for value in row])
+
+
+def read_figures():
+    """The rows, and the notes."""
+    with open(FIGURES, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    notes = [line[1:].strip() for line in lines if line.startswith("#")]
+    rows = list(csv.reader(line for line in lines if not line.startswith("#")))
+    if not rows or rows[0] != COLUMNS:
+        fail(f"{FIGURES}: the first line must be {','.join(COLUMNS)}")
+    figures = []
+    for row in rows[1:]:
+        try:
+            name, p50, p99, share, budget = row
+            figures.append((name, float(p50), float(p99), float(share) if share else None, float(budget) if budget else None))
+        except ValueError as error:
+            fail(f"{FIGURES}: '{','.join(row)}': {error}")
+        if figures[-1][1] <= 0 or figures[-1][2] < figures[-1][1]:
+            fail(f"{FIGURES}: '{','.join(row)}': a wait must be above 0, and its 99th percentile not below its median")
+    if len(figures) < 2 or figures[0][0] != FLOOR:
+        fail(f"{FIGURES}: the first policy must be '{FLOOR}', others must follow")
+    return figures, notes
+
+
+def time_text(us):
+    return f"{us:.0f} us" if us < 1000 else f"{us / 1000:.3g} ms"
+
+
+class Picture:
+    def __init__(self, height):
+        self.parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+                      'font-family="sans-serif" font-size="13">',
+                      "<title>What each policy does under a flood</title>",
+                      f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>']
+
+    def text(self, x, y, words, anchor="start", size=13, fill="#222222"):
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{fill}">{escape(words)}</text>')
+
+    def line(self, x1, y1, x2, y2, color=GRID, more=""):
+        self.parts.append(f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{color}"{more}/>')
+
+    def bar(self, x, y, width, height, fill):
+        self.parts.append(f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{height}" fill="{fill}"/>')
+
+    def finish(self):
+        return "\n".join(self.parts) + "\n</svg>\n"
+
+
+def draw_waits(picture, floor, policies, bottom):
+    """What the median and the 99th percentile are above those of the floor, on a logarithmic scale of whole decades."""
+    left, right = WAITS
+    added = [(max(row[1] - floor[1], 1), max(row[2] - floor[2], 1)) for row in policies]
+    high = math.ceil(math.log10(max(wait for pair in added for wait in pair) * 1.6))
+
+    def at(us):
+        return left + (right - left) * math.log10(us) / high
+
+    picture.text(left, 40, "An urgent source waits longer by", size=15)
+    picture.text(left, 58, "priority 7, each millisecond; 100 sources flood priority 0", size=11, fill="#666666")
+    for decade in range(high + 1):
+        picture.line(at(10**decade), TOP - 10, at(10**decade), bottom)
+        picture.text(at(10**decade), bottom + 16, time_text(10**decade), "middle", 11, "#666666")
+    for i, (median, rare) in enumerate(added):
+        y = TOP + ROW * i
+        for wait, where, color in ((median, y + 4, DARK), (rare, y + 19, LIGHT)):
+            picture.bar(left, where, at(wait) - left, 13, color)
+            picture.text(at(wait) + 5, where + 11, time_text(wait) if wait > 1 else "at most 1 us", size=11)
+    picture.bar(left, bottom + 26, 10, 10, DARK)
+    picture.text(left + 15, bottom + 35, "median", size=11)
+    picture.bar(left + 80, bottom + 26, 10, 10, LIGHT)
+    picture.text(left + 95, bottom + 35, "99th percentile; both above those without a flood", size=11)
+
+
+def draw_shares(picture, policies, bottom):
+    left, right = SHARES
+    most = max(value for row in policies for value in row[3:5] if value is not None)
+    whole = max(5, 5 * math.ceil(most * 1.25 / 5))
+
+    def at(percent):
+        return left + (right - left) * percent / whole
+
+    picture.text(left, 40, "The lowest priority has", size=15)
+    picture.text(left, 58, "priority 0 of the time; 1 to 7 flood, too", size=11, fill="#666666")
+    for percent in range(0, whole + 1, 5):
+        picture.line(at(percent), TOP - 10, at(percent), bottom)
+        picture.text(at(percent), bottom + 16, f"{percent} %", "middle", 11, "#666666")
+    for i, (_, _, _, share, budget) in enumerate(policies):
+        y = TOP + ROW * i
+        picture.bar(left, y + 8, at(share) - left, 20, DARK)
+        picture.text(at(max(share, budget or 0)) + 6, y + 23, f"{share:.1f} %" if share > 0 else "nothing: it starves", size=11)
+        if budget is not None:
+            picture.line(at(budget), y + 4, at(budget), y + 32, MARK, ' stroke-width="2"')
+    picture.line(left + 5, bottom + 24, left + 5, bottom + 38, MARK, ' stroke-width="2"')
+    picture.text(left + 15, bottom + 35, "share of its budget", size=11)
+
+
+def draw(figures, notes):
+    floor, policies = figures[0], figures[1:]
+    for row in policies:
+        if row[3] is None:
+            fail(f"{FIGURES}: policy '{row[0]}' has no share")
+    bottom = TOP + ROW * len(policies)
+    picture = Picture(bottom + 52 + 16 * len(notes))
+    for i, row in enumerate(policies):
+        picture.text(NAMES, TOP + ROW * i + 22, row[0], "end")
+    draw_waits(picture, floor, policies, bottom)
+    draw_shares(picture, policies, bottom)
+    for i, note in enumerate(notes):
+        picture.text(16, bottom + 58 + 16 * i, note, size=11, fill="#666666")
+    return picture.finish()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--record", metavar="NOTE", help="read the output of bench_policies, and write the figures first")
+    parser.add_argument("--check", action="store_true", help="write nothing; 1 if the picture is not that of the figures")
+    options = parser.parse_args()
+    if options.record is not None:
+        record(read_bench(sys.stdin.read()), options.record)
+    drawn = draw(*read_figures())
+    if options.check:
+        with open(PICTURE, encoding="utf-8") as file:
+            same = file.read() == drawn
+        if not same:
+            print("policy_picture: docs/guide/policies.svg is not the picture of docs/guide/policies.csv: run tools/policy_picture.py")
+        sys.exit(0 if same else 1)
+    with open(PICTURE, "w", encoding="utf-8") as out:
+        out.write(drawn)
+
+
+if __name__ == "__main__":
+    main()
