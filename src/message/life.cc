@@ -15,7 +15,7 @@ constexpr Priority kBeforeAll{limits::kPriorities - 1};
 constexpr Duration kLanesAgain = 10ms;
 }  // namespace
 
-Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) {}
+Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) { go_before_all(); }
 
 void Life::request(Cell& cell, std::uint8_t what) noexcept {
   {
