@@ -3,11 +3,12 @@
 SEED ?= 1
 SEEDS ?= 1
 TURNS ?= 3000
+BOUND_TURNS ?= 10000
 JOBS ?= $(shell nproc)
-.PHONY: help run build test check quick asan tsan coverage fuzz bench bench-peers sim sim-nightly format tidy docs install clean
+.PHONY: help run build test check quick asan tsan coverage fuzz bench bench-peers sim sim-nightly bound-property format tidy docs install clean
 
 help:  ## This list.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run:  ## The main job: a full routing table into the kernel (./run; options: ./run --help).
 	./run
@@ -60,6 +61,11 @@ sim:  ## Lives SEEDS=1 simulated lives of TURNS=3000 turns from SEED=1 on, of ea
 
 sim-nightly:  ## A million simulated lives of each program, from SEED=1 on: hours.
 	$(MAKE) sim SEEDS=1000000
+
+bound-property:  ## The bound on waits, BOUND_TURNS=10000 turns in each of a thousand worlds a mode: before a change of a policy.
+	cmake --preset sim
+	cmake --build build/sim --target sched_test --parallel $(JOBS)
+	RONDO_BOUND_TURNS=$(BOUND_TURNS) build/sim/sched_test --gtest_filter='WaitBound*'
 
 format:  ## Formats every source file in place (clang-format of Debian 12).
 	python3 tools/format.py --fix

@@ -5,6 +5,7 @@
 
 #include "actions.h"
 #include "exit_code.h"
+#include "opened_journal.h"
 #include "orch/journal_audit.h"
 #include "orch/journal_walk.h"
 #include "rondo/admin/text.h"
@@ -22,6 +23,7 @@ json::object to_json(const journal::AuditReport& report) {
                       {"waits", report.waits},
                       {"unbounded", report.unbounded},
                       {"unknown", report.unknown},
+                      {"missing", report.missing},
                       {"worst", report.worst},
                       {"worst_source", escape_text(report.worst_source)},
                       {"violations", report.violations}};
@@ -40,6 +42,7 @@ std::string render(const journal::AuditReport& report) {
   std::string text = std::to_string(report.waits) + " waits held against their bounds, " + std::to_string(report.violations) + " longer; " +
                      std::to_string(report.unbounded) + " have no bound, of " + std::to_string(report.unknown) +
                      " the beginning is not known\n";
+  if (report.missing > 0) text += std::to_string(report.missing) + " records are missing: what waited then is not known\n";
   if (!report.worst_source.empty()) {
     char worst[32];
     std::snprintf(worst, sizeof worst, "%.3f", report.worst);
@@ -59,12 +62,19 @@ std::string render(const journal::AuditReport& report) {
 }  // namespace
 
 int audit_journal(const Options& options, const ReadJournal& call) {
-  const Result<journal::AuditReport> report = journal::audit(call.files);
-  if (!report) return rondo::cli::report(options, report.error(), report.error().code() == Code::DataLoss ? kExitBadFile : -1);
-  const std::string text = options.json ? json::serialize(to_json(*report)) + "\n" : render(*report);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return kExitFailed;
-  return report->violations > 0 ? kExitDifferent : kExitDone;
+  OpenedJournal opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  if (!options.json) opened.tell_trouble();
+  const journal::AuditReport report = journal::audit(opened.files());
+  if (options.json) {
+    json::object result = to_json(report);
+    result["trouble"] = opened.trouble();
+    print(json::serialize(result) + "\n");
+  } else {
+    opened.tell_trouble();
+    print(render(report));
+  }
+  return finish_output(report.violations > 0 ? kExitDifferent : kExitDone);
 }
 
 }  // namespace rondo::cli

@@ -11,7 +11,7 @@
 
 #include "actions.h"
 #include "exit_code.h"
-#include "orch/journal_files.h"
+#include "opened_journal.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
@@ -21,87 +21,15 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
-using journal::JournalFiles;
 using journal::JournalReader;
 using journal::JournalRecord;
 using journal::JournalWalk;
 using journal::StoryEvent;
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-int finish_output(int code) { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code : kExitFailed; }
-
-json::string text(std::string_view bytes) { return json::string{escape_text(bytes)}; }
-
-json::object to_json(const journal::Damage& damage) {
-  return {{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", text(damage.reason)}, {"at_end", damage.at_end}};
-}
-
-/// The files of a call, and what is wrong with them: told in words on standard error, or in JSON among the rest.
-class Opened {
- public:
-  Opened(const Options& options, const ReadJournal& call) : options_(options), files_(JournalFiles::open(call.files)) {}
-
-  /// An exit code when there is nothing to read.
-  std::optional<int> failed() const {
-    if (files_) return std::nullopt;
-    return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
-  }
-  const std::vector<std::unique_ptr<JournalReader>>& readers() const { return files_->readers; }
-  const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
-
-  /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
-  json::array trouble() {
-    json::array all;
-    for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {
-      const journal::FileGap& gap = files_->gaps[gaps_told_];
-      all.push_back(json::object{{"file", text(readers()[gap.file]->name())}, {"missing", gap.missing}, {"reason", text(gap.reason)}});
-    }
-    damage_told_.resize(readers().size());
-    for (std::size_t file = 0; file < readers().size(); ++file) {
-      const std::vector<journal::Damage>& damage = readers()[file]->damage();
-      for (; damage_told_[file] < damage.size(); ++damage_told_[file]) {
-        json::object one = to_json(damage[damage_told_[file]]);
-        one["file"] = text(readers()[file]->name());
-        all.push_back(std::move(one));
-      }
-    }
-    return all;
-  }
-
-  /// In words on standard error; in JSON a line for each on standard output.
-  void tell_trouble() {
-    for (const json::value& one : trouble()) {
-      if (options_.json) {
-        print(json::serialize(json::object{{"trouble", one}}) + "\n");
-      } else {
-        print_in_words(one.get_object());
-      }
-    }
-  }
-  void print_in_words(const json::object& one) const {
-    std::string line = "rondo: ";
-    const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
-    if (one.contains("offset")) {
-      line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
-              json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
-    } else {
-      line += word("reason");
-    }
-    std::fprintf(stderr, "%s\n", visible_text(line).c_str());
-  }
-
- private:
-  const Options& options_;
-  Result<JournalFiles> files_;
-  std::size_t gaps_told_ = 0;
-  std::vector<std::size_t> damage_told_;
-};
-
 /// Calls 'each' at every record, and tells what is wrong.
 template <class Each>
 int for_each_record(const Options& options, const ReadJournal& call, const Each& each) {
-  Opened opened(options, call);
+  OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   opened.tell_trouble();
   for (JournalWalk walk(opened.readers()); walk.next();) each(walk);
@@ -148,7 +76,7 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
 }
 
 int tail(const Options& options, const ReadJournal& call) {
-  Opened opened(options, call);
+  OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   opened.tell_trouble();
   // Words only for those that may be among the last: the rest is only followed.
@@ -219,7 +147,7 @@ std::string render_story(const std::vector<StoryEvent>& story) {
 }
 
 int explain(const Options& options, const ReadJournal& call) {
-  Opened opened(options, call);
+  OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   if (!options.json) opened.tell_trouble();
   JournalWalk walk(opened.readers());
@@ -263,7 +191,7 @@ void print_contents(const Options& options, const JournalReader& reader, const C
     return;
   }
   json::array damage;
-  for (const journal::Damage& one : reader.damage()) damage.push_back(to_json(one));
+  for (const journal::Damage& one : reader.damage()) damage.push_back(damage_json(one));
   print(json::serialize(json::object{{"file", text(reader.name())},
                                      {"runs", contents.runs},
                                      {"records", contents.records},
@@ -273,7 +201,7 @@ void print_contents(const Options& options, const JournalReader& reader, const C
 }
 
 int check(const Options& options, const ReadJournal& call) {
-  Opened opened(options, call);
+  OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   std::vector<Contents> all(opened.readers().size());
   for (JournalWalk walk(opened.readers()); walk.next();) {

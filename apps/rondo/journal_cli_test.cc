@@ -34,6 +34,16 @@ struct Ended {
   std::string out;  // Standard output and standard error together.
 };
 
+Ended rondo(const std::string& words) {
+  const std::string line = "TZ=UTC " + std::string{std::getenv("RONDO")} + " " + words + " 2>&1";
+  FILE* const pipe = ::popen(line.c_str(), "r");
+  Ended ended;
+  for (int c = 0; (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
+  const int status = ::pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
 /// A port, its interface, a neighbour, a group of that, and a route by it; the route first, the neighbour last.
 void live_a_day(const JournalOptions& options) {
   sim::World world(1);
@@ -68,15 +78,6 @@ class JournalCli : public testing::Test {
   void TearDown() override { fs::remove_all(directory); }
 
   std::string file() const { return (directory / "day.journal").string(); }
-  static Ended rondo(const std::string& words) {
-    const std::string line = "TZ=UTC " + std::string{std::getenv("RONDO")} + " " + words + " 2>&1";
-    FILE* const pipe = ::popen(line.c_str(), "r");
-    Ended ended;
-    for (int c = 0; (c = std::fgetc(pipe)) != EOF;) ended.out.push_back(static_cast<char>(c));
-    const int status = ::pclose(pipe);
-    ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return ended;
-  }
   static std::vector<std::string> lines(const std::string& text) {
     std::vector<std::string> all;
     std::istringstream stream(text);
@@ -234,6 +235,66 @@ TEST_F(JournalCli, FilesAreReadInOrderOfTimeHoweverTheyAreGiven) {
   }
   EXPECT_EQ(rondo("journal grep ''" + files(" .0 .1 .2")).out, whole_day);
   EXPECT_EQ(rondo("journal check" + files(" .0 .1 .2")).code, 0);
+}
+
+TEST_F(JournalCli, AuditSaysWhichRecordsItHasNotSeen) {
+  const Ended whole = rondo("--json journal audit " + file());
+  EXPECT_EQ(json::parse(whole.out).at("missing").to_number<int>(), 0);
+  EXPECT_TRUE(json::parse(whole.out).at("trouble").as_array().empty());
+  cut_in_three();
+  EXPECT_THAT(rondo("journal audit" + files(" .0 .1 .2")).out, Not(HasSubstr("missing")));
+  const Ended gap = rondo("journal audit" + files(" .0 .2"));
+  EXPECT_EQ(gap.code, 0) << "no wait was too long";
+  EXPECT_THAT(gap.out,
+              AllOf(HasSubstr("rondo: "), HasSubstr(file() + ".0"), HasSubstr("records are missing: what waited then is not known")));
+  const Ended in_json = rondo("--json journal audit" + files(" .0 .2"));
+  const json::value report = json::parse(in_json.out);
+  EXPECT_GT(report.at("missing").to_number<int>(), 0);
+  EXPECT_GT(report.at("parts").to_number<int>(), json::parse(whole.out).at("parts").to_number<int>()) << "no wait is followed over the gap";
+  ASSERT_EQ(report.at("trouble").as_array().size(), 1U) << in_json.out;
+  EXPECT_EQ(report.at("trouble").at(0).at("missing"), report.at("missing"));
+  // A byte of a block in the middle of the day has changed.
+  std::string parts;
+  for (const char* const end : {".2", ".1", ".0"}) {
+    std::ifstream in(file() + end, std::ios::binary);
+    parts.append(std::istreambuf_iterator<char>(in), {});
+  }
+  std::vector<journal::Damage> none;
+  const std::vector<journal::Block> blocks = journal::find_blocks(parts, none);
+  parts[static_cast<std::size_t>(blocks[blocks.size() / 2].offset) + journal::kHeadBytes] ^= 1;
+  write(parts);
+  const Ended broken = rondo("journal audit " + file());
+  EXPECT_EQ(broken.code, 0) << broken.out;
+  EXPECT_THAT(broken.out, AllOf(HasSubstr("checksum"), HasSubstr("bytes left out"), HasSubstr("records are missing")));
+}
+
+// tests/fixtures/version-1.journal was written by the last writer of version 1: a day like that of these tests, with eight routes, under
+// strict priority by order of arrival with three items or 700 us a turn.
+TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayed) {
+  const std::string old = "tests/fixtures/version-1.journal";
+  std::ifstream in(old, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(in), {});
+  std::vector<journal::Damage> damage;
+  const std::vector<journal::Block> blocks = journal::find_blocks(bytes, damage);
+  ASSERT_FALSE(blocks.empty());
+  for (const journal::Block& block : blocks) EXPECT_EQ(block.head.version, 1) << "a file of today tests nothing";
+  EXPECT_THAT(rondo("journal check " + old).out, HasSubstr("244 records of 1 runs, 0 missing, 0 damaged places"));
+  const Ended story = rondo("journal explain 10.0.1.0/24 " + old);
+  EXPECT_THAT(story.out, AllOf(HasSubstr("2025-06-15.15:06:40"), HasSubstr("parked: SET waits for nexthop-group:102"), HasSubstr("done")));
+  const Ended audit = rondo("--json journal audit " + old);
+  const json::value report = json::parse(audit.out);
+  EXPECT_EQ(report.at("violations").to_number<int>(), 0);
+  EXPECT_GT(report.at("waits").to_number<int>(), 0) << "of the highest priority";
+  EXPECT_GT(report.at("unbounded").to_number<int>(), 0) << "strict priority promises nothing to the others";
+  const Ended replay = rondo("--json replay " + old);
+  EXPECT_EQ(replay.code, 0) << replay.out;
+  EXPECT_EQ(json::parse(replay.out).at("outcomes").to_number<int>(), 44);
+  // What it says of its policy is today's strict priority.
+  journal::JournalReader reader(old, bytes);
+  journal::JournalRecord started;
+  ASSERT_TRUE(journal::decode(reader.next().bytes, started));
+  ASSERT_NE(started.policy, nullptr);
+  EXPECT_EQ(*started.policy, *resolve_policy(StrictPriority{.tie = Tie::Arrival, .batch = 3, .turn = 700us}));
 }
 
 TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {

@@ -47,6 +47,7 @@ json::object frame(double at_us, int turns, int taken) {
                                         {"ran_us", 0.0},
                                         {"longest_us", 0.0},
                                         {"waiting_us", 0.0},
+                                        {"wait_bound_us", nullptr},
                                         {"busy_us", 0.0}},
                            json::object{{"name", "busy"},
                                         {"priority", 20},
@@ -57,6 +58,7 @@ json::object frame(double at_us, int turns, int taken) {
                                         {"ran_us", turns * 100.0},
                                         {"longest_us", 1234.0},
                                         {"waiting_us", 50.0},
+                                        {"wait_bound_us", 4321.0},
                                         {"busy_us", 2e6}}}}};
 }
 
@@ -74,7 +76,8 @@ TEST(TopView, RatesAreThoseBetweenTwoFrames) {
   const std::string text = all_of(view);
   EXPECT_THAT(text, HasSubstr("turns       5,000/s, longest 1.23 ms"));
   EXPECT_THAT(text, MatchesRegex("(.|\n)*ROUTE_TABLE +3 +4 +5 +3,000 +0 +0\n(.|\n)*"));
-  EXPECT_THAT(text, MatchesRegex("(.|\n)*busy +20 +ready +5,000 +5,000 +50.0 % +100 us +1.23 ms +1 +50.0 us +2.00 s\n(.|\n)*"));
+  EXPECT_THAT(text, MatchesRegex("(.|\n)*busy +20 +ready +5,000 +5,000 +50.0 % +100 us +1.23 ms +1 +50.0 us +4.32 ms +2.00 s\n(.|\n)*"));
+  EXPECT_THAT(text, MatchesRegex("(.|\n)*quiet +5 +idle( +[^ ]+ ?%?)* +9 +- +- +-\n(.|\n)*")) << "it has no bound";
   EXPECT_THAT(text, HasSubstr("group 7 (nobody provides it)"));
   EXPECT_LT(text.find("busy"), text.find("quiet"));
   view.sort_by(SourceOrder::Depth);

@@ -163,11 +163,11 @@ std::vector<std::string> TopView::sources() const {
                    name,
                    {name, whole(number(one, "priority")), word(one, "state"), whole(turns), whole(rate(one, old, "items")), percent(share),
                     turns > 0 ? time_text(share * 1e6 / turns) : "-", time_text(number(one, "longest_us")), whole(number(one, "depth")),
-                    time_text(number(one, "waiting_us")), time_text(number(one, "busy_us"))}});
+                    time_text(number(one, "waiting_us")), time_text(number(one, "wait_bound_us")), time_text(number(one, "busy_us"))}});
   }
   std::ranges::stable_sort(all, [](const Line& a, const Line& b) { return a.by != b.by ? a.by > b.by : a.name < b.name; });
   std::vector<std::vector<std::string>> rows{
-      {"SOURCE", "PRIORITY", "STATE", "TURNS/s", "ITEMS/s", "SHARE", "A TURN", "LONGEST", "DEPTH", "WAITING", "BUSY"}};
+      {"SOURCE", "PRIORITY", "STATE", "TURNS/s", "ITEMS/s", "SHARE", "A TURN", "LONGEST", "DEPTH", "WAITING", "BOUND", "BUSY"}};
   for (Line& line : all) rows.push_back(std::move(line.cells));
   return aligned(rows, 3);
 }

@@ -73,6 +73,10 @@ class Section {
     }
     complain(key, node->source(), "must be one of " + allowed);
   }
+  bool says(std::string_view key, std::string_view text) const {
+    const toml::node* node = table_ == nullptr ? nullptr : table_->get(key);
+    return node != nullptr && node->is_string() && node->as_string()->get() == text;
+  }
   void cpus(std::string_view key, std::vector<unsigned>& values) {
     const toml::node* node = take(key);
     if (node == nullptr) return;
@@ -207,7 +211,19 @@ void read_priorities(Section& s, std::string_view key, std::int64_t low, std::in
   std::ranges::sort(values);
 }
 
+/// SObjectizer's name for it, and ours.
+void refuse_thread_per_priority(Section& s) {
+  for (const std::string_view name : {"one_per_prio", "one-per-priority"}) {
+    if (!s.says("policy", name)) continue;
+    s.complain("policy",
+               "cannot be '" + std::string{name} +
+                   "': the tables of a switch share one programmer of the kernel, numbers of ports and groups, and a journal, which "
+                   "belong to one thread. A program of your own can have a thread for each priority: rondo/orch/priority_workers.h");
+  }
+}
+
 void read_policy(Section& s, PolicyChoice& policy) {
+  refuse_thread_per_priority(s);
   s.choice("policy", kPolicies, policy.name);
   s.choice("tie", kTies, policy.tie);
   s.integer("batch", 1, limits::kBatchItems, policy.batch);

@@ -146,6 +146,10 @@ TEST(Config, ThePolicyIsChosenByNameWithBudgetsAndQuotasByPriority) {
 
 TEST(Config, AWrongPolicySaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler]\npolicy = \"fair\"\n"), AllOf(HasSubstr("scheduler.policy"), HasSubstr("'quoted-round-robin'")));
+  for (const char* const name : {"one_per_prio", "one-per-priority"}) {
+    EXPECT_THAT(message_of("[scheduler]\npolicy = \"" + std::string{name} + "\"\n"),
+                AllOf(HasSubstr("rondod.toml:2"), HasSubstr(name), HasSubstr("one thread"), HasSubstr("rondo/orch/priority_workers.h")));
+  }
   EXPECT_THAT(message_of("[scheduler]\nquota = 0\n"), AllOf(HasSubstr("scheduler.quota"), HasSubstr("from 1")));
   EXPECT_THAT(message_of("[scheduler.quotas]\n7 = 0\n"),
               AllOf(HasSubstr("scheduler.quotas"), HasSubstr("priority 7"), HasSubstr("from 1")));

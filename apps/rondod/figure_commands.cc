@@ -24,10 +24,11 @@ std::string_view state_of(const Source& source) {
   return source.is_running() ? "running" : source.is_ready() ? "ready" : "idle";
 }
 
-/// What every look at a source shows, `top` too.
+/// What every look at a source shows, `top` too. The bound is the longest that it can wait, as long as turns are no longer than those seen.
 json::object source_json(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
   const bool busy = source.is_ready() || source.is_running();
+  const Duration bound = source.scheduler()->bound(source);
   return json::object{{"name", text(source.name())},
                       {"priority", source.priority().level()},
                       {"state", state_of(source)},
@@ -37,6 +38,7 @@ json::object source_json(const Source& source, Instant now) {
                       {"ran_us", microseconds(stats.ran)},
                       {"longest_us", microseconds(stats.longest_turn)},
                       {"waiting_us", source.is_ready() ? microseconds(now - source.ready_since()) : 0.0},
+                      {"wait_bound_us", bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound))},
                       {"busy_us", busy ? microseconds(now - source.busy_since()) : 0.0}};
 }
 
@@ -49,8 +51,6 @@ json::object source_row(const Source& source, Instant now) {
   row["wait_p99_us"] = microseconds(stats.wait_ns.quantile(0.99));
   row["wait_max_us"] = microseconds(stats.wait_ns.max());
   row["longest_wait_us"] = microseconds(stats.longest_wait);
-  const Duration bound = source.scheduler()->bound(source);
-  row["wait_bound_us"] = bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound));
   row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }

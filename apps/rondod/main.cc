@@ -45,6 +45,15 @@ std::string exit_codes() {
   return text + ".";
 }
 
+/// What is allowed and may not be meant.
+void warn_of_policy(const rondo::daemon::Config& config) {
+  const auto settings = rondo::resolve_policy(config.policy.options());
+  if (!settings) return;  // Refused when it was read.
+  for (const std::string& why : rondo::policy_warnings(*settings)) {
+    std::fprintf(stderr, "rondod: warning: scheduler.policy: %s\n", why.c_str());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -82,6 +91,7 @@ int main(int argc, char** argv) {
   if (!socket.empty()) config.socket = socket;
   if (check) {
     std::fputs(rondo::daemon::to_toml(config).c_str(), stdout);
+    warn_of_policy(config);
     return 0;
   }
 

@@ -53,6 +53,12 @@ class RondodProcess : public testing::Test {
   }
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
 
+  /// Writes its configuration; read when it starts, and the policy again on SIGHUP. 'store' stands in [store], other sections may follow.
+  void configure(const std::string& store) const {
+    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
+                                << "simulated_ports = [\"swp1\"]\n[store]\n"
+                                << store;
+  }
   /// Serves when it returns. 'store' is what stands in [store].
   void start(const std::string& store) {
     configure(store);
@@ -127,12 +133,6 @@ class RondodProcess : public testing::Test {
   bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
 
  private:
-  void configure(const std::string& store) const {
-    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
-                                << "simulated_ports = [\"swp1\"]\n[store]\n"
-                                << store;
-  }
-
   std::string folder_;
   std::unique_ptr<AdminClient> client_;
   int notify_ = -1;

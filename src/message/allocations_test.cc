@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdlib>
@@ -11,9 +12,11 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/message/agent_threads.h"
 #include "rondo/message/agents.h"
 
 namespace {
@@ -43,16 +46,18 @@ struct Bounded {
 struct Bang {};
 
 struct Loop {
-  explicit Loop(AgentsOptions options = {}) : agents(std::make_unique<Agents>(scheduler, std::move(options))) {}
+  explicit Loop(AgentsOptions options = {}, const PolicyOptions& policy = StrictPriority{})
+      : scheduler(clock, *reactor, std::move(make_policy(policy).value())),
+        agents(std::make_unique<Agents>(scheduler, std::move(options))) {}
   SystemClock clock;
   std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
-  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+  Scheduler scheduler;
   std::unique_ptr<Agents> agents;
 };
 
 class Counter final : public Agent {
  public:
-  Counter(Group& group, const Topic<Small>& topic) : Agent(group, "counter", Priority::p3) {
+  Counter(Group& group, const Topic<Small>& topic, Priority priority = Priority::p3) : Agent(group, "counter", priority) {
     coalesce<&Bounded::key, Bounded>(16);
     receive<&Counter::small>();
     receive<&Counter::bounded>();
@@ -132,6 +137,66 @@ TEST(MessageAllocations, WithoutMemoryAgentsAreRemovedAndEnd) {
   EXPECT_TRUE(removed);
   EXPECT_TRUE(was_done);
   EXPECT_EQ(told, 2) << "on_finish of both had no memory";
+}
+
+/// With messages that wait, timers that are armed and handlers that throw, on two threads, which go on without memory until they are told.
+TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> told{0};
+    auto threads = std::make_unique<AgentThreads>(AgentThreadsOptions{.agents = {.on_fault = [&](const MessageFault&) { ++told; }}});
+    const Topic<Small> topic = threads->agents().topic<Small>("small");
+    std::array<Address, 2> addresses;
+    const auto group = threads->agents().add([&](Group& made) {
+      addresses[0] = made.make<Counter>(topic, Priority::p3).address();
+      addresses[1] = made.make<Counter>(topic, Priority::p6).address();
+      return Status{};
+    });
+    ASSERT_TRUE(group.has_value());
+    for (int i = 0; i < 1000; ++i) {
+      for (const Address& to : addresses) {
+        ASSERT_TRUE(to.post(Small{}).ok());
+        if (i % 100 == 0) {
+          ASSERT_TRUE(to.post(Bang{}).ok());
+        }
+      }
+    }
+    const bool both_run = round % 2 == 0;  // Else it comes while they begin.
+    const auto has_served = [](const MessageFigures& queue) { return queue.served > 0; };
+    while (both_run && !std::ranges::all_of(threads->agents().figures_of_queues(), has_served)) std::this_thread::yield();
+    memory_has_ended.store(true);
+    threads->stop();
+    threads.reset();
+    memory_has_ended.store(false);
+    if (both_run) {
+      EXPECT_GE(told.load(), 2) << "on_finish of both had no memory";
+    }
+    EXPECT_EQ(addresses[0].post(Small{}).code(), Code::NotFound);
+  }
+}
+
+/// Orders by arrival need room for each source that they are given.
+TEST(MessageAllocations, AQueueThatFoundNoMemoryAtItsFirstTurnIsTriedAgain) {
+  Loop loop({}, StrictlyOrdered{});
+  const Topic<Small> topic = loop.agents->topic<Small>("small");
+  Counter* counter = nullptr;
+  ASSERT_TRUE(loop.agents
+                  ->add([&](Group& group) {
+                    counter = &group.make<Counter>(topic);
+                    return Status{};
+                  })
+                  .has_value());
+  ASSERT_TRUE(counter->address().post(Small{}).ok());
+  memory_has_ended.store(true);
+  loop.scheduler.run_until_idle();
+  const std::uint64_t before = counter->handled;
+  memory_has_ended.store(false);
+  EXPECT_EQ(before, 0U) << "it has no turns yet";
+  const Instant deadline = loop.clock.now() + 60s;
+  while (counter->handled == 0 && loop.clock.now() < deadline) {
+    loop.scheduler.wait(loop.clock.now() + 1s);
+    loop.scheduler.run_until_idle();
+  }
+  EXPECT_EQ(counter->handled, 1U);
 }
 
 TEST(MessageAllocations, WithoutMemoryAGroupIsNotAddedAndAThrowingHandlerIsSurvived) {

@@ -1,6 +1,7 @@
 #include "message/life.h"
 
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "message/core.h"
@@ -10,7 +11,9 @@ namespace rondo::message {
 
 namespace {
 constexpr Priority kBeforeAll{limits::kPriorities - 1};
-}
+/// When memory is looked for again.
+constexpr Duration kLanesAgain = 10ms;
+}  // namespace
 
 Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) { go_before_all(); }
 
@@ -66,7 +69,7 @@ Turn Life::run(Budget budget) {
         wanted = std::exchange(cell->wanted, std::uint8_t{0});
       }
     }
-    if (lanes) home_.core.add_lanes(home_);
+    if (lanes) add_lanes();
     if (cell == nullptr) break;
     serve(*cell, wanted);
     cell->release();
@@ -74,6 +77,15 @@ Turn Life::run(Budget budget) {
   }
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
+}
+
+/// What is posted to a lane meanwhile waits in it.
+void Life::add_lanes() noexcept {
+  try {
+    home_.core.add_lanes(home_);
+  } catch (const std::bad_alloc&) {
+    home_.scheduler.timers().insert(lanes_timer_, home_.scheduler.now() + kLanesAgain);
+  }
 }
 
 void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
@@ -135,6 +147,7 @@ void Life::close() noexcept {
     last_ = nullptr;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (lanes_timer_.armed()) home_.scheduler.timers().cancel(lanes_timer_);
   if (scheduler() != nullptr) scheduler()->remove(*this);
   while (left != nullptr) std::exchange(left, left->life_next)->release();
 }

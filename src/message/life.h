@@ -9,6 +9,7 @@
 #include "message/short_lock.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo::message {
 
@@ -33,6 +34,7 @@ class Life final : public Source {
   bool has_backlog() const override;
 
  private:
+  void add_lanes() noexcept;
   void serve(Cell& cell, std::uint8_t wanted) noexcept;
   void start(Cell& cell) noexcept;
 
@@ -43,6 +45,15 @@ class Life final : public Source {
   bool lanes_wait_ = false;
   bool closed_ = false;
   std::atomic<std::uint32_t> wakers_{0};
+  /// Another attempt at adding lanes, where memory had ended.
+  class LanesTimer final : public TimerNode {
+   public:
+    explicit LanesTimer(Life& life) noexcept : life_(life) {}
+
+   private:
+    void on_due() override { life_.lanes_wait(); }
+    Life& life_;
+  } lanes_timer_{*this};
 };
 
 }  // namespace rondo::message

@@ -1,12 +1,16 @@
-// Random sends, limits, removals and batches against a plain model, over many seeds: the model says which message is handled next, so that
-// none is lost, none comes twice, and none overtakes another; and what every post answers. Messages are posted from outside and by
-// handlers.
+// Random sends, limits, removals and batches against a plain model, over many seeds and under every policy: the model says which message of
+// a priority is handled next, so that none is lost, none comes twice, and none overtakes another; and what every post answers. So it is
+// for the messages of one sender to one agent, whatever the policy, and when that changes in the middle of the run. Under strict
+// policies the model knows the order over all priorities, too. Messages are posted from outside and by handlers, which take time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
+#include <ostream>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +51,8 @@ struct Directory {
   std::map<int, Address> addresses;
   std::vector<std::pair<int, int>> handled;  // Agent and message.
   std::vector<std::pair<int, bool>> forwarded;
+  std::set<int> started;
+  std::function<void()> on_handled;
 };
 
 class Member final : public Agent {
@@ -61,12 +67,14 @@ class Member final : public Agent {
   }
 
  private:
+  void on_start() override { directory_.started.insert(number_); }
   void plain(const Plain& item) { took(item.id, item.forward_to, item.key); }
   void bounded(const Bounded& item) { took(item.id, item.forward_to, item.key); }
   void keyed(const Keyed& item) { took(item.id, item.forward_to, item.key); }
   /// Forwards as each kind, beginning with one or another.
   void took(int id, int to, int key) {
     directory_.handled.emplace_back(number_, id);
+    directory_.on_handled();
     if (to < 0) return;
     const Address& address = directory_.addresses.at(to);
     for (int i = 0; i < 3; ++i) {
@@ -85,11 +93,15 @@ class Model {
   struct Waiting {
     int agent, kind, id, forward_to, key;
   };
-  void add(int number, const Traits& traits) { agents_[number] = traits; }
+  void add(int number, const Traits& traits) {
+    agents_[number] = traits;
+    priorities_[number] = traits.priority;
+  }
   /// From here on the agent accepts nothing.
-  void remove(int number, bool at_once) {
-    if (at_once) std::erase_if(queues_[agents_.at(number).priority], [&](const Waiting& one) { return one.agent == number; });
-    agents_.erase(number);
+  void remove(int number) { agents_.erase(number); }
+  /// Its end has come: what waits for it is dropped.
+  void drop(int number) {
+    std::erase_if(queues_[priorities_.at(number)], [&](const Waiting& one) { return one.agent == number; });
   }
   bool post(const Waiting& item) {
     const auto found = agents_.find(item.agent);
@@ -114,27 +126,85 @@ class Model {
     queue.push_back(item);
     return true;
   }
+  /// The one that comes before all others.
   std::optional<Waiting> next() {
     for (auto level = queues_.rbegin(); level != queues_.rend(); ++level) {
-      if (level->second.empty()) continue;
-      const Waiting item = level->second.front();
-      level->second.pop_front();
-      return item;
+      if (!level->second.empty()) return pop(level->second);
     }
     return std::nullopt;
   }
+  /// Something of a higher priority than that of 'agent' waits.
+  bool passes_over(int agent) const {
+    const auto above = queues_.upper_bound(priorities_.at(agent));
+    return std::any_of(above, queues_.end(), [](const auto& level) { return !level.second.empty(); });
+  }
+  /// The one that comes before all others of the priority of 'agent'.
+  std::optional<Waiting> next_beside(int agent) {
+    std::deque<Waiting>& queue = queues_[priorities_.at(agent)];
+    if (queue.empty()) return std::nullopt;
+    return pop(queue);
+  }
 
  private:
+  static Waiting pop(std::deque<Waiting>& queue) {
+    const Waiting item = queue.front();
+    queue.pop_front();
+    return item;
+  }
   std::map<int, Traits> agents_;
+  std::map<int, unsigned> priorities_;  // Of those that have gone, too.
   std::map<unsigned, std::deque<Waiting>> queues_;
 };
 
+/// A policy under which the agents live, drawn anew for each seed; and whether it changes between turns.
+struct Rule {
+  const char* name;
+  PolicyOptions (*draw)(Random&);
+  bool is_strict = false;
+  bool changes = false;
+};
+std::ostream& operator<<(std::ostream& out, const Rule& rule) { return out << rule.name; }
+
+std::uint32_t batch(Random& random) { return static_cast<std::uint32_t>(1 + random.below(40)); }
+
+// A handler takes up to 3 us: budgets and quotas are used up all the time, and overdrawn.
+const Rule kRules[] = {
+    {.name = "StrictPriority", .draw = [](Random& r) -> PolicyOptions { return StrictPriority{.batch = batch(r)}; }, .is_strict = true},
+    {.name = "StrictByConsumedTime",
+     .draw = [](Random& r) -> PolicyOptions { return StrictPriority{.tie = Tie::ConsumedTime, .batch = batch(r)}; },
+     .is_strict = true},
+    {.name = "StrictlyOrdered", .draw = [](Random& r) -> PolicyOptions { return StrictlyOrdered{.batch = batch(r)}; }, .is_strict = true},
+    {.name = "QuotedRoundRobin",
+     .draw = [](Random& r) -> PolicyOptions {
+       return QuotedRoundRobin{.quota = static_cast<std::uint32_t>(1 + r.below(5)), .batch = batch(r)};
+     }},
+    {.name = "QuotedByTime",
+     .draw = [](Random& r) -> PolicyOptions {
+       return QuotedRoundRobin{.quota = static_cast<std::uint32_t>(1 + r.below(5)), .unit = QuotaUnit::Microseconds, .batch = batch(r)};
+     }},
+    {.name = "BudgetedFrames",
+     .draw = [](Random& r) -> PolicyOptions { return BudgetedFrames{.lowest = 1us, .highest = 200us, .batch = batch(r)}; }},
+    {.name = "FramesByArrival",
+     .draw = [](Random& r) -> PolicyOptions {
+       return BudgetedFrames{.lowest = 1us, .highest = 10us, .tie = Tie::Arrival, .batch = batch(r)};
+     }},
+    {.name = "FramesByConsumedTime",
+     .draw = [](Random& r) -> PolicyOptions {
+       return BudgetedFrames{.lowest = 1us, .highest = 50us, .tie = Tie::ConsumedTime, .batch = batch(r)};
+     }},
+};
+
+const Rule kAnyRule{
+    .name = "Changing", .draw = [](Random& random) { return kRules[random.below(std::size(kRules))].draw(random); }, .changes = true};
+
 class Life {
  public:
-  explicit Life(std::uint64_t seed)
-      : random_(seed), kit_({.seed = seed, .policy = StrictPriority{.batch = static_cast<std::uint32_t>(1 + random_.below(40))}}) {}
+  Life(const Rule& rule, std::uint64_t seed) : rule_(rule), random_(seed), kit_({.seed = seed, .policy = rule.draw(random_)}) {
+    directory_.on_handled = [this] { kit_.world().clock().advance(Duration{static_cast<std::int64_t>(random_.below(3000))}); };
+  }
 
-  void live() {
+  /// Returns how often a message was handled while something of a higher priority waited.
+  std::size_t live() {
     for (unsigned step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
       const std::uint64_t what = random_.below(20);
       if (what == 0 || members_.empty()) {
@@ -144,14 +214,14 @@ class Life {
       } else if (what < 13) {
         post();
       } else {
-        kit_.step();
-        follow();
+        take_turn();
       }
     }
     kit_.run_until_idle();
     follow();
     EXPECT_FALSE(model_.next().has_value()) << "the model has more";
     for (const MessageFigures& queue : kit_.agents().figures_of_queues()) EXPECT_EQ(queue.queued, 0U);
+    return passed_over_;
   }
 
  private:
@@ -168,18 +238,32 @@ class Life {
     ASSERT_TRUE(group.has_value());
     members_.emplace_back(number, *group);
     model_.add(number, traits);
-    settle();
+    settle([&] { return directory_.started.contains(number); });
   }
   void remove() {
     const std::size_t at = random_.below(members_.size());
     const bool at_once = random_.below(2) == 0;
-    ASSERT_TRUE(kit_.agents().remove(members_[at].second, at_once ? Removal::AtOnce : Removal::AfterQueues).ok());
-    model_.remove(members_[at].first, at_once);
+    bool gone = false;
+    const auto done = [&gone] { gone = true; };
+    const auto [number, group] = members_[at];
+    ASSERT_TRUE(
+        kit_.agents().remove(group, at_once ? Removal::AtOnce : Removal::AfterQueues, at_once ? done : std::function<void()>{}).ok());
+    model_.remove(number);
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(at));
-    settle();
+    if (!at_once) return;
+    settle([&] { return gone; });
+    model_.drop(number);
   }
-  /// Starts and ends go before all messages: one turn does them.
-  void settle() {
+  /// Starts and ends go before all messages, under every policy: but for one turn, if the one before was of a start or an end, too.
+  void settle(const std::function<bool()>& done) {
+    for (int turns = 0; !done(); ++turns) {
+      ASSERT_LT(turns, 2) << "messages went before a start or an end";
+      ASSERT_TRUE(kit_.step());
+      follow();
+    }
+  }
+  void take_turn() {
+    if (rule_.changes && random_.chance(0.1)) kit_.scheduler().set_policy(std::move(make_policy(rule_.draw(random_)).value()));
     kit_.step();
     follow();
   }
@@ -197,7 +281,8 @@ class Life {
   /// The model handles as many as were handled, and must have handled the same.
   void follow() {
     while (followed_ < directory_.handled.size() && !testing::Test::HasFailure()) {
-      const std::optional<Model::Waiting> item = model_.next();
+      if (model_.passes_over(directory_.handled[followed_].first)) ++passed_over_;
+      const std::optional<Model::Waiting> item = rule_.is_strict ? model_.next() : model_.next_beside(directory_.handled[followed_].first);
       ASSERT_TRUE(item.has_value()) << "message " << directory_.handled[followed_].second << " was handled and nothing waits";
       ASSERT_EQ(std::pair(item->agent, item->id), directory_.handled[followed_]) << "at place " << followed_;
       ++followed_;
@@ -212,6 +297,7 @@ class Life {
     }
   }
 
+  const Rule& rule_;
   Random random_;
   Directory directory_;
   sim::AgentKit kit_;
@@ -221,15 +307,25 @@ class Life {
   int last_id_ = 0;
   std::size_t followed_ = 0;
   std::size_t forwards_followed_ = 0;
+  std::size_t passed_over_ = 0;
 };
 
-TEST(AgentsModel, NoMessageIsLostNoneComesTwiceNoneOvertakes) {
+class AgentsModel : public testing::TestWithParam<Rule> {};
+
+TEST_P(AgentsModel, NoMessageIsLostNoneComesTwiceNoneOvertakes) {
+  std::size_t passed_over = 0;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Life(seed).live();
+    passed_over += Life(GetParam(), seed).live();
     ASSERT_FALSE(HasFailure());
   }
+  // Else the policy was not put to the test.
+  EXPECT_EQ(passed_over == 0, GetParam().is_strict) << passed_over;
 }
+
+const auto kNameOf = [](const testing::TestParamInfo<Rule>& info) { return std::string{info.param.name}; };
+INSTANTIATE_TEST_SUITE_P(Policy, AgentsModel, testing::ValuesIn(kRules), kNameOf);
+INSTANTIATE_TEST_SUITE_P(AnyPolicy, AgentsModel, testing::Values(kAnyRule), kNameOf);
 
 }  // namespace
 }  // namespace rondo

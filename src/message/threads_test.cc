@@ -2,6 +2,7 @@
 // moment. What is asserted holds whatever the threads do; the thread sanitizer looks on (./test tsan).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <future>
@@ -29,11 +30,11 @@ struct Stop {};
 
 /// A scheduler with its reactor, run by the test.
 struct Loop {
-  explicit Loop(AgentsOptions options = {}) : agents(scheduler, std::move(options)) {}
+  explicit Loop(const PolicyOptions& policy = StrictPriority{}) : scheduler(clock, *reactor, std::move(make_policy(policy).value())) {}
   SystemClock clock;
   std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
-  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
-  Agents agents;
+  Scheduler scheduler;
+  Agents agents{scheduler};
 };
 
 /// Checks that what each producer sends comes in its order, and stops when all is there.
@@ -60,8 +61,7 @@ class Sink final : public Agent {
 
 void must(const Status& status) { ASSERT_TRUE(status.ok()) << status.to_string(); }
 
-TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrder) {
-  Loop loop;
+void take_all_of_the_producers(Loop& loop) {
   std::atomic<int> total{0};
   std::vector<Sink*> sinks;
   ASSERT_TRUE(loop.agents
@@ -86,6 +86,35 @@ TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrder) {
   for (const Sink* sink : sinks) EXPECT_EQ(sink->out_of_order, 0);
 }
 
+// Budgets that are used up all the time.
+const PolicyOptions kPolicies[] = {
+    StrictPriority{},
+    StrictlyOrdered{},
+    QuotedRoundRobin{.quota = 3},
+    QuotedRoundRobin{.quota = 5, .unit = QuotaUnit::Microseconds},
+    BudgetedFrames{.lowest = 5us, .highest = 5us},
+    BudgetedFrames{.lowest = 5us, .highest = 500us, .tie = Tie::ConsumedTime},
+};
+
+TEST(AgentsThreads, SeveralProducersLoseNothingAndKeepTheirOrderUnderEachPolicy) {
+  for (const PolicyOptions& policy : kPolicies) {
+    Loop loop(policy);
+    SCOPED_TRACE(loop.scheduler.policy().describe());
+    take_all_of_the_producers(loop);
+  }
+}
+
+TEST(AgentsThreads, ThePolicyMayChangeWhileSeveralProducersPost) {
+  Loop loop;
+  std::size_t changes = 0;
+  TimerSource changer("changer", Priority::p5,
+                      [&] { loop.scheduler.set_policy(std::move(make_policy(kPolicies[++changes % std::size(kPolicies)]).value())); });
+  loop.scheduler.add(changer);
+  changer.arm_every(50us, loop.clock.now());
+  take_all_of_the_producers(loop);
+  EXPECT_GT(changes, 2U);
+}
+
 /// Answers each Work with one to the other: each message meets a receiver that goes to sleep.
 class Player final : public Agent {
  public:
@@ -97,6 +126,8 @@ class Player final : public Agent {
 
  private:
   void work(const Work& work) {
+    // Nor was one found by the sweep.
+    EXPECT_EQ(scheduler().stats().sweep_rescues, 0U) << "at message " << work.number;
     if (work.number == rounds_) return done_.set_value();
     EXPECT_TRUE(other.post(Work{0, work.number + 1}).ok());
   }
@@ -122,6 +153,35 @@ TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
   EXPECT_EQ(threads.size(), 2U);
   must(one->address().post(Work{0, 0}));
   EXPECT_EQ(ended.wait_for(std::chrono::seconds{60}), std::future_status::ready);
+}
+
+/// Writes down what it handles in a list that all agents of one thread share.
+class Scribe final : public Agent {
+ public:
+  Scribe(Group& group, std::vector<int>& list, std::promise<void>& done) : Agent(group, "scribe", Priority::p2), list_(list), done_(done) {
+    receive<&Scribe::work>();
+  }
+
+ private:
+  void work(const Work& work) {
+    list_.push_back(work.number);
+    if (work.number == kEach) done_.set_value();
+  }
+  std::vector<int>& list_;
+  std::promise<void>& done_;
+};
+
+TEST(AgentsThreads, OnTheThreadOfAPriorityMessagesAreHandledInTheOrderOfArrivalOverAllAgents) {
+  std::vector<int> list;
+  std::promise<void> done;
+  std::vector<Address> addresses;
+  AgentThreads threads;
+  for (int i = 0; i < 3; ++i) addresses.push_back(threads.agents().make<Scribe>(list, done).value());
+  for (int number = 0; number <= kEach; ++number) must(addresses[static_cast<std::size_t>(number * 7 % 3)].post(Work{0, number}));
+  done.get_future().wait();
+  EXPECT_EQ(threads.size(), 1U);
+  ASSERT_EQ(list.size(), static_cast<std::size_t>(kEach) + 1);
+  EXPECT_TRUE(std::ranges::is_sorted(list));
 }
 
 class Native final : public Agent {

@@ -6,7 +6,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "orch/journal_files.h"
 #include "orch/journal_walk.h"
 #include "rondo/sched/policy.h"
 
@@ -38,6 +37,7 @@ class Follower {
     const JournalRecord& record = walk.record();
     const bool follows = walk.raw().number == last_number_ + 1 && walk.missing() == 0;
     last_number_ = walk.raw().number;
+    missed(walk.missing());
     if (record.time != Instant{} && record.kind != Kind::Link) now_ = record.time;
     if (record.kind == Kind::Started) {
       begin_run();
@@ -60,6 +60,7 @@ class Follower {
 
  protected:
   virtual void run_begins() {}
+  virtual void missed(std::uint64_t) {}
   virtual void part_begins(const PolicySettings* settings) = 0;
   virtual void members_are(unsigned priority, std::uint32_t sources, std::uint64_t weights) = 0;
   virtual void waited(const JournalWalk& walk, const Member& member, Duration wait, Duration gap) = 0;
@@ -205,6 +206,7 @@ class Compare final : public Follower {
   AuditReport report;
 
  private:
+  void missed(std::uint64_t records) override { report.missing += records; }
   void part_begins(const PolicySettings*) override { ++part_; }
   void members_are(unsigned, std::uint32_t, std::uint64_t) override { part_ = std::max<std::size_t>(part_, 1); }
   void took(unsigned, Duration, std::uint64_t) override {}
@@ -243,17 +245,21 @@ void read(const JournalFiles& files, Follower& follower) {
 
 }  // namespace
 
-Result<AuditReport> audit(const std::vector<std::string>& paths) {
+AuditReport audit(const JournalFiles& files) {
   // Both passes see the same blocks, though the journal be in use.
-  const Result<JournalFiles> files = JournalFiles::open(paths);
-  if (!files) return failure(Status{files.error()});
   Measure measure;
-  read(*files, measure);
+  read(files, measure);
   Compare compare(measure.parts);
-  read(*files, compare);
+  read(files, compare);
   compare.report.runs = measure.runs;
   compare.report.parts = measure.parts.size();
   return std::move(compare.report);
+}
+
+Result<AuditReport> audit(const std::vector<std::string>& paths) {
+  const Result<JournalFiles> files = JournalFiles::open(paths);
+  if (!files) return failure(Status{files.error()});
+  return audit(*files);
 }
 
 }  // namespace rondo::journal

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "orch/journal_files.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 
@@ -29,12 +30,15 @@ struct AuditReport {
   std::uint64_t waits = 0;      // Held against a bound.
   std::uint64_t unbounded = 0;  // Under a policy that promises nothing to the source.
   std::uint64_t unknown = 0;    // Their beginning is in another part, or missing.
+  std::uint64_t missing = 0;    // Records that are not there, as far as is known.
   double worst = 0;             // The greatest wait divided by its bound; 0 if none waited.
   std::string worst_source;
   std::uint64_t violations = 0;
   std::optional<LongWait> first;
 };
 
+/// What the files have, whole blocks of them: that damage was found, and where files do not follow on each other, they say themselves.
+AuditReport audit(const JournalFiles& files);
 /// 'paths' are the files of one journal, in any order (JournalFiles). DataLoss if one is no journal; else the error of reading.
 Result<AuditReport> audit(const std::vector<std::string>& paths);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <unordered_map>
@@ -20,6 +21,8 @@ namespace rondo {
 namespace {
 
 constexpr std::uint64_t kInterruptMark = UINT64_MAX;
+/// Asked for in one call of the kernel. A look asks again while there are more.
+constexpr std::size_t kReports = 256;
 
 std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
 
@@ -83,10 +86,9 @@ class EpollReactor final : public Reactor {
   }
 
   Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override {
-    if (reports_.size() < events.size()) reports_.resize(events.size());
     std::size_t filled = 0;
     while (filled < events.size()) {
-      const std::size_t room = events.size() - filled;
+      const std::size_t room = std::min(events.size() - filled, kReports);
       const int count = wait(deadline, static_cast<int>(room));
       if (count < 0 && errno != EINTR) return failure(status_from_errno(errno, "epoll_wait"));
       const std::size_t reported = count < 0 ? 0 : static_cast<std::size_t>(count);
@@ -179,7 +181,7 @@ class EpollReactor final : public Reactor {
   bool interrupted_ = false;
   std::vector<Watch> watches_;  // By descriptor.
   std::unordered_map<const Source*, int> first_of_;
-  std::vector<epoll_event> reports_;
+  std::array<epoll_event, kReports> reports_{};  // No look needs memory.
 };
 
 }  // namespace

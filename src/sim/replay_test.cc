@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
 
+#include "orch/journal_reader.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
 #include "rondo/sim/sim_store.h"
@@ -50,11 +52,47 @@ class Groups final : public Orch {
   std::set<std::string, std::less<>> late_;
 };
 
+/// Work of an Orch that is none of its tables': now and then it wakes something urgent, and ends its turn for it if the policy says so. It
+/// has seven times the share of others.
+class Chores final : public Source {
+ public:
+  explicit Chores(Scheduler& scheduler) : Source("chores", Priority{5}), bell_("bell", Priority{45}, [] {}) {
+    set_weight(7);
+    scheduler.add(*this);
+    scheduler.add(bell_);
+  }
+  void more(std::uint64_t items) {
+    left_ += items;
+    wake();
+  }
+  Turn run(Budget budget) override {
+    Turn turn;
+    while (left_ > 0 && turn.items < budget.items) {
+      --left_;
+      ++turn.items;
+      if (left_ % 3 == 0) bell_.wake();
+      if (!should_yield()) continue;
+      ++yields;
+      break;
+    }
+    turn.backlog = left_ > 0 ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  std::uint64_t yields = 0;
+
+ private:
+  TimerSource bell_;
+  std::uint64_t left_ = 0;
+};
+
 /// Routes wait for one or two groups, in batches; it counts events and what it observes, and a timer of its own answers staged rows.
 class Routes final : public Orch {
  public:
   Routes(Runtime& runtime, bool patient)
-      : Orch(runtime, "routes", Priority{5}), patient_(patient), timer_("answers", Priority{40}, [this] { answer(); }) {
+      : Orch(runtime, "routes", Priority{5}),
+        patient_(patient),
+        timer_("answers", Priority{40}, [this] { answer(); }),
+        chores_(runtime.scheduler()) {
     runtime.scheduler().add(timer_);
     consume_batches("ROUTE", [this](Batch& batch) { apply(batch); }, {.retry_quota = 3, .batch_max = 4});
     listen("NEWS", [this](const Change& event) {
@@ -63,9 +101,11 @@ class Routes final : public Orch {
     });
     observe(kGroup, [this](std::string_view, bool holds) { events_ += holds ? 1 : 2; });
   }
+  std::uint64_t yields() const { return chores_.yields; }
 
  private:
   void apply(Batch& batch) {
+    chores_.more(2 * batch.size());
     for (std::size_t i = 0; i < batch.size(); ++i) {
       if (batch[i].op() == Op::Delete) {
         batch.done(i);
@@ -95,10 +135,23 @@ class Routes final : public Orch {
 
   const bool patient_;
   TimerSource timer_;
+  Chores chores_;
   std::vector<Ticket> tickets_;
   std::uint64_t events_ = 0;
   std::uint64_t answers_ = 0;
 };
+
+PolicyOptions any_policy(Random& random) {
+  const auto batch = static_cast<std::uint32_t>(1 + random.below(9));
+  switch (random.below(6)) {
+    case 0: return StrictPriority{.batch = batch};
+    case 1: return StrictPriority{.tie = Tie::ConsumedTime, .batch = batch};
+    case 2: return StrictlyOrdered{.batch = batch};
+    case 3: return QuotedRoundRobin{.quota = 2, .batch = batch};
+    case 4: return BudgetedFrames{.lowest = 1us, .highest = 3us, .batch = batch};
+    default: return BudgetedFrames{.tie = Tie::ConsumedTime, .batch = batch};
+  }
+}
 
 class ReplayTest : public testing::Test {
  protected:
@@ -111,7 +164,7 @@ class ReplayTest : public testing::Test {
   void TearDown() override { fs::remove_all(directory); }
 
   /// A life of 'operations' writes by another client, on a store whose connection breaks now and then.
-  void live(std::uint64_t seed, int operations) const {
+  void live(std::uint64_t seed, int operations) {
     World world(seed);
     SimStore* store = nullptr;
     RuntimeOptions options;
@@ -128,16 +181,21 @@ class ReplayTest : public testing::Test {
     options.journal = std::move(Journal::open({.file = file}, world.clock()).value());
     Runtime runtime(std::move(options));
     runtime.add<Groups>();
-    runtime.add<Routes>(true);
+    const Routes& routes = runtime.add<Routes>(true);
     Random& random = world.random();
     for (int i = 0; i < operations; ++i) {
       operate(*store, random);
+      if (random.chance(policy_changes)) {
+        runtime.scheduler().set_policy(std::move(make_policy(any_policy(random)).value()));
+        ++changed;
+      }
       const bool told = i % 30 != 0 || runtime.journal().flush().ok();  // Several blocks.
       EXPECT_TRUE(told);
       if (random.chance(0.5)) world.run_for(runtime.scheduler(), Duration{static_cast<std::int64_t>(random.below(8'000'000))});
     }
     store->reconnect();
     world.run_for(runtime.scheduler(), 1s);
+    yields += routes.yields();
   }
   static void operate(SimStore& store, Random& random) {
     const auto write = [&](const char* table, Change change) { static_cast<void>(store.server().write(table, std::move(change))); };
@@ -168,6 +226,9 @@ class ReplayTest : public testing::Test {
 
   fs::path directory;
   std::string file;
+  double policy_changes = 0;  // For each operation.
+  std::uint64_t changed = 0;
+  std::uint64_t yields = 0;
 };
 
 TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
@@ -181,6 +242,28 @@ TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
     outcomes += report.outcomes;
   }
   EXPECT_GT(outcomes, 20'000U);
+}
+
+// The policy changes in the middle of the day, again and again, and a source with a weight ends its turns early or not.
+TEST_F(ReplayTest, LivesUnderChangingPoliciesComeOutTheSameProperty) {
+  policy_changes = 0.1;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    fs::remove(file);
+    live(seed, 150);
+    const ReplayReport report = replay();
+    ASSERT_TRUE(report.same) << "seed " << seed << ", record " << report.record << ": expected " << report.expected << ", came "
+                             << report.came;
+  }
+  EXPECT_GT(changed, 2000U);
+  EXPECT_GT(yields, 100U);
+  // And the record of the last one has it all.
+  std::map<journal::Kind, int> kinds;
+  const auto reader = journal::JournalReader::open(file);
+  ASSERT_TRUE(reader.has_value());
+  for (journal::RawRecord record = (*reader)->next(); !record.bytes.empty(); record = (*reader)->next()) ++kinds[record.kind()];
+  EXPECT_GT(kinds[journal::Kind::Policy], 5);
+  EXPECT_GT(kinds[journal::Kind::Yields], 0);
+  EXPECT_EQ(kinds[journal::Kind::Weight], 1);
 }
 
 TEST_F(ReplayTest, AnOrchThatChangedItsMindIsNamedByItsFirstDecision) {

@@ -24,7 +24,7 @@ struct AgentThreadSettings {
 struct AgentThreadsOptions {
   AgentsOptions agents = {};
   /// Of each thread's scheduler. Must be valid (assert).
-  PolicyOptions policy = StrictPriority{};
+  PolicyOptions policy = StrictlyOrdered{};
   /// Asked once for each priority, when its thread is made. A priority of ours says nothing to the system unless this does.
   std::function<AgentThreadSettings(Priority)> settings = {};
   /// Threads are named "NAME-p7", the first 15 bytes of it.
@@ -43,7 +43,8 @@ class AgentThreads {
   Agents& agents() noexcept;
   /// Waits until somebody stops the threads: Reaction::StopRuntime, Overflow::StopRuntime, or stop().
   void wait();
-  /// Every thread ends after the message that it handles. Any thread; for good.
+  /// Every thread ends after its turn under way: the message that it handles, and what it comes to within limits::kMessagesTurn. What waits
+  /// is dropped by the destructor. Any thread; for good.
   void stop() noexcept;
   /// Threads that run.
   std::size_t size() const;

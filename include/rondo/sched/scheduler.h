@@ -57,7 +57,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Adds a source, idle, or ready if it has a backlog. It must not belong to a scheduler yet. O(1).
+  /// Adds a source, idle, or ready if it has a backlog. It must not belong to a scheduler yet. O(1). Under an order by
+  /// arrival or by consumed time it may throw std::bad_alloc, and has no effect then.
   void add(Source& source);
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);

@@ -1,0 +1,73 @@
+#include "opened_journal.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <utility>
+
+#include "actions.h"
+#include "exit_code.h"
+#include "rondo/admin/text.h"
+
+namespace rondo::cli {
+
+namespace json = boost::json;
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+int finish_output(int code) { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code : kExitFailed; }
+
+json::string text(std::string_view bytes) { return json::string{escape_text(bytes)}; }
+
+json::object damage_json(const journal::Damage& damage) {
+  return {{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", text(damage.reason)}, {"at_end", damage.at_end}};
+}
+
+OpenedJournal::OpenedJournal(const Options& options, const ReadJournal& call)
+    : options_(options), files_(journal::JournalFiles::open(call.files)) {}
+
+std::optional<int> OpenedJournal::failed() const {
+  if (files_) return std::nullopt;
+  return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
+}
+
+json::array OpenedJournal::trouble() {
+  json::array all;
+  for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {
+    const journal::FileGap& gap = files_->gaps[gaps_told_];
+    all.push_back(json::object{{"file", text(readers()[gap.file]->name())}, {"missing", gap.missing}, {"reason", text(gap.reason)}});
+  }
+  damage_told_.resize(readers().size());
+  for (std::size_t file = 0; file < readers().size(); ++file) {
+    const std::vector<journal::Damage>& damage = readers()[file]->damage();
+    for (; damage_told_[file] < damage.size(); ++damage_told_[file]) {
+      json::object one = damage_json(damage[damage_told_[file]]);
+      one["file"] = text(readers()[file]->name());
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+void OpenedJournal::tell_trouble() {
+  for (const json::value& one : trouble()) {
+    if (options_.json) {
+      print(json::serialize(json::object{{"trouble", one}}) + "\n");
+    } else {
+      print_in_words(one.get_object());
+    }
+  }
+}
+
+void OpenedJournal::print_in_words(const json::object& one) {
+  std::string line = "rondo: ";
+  const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
+  if (one.contains("offset")) {
+    line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
+            json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
+  } else {
+    line += word("reason");
+  }
+  std::fprintf(stderr, "%s\n", visible_text(line).c_str());
+}
+
+}  // namespace rondo::cli

@@ -1,0 +1,50 @@
+// OpenedJournal: the files of a call of `rondo journal`, and what is wrong with them: told in words on standard error, or in JSON among the
+// rest. And what those commands print with.
+#pragma once
+
+#include <boost/json.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "options.h"
+#include "orch/journal_files.h"
+#include "rondo/base/result.h"
+
+namespace rondo::cli {
+
+void print(const std::string& text);
+/// 'code', or that of a failure if standard output took not all.
+int finish_output(int code);
+/// As JSON can hold it (rondo/admin/text.h).
+boost::json::string text(std::string_view bytes);
+boost::json::object damage_json(const journal::Damage& damage);
+
+class OpenedJournal {
+ public:
+  OpenedJournal(const Options& options, const ReadJournal& call);
+
+  /// An exit code when there is nothing to read.
+  std::optional<int> failed() const;
+  const journal::JournalFiles& files() const { return *files_; }
+  const std::vector<std::unique_ptr<journal::JournalReader>>& readers() const { return files_->readers; }
+  const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
+
+  /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
+  boost::json::array trouble();
+  /// In words on standard error; in JSON a line for each on standard output.
+  void tell_trouble();
+
+ private:
+  static void print_in_words(const boost::json::object& one);
+  const Options& options_;
+  Result<journal::JournalFiles> files_;
+  std::size_t gaps_told_ = 0;
+  std::vector<std::size_t> damage_told_;
+};
+
+}  // namespace rondo::cli

@@ -1,0 +1,194 @@
+// SIGHUP in the middle of a day: rondod changes its policy while rows come, and loses none; the bound that it tells is that of the policy
+// in force; the journal has the change, and an audit and a replay of the day take it. RONDOD names the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "orch/journal_audit.h"
+#include "orch/journal_walk.h"
+#include "rondo/admin/bulk.h"
+#include "rondo/sim/replay.h"
+#include "rondod/rondod_kit.h"
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr int kRoutesOfChunk = 3000;
+
+/// What stands in [scheduler], and whether it promises a bound to routes.
+struct Choice {
+  const char* scheduler;
+  const char* told;  // In the log.
+  bool has_bound;
+};
+constexpr std::array<Choice, 6> kChoices{{
+    {"policy = \"strict\"\n", "strict priority", false},
+    {"policy = \"frames\"\nlowest_budget_us = 100\nhighest_budget_us = 2000\n", "budgeted frames, 100 us", true},
+    {"policy = \"strictly-ordered\"\nbatch = 16\n", "strictly ordered", false},
+    {"policy = \"quoted-round-robin\"\nquota = 100\nquota_unit = \"microseconds\"\n", "quoted round robin, 100 us", true},
+    {"policy = \"frames\"\ntie = \"consumed-time\"\n", "budgeted frames, 500 us", true},
+    {"policy = \"strict\"\ntie = \"arrival\"\n", "in order of arrival", false},
+}};
+
+class RondodPolicy : public RondodProcess {
+ protected:
+  std::string sections(const std::string& scheduler) const {
+    return "[journal]\nfile = \"" + file("day") + "\"\n[scheduler]\n" + scheduler;
+  }
+  void set(const char* table, const std::string& key, json::array fields = {}) {
+    call("set", {{"table", table}, {"key", key}, {"fields", std::move(fields)}});
+  }
+  static std::string prefix(int chunk, int route) {
+    return std::to_string(20 + chunk) + "." + std::to_string(route / 256) + "." + std::to_string(route % 256) + ".0/24";
+  }
+  /// A chunk of routes, and SIGHUP in the middle of it. Returns when all are accepted and the signal was heard; routes are handled, and
+  /// programmed, some time later.
+  void feed_and_change_to(int chunk, const Choice& choice) {
+    configure(sections(choice.scheduler));
+    const std::string before = log_text();
+    BulkWriter writer(client());
+    ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+    const BulkField group{"nexthop_group", "7"};
+    for (int i = 0; i < kRoutesOfChunk; ++i) {
+      if (i == kRoutesOfChunk / 4) signal(SIGHUP);
+      ASSERT_TRUE(writer.row(BulkOp::Set, prefix(chunk, i), {&group, 1}).ok());
+    }
+    ASSERT_TRUE(writer.end().ok());
+    ASSERT_TRUE(writer.finish().has_value());
+    ASSERT_TRUE(becomes([&] { return log_text().find("turns are given by another policy", before.size()) != std::string::npos; }))
+        << log_text();
+    EXPECT_THAT(log_text().substr(before.size()), HasSubstr(choice.told));
+  }
+  /// What `rondo sources` tells of the routes' source, in microseconds.
+  std::optional<double> bound() {
+    const json::object sources = call("sources");
+    for (const json::value& row : sources.at("rows").as_array()) {
+      if (row.at("name").as_string() != "ROUTE_TABLE") continue;
+      return row.at("wait_bound_us").is_null() ? std::nullopt : std::optional{row.at("wait_bound_us").to_number<double>()};
+    }
+    ADD_FAILURE() << "no source of that name";
+    return std::nullopt;
+  }
+  void program_what_routes_need() {
+    set("PORT_TABLE", "swp1", {json::array{"admin_status", "up"}});
+    set("INTF_TABLE", "swp1");
+    set("INTF_TABLE", "swp1:10.0.0.1/24");
+    set("NEIGH_TABLE", "swp1:10.0.0.2", {json::array{"neigh", "02:00:00:00:00:02"}});
+    set("NEXTHOP_GROUP_TABLE", "7", {json::array{"nexthop", "10.0.0.2"}, json::array{"ifname", "swp1"}});
+  }
+};
+
+/// The production scheduler and agent, given what the day was given.
+sim::ReplayReport replay(const std::string& day) {
+  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({day});
+  EXPECT_TRUE(opened.has_value());
+  const auto number = [&](std::string_view name) { return std::stoul((*opened)->note(name).value_or("0")); };
+  agent::AgentOptions options;
+  options.table = static_cast<std::uint32_t>(number("agent.table"));
+  options.orders_max = number("agent.orders_max");
+  options.retry_quota = static_cast<std::uint32_t>(number("agent.retry_quota"));
+  options.answers = &(*opened)->answers();
+  options.restart = &(*opened)->restart();
+  Runtime runtime((*opened)->runtime_options());
+  agent::Agent agent(runtime, (*opened)->plane(), options);
+  EXPECT_TRUE(agent.start().ok());
+  return (*opened)->run(runtime);
+}
+
+TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
+  start(sections("policy = \"frames\"\n"));
+  std::vector<std::optional<double>> bounds{bound()};
+  // Routes wait for what they need; it comes between the third chunk and the fourth, so both parked rows and new ones live through changes.
+  for (std::size_t i = 0; i < kChoices.size(); ++i) {
+    if (i == 3) program_what_routes_need();
+    feed_and_change_to(static_cast<int>(i), kChoices[i]);
+    bounds.push_back(bound());
+    EXPECT_EQ(bounds.back().has_value(), kChoices[i].has_bound) << kChoices[i].scheduler;
+  }
+  EXPECT_TRUE(bounds.front().has_value()) << "the default has one";
+  EXPECT_NE(bounds[2], bounds[5]) << "one policy with other budgets";
+  constexpr auto kRoutes = kRoutesOfChunk * static_cast<int>(kChoices.size());
+  ASSERT_TRUE(becomes([&] { return call("stats").at("agent").at("programmed").to_number<int>() == kRoutes; })) << log_text();
+  std::set<std::string> programmed;
+  const json::object routes = call("sim-routes");
+  for (const json::value& row : routes.at("rows").as_array()) programmed.emplace(row.at("prefix").as_string());
+  for (int chunk = 0; chunk < static_cast<int>(kChoices.size()); ++chunk) {
+    for (int i = 0; i < kRoutesOfChunk; ++i) ASSERT_TRUE(programmed.contains(prefix(chunk, i))) << prefix(chunk, i);
+  }
+  EXPECT_EQ(end(SIGTERM), 0);
+
+  const Result<journal::AuditReport> audited = journal::audit({file("day")});
+  ASSERT_TRUE(audited.has_value()) << audited.error().to_string();
+  EXPECT_EQ(audited->parts, 1 + kChoices.size());
+  EXPECT_EQ(audited->missing, 0U);
+  EXPECT_EQ(audited->violations, 0U) << audited->first->source << " waited " << audited->first->waited / 1us;
+  EXPECT_GT(audited->waits, 0U);
+  std::vector<std::string> policies;
+  std::vector<std::uint64_t> taken(1 + kChoices.size());  // Routes, under each.
+  const auto reader = journal::JournalReader::open(file("day"));
+  ASSERT_TRUE(reader.has_value());
+  for (journal::JournalWalk walk(**reader); walk.next();) {
+    if (walk.record().kind == journal::Kind::Policy) policies.push_back(describe(*walk.record().policy));
+    if (walk.record().kind == journal::Kind::Took && walk.table() == "ROUTE_TABLE") taken.at(policies.size()) += walk.record().count;
+  }
+  ASSERT_EQ(policies.size(), kChoices.size());
+  for (std::size_t i = 0; i < kChoices.size(); ++i) EXPECT_THAT(policies[i], HasSubstr(kChoices[i].told));
+  EXPECT_GE(std::ranges::count_if(taken, [](std::uint64_t count) { return count > 0; }), 3) << "the day had not much traffic left";
+  const sim::ReplayReport report = replay(file("day"));
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+  EXPECT_GE(report.outcomes, static_cast<std::uint64_t>(kRoutes));
+}
+
+TEST_F(RondodPolicy, AConfigurationThatCannotBeReadLeavesThePolicyAsItIs) {
+  start(sections("policy = \"strict\"\n"));
+  const auto hear = [&](const std::string& words) {
+    signal(SIGHUP);
+    EXPECT_TRUE(becomes([&] { return log_text().find(words) != std::string::npos; })) << words << "\n" << log_text();
+  };
+  configure(sections("policy = \"fair\"\n"));
+  hear("the configuration cannot be read, the policy stays");
+  configure(sections("policy = \"one_per_prio\"\n"));
+  hear("cannot be 'one_per_prio'");
+  EXPECT_FALSE(bound().has_value()) << "strict priority is in force";
+  configure(sections("policy = \"frames\"\n"));
+  hear("turns are given by another policy");
+  EXPECT_TRUE(bound().has_value());
+  EXPECT_EQ(end(SIGTERM), 0);
+}
+
+/// What --check-config says on standard error.
+class CheckConfig : public RondodPolicy {
+ protected:
+  std::string warnings(const std::string& scheduler) {
+    configure(sections(scheduler));
+    const std::string command =
+        std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " --check-config > " + file("out") + " 2> " + file("log");
+    EXPECT_EQ(std::system(command.c_str()), 0) << "a warning is no error";
+    return log_text();
+  }
+};
+
+TEST_F(CheckConfig, WarnsOfWhatLeavesWaitsWithoutABound) {
+  EXPECT_EQ(warnings(""), "");
+  EXPECT_EQ(warnings("policy = \"quoted-round-robin\"\n"), "");
+  EXPECT_THAT(warnings("[scheduler.budgets_us]\n5 = 0\n6 = 0\n"),
+              AllOf(HasSubstr("rondod: warning: scheduler.policy: priorities 5 to 6 have no budget"), HasSubstr("no wait")));
+  EXPECT_THAT(warnings("policy = \"strict\"\n"), HasSubstr("priorities 0 to 63 have no budget"));
+  EXPECT_THAT(warnings("highest_budget_us = 64000\n"), HasSubstr("a wait may take longer than a second"));
+}
+
+}  // namespace
+}  // namespace rondo::daemon
