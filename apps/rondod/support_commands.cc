@@ -61,6 +61,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 88> kShownLimit
     {"message_places_kept", limits::kMessagePlacesKept},
     {"message_places_chunk", limits::kMessagePlacesChunk},
     {"message_retries", limits::kMessageRetries},
+    {"message_retries_most", limits::kMessageRetriesMost},
     {"agents", limits::kAgents},
     {"agent_drain_us", in_microseconds(limits::kAgentDrain)},
     {"agent_life_per_turn", limits::kAgentLifePerTurn},

@@ -146,20 +146,25 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
 }
 
 Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
-  const std::lock_guard<std::mutex> guard(lock);
-  const auto found = groups.find(id.number);
-  if (found == groups.end()) return about(id, Code::NotFound, "there is none, or it has gone");
-  message::GroupState& group = *found->second;
-  if (!group.removing) group.done = std::move(done);
-  group.removing = true;
-  for (message::Cell* cell : group.cells) cell->lane->set_accepting(*cell, false);
-  const auto wanted = how == Removal::AtOnce ? message::Cell::kRemoveAtOnce : message::Cell::kRemoveAfterQueue;
-  for (message::Cell* cell : group.cells) cell->lane->home().life.request(*cell, wanted);
+  if (!begin_removal(id.number, how, done)) return about(id, Code::NotFound, "there is none, or it has gone");
   return {};
 }
 
+bool Agents::Core::begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept {
+  const std::lock_guard<std::mutex> guard(lock);
+  const auto found = groups.find(number);
+  if (found == groups.end()) return false;
+  message::GroupState& group = *found->second;
+  if (!group.done) group.done.swap(done);
+  for (message::Cell* cell : group.cells) cell->lane->set_accepting(*cell, false);
+  const auto wanted = how == Removal::AtOnce ? message::Cell::kRemoveAtOnce : message::Cell::kRemoveAfterQueue;
+  for (message::Cell* cell : group.cells) cell->lane->home().life.request(*cell, wanted);
+  return true;
+}
+
 void Agents::Core::stop_group(message::GroupState& group) noexcept {
-  static_cast<void>(remove(GroupId{group.number}, Removal::AtOnce, {}));
+  std::function<void()> nobody;
+  static_cast<void>(begin_removal(group.number, Removal::AtOnce, nobody));
 }
 
 void Agents::Core::stop_all() noexcept {
@@ -173,14 +178,15 @@ void Agents::Core::tell_fault(const message::Cell& cell, std::string_view what, 
   options.on_fault({.agent = cell.name, .message = what, .error = std::move(error), .reaction = reaction});
 }
 
-Reaction Agents::Core::react(message::Cell& cell, const message::MessageType& type, std::exception_ptr error, unsigned attempts) noexcept {
+Reaction Agents::Core::react(message::Cell& cell, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept {
   std::string name;
   try {
-    name = message::name_of(type);
+    name = message::name_of(*handler.type);
   } catch (const std::bad_alloc&) {  // Then it has none.
   }
   Reaction reaction = cell.react({.agent = cell.name, .message = name, .error = error});
-  if (reaction == Reaction::Retry && attempts >= cell.agent_options().retries_max) reaction = Reaction::Drop;
+  const bool may_retry = attempts < cell.agent_options().retries_max && !handler.takes_over;
+  if (reaction == Reaction::Retry && !may_retry) reaction = Reaction::Drop;
   tell_fault(cell, name, std::move(error), reaction);
   return reaction;
 }
@@ -201,6 +207,10 @@ void Agents::Core::gone(message::Cell& cell) noexcept {
 void Agents::Core::forget(message::Cell& cell) noexcept {
   cell.forgotten = true;
   cell.lane->absorb(cell.figures);
+  forget_unadded(cell);
+}
+
+void Agents::Core::forget_unadded(message::Cell& cell) noexcept {
   figures.give_back(cell.figures);
   cell.release();
 }

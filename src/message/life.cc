@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "message/core.h"
-#include "message/parked_message.h"
 
 namespace rondo::message {
 
@@ -19,6 +18,7 @@ void Life::request(Cell& cell, std::uint8_t what) noexcept {
     const std::lock_guard<ShortLock> guard(lock_);
     if (closed_) return;
     cell.wanted = static_cast<std::uint8_t>(cell.wanted | what);
+    if ((what & Cell::kRemoveAtOnce) != 0) cell.stops.store(true, std::memory_order_relaxed);
     if (!cell.listed) {
       cell.listed = true;
       cell.life_next = nullptr;
@@ -80,6 +80,7 @@ void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
   if ((wanted & Cell::kRemoveAtOnce) != 0) finish(cell);
   if ((wanted & Cell::kRemoveAfterQueue) != 0 && cell.stage != Cell::Stage::Gone && !cell.draining) {
     cell.draining = true;
+    cell.lane->drop_superseded();  // No more of them come, as it accepts nothing; they are no reason to go on.
     scheduler()->timers().insert(cell.drain_timer, scheduler()->clock().now() + home_.core.options.drain);
   }
   if ((wanted & Cell::kStart) != 0) start(cell);
@@ -119,7 +120,7 @@ void Life::finish(Cell& cell) noexcept {
   }
   cell.stage = Cell::Stage::Gone;
   delete std::exchange(cell.agent, nullptr);
-  ParkedMessage::discard_all(cell);
+  cell.lane->discard_parked(cell);
   while (!cell.early.empty()) cell.lane->discard(cell.early.pop());
   home_.core.gone(cell);
   if (!cell.forgotten && cell.has_nothing_left()) home_.core.forget(cell);
