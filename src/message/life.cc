@@ -11,7 +11,7 @@ namespace {
 constexpr Priority kBeforeAll{limits::kPriorities - 1};
 }
 
-Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) {}
+Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) { go_before_all(); }
 
 void Life::request(Cell& cell, std::uint8_t what) noexcept {
   {

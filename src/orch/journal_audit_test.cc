@@ -29,7 +29,8 @@ class AuditTest : public testing::Test {
   ~AuditTest() override { fs::remove_all(directory_); }
 
   /// A recorded run that is given its turns by 'given', says 'said', and may change to 'later' in the middle.
-  AuditReport live(const PolicyOptions& given, const PolicyOptions& said, const PolicyOptions* later = nullptr, std::uint64_t seed = 1) {
+  AuditReport live(const PolicyOptions& given, const PolicyOptions& said, const PolicyOptions* later = nullptr, std::uint64_t seed = 1,
+                   bool one_breaks = false) {
     const std::string file = (directory_ / ("day" + std::to_string(++files_))).string();
     sim::World world(seed);
     auto journal = std::move(Journal::open({.file = file}, world.clock()).value());
@@ -42,6 +43,13 @@ class AuditTest : public testing::Test {
       sources.back()->on_run = [&] { world.clock().advance(Duration{static_cast<std::int64_t>(1000 + world.random().below(300'000))}); };
       scheduler.add(*sources.back());
     }
+    test::WorkSource broken("broken", 0, 1);  // Is given up while it is ready.
+    broken.on_collect = [] { return Result<Backlog>{failure(Code::Internal, "broken")}; };
+    if (one_breaks) {
+      scheduler.add(broken);
+      EXPECT_TRUE(broken.is_ready());
+      broken.wake_from_any_thread();
+    }
     for (int step = 0; step < 300; ++step) {
       for (const auto& source : sources) {
         if (!world.random().chance(0.5)) continue;
@@ -50,9 +58,11 @@ class AuditTest : public testing::Test {
       }
       if (step == 150 && later != nullptr) scheduler.set_policy(test::policy(*later));
       scheduler.run_until_idle(world.random().below(40));
-      world.clock().advance(1us);
+      if (step == 100) scheduler.run_until_idle();
+      world.clock().advance(step == 100 ? Duration{60s} : Duration{1us});  // A minute in which nobody has anything to do.
     }
     sources.clear();
+    if (one_breaks) scheduler.remove(broken);
     EXPECT_TRUE(journal->flush().ok());
     journal.reset();
     Result<AuditReport> report = journal::audit({file});
@@ -84,6 +94,14 @@ TEST_F(AuditTest, AWaitThatWasTooLongIsFoundAndNamed) {
   EXPECT_LT(report.first->priority, 3U);
   EXPECT_EQ(report.first->source.substr(0, 1), "s");
   EXPECT_GT(report.first->record, 1U);
+}
+
+TEST_F(AuditTest, ASourceThatIsGivenUpWhileItIsReadyDoesNotBlindIt) {
+  const BudgetedFrames said{.lowest = 100us, .highest = 500us};
+  const AuditReport report = live(StrictPriority{}, said, nullptr, 1, true);
+  const AuditReport without = live(StrictPriority{}, said);
+  EXPECT_GT(report.violations, 0U);
+  EXPECT_NEAR(report.worst, without.worst, without.worst / 2);
 }
 
 TEST_F(AuditTest, StrictPriorityPromisesNothingButToTheHighest) {

@@ -110,6 +110,41 @@ TEST(BudgetedFrames, ALongTurnIsADebtThatIsPaidInLaterFrames) {
   EXPECT_FALSE(simulation.scheduler.policy().warnings().empty());
 }
 
+// A turn of a minute, of a process that was stopped, say: its priority misses the frames of the most debt that is carried, and not of all.
+TEST(BudgetedFrames, DebtBeyondAFewFramesIsForgiven) {
+  test::Simulation simulation(BudgetedFrames{.lowest = 1ms, .highest = 1ms});
+  Flood other(simulation, "other", 7, 100us);
+  const Flood* held_up = nullptr;
+  Instant since;
+  {
+    Flood stopped(simulation, "stopped", 3, 60s);
+    held_up = &stopped;
+    while (held_up->stats().turns < 1) simulation.scheduler.turn();
+    since = simulation.world.now();
+    while (held_up->stats().turns < 2) simulation.scheduler.turn();
+    const Duration waited = simulation.world.now() - since - 60s;
+    EXPECT_GE(waited, limits::kDebtFrames * 1ms);
+    EXPECT_LE(waited, (limits::kDebtFrames + 2) * 1ms);
+    EXPECT_LE(stopped.stats().longest_wait, simulation.scheduler.bound(stopped));
+  }
+}
+
+// Connections that come for one command each, beside one that stays: each new one goes behind it.
+TEST(BudgetedFrames, SourcesThatComeAndGoDoNotStarveOneThatStays) {
+  for (const Tie tie : {Tie::LeastRecentlyServed, Tie::ConsumedTime, Tie::Arrival}) {
+    test::Simulation simulation(BudgetedFrames{.tie = tie});
+    Flood stays(simulation, "stays", 5, 10us);
+    simulation.scheduler.turn();
+    for (int i = 0; i < 100; ++i) {
+      Flood guest(simulation, "guest", 5, 10us);
+      guest.ends = true;
+      while (guest.stats().turns == 0) simulation.scheduler.turn();
+    }
+    EXPECT_GE(stays.stats().turns, 90U);
+    EXPECT_LE(stays.stats().longest_wait, simulation.scheduler.bound(stays));
+  }
+}
+
 TEST(BudgetedFrames, ByConsumedTimeEqualsShareTheTimeByTheirWeight) {
   test::Simulation simulation(BudgetedFrames{.tie = Tie::ConsumedTime});
   Flood dear(simulation, "dear", 5, 1000us), cheap(simulation, "cheap", 5, 10us), heavy(simulation, "heavy", 5, 100us, 3);

@@ -20,7 +20,9 @@ class Frames {
   explicit Frames(const PolicySettings& settings) noexcept : one_way_(settings.one_way) {
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       classes_[p].left = classes_[p].budget = settings.budgets[p];
-      if (classes_[p].budget != PolicySettings::kInfinite) finite_ |= 1ULL << p;
+      if (classes_[p].budget == PolicySettings::kInfinite) continue;
+      finite_ |= 1ULL << p;
+      classes_[p].lowest = -limits::kDebtFrames * classes_[p].budget;
     }
   }
 
@@ -53,11 +55,12 @@ class Frames {
     return cursor_;
   }
 
-  /// A turn of 'priority' used so much of its budget.
+  /// A turn of 'priority' used so much of its budget. Debt beyond that of limits::kDebtFrames is forgiven: one turn that the machine held
+  /// up for a minute must not keep its priority waiting for an hour.
   void charge(unsigned priority, std::int64_t used) noexcept {
     if ((finite_ & (1ULL << priority)) == 0) return;
     std::int64_t& left = classes_[priority].left;
-    left -= used;
+    left = std::max(left - used, classes_[priority].lowest);
     if (left <= 0) funded_ &= ~(1ULL << priority);
   }
 
@@ -70,6 +73,7 @@ class Frames {
   struct Class {
     std::int64_t budget = 0;
     std::int64_t left = 0;
+    std::int64_t lowest = 0;
     std::uint64_t frame = 0;
   };
 

@@ -107,6 +107,7 @@ class FramesPolicy final : public Policy {
     set_.follow(before.services());
     turn_is_out_ = before.turn_is_out();
     picked_ = before.picked().level();
+    if (turn_is_out_ && may_interrupt_) above_ = ~((2ULL << picked_) - 1);
     keys_stay_ = by_arrival_ && before.settings().tie == Tie::Arrival;
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       const PriorityUse& seen = before.uses()[p];
@@ -146,8 +147,8 @@ class FramesPolicy final : public Policy {
     PriorityUse& use = uses_[priority];
     if (took > use.longest_item * items) use.longest_item = (took + Duration{items - 1}) / items;
     use.items = std::max<std::int64_t>(use.items, items);
+    use.overdraft = std::max(use.overdraft, items - frames_.left(priority));
     frames_.charge(priority, items);
-    use.overdraft = std::max(use.overdraft, -frames_.left(priority));
   }
 
   const PolicySettings settings_;

@@ -263,5 +263,40 @@ TEST(PolicyModel, TheLeastRecentlyServedOrderSurvivesAChange) {
   EXPECT_EQ(simulation.order, "b c a sleeper b c");
 }
 
+// From one policy to another in the middle of a turn: who is urgent need not wait for the end of the batch.
+TEST(PolicyModel, AChangeInATurnLetsTheUrgentInAfterTheItemUnderWay) {
+  test::Simulation simulation(StrictPriority{});
+  test::WorkSource& urgent = simulation.add("urgent", 7);
+  struct Batch final : Source {
+    explicit Batch(std::function<void(int)> on_item) : Source("batch", Priority{3}), item(std::move(on_item)) {}
+    Turn run(Budget budget) override {
+      Turn turn;
+      while (handled < 100 && turn.items < budget.items) {
+        item(handled++);
+        ++turn.items;
+        if (should_yield()) break;
+      }
+      turn.backlog = handled < 100 ? Backlog::More : Backlog::Empty;
+      return turn;
+    }
+    int handled = 0;
+    std::function<void(int)> item;
+  };
+  int before_urgent = -1;
+  Batch batch([&](int item) {
+    if (item == 0) simulation.scheduler.set_policy(test::policy(StrictlyOrdered{}));
+    if (item == 1) {
+      urgent.left = 1;
+      urgent.wake();
+    }
+  });
+  urgent.on_run = [&] { before_urgent = batch.handled; };
+  simulation.scheduler.add(batch);
+  batch.wake();
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(before_urgent, 2);
+  EXPECT_EQ(batch.handled, 100);
+}
+
 }  // namespace
 }  // namespace rondo

@@ -50,13 +50,16 @@ class BasicReadySet {
   std::uint64_t services() const noexcept { return sequence_; }
   void follow(std::uint64_t services) noexcept { sequence_ = services; }
 
-  /// A source of this priority may be ready some day.
+  /// A source of this priority may be ready some day. Who is new goes behind all who are ready: else those who come and go would starve
+  /// those who stay. Throws bad_alloc, and then it has not joined.
   void join(Source& source) {
-    if (tie_ == Tie::ConsumedTime) source.key_ = 0;
     Heap& heap = heaps_[source.priority_.level()];
+    if (tie_ != Tie::LeastRecentlyServed && heap.entries.capacity() <= heap.members) {
+      heap.entries.reserve(std::max<std::size_t>(8, 2 * heap.entries.capacity()));
+    }
     ++heap.members;
-    if (tie_ == Tie::LeastRecentlyServed || heap.entries.capacity() >= heap.members) return;
-    heap.entries.reserve(std::max<std::size_t>(8, 2 * heap.entries.capacity()));
+    if (tie_ == Tie::ConsumedTime) source.key_ = heap.highest_key;
+    source.stamp_ = ++sequence_;
   }
   void leave(const Source& source) noexcept { --heaps_[source.priority_.level()].members; }
 
@@ -166,7 +169,8 @@ class BasicReadySet {
   struct Heap {
     std::vector<Entry> entries;
     std::size_t members = 0;
-    std::uint64_t served_key = 0;  // Of the one taken last.
+    std::uint64_t served_key = 0;   // Of the one taken last.
+    std::uint64_t highest_key = 0;  // Of all that were ready.
   };
 
   static std::uint64_t bit(const Source& source) noexcept { return 1ULL << source.priority_.level(); }
@@ -215,6 +219,7 @@ class BasicReadySet {
 
   void push(Heap& heap, Source& source, std::uint64_t key) noexcept {
     source.key_ = key;
+    heap.highest_key = std::max(heap.highest_key, key);
     heap.entries.emplace_back();  // There is room since it joined.
     rise(heap, heap.entries.size() - 1, {key, ++order_, &source});
     occupied_ |= bit(source);

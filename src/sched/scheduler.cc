@@ -52,6 +52,7 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
+  if (!source.before_all_) policy_->joined(source);  // First, as it may throw.
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
@@ -61,7 +62,6 @@ void Scheduler::add(Source& source) {
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
   source.number_ = ++last_number_;
-  policy_->joined(source);
   // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
   // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
   source.scheduler_.store(this, std::memory_order_release);
@@ -71,9 +71,9 @@ void Scheduler::add(Source& source) {
 
 void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
-  if (watch_ != nullptr) watch_->source_removed(source.watch_number_);
-  if (source.state_ == Source::State::Ready) policy_->removed(source);
-  policy_->departed(source);
+  forget_in_watch(source);
+  if (source.state_ == Source::State::Ready) take_out(source);
+  if (!source.before_all_) policy_->departed(source);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
@@ -82,12 +82,33 @@ void Scheduler::remove(Source& source) {
   source.state_ = Source::State::Detached;
 }
 
+void Scheduler::forget_in_watch(Source& source) {
+  if (watch_ != nullptr && source.watch_number_ != 0) watch_->source_removed(std::exchange(source.watch_number_, 0));
+}
+
+void Scheduler::put_first(Source& source) noexcept {
+  source.next_ = nullptr;
+  Source** end = &first_of_all_;
+  while (*end != nullptr) end = &(*end)->next_;
+  *end = &source;
+}
+
+/// 'source' is ready, and no longer.
+void Scheduler::take_out(Source& source) {
+  if (!source.before_all_) return policy_->removed(source);
+  for (Source** link = &first_of_all_; *link != nullptr; link = &(*link)->next_) {
+    if (*link != &source) continue;
+    *link = source.next_;
+    return;
+  }
+}
+
 void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
   RONDO_ASSERT(policy != nullptr && policy->empty());
   policy->number_by(arrivals_);
   policy->follow(*policy_);
   for (Source* source = first_added_; source != nullptr; source = source->added_next_) {
-    policy->joined(*source);
+    if (!source->before_all_) policy->joined(*source);
     source->stats_.longest_wait = Duration{0};
   }
   while (Source* source = policy_->pick()) policy->resumed(*source);
@@ -97,6 +118,7 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
 }
 
 Duration Scheduler::bound(const Source& source) const {
+  if (source.before_all_) return stats_.longest_turn + stats_.longest_gap;
   const Duration bound = policy_->bound(source);
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
@@ -122,7 +144,7 @@ void Scheduler::run() {
 
 void Scheduler::wait(Instant deadline) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
-  while (policy_->empty() && !stopping()) {
+  while (!anybody_is_ready() && !stopping()) {
     const Instant until = std::min({deadline, next_sweep_, timers_.next_expiry()});
     if (!spin(until)) fall_asleep(until);
     if (now_ >= deadline) return;
@@ -179,7 +201,7 @@ Instant Scheduler::before_foreign_wait() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   sleeping_.store(true, std::memory_order_seq_cst);
   const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
-  if (listed || !policy_->empty()) return Instant{};
+  if (listed || anybody_is_ready()) return Instant{};
   return std::min(next_sweep_, timers_.next_expiry());
 }
 
@@ -203,18 +225,29 @@ bool Scheduler::step() {
     drain_remote_wakes();
     gathering_ = false;
   }
-  Source* source = policy_->pick();
+  Source* source = next();
   if (source == nullptr) {
     gather(Instant{});
-    source = policy_->pick();
+    source = next();
     if (source == nullptr) return false;
   }
   give_turn(*source);
   return true;
 }
 
+/// Those that go before all, but not twice in a row while others wait; then who the policy says.
+Source* Scheduler::next() {
+  if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
+    was_before_all_ = true;
+    return std::exchange(first_of_all_, first_of_all_->next_);
+  }
+  was_before_all_ = false;
+  return policy_->pick();
+}
+
 void Scheduler::give_turn(Source& source) {
   const Instant start = now_;
+  const bool by_policy = !source.before_all_;
   source.state_ = Source::State::Running;
   source.woken_in_turn_ = false;
   items_asked_ = 0;
@@ -224,12 +257,14 @@ void Scheduler::give_turn(Source& source) {
   begin_beat();
   source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
   source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
-  stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
+  // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
+  if (!by_policy && policy_->empty()) charged_until_ = start;
+  if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
-  const Budget budget = policy_->budget(source);
+  const Budget budget = by_policy ? policy_->budget(source) : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
   try {
     turn = source.run(budget);
   } catch (const std::exception& error) {
@@ -249,10 +284,33 @@ void Scheduler::give_turn(Source& source) {
   if (turn.items >= budget.items) ++stats_.full_turns;
   if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
+  items_ += turn.items;
+  account(source, turn, start);
+
+  if (source.woken_in_turn_) turn.backlog = Backlog::More;
+  const bool stays = source.state_ == Source::State::Running && failed.ok();
+  if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
+  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
+  if (by_policy) {
+    policy_->served(source, turn, now_ - charged_until_);
+    charged_until_ = now_;
+  } else if (turn.backlog == Backlog::More) {
+    put_first(source);
+  }
+  if (stays) {
+    source.state_ = turn.backlog == Backlog::More ? Source::State::Ready : Source::State::Idle;
+    source.ready_since_ = now_;
+  } else if (!failed.ok()) {
+    quarantine(source, std::move(failed));
+  }
+}
+
+/// Figures of a turn that began at 'start' and ended just now.
+void Scheduler::account(Source& source, const Turn& turn, Instant start) {
+  const Duration ran = now_ - start;
   SourceStats& stats = source.stats_;
   ++stats.turns;
   stats.items += turn.items;
-  items_ += turn.items;
   stats.ran += ran;
   const bool is_long = ran > limits::kLongTurn;
   if (is_long || ran > stats.longest_turn) {
@@ -265,19 +323,6 @@ void Scheduler::give_turn(Source& source) {
       ++stats_.long_turns;
       if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
     }
-  }
-
-  if (source.woken_in_turn_) turn.backlog = Backlog::More;
-  const bool stays = source.state_ == Source::State::Running && failed.ok();
-  if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
-  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
-  policy_->served(source, turn, now_ - charged_until_);
-  charged_until_ = now_;
-  if (stays) {
-    source.state_ = turn.backlog == Backlog::More ? Source::State::Ready : Source::State::Idle;
-    source.ready_since_ = now_;
-  } else if (!failed.ok()) {
-    quarantine(source, std::move(failed));
   }
 }
 
@@ -300,7 +345,7 @@ void Scheduler::wake(Source& source) {
     ++source.stats_.wakes;
     if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
     if (watch_ != nullptr) watch_->woken(source.watch_number_);
-    policy_->arrived(source);
+    source.before_all_ ? put_first(source) : policy_->arrived(source);
   } else if (source.state_ == Source::State::Running) {
     source.woken_in_turn_ = true;
   }
@@ -465,7 +510,10 @@ void Scheduler::sweep() {
 }
 
 void Scheduler::quarantine(Source& source, Status why) {
-  if (source.state_ == Source::State::Ready) policy_->removed(source);
+  if (source.state_ == Source::State::Ready) {
+    take_out(source);
+    forget_in_watch(source);  // Who reads the record must not think that it waits.
+  }
   reactor_.unwatch_all(source);
   // One that removed itself before it failed is reported all the same.
   if (source.state_ != Source::State::Detached) source.state_ = Source::State::Quarantined;

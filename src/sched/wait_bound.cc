@@ -72,8 +72,11 @@ Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Pr
     // It is never without budget, so no frame ends while it waits: what runs, and those above while they have budget.
     if (!settings.one_way) others = running;
   } else {
-    const Sum used =
-        settings.in_items ? before * Sum{use.items} + Sum{use.overdraft} : own + Sum{std::max<std::int64_t>(use.longest.count() - 1, 0)};
+    // What is charged: a turn at most what a full budget and the debt allow.
+    const std::int64_t most_debt = limits::kDebtFrames * budget;
+    const std::int64_t turn = settings.in_items ? use.items : use.longest.count();
+    const std::int64_t beyond = settings.in_items ? use.overdraft : std::max<std::int64_t>(use.longest.count() - 1, 0);
+    const Sum used = before * Sum{std::min(turn, budget + most_debt)} + Sum{std::min(beyond, most_debt)};
     if (used.is_infinite()) return Duration::max();
     frames = Sum{used.value() / budget + 1};
   }

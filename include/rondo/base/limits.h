@@ -26,6 +26,8 @@ inline constexpr std::uint32_t kItemsPerStep = 8;
 inline constexpr Duration kPollAfter = 2us;
 /// And at the latest after this many short turns: 16 x 2 us bounds what an arrival can wait unseen.
 inline constexpr std::uint32_t kTurnsWithoutPoll = 16;
+/// What a priority used beyond its budget is taken off as many of its next budgets at the most.
+inline constexpr std::int64_t kDebtFrames = 16;
 /// Where other threads wake the scheduler in close succession, it looks this long for the next wake before it sleeps.
 inline constexpr Duration kSpinTime = 20us;
 /// The liveness sweep (seed 000, "Select Timeout Guarantee"): a detector; it counts what it rescues and the count stays 0.

@@ -3,19 +3,22 @@
 //
 // Budgeted frames. Each priority (class) has a budget Q a frame. Strict priority holds among the classes that have budget left; a turn is
 // charged after it, with the time from the end of the turn before (so a look at the reactor is paid for, too). When no class with ready
-// sources has budget left, a new frame begins: b = min(b, 0) + Q. Debt is carried, credit is not; where all stay in debt after that, as
-// many frames begin at once as it takes. When a source becomes ready while none is ready or running, a new frame begins, too.
+// sources has budget left, a new frame begins: b = min(b, 0) + Q. Debt is carried, up to D[q] = kDebtFrames Q[q], credit is not; where
+// all stay in debt after that, as many frames begin at once as it takes. When a source becomes ready while none is ready or running, a new
+// frame begins, too.
 //
 // The bound. Let L[q] be the longest turn of class q, S[q] = Q[q] + L[q] - 1 ns its longest service in a frame, O the sum of S over the
 // other classes, H that over the higher ones, n the sources of class p. A source of p that is ready waits at most
-//   (j + 1) O + H + B,  j = floor((B + L[p] - 1) / Q[p]);  with a one-way cursor (j + 1) O + B
+//   (j + 1) O + H + B,  j = floor((B' + min(L[p] - 1, D[p])) / Q[p]);  with a one-way cursor (j + 1) O + B
 // where B is what its own class may do before it: (n - 1) L[p] if the least recently served goes first or the order is that of arrival, and
-// (W/w + n - 1) L[p] if the least consumed time does (W the weights of the others, w its own). For n = 1 this is k O + H with
+// (W/w + n - 1) L[p] if the least consumed time does (W the weights of the others, w its own), and B' what is charged for B, which is at
+// most Q[p] + D[p] a turn. For n = 1 this is k O + H with
 // k = ceil(L[p] / Q[p]), which is 1 where Q[p] >= L[p]: what a class waits. Proof. While s waits, p is ready, so a frame ends only when p
 // has no budget left. Let m frames end meanwhile. Before the first end and between two ends the others get at most O, after the last one
 // only the higher classes come before p: H (one-way: those below come in the rest of the frame, those above in the next: O in all). At the
-// first end p's budget is not below 1 - L[p]; it gets Q[p] at each, and was used up again at the m-th: it did at least (m - 1) Q[p] - L[p]
-// + 1 meanwhile, and at most B. So m <= j + 1. docs/guide/policies.md says it slowly; rondo journal audit holds recorded days against it.
+// first end p's budget is not below -min(L[p] - 1, D[p]); it gets Q[p] at each, and was used up again at the m-th: it was charged at least
+// (m - 1) Q[p] less that debt meanwhile, and at most B'. So m <= j + 1. docs/guide/policies.md says it slowly; rondo journal audit holds
+// recorded days against it.
 #pragma once
 
 #include <array>

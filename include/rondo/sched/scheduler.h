@@ -99,8 +99,8 @@ class Scheduler {
   /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
   /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
   bool should_yield() const {
-    const bool by_state =
-        policy_->prefers_another() || (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
+    const bool by_state = policy_->prefers_another() || first_of_all_ != nullptr ||
+                          (policy_->could_prefer_another() && (has_remote_wakes() || ++items_asked_ >= look_after_));
     return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
   }
 
@@ -140,7 +140,13 @@ class Scheduler {
  private:
   friend class Source;
   bool step();
+  Source* next();
   void give_turn(Source& source);
+  void account(Source& source, const Turn& turn, Instant start);
+  bool anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
+  void put_first(Source& source) noexcept;
+  void take_out(Source& source);
+  void forget_in_watch(Source& source);
   bool time_is_up(const Budget& budget);
   void wake(Source& source);
   void wake_remote(Source& source) noexcept;
@@ -184,6 +190,8 @@ class Scheduler {
   std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
+  Source* first_of_all_ = nullptr;  // Ready sources that go before all others, first come first served.
+  bool was_before_all_ = false;     // The last turn was of such a source.
   Source* running_ = nullptr;
   bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;

@@ -103,6 +103,10 @@ class Source {
   std::uint32_t weight() const noexcept { return weight_; }
   /// Before it is added to a scheduler.
   void set_weight(std::uint32_t weight);
+  /// It goes before all others, whatever the policy: for what must not be starved and comes seldom, such as starts and ends. While others
+  /// wait every second turn at most is of such sources; they are told apart from the bound of the others, which counts them as a look at
+  /// the reactor.
+  bool goes_before_all() const noexcept { return before_all_; }
   const SourceStats& stats() const noexcept { return stats_; }
   bool is_ready() const noexcept { return state_ == State::Ready; }
   bool is_running() const noexcept { return state_ == State::Running; }
@@ -117,6 +121,8 @@ class Source {
   Scheduler* scheduler() const noexcept { return scheduler_.load(std::memory_order_relaxed); }
 
  protected:
+  /// See goes_before_all(). Before it is added to a scheduler.
+  void go_before_all() noexcept { before_all_ = true; }
   /// In run(): whether the turn has lasted for budget.time. One reading of the clock. A source without a scheduler has all the time.
   bool time_is_up(const Budget& budget) const;
   /// In run(), between two items: whether the turn should end now, with More, because somebody else must be next. A few nanoseconds; see
@@ -145,7 +151,8 @@ class Source {
   std::uint32_t place_ = 0;         // and in the heap.
   std::uint32_t weight_ = 1;
   std::uint32_t key_rest_ = 0;  // What the weight's division of consumed time left.
-  bool in_fresh_ = false;       // In the ready set's list of fresh sources, else in the list of old ones.
+  bool before_all_ = false;
+  bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
   bool long_items_ = false;               // An item of the last turn took longer than limits::kPollAfter, on average.
   bool suspected_ = false;                // The last sweep found it idle with a backlog.
