@@ -65,6 +65,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 89> kShownLimit
     {"message_retries_most", limits::kMessageRetriesMost},
     {"agents", limits::kAgents},
     {"agent_drain_us", in_microseconds(limits::kAgentDrain)},
+    {"agent_queue_retry_us", in_microseconds(limits::kAgentQueueRetry)},
     {"agent_life_per_turn", limits::kAgentLifePerTurn},
     {"name_bytes", limits::kNameBytes},
     {"value_bytes", limits::kValueBytes},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "message/core.h"
 #include "message/failed_agent.h"
@@ -21,6 +22,8 @@ Status made(const std::function<Status(Group&)>& make, Group& group) {
     return make(group);
   } catch (const message::FailedAgent& failed) {
     return failed.why;
+  } catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
   } catch (const std::exception& error) {
     return {Code::Internal, std::string{"a group of agents: its making threw: "} + error.what()};
   } catch (...) {
@@ -51,12 +54,16 @@ Agents::~Agents() {
   if (core_ != nullptr) core_->close();
 }
 
-Result<GroupId> Agents::add(const std::function<Status(Group&)>& make) {
-  Group group(*this);
-  Status status = made(make, group);
-  if (!status.ok()) return failure(std::move(status));
-  if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
-  return core_->add(group.parts_->agents);
+Result<GroupId> Agents::add_group(const std::function<Status(Group&)>& make) {
+  try {
+    Group group(*this);
+    Status status = made(make, group);
+    if (!status.ok()) return failure(std::move(status));
+    if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
+    return core_->add(group.parts_->agents);
+  } catch (const std::bad_alloc&) {  // Of ours, or for the words of an error.
+    return failure(Status::out_of_memory());
+  }
 }
 
 Status Agents::remove(GroupId group, Removal how, std::function<void()> done) { return core_->remove(group, how, std::move(done)); }

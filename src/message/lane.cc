@@ -276,14 +276,12 @@ Turn Lane::run(Budget budget) {
     Node& node = here_.pop();
     handle(node);
     ++turn.items;
-    // Asked for anew each time: a handler may have set another.
-    const Policy& policy = scheduler.policy();
-    if (turn.items % limits::kItemsPerStep == 0 || long_items_) {
-      if (look_at_clock(end) || should_yield() || scheduler.stopping()) break;
-    } else if (policy.prefers_another()) {
+    if (scheduler.has_news(*this)) [[unlikely]]
       break;
-    } else if (scheduler.has_news(*this)) [[unlikely]] {
-      if (policy.could_prefer_another() || scheduler.stopping()) break;
+    if (turn.items % limits::kItemsPerStep == 0 || long_items_) {
+      if (look_at_clock(end) || should_yield()) break;
+    } else if (scheduler.policy().prefers_another()) {  // Asked for anew each time: a handler may have set another.
+      break;
     }
   }
   if (here_.empty() && has_arrived()) splice();  // So that head_arrival() is known.

@@ -1,6 +1,7 @@
 #include "message/life.h"
 
 #include <mutex>
+#include <new>
 #include <thread>
 
 #include "message/core.h"
@@ -50,6 +51,7 @@ bool Life::has_backlog() const {
 
 Turn Life::run(Budget budget) {
   const InTurn in_turn(home_);
+  if (lanes_missing_) add_lanes();
   Turn turn;
   bool lanes = false;
   while (turn.items < budget.items && turn.items < limits::kAgentLifePerTurn) {
@@ -66,7 +68,7 @@ Turn Life::run(Budget budget) {
         wanted = std::exchange(cell->wanted, std::uint8_t{0});
       }
     }
-    if (lanes) home_.core.add_lanes(home_);
+    if (lanes) add_lanes();
     if (cell == nullptr) break;
     serve(*cell, wanted);
     cell->release();
@@ -74,6 +76,17 @@ Turn Life::run(Budget budget) {
   }
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
+}
+
+/// Nothing is lost where memory ends: what waits in a lane without a scheduler waits on, and its agents start all the same.
+void Life::add_lanes() noexcept {
+  try {
+    home_.core.add_lanes(home_);
+    lanes_missing_ = false;
+  } catch (const std::bad_alloc&) {
+    lanes_missing_ = true;
+    home_.scheduler.timers().insert(again_, home_.scheduler.clock().now() + limits::kAgentQueueRetry);
+  }
 }
 
 void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
@@ -136,6 +149,7 @@ void Life::close() noexcept {
     last_ = nullptr;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  if (again_.armed()) home_.scheduler.timers().cancel(again_);
   if (scheduler() != nullptr) scheduler()->remove(*this);
   while (left != nullptr) std::exchange(left, left->life_next)->release();
 }

@@ -9,6 +9,7 @@
 #include "message/short_lock.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo::message {
 
@@ -33,10 +34,21 @@ class Life final : public Source {
   bool has_backlog() const override;
 
  private:
+  class Again final : public TimerNode {
+   public:
+    explicit Again(Life& life) : life_(life) {}
+
+   private:
+    void on_due() override { life_.wake(); }
+    Life& life_;
+  };
+  void add_lanes() noexcept;
   void serve(Cell& cell, std::uint8_t wanted) noexcept;
   void start(Cell& cell) noexcept;
 
   Home& home_;
+  Again again_{*this};
+  bool lanes_missing_ = false;  // There was no memory to add one to the scheduler.
   mutable ShortLock lock_;
   Cell* first_ = nullptr;  // Guarded by lock_, as are the next three.
   Cell* last_ = nullptr;

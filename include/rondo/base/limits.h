@@ -67,6 +67,8 @@ inline constexpr unsigned kMessageRetriesMost = 250;
 inline constexpr std::size_t kAgents = 65'536;
 /// How long a removed agent goes on with its queue; then the rest is dropped and counted.
 inline constexpr Duration kAgentDrain = 5000ms;
+/// A queue for whose first turn there was no memory is tried again after this, or when the next agent starts or ends.
+inline constexpr Duration kAgentQueueRetry = 100ms;
 /// Starts and ends of agents in one turn; the rest after others had theirs.
 inline constexpr std::uint32_t kAgentLifePerTurn = 16;
 
