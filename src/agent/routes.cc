@@ -309,6 +309,10 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
     const auto* const set = std::get_if<RouteSet>(&operation.order);
     routes_.prefetch(set != nullptr ? set->prefix : std::get<RouteDelete>(operation.order).prefix);
   }
+  const auto tickets = std::span{bulk.ordered}.subspan(bulk.answered, operations.size());
+  for (unsigned step = 0; step < kExpectSteps; ++step) {
+    for (const Ordered& ordered : tickets) expect_settle(ordered.ticket, step);
+  }
   for (const Operation& operation : operations) {
     const Ordered& ordered = bulk.ordered[bulk.answered++];
     if (ordered.is_delete) {

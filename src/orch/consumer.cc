@@ -134,6 +134,7 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     const Duration waited = services_.scheduler.clock().now() - std::exchange(resolved_since_, Instant{});
     stats_.longest_resolve_wait = std::max(stats_.longest_resolve_wait, waited);
   }
+  ledger_.expect_resolved(max);
   while (looked_at < max && ledger_.has_resolved()) {
     const std::uint32_t row = ledger_.peek_resolved();
     ++looked_at;

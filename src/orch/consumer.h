@@ -53,6 +53,7 @@ class Consumer final : public Source {
 
   /// Answers a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
+  void expect_settle(const Ticket& ticket, unsigned step) const noexcept { ledger_.expect_settle(ticket.row, ticket.generation, step); }
   void hold() { held_ = true; }
   void release();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/prefetch.h"
 #include "orch/constraint_index.h"
 #include "rondo/base/assert.h"
 
@@ -43,6 +44,24 @@ bool Ledger::is_current(std::uint32_t row, std::uint32_t generation) const noexc
 bool Ledger::is_resolved(std::uint32_t row) const noexcept {
   const Row& r = rows_[row];
   return r.state == State::Parked && lists_[r.list].resolved;
+}
+
+void Ledger::expect_settle(std::uint32_t row, std::uint32_t generation, unsigned step) const noexcept {
+  if (row >= rows_.limit()) return;
+  const Row& r = rows_[row];
+  if (step == 0) {
+    prefetch_to_write(&r);
+  } else if (is_current(row, generation)) {
+    step == 1 ? r.flight.prefetch() : by_key_.prefetch(r.flight.key_hash());
+  }
+}
+
+void Ledger::expect_resolved(std::uint32_t count) const noexcept {
+  if (resolved_.empty()) return;
+  // Rows of one list were parked one after the other, and lie so more often than not: it is their records that are far apart.
+  for (std::uint32_t row = lists_[resolved_.front()].head; row != kNone && count > 0; row = rows_[row].next, --count) {
+    rows_[row].record.prefetch();
+  }
 }
 
 Op Ledger::op(std::uint32_t row) const noexcept {

@@ -156,6 +156,10 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
 
 Ticket Orch::current_ticket() const { return runtime_.parts_->current; }
 
+void Orch::expect_settle(const Ticket& ticket, unsigned step) noexcept {
+  if (ticket.consumer != nullptr) ticket.consumer->expect_settle(ticket, step);
+}
+
 void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
   RONDO_ASSERT(ticket.consumer != nullptr && outcome.kind() != Outcome::Kind::Staged);
   ticket.consumer->settle(ticket, outcome);
