@@ -4,7 +4,7 @@ SEED ?= 1
 SEEDS ?= 1
 TURNS ?= 3000
 JOBS ?= $(shell nproc)
-.PHONY: help run build test check quick asan tsan coverage fuzz bench sim sim-nightly format tidy docs install clean
+.PHONY: help run build test check quick asan tsan coverage fuzz bench bench-peers sim sim-nightly format tidy docs install clean
 
 help:  ## This list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,12 @@ bench:  ## The benchmarks, optimised, into build/bench/bench; run the one you wa
 	cmake --preset bench
 	cmake --build build/bench
 	@ls build/bench/bench/bench_* 2>/dev/null || true
+
+bench-peers:  ## Our loop beside sd-event, GLib, libevent and Asio: installs what is missing of them, builds, measures (6 minutes).
+	tools/install.sh build test peers
+	cmake --preset bench
+	cmake --build build/bench --target bench_peer_loops
+	build/bench/bench/bench_peer_loops
 
 sim:  ## Lives SEEDS=1 simulated lives of TURNS=3000 turns from SEED=1 on, of each program.
 	cmake --preset sim
