@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 89> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 91> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -62,8 +62,10 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 89> kShownLimit
     {"message_places_kept", limits::kMessagePlacesKept},
     {"message_places_chunk", limits::kMessagePlacesChunk},
     {"message_retries", limits::kMessageRetries},
+    {"message_retries_most", limits::kMessageRetriesMost},
     {"agents", limits::kAgents},
     {"agent_drain_us", in_microseconds(limits::kAgentDrain)},
+    {"agent_queue_retry_us", in_microseconds(limits::kAgentQueueRetry)},
     {"agent_life_per_turn", limits::kAgentLifePerTurn},
     {"name_bytes", limits::kNameBytes},
     {"value_bytes", limits::kValueBytes},

@@ -1,7 +1,9 @@
 #include "rondo/base/status.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <new>
 
 namespace rondo {
 
@@ -25,14 +27,36 @@ std::string_view to_string(Code code) noexcept {
 }
 
 Status::Status(Code code, std::string message, int origin_errno) {
-  if (code != Code::Ok) error_ = std::make_unique<Error>(Error{code, origin_errno, std::move(message)});
+  if (code != Code::Ok) error_.reset(new Error{code, origin_errno, std::move(message)});
 }
 
-Status::Status(const Status& other) : error_(other.error_ ? std::make_unique<Error>(*other.error_) : nullptr) {}
+Status::Status(const Status& other) : error_(copy(other)) {}
 
 Status& Status::operator=(const Status& other) {
-  if (this != &other) error_ = other.error_ ? std::make_unique<Error>(*other.error_) : nullptr;
+  if (this != &other) error_.reset(copy(other));
   return *this;
+}
+
+Status Status::out_of_memory() noexcept {
+  Status status;
+  status.error_.reset(no_memory());
+  return status;
+}
+
+/// One for all, never destroyed; its text is short enough to lie in the string itself.
+Status::Error* Status::no_memory() noexcept {
+  alignas(Error) static std::byte place[sizeof(Error)];
+  static Error* const error = new (place) Error{Code::ResourceExhausted, 0, "out of memory"};
+  return error;
+}
+
+Status::Error* Status::copy(const Status& other) {
+  if (other.error_ == nullptr || other.error_.get() == no_memory()) return other.error_.get();
+  return new Error(*other.error_);
+}
+
+void Status::Release::operator()(Error* error) const noexcept {
+  if (error != no_memory()) delete error;
 }
 
 Status Status::with_context(std::string_view context) const {

@@ -10,6 +10,10 @@
 namespace rondo {
 
 Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions options) : options_(options) {
+  if (options.retries_max > limits::kMessageRetriesMost) {
+    throw message::FailedAgent({Code::InvalidArgument, "agent '" + name + "': retries_max is " + std::to_string(options.retries_max) +
+                                                           ", and may be at most " + std::to_string(limits::kMessageRetriesMost)});
+  }
   Agents::Core& core = *group.agents().core_;
   Result<std::shared_ptr<message::Lane>> lane = core.lane(priority);
   if (!lane) throw message::FailedAgent(lane.error().with_context("agent '" + name + "'"));
@@ -27,8 +31,8 @@ Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions opt
 
 Agent::~Agent() {
   for (const std::shared_ptr<message::TopicCore>& topic : topics_) topic->remove(*cell_);
-  // One that was never added is known to nobody but those who have its address.
-  if (cell_->group == nullptr) cell_->lane->home().core.forget(*cell_);
+  // One that was never added is known to nobody but those who have its address, and has nothing to tell.
+  if (cell_->group == nullptr) cell_->lane->home().core.forget_unadded(*cell_);
 }
 
 const std::string& Agent::name() const noexcept { return cell_->name; }
@@ -40,7 +44,13 @@ Scheduler& Agent::scheduler() const {
   return cell_->lane->home().scheduler;
 }
 
-void Agent::add_handler(message::Handler handler) { cell_->add_handler(handler); }
+void Agent::add_handler(message::Handler handler) {
+  if (handler.takes_over && options_.reaction == Reaction::Retry) {
+    throw message::FailedAgent({Code::InvalidArgument, "agent '" + name() + "': its handler takes messages " + name_of(*handler.type) +
+                                                           " over, so none of them can be tried again (Reaction::Retry)"});
+  }
+  cell_->add_handler(handler);
+}
 
 void Agent::add_limit(const message::MessageType& type, Limit limit, message::KeyOf key) { cell_->add_limit(type, limit, key); }
 
@@ -48,8 +58,9 @@ Status Agent::subscribe(const std::shared_ptr<message::TopicCore>& topic, messag
   if (std::ranges::find(topics_, topic) != topics_.end()) {
     return {Code::AlreadyExists, "agent '" + name() + "': it has subscribed to topic '" + topic->name() + "'"};
   }
-  topics_.push_back(topic);
+  topics_.reserve(topics_.size() + 1);
   RONDO_ASSERT(topic->add(*cell_, cell_->keep(handler)));
+  topics_.push_back(topic);  // Nothing fails any more.
   return {};
 }
 

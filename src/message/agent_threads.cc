@@ -5,8 +5,8 @@
 #include <pthread.h>
 
 #include <condition_variable>
-#include <future>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -30,10 +30,12 @@ std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
 
 /// One thread with what it runs.
 struct PriorityThread {
-  PriorityThread(const Clock& clock, std::unique_ptr<Reactor> given, const PolicyOptions& policy)
-      : reactor(std::move(given)), scheduler(clock, *reactor, policy_of(policy)) {}
+  PriorityThread(Priority level, const Clock& clock, std::unique_ptr<Reactor> given, const PolicyOptions& policy)
+      : priority(level), reactor(std::move(given)), scheduler(clock, *reactor, policy_of(policy)) {}
+  const Priority priority;
   const std::unique_ptr<Reactor> reactor;
   Scheduler scheduler;
+  std::shared_ptr<message::Home> home;  // Ends before the scheduler.
   std::thread thread;
 };
 
@@ -41,6 +43,51 @@ Status prepare(const std::string& name, const AgentThreadSettings& settings) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, kThreadNameBytes).c_str());
   if (Status refused = pin_thread(::pthread_self(), settings.cpus); !refused.ok()) return refused;
   return settings.nice == 0 ? Status{} : set_thread_nice(settings.nice);
+}
+
+/// What became of the beginning of a thread. A promise would ask for memory where it is broken.
+class Beginning {
+ public:
+  void tell(Status status) noexcept {
+    const std::lock_guard<std::mutex> guard(lock_);
+    status_ = std::move(status);
+    is_told_ = true;
+    told_.notify_one();  // Under the lock: from then on this may be gone.
+  }
+  Status wait() {
+    std::unique_lock<std::mutex> guard(lock_);
+    told_.wait(guard, [this] { return is_told_; });
+    return std::move(status_);
+  }
+
+ private:
+  std::mutex lock_;
+  std::condition_variable told_;
+  bool is_told_ = false;
+  Status status_;
+};
+
+/// Returns when the thread runs its scheduler, or when there is none.
+Status start(PriorityThread& made, const std::string& name, const AgentThreadSettings& settings) {
+  Beginning beginning;
+  try {
+    made.thread = std::thread([&scheduler = made.scheduler, &name, &settings, &beginning] {
+      Status prepared;
+      try {
+        prepared = prepare(name, settings);
+      } catch (const std::bad_alloc&) {
+        prepared = Status::out_of_memory();
+      }
+      const bool goes_on = prepared.ok();
+      beginning.tell(std::move(prepared));
+      if (goes_on) scheduler.run();
+    });
+  } catch (const std::system_error& error) {
+    return {Code::ResourceExhausted, std::string{"there is no thread: "} + error.what()};
+  }
+  Status status = beginning.wait();
+  if (!status.ok()) made.thread.join();
+  return status;
 }
 
 }  // namespace
@@ -52,7 +99,8 @@ struct AgentThreads::Parts {
 
   AgentThreadsOptions options;
   SystemClock clock;
-  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by Core's lock.
+  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by Core's lock, as is the next.
+  bool has_ended = false;
   std::mutex stopping;
   std::condition_variable stopped;
   bool is_stopped = false;
@@ -86,41 +134,30 @@ Agents& AgentThreads::agents() noexcept { return *parts_->agents; }
 
 Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());
+  if (has_ended) return failure(Code::FailedPrecondition, "thread '" + name + "': the threads were stopped");
+  for (const auto& one : threads) {
+    if (one->priority == priority) return one->home;  // Made before, for a queue that then found no memory.
+  }
   Result<std::unique_ptr<Reactor>> reactor = make_epoll_reactor();
   if (!reactor) return failure(reactor.error().with_context("thread '" + name + "'"));
-  auto made = std::make_unique<PriorityThread>(clock, std::move(*reactor), options.policy);
-  auto home = std::make_shared<message::Home>(*core, made->scheduler);
+  auto made = std::make_unique<PriorityThread>(priority, clock, std::move(*reactor), options.policy);
+  made->home = std::make_shared<message::Home>(*core, made->scheduler);
   const AgentThreadSettings settings = options.settings ? options.settings(priority) : AgentThreadSettings{};
   threads.reserve(threads.size() + 1);
-  core->homes.push_back(home);
-  made->scheduler.add(home->life);
-  std::promise<Status> promise;
-  std::future<Status> settled = promise.get_future();
-  Status status;
-  try {
-    made->thread = std::thread([&scheduler = made->scheduler, &name, &settings, &promise] {
-      const Status prepared = prepare(name, settings);
-      const bool goes_on = prepared.ok();
-      promise.set_value(prepared);
-      if (goes_on) scheduler.run();
-    });
-    status = settled.get();
-    if (!status.ok()) made->thread.join();
-  } catch (const std::system_error& error) {
-    status = {Code::ResourceExhausted, std::string{"there is no thread: "} + error.what()};
-  }
-  if (!status.ok()) {
-    home->life.close();
-    core->homes.pop_back();
-    return failure(status.with_context("thread '" + name + "'"));
-  }
+  core->homes.reserve(core->homes.size() + 1);
+  made->scheduler.add(made->home->life);
+  const Status status = start(*made, name, settings);
+  if (!status.ok()) return failure(status.with_context("thread '" + name + "'"));
+  // From here on nothing fails.
+  core->homes.push_back(made->home);
   threads.push_back(std::move(made));
-  return home;
+  return threads.back()->home;
 }
 
 void AgentThreads::Parts::stop() noexcept {
   {
     const std::lock_guard<std::mutex> guard(core->lock);
+    has_ended = true;
     for (const auto& one : threads) one->scheduler.stop();
   }
   const std::lock_guard<std::mutex> guard(stopping);

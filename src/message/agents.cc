@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include "message/core.h"
 #include "message/failed_agent.h"
@@ -21,6 +22,8 @@ Status made(const std::function<Status(Group&)>& make, Group& group) {
     return make(group);
   } catch (const message::FailedAgent& failed) {
     return failed.why;
+  } catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
   } catch (const std::exception& error) {
     return {Code::Internal, std::string{"a group of agents: its making threw: "} + error.what()};
   } catch (...) {
@@ -51,12 +54,16 @@ Agents::~Agents() {
   if (core_ != nullptr) core_->close();
 }
 
-Result<GroupId> Agents::add(const std::function<Status(Group&)>& make) {
-  Group group(*this);
-  Status status = made(make, group);
-  if (!status.ok()) return failure(std::move(status));
-  if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
-  return core_->add(group.parts_->agents);
+Result<GroupId> Agents::add_group(const std::function<Status(Group&)>& make) {
+  try {
+    Group group(*this);
+    Status status = made(make, group);
+    if (!status.ok()) return failure(std::move(status));
+    if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
+    return core_->add(group.parts_->agents);
+  } catch (const std::bad_alloc&) {  // Of ours, or for the words of an error.
+    return failure(Status::out_of_memory());
+  }
 }
 
 Status Agents::remove(GroupId group, Removal how, std::function<void()> done) { return core_->remove(group, how, std::move(done)); }
@@ -146,20 +153,25 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
 }
 
 Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
-  const std::lock_guard<std::mutex> guard(lock);
-  const auto found = groups.find(id.number);
-  if (found == groups.end()) return about(id, Code::NotFound, "there is none, or it has gone");
-  message::GroupState& group = *found->second;
-  if (!group.removing) group.done = std::move(done);
-  group.removing = true;
-  for (message::Cell* cell : group.cells) cell->lane->set_accepting(*cell, false);
-  const auto wanted = how == Removal::AtOnce ? message::Cell::kRemoveAtOnce : message::Cell::kRemoveAfterQueue;
-  for (message::Cell* cell : group.cells) cell->lane->home().life.request(*cell, wanted);
+  if (!begin_removal(id.number, how, done)) return about(id, Code::NotFound, "there is none, or it has gone");
   return {};
 }
 
+bool Agents::Core::begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept {
+  const std::lock_guard<std::mutex> guard(lock);
+  const auto found = groups.find(number);
+  if (found == groups.end()) return false;
+  message::GroupState& group = *found->second;
+  if (!group.done) group.done.swap(done);
+  for (message::Cell* cell : group.cells) cell->lane->set_accepting(*cell, false);
+  const auto wanted = how == Removal::AtOnce ? message::Cell::kRemoveAtOnce : message::Cell::kRemoveAfterQueue;
+  for (message::Cell* cell : group.cells) cell->lane->home().life.request(*cell, wanted);
+  return true;
+}
+
 void Agents::Core::stop_group(message::GroupState& group) noexcept {
-  static_cast<void>(remove(GroupId{group.number}, Removal::AtOnce, {}));
+  std::function<void()> nobody;
+  static_cast<void>(begin_removal(group.number, Removal::AtOnce, nobody));
 }
 
 void Agents::Core::stop_all() noexcept {
@@ -173,14 +185,15 @@ void Agents::Core::tell_fault(const message::Cell& cell, std::string_view what, 
   options.on_fault({.agent = cell.name, .message = what, .error = std::move(error), .reaction = reaction});
 }
 
-Reaction Agents::Core::react(message::Cell& cell, const message::MessageType& type, std::exception_ptr error, unsigned attempts) noexcept {
+Reaction Agents::Core::react(message::Cell& cell, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept {
   std::string name;
   try {
-    name = message::name_of(type);
+    name = message::name_of(*handler.type);
   } catch (const std::bad_alloc&) {  // Then it has none.
   }
   Reaction reaction = cell.react({.agent = cell.name, .message = name, .error = error});
-  if (reaction == Reaction::Retry && attempts >= cell.agent_options().retries_max) reaction = Reaction::Drop;
+  const bool may_retry = attempts < cell.agent_options().retries_max && !handler.takes_over;
+  if (reaction == Reaction::Retry && !may_retry) reaction = Reaction::Drop;
   tell_fault(cell, name, std::move(error), reaction);
   return reaction;
 }
@@ -201,6 +214,10 @@ void Agents::Core::gone(message::Cell& cell) noexcept {
 void Agents::Core::forget(message::Cell& cell) noexcept {
   cell.forgotten = true;
   cell.lane->absorb(cell.figures);
+  forget_unadded(cell);
+}
+
+void Agents::Core::forget_unadded(message::Cell& cell) noexcept {
   figures.give_back(cell.figures);
   cell.release();
 }

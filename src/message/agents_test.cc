@@ -104,6 +104,29 @@ TEST(Agents, AnUrgentMessageOfAHandlerIsHandledNextWhateverTheBatch) {
   }
 }
 
+TEST(Agents, APolicyThatAHandlerSetsHoldsForTheRestOfItsTurn) {
+  class Changer final : public Agent {
+   public:
+    Changer(Group& group, Address to) : Agent(group, "low", Priority::p1), to_(std::move(to)) { receive<&Changer::text>(); }
+
+   private:
+    void text(const Text& message) {
+      if (message.text == "policy") scheduler().set_policy(std::move(make_policy(StrictlyOrdered{}).value()));
+      if (message.text == "post") {
+        EXPECT_TRUE(to_.post(Text{}).ok());
+      }
+    }
+    Address to_;
+  };
+  Room room({.policy = QuotedRoundRobin{.quota = 100}});
+  const Address high = room.add("high", Priority::p7).address();
+  const Address low = room.kit.agents().make<Changer>(high).value();
+  room.kit.run_until_idle();
+  for (const char* text : {"1", "policy", "2", "post", "3"}) ASSERT_TRUE(low.post(Text{text}).ok());
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.kit.order(), "low low low low high low") << "under the policy before, high would have been last";
+}
+
 TEST(Agents, StartComesBeforeTheFirstMessageAndFromTheHighestPriorityDown) {
   Room room;
   ASSERT_TRUE(room.kit.agents()

@@ -9,10 +9,12 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rondo/base/clock.h"
@@ -22,12 +24,22 @@
 namespace {
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<bool> memory_has_ended{false};
+// Of one thread: the one that so many others come before fails, and if told so all after it.
+thread_local long others_before = -1;
+thread_local bool all_after = false;
+
+bool fails() {
+  if (memory_has_ended.load(std::memory_order_relaxed)) return true;
+  if (others_before < 0 || others_before-- > 0) return false;
+  if (all_after) others_before = 0;
+  return true;
+}
 }  // namespace
 
 // Not inlined: the compiler would see malloc meet delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
-  if (memory_has_ended.load(std::memory_order_relaxed)) throw std::bad_alloc();
+  if (fails()) throw std::bad_alloc();
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc();
 }
@@ -208,17 +220,114 @@ TEST(MessageAllocations, WithoutMemoryAGroupIsNotAddedAndAThrowingHandlerIsSurvi
   ASSERT_TRUE(to->post(Bang{}).ok());
   memory_has_ended.store(true);
   loop.scheduler.run_until_idle();
-  bool thrown = false;
-  try {
-    static_cast<void>(loop.agents->make<Counter>(topic));
-  } catch (const std::bad_alloc&) {
-    thrown = true;
-  }
+  const Result<Address> refused = loop.agents->make<Counter>(topic);
   memory_has_ended.store(false);
-  EXPECT_TRUE(thrown) << "not even the words of an error find room";
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
   EXPECT_EQ(loop.agents->groups(), 1U);
   EXPECT_EQ(loop.agents->figures_of_agents().size(), 1U);
   EXPECT_EQ(loop.agents->figures_of_agents().at(0).faults, 1U);
+}
+
+class Taker final : public Agent {
+ public:
+  Taker(Group& group, Priority priority, int& handled) : Agent(group, "taker, whose name is not short", priority), handled_(handled) {
+    limit<Small>({.most = 10});
+    receive<&Taker::small>();
+    receive<&Taker::bang>();
+  }
+
+ private:
+  void small(const Small&) { ++handled_; }
+  void bang(const Bang&) {}
+  int& handled_;
+};
+
+/// Adds an agent while the n-th allocation fails, or all from it on. True if that many were asked for.
+bool add_without_memory(Agents& agents, long number, bool and_all_after, int& handled) {
+  others_before = number;
+  all_after = and_all_after;
+  const Result<Address> added = agents.make<Taker>(Priority::p3, handled);
+  const bool failed = and_all_after ? others_before == 0 : others_before < 0;
+  others_before = -1;
+  if (!added.has_value()) {
+    EXPECT_TRUE(failed);
+    EXPECT_EQ(added.error().code(), Code::ResourceExhausted) << "allocation " << number << ": " << added.error().to_string();
+  }
+  EXPECT_EQ(agents.groups(), added.has_value() ? 1U : 0U) << "allocation " << number;
+  EXPECT_EQ(agents.figures_of_agents().size(), added.has_value() ? 1U : 0U) << "allocation " << number;
+  return failed;
+}
+
+TEST(MessageAllocations, WhicheverAllocationFailsAGroupIsNotAddedAndTheErrorIsReturned) {
+  for (const bool and_all_after : {false, true}) {
+    long number = 0;
+    for (bool failed = true; failed; ++number) {
+      Loop loop;
+      loop.scheduler.run_until_idle();
+      int handled = 0;
+      failed = add_without_memory(*loop.agents, number, and_all_after, handled);
+      const Result<Address> again = loop.agents->make<Taker>(Priority::p3, handled);
+      ASSERT_TRUE(again.has_value()) << "memory is back after allocation " << number;
+      ASSERT_TRUE(again->post(Small{}).ok());
+      loop.scheduler.run_until_idle();
+      EXPECT_EQ(handled, 1) << "allocation " << number;
+    }
+    EXPECT_GT(number, 10);
+  }
+}
+
+TEST(MessageAllocations, WhicheverAllocationFailsAPriorityWithoutAThreadGetsOneLater) {
+  for (const bool and_all_after : {false, true}) {
+    long number = 0;
+    for (bool failed = true; failed; ++number) {
+      int handled = 0;
+      AgentThreads threads;
+      failed = add_without_memory(threads.agents(), number, and_all_after, handled);
+      Address to;
+      const Result<GroupId> again = threads.agents().add([&](Group& group) {
+        to = group.make<Taker>(Priority::p3, handled).address();
+        return Status{};
+      });
+      ASSERT_TRUE(again.has_value()) << "memory is back after allocation " << number;
+      EXPECT_EQ(threads.size(), 1U) << "allocation " << number;
+      ASSERT_TRUE(to.post(Small{}).ok());
+      std::promise<void> gone;
+      ASSERT_TRUE(threads.agents().remove(*again, Removal::AfterQueues, [&] { gone.set_value(); }).ok());
+      gone.get_future().wait();
+      EXPECT_EQ(handled, 1) << "allocation " << number;
+    }
+    EXPECT_GT(number, 20);
+  }
+}
+
+TEST(MessageAllocations, AQueueForWhichThereWasNoMemoryIsTriedAgain) {
+  for (long number = 0; number < 5; ++number) {
+    Loop loop(AgentsOptions{}, StrictlyOrdered{});  // Whose order needs memory for each source.
+    int quarantined = 0;
+    loop.scheduler.on_quarantine([&](const Source&, const Status&) { ++quarantined; });
+    loop.scheduler.run_until_idle();
+    int handled = 0;
+    const Result<Address> to = loop.agents->make<Taker>(Priority::p3, handled);
+    ASSERT_TRUE(to.has_value() && to->post(Small{}).ok());
+    others_before = number;
+    all_after = true;
+    loop.scheduler.run_until_idle();
+    const bool failed = others_before == 0;
+    others_before = -1;
+    EXPECT_EQ(quarantined, 0);
+    if (number == 0) {
+      EXPECT_TRUE(failed);
+      EXPECT_EQ(handled, 0);
+    }
+    const std::uint64_t turns = loop.scheduler.stats().turns;
+    for (const Instant end = loop.clock.now() + 2 * limits::kAgentQueueRetry; handled == 0 && loop.clock.now() < end;) {
+      loop.scheduler.wait(end);
+      loop.scheduler.run_until_idle();
+    }
+    EXPECT_EQ(handled, 1) << "what was posted meanwhile is not lost";
+    EXPECT_LE(loop.scheduler.stats().turns - turns, 3U) << "it does not try without a pause";
+  }
 }
 
 }  // namespace

@@ -63,6 +63,8 @@ class Cell {
   bool has_nothing_left() const noexcept { return read(figures.gone) == figures.posted() && parked == nullptr; }
   Agent* agent;
   Stage stage = Stage::Made;
+  // Of any thread: it is to be removed at once, so no handler of it begins from here on. Beside 'stage', which is read with it.
+  std::atomic<bool> stops{false};
   bool draining = false;
   bool forgotten = false;
   NodeList early;                   // Came to their turn before the agent had started.

@@ -37,14 +37,18 @@ struct Agents::Core {
   void stop_group(message::GroupState& group) noexcept;
   void stop_all() noexcept;
   Status remove(GroupId group, Removal how, std::function<void()> done);
+  /// The same without words: false if there is no such group. Leaves 'done' alone if somebody else is told.
+  bool begin_removal(std::uint64_t number, Removal how, std::function<void()>& done) noexcept;
   /// What is to be done about an exception of a handler; tells who wants to know.
-  Reaction react(message::Cell& cell, const message::MessageType& type, std::exception_ptr error, unsigned attempts) noexcept;
+  Reaction react(message::Cell& cell, const message::Handler& handler, std::exception_ptr error, unsigned attempts) noexcept;
   /// Of a start or an end.
   void tell_fault(const message::Cell& cell, std::string_view what, std::exception_ptr error, Reaction reaction) noexcept;
   /// The agent of 'cell' has gone: on its thread.
   void gone(message::Cell& cell) noexcept;
-  /// And none of its messages waits any more.
+  /// And none of its messages waits any more: on its thread.
   void forget(message::Cell& cell) noexcept;
+  /// The agent of 'cell' was never added: any thread.
+  void forget_unadded(message::Cell& cell) noexcept;
   /// Every agent finishes, every lane is closed. No scheduler gives turns any more.
   void close() noexcept;
 

@@ -15,7 +15,6 @@ struct GroupState {
   std::vector<Cell*> cells;  // Highest priority first, equals in the order in which they were made. Each holds a reference.
   std::size_t next_start = 0;
   std::size_t left = 0;
-  bool removing = false;
   std::function<void()> done;
 };
 

@@ -1,14 +1,15 @@
 #include "message/lane.h"
 
 #include <algorithm>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
 #include "base/pause.h"
 #include "base/quick_clock.h"
 #include "message/core.h"
-#include "message/parked_message.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::message {
@@ -30,7 +31,7 @@ Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_m
   gone_agents_.reset(name(), priority);
 }
 
-Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrived_.empty()); }
+Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrived_.empty() && superseded_.first == nullptr); }
 
 Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
   const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
@@ -119,47 +120,67 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
   return verdict;
 }
 
-/// What the type's limit says of one more message. Under the lock.
+/// What the type's limit says of one more message. Under the lock. Nothing is given up before there is a place for what comes instead.
 Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bool is_here) {
   TypeLimit& limit = *handler.limit;
-  if (limit.merges()) {
-    if (Node* const waiting = limit.find(stored)) {
-      limit.type().exchange(waiting->payload, stored);
-      cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
-      return {Verdict::Settled};
-    }
+  Node* const waiting = limit.merges() ? limit.find(stored) : nullptr;
+  if (waiting != nullptr && !waiting->is_parked) {
+    limit.type().exchange(waiting->payload, stored);
+    waiting->attempts = 0;
+    cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
+    return {Verdict::Settled};
   }
-  Admission admission;
-  if (limit.full()) {
+  if (waiting == nullptr && limit.full()) {
     switch (limit.limit().overflow) {
       case Overflow::Reject: return {refuse(cell, Verdict::Reject)};
       case Overflow::StopAgent: return {refuse(cell, Verdict::StopAgent)};
       case Overflow::StopRuntime: return {refuse(cell, Verdict::StopRuntime)};
       case Overflow::DropNewest: cell.figures.dropped.fetch_add(1, std::memory_order_relaxed); return {Verdict::Settled};
-      case Overflow::DropOldest: admission = drop_oldest(cell, limit, is_here); break;
+      case Overflow::DropOldest: return drop_oldest(cell, limit, is_here);
     }
   }
-  if (admission.place == nullptr) admission.place = places_.take();
-  if (admission.place == nullptr) return {refuse(cell, Verdict::Full)};
-  return admission;
+  Node* const place = places_.take();
+  if (place == nullptr) return {refuse(cell, Verdict::Full)};
+  // One of this key waits for another attempt: after the newer it would put the old over the new.
+  if (waiting != nullptr) supersede(*waiting->parked, cell.figures.coalesced);
+  return {.place = place};
 }
 
-/// Takes the oldest out, for the new one to take its place; or marks it, if the scheduler's thread has it in hand.
+/// Takes the oldest out, for the new one to take its place; or marks it, if the scheduler's thread has it in hand or parked.
 Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept {
+  // Those that are parked have been at the head of the queue before.
+  ParkedMessage* const parked = limit.oldest_parked();
+  Node* const oldest = parked == nullptr ? &limit.oldest() : nullptr;
+  const bool has_arrived_last = oldest != nullptr && oldest->batch == batch_;
+  const bool is_marked = !has_arrived_last && !(oldest != nullptr && is_here && cell.stage == Cell::Stage::Running);
+  Node* const place = is_marked ? places_.take() : oldest;
+  if (place == nullptr) return {refuse(cell, Verdict::Full)};
+  if (parked != nullptr) {
+    supersede(*parked, cell.figures.dropped);
+    return {.place = place};
+  }
   cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
-  Node& oldest = limit.oldest();
-  limit.leave(oldest);
-  if (oldest.batch == batch_) {
-    arrived_.unlink(oldest);
+  limit.leave(*oldest);
+  if (is_marked) {
+    oldest->dropped = true;
+    return {.place = place};
+  }
+  if (has_arrived_last) {
+    arrived_.unlink(*oldest);
     oldest_arrived_.store(arrived_.empty() ? kNobodyWaits : arrived_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
     // It is about to be filled again, so the lane is not empty for long; whoever looks meanwhile needs the lock.
-  } else if (is_here && cell.stage == Cell::Stage::Running) {
-    here_.unlink(oldest);
   } else {
-    oldest.dropped = true;
-    return {};
+    here_.unlink(*oldest);
   }
-  return {.place = &oldest, .replaces = true};
+  return {.place = place, .replaces = true};
+}
+
+/// A newer message takes the place of 'parked'. Under the lock; the scheduler's thread does the rest.
+void Lane::supersede(ParkedMessage& parked, Counter& counted) noexcept {
+  parked.node().handler->limit->leave(parked);
+  parked.is_superseded = true;
+  superseded_.push(parked);
+  counted.fetch_add(1, std::memory_order_relaxed);
 }
 
 Lane::Verdict Lane::refuse(Cell& cell, Verdict verdict) noexcept {
@@ -200,6 +221,7 @@ void Lane::fill(Node& node, Cell& cell, const Handler& handler, Instant now, std
   node.batch = batch;
   node.attempts = 0;
   node.dropped = false;
+  node.is_parked = false;
 }
 
 // Each splice takes the lock and the lists from the processor that fills them, and costs both more than a message does.
@@ -231,20 +253,22 @@ Result<Backlog> Lane::collect() {
   return here_.empty() ? Backlog::Empty : Backlog::More;
 }
 
+bool Lane::has_backlog() const {
+  const std::lock_guard<ShortLock> guard(lock_);
+  return !here_.empty() || has_arrived();
+}
+
 Turn Lane::run(Budget budget) {
   const InTurn in_turn(*home_);
-  const Clock& clock = home_->scheduler.clock();
-  const Policy& policy = home_->scheduler.policy();
-  // Looks at the clock and at other threads' wakes cost as much as a short item: they come after each item only where those are long.
-  bool long_items = long_items_;
+  const Scheduler& scheduler = home_->scheduler;
   running_ = true;
-  now_ = home_->scheduler.now();
+  now_ = scheduler.now();
   const Instant end = now_ + std::min(budget.time, limits::kMessagesTurn);
   Turn turn;
   while (turn.items < budget.items) {
     if (here_.empty()) {
       if (!has_arrived()) break;
-      if (few_came_ && policy.empty()) linger();  // Nobody else waits for this turn's end.
+      if (few_came_ && scheduler.policy().empty()) linger();  // Nobody else waits for this turn's end.
       splice();
       if (here_.empty()) break;
     }
@@ -252,13 +276,11 @@ Turn Lane::run(Budget budget) {
     Node& node = here_.pop();
     handle(node);
     ++turn.items;
-    if (turn.items % limits::kItemsPerStep == 0 || long_items) {
-      note_oldest();
-      const Instant before = std::exchange(now_, clock.now());
-      // Before the turn may end: the next one begins with what is known.
-      long_items = now_ - before > limits::kPollAfter * (long_items ? 1 : limits::kItemsPerStep);
-      if (now_ >= end || should_yield()) break;
-    } else if (policy.prefers_another()) {
+    if (scheduler.has_news(*this)) [[unlikely]]
+      break;
+    if (turn.items % limits::kItemsPerStep == 0 || long_items_) {
+      if (look_at_clock(end) || should_yield()) break;
+    } else if (scheduler.policy().prefers_another()) {  // Asked for anew each time: a handler may have set another.
       break;
     }
   }
@@ -269,25 +291,40 @@ Turn Lane::run(Budget budget) {
   }
   note_oldest();
   bump(gone_, std::exchange(gone_in_turn_, 0));
-  long_items_ = long_items;
   running_ = false;
   turn.backlog = here_.empty() ? Backlog::Empty : Backlog::More;
   return turn;
+}
+
+/// Whether the turn is over. The clock, and what is due at the reactor, cost as much to look at as a short item: that comes after each item
+/// only where there are long ones. Before the turn may end, because the next one begins with what is known.
+bool Lane::look_at_clock(Instant end) noexcept {
+  note_oldest();
+  const Instant before = std::exchange(now_, home_->scheduler.clock().now());
+  const Duration took = now_ - before;
+  if (!long_items_) {
+    long_items_ = took > limits::kPollAfter * limits::kItemsPerStep;
+    short_items_ = 0;
+  } else {
+    short_items_ = took > limits::kPollAfter ? 0 : short_items_ + 1;
+    long_items_ = short_items_ < limits::kItemsPerStep;
+  }
+  return now_ >= end;
 }
 
 /// False if it was dropped while it was in hand.
 bool Lane::take_from_limit(Node& node) noexcept {
   const std::lock_guard<ShortLock> guard(lock_);
   if (node.dropped) return false;
-  // One that comes for another attempt is not counted any more.
-  if (node.attempts == 0) node.handler->limit->leave(node);
+  node.handler->limit->leave(node);
   return true;
 }
 
 void Lane::handle(Node& node) {
   Cell& cell = *node.agent;
-  if (cell.stage != Cell::Stage::Running) [[unlikely]] {
-    if (cell.stage == Cell::Stage::Made) {
+  const bool stops = cell.stops.load(std::memory_order_relaxed);
+  if (cell.stage != Cell::Stage::Running || stops) [[unlikely]] {
+    if (cell.stage == Cell::Stage::Made && !stops) {
       cell.early.push(node);
     } else {
       discard(node);
@@ -298,33 +335,110 @@ void Lane::handle(Node& node) {
   if (handler.limit == nullptr || take_from_limit(node)) [[likely]] {
     const auto waited = static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0));
     cell.figures.wait.add(waited);
-    parked_ = false;
     if (watch_ != nullptr) [[unlikely]]
       watch_->handling(cell.name, name_of(*handler.type));
+    Fate fate = Fate::Served;
     try {
       handler.call(handler.object, node.payload);
     } catch (...) {
-      failed(node);
-      if (parked_) return;
+      fate = failed(node);
     }
-    bump(cell.figures.served);
+    if (fate == Fate::Parked) [[unlikely]]
+      return;
+    if (fate == Fate::Served) [[likely]]
+      bump(cell.figures.served);
   }
   free(node);
   if (cell.draining && cell.has_nothing_left()) home_->life.finish(cell);
 }
 
 /// In the handler of the exception.
-void Lane::failed(Node& node) noexcept {
+Lane::Fate Lane::failed(Node& node) noexcept {
   Cell& cell = *node.agent;
   bump(cell.figures.faults);
-  const Reaction reaction = home_->core.react(cell, *node.handler->type, std::current_exception(), node.attempts);
-  if (reaction == Reaction::Retry) {
-    const auto delay = cell.agent_options().retry_delay;
-    parked_ = ParkedMessage::park(*this, node, home_->scheduler.now() + delay);
-    if (parked_) ++node.attempts;
-  }
+  const Reaction reaction = home_->core.react(cell, *node.handler, std::current_exception(), node.attempts);
   if (reaction == Reaction::StopAgent) home_->core.stop_group(*cell.group);
   if (reaction == Reaction::StopRuntime) home_->core.stop_all();
+  return reaction == Reaction::Retry ? park(node) : Fate::Served;
+}
+
+Lane::Fate Lane::park(Node& node) noexcept {
+  std::unique_ptr<ParkedMessage> parked(new (std::nothrow) ParkedMessage(*this, node));
+  if (parked == nullptr) return Fate::Served;
+  Cell& cell = *node.agent;
+  if (TypeLimit* const limit = node.handler->limit) {
+    drop_superseded();
+    const std::lock_guard<ShortLock> guard(lock_);
+    if (limit->merges() && limit->find(node.payload) != nullptr) {  // A newer one of its key came while it was handled.
+      cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
+      return Fate::Superseded;
+    }
+    node.is_parked = true;
+    node.parked = parked.get();
+    limit->enter(*parked);
+  }
+  ++node.attempts;
+  // Not from the time when the turn began: the handler may have taken long.
+  parked.release()->enter(home_->scheduler.clock().now() + cell.agent_options().retry_delay);
+  return Fate::Parked;
+}
+
+void Lane::try_again(ParkedMessage& parked) noexcept {
+  Node& node = parked.node();
+  bool is_superseded = false;
+  {
+    const std::lock_guard<ShortLock> guard(lock_);
+    is_superseded = parked.is_superseded;
+    if (!is_superseded) {
+      if (has_arrived()) splice_locked();
+      TypeLimit* const limit = node.handler->limit;
+      if (limit != nullptr) limit->leave(parked);
+      node.arrival = home_->scheduler.next_arrival();
+      node.batch = Node::kInHand;
+      node.is_parked = false;
+      if (limit != nullptr) limit->enter(node);
+      here_.push(node);
+    }
+  }
+  if (is_superseded) return drop_superseded();
+  parked.leave();
+  delete &parked;
+  note_oldest();
+  if (!running_) wake();
+}
+
+void Lane::drop_superseded() noexcept {
+  for (;;) {
+    ParkedMessage* parked = nullptr;
+    {
+      const std::lock_guard<ShortLock> guard(lock_);
+      parked = superseded_.pop();
+    }
+    if (parked == nullptr) return;
+    let_go(*parked);
+  }
+}
+
+void Lane::discard_parked(Cell& cell) noexcept {
+  drop_superseded();
+  while (cell.parked != nullptr) {
+    ParkedMessage& parked = *cell.parked;
+    if (TypeLimit* const limit = parked.node().handler->limit) {
+      const std::lock_guard<ShortLock> guard(lock_);
+      limit->leave(parked);
+    }
+    cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
+    let_go(parked);
+  }
+}
+
+/// 'parked' counts against no limit any more, and is not tried again.
+void Lane::let_go(ParkedMessage& parked) noexcept {
+  Node& node = parked.node();
+  parked.leave();
+  delete &parked;
+  free(node);
+  if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
 }
 
 /// The message is done with.
@@ -347,16 +461,6 @@ void Lane::discard(Node& node) noexcept {
   free(node);
   if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
   if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
-}
-
-void Lane::put_back(Node& node) noexcept {
-  node.arrival = home_->scheduler.next_arrival();
-  node.batch = Node::kInHand;
-  const InTurn in_turn(*home_);
-  if (has_arrived()) splice();
-  here_.push(node);
-  note_oldest();
-  if (!running_) wake();
 }
 
 void Lane::put_first(NodeList& early) noexcept {

@@ -18,6 +18,7 @@
 #include "message/cell.h"
 #include "message/home.h"
 #include "message/node.h"
+#include "message/parked_message.h"
 #include "message/places.h"
 #include "message/short_lock.h"
 #include "rondo/base/clock.h"
@@ -32,8 +33,12 @@ class Lane final : public Source {
 
   /// Any thread. What is left at 'stored' is the caller's.
   Status post(Cell& cell, const Handler& handler, void* stored);
-  /// The scheduler's thread: 'node', which was here before, goes behind what waits.
-  void put_back(Node& node) noexcept;
+  /// The scheduler's thread: 'parked' is due, and goes behind what waits.
+  void try_again(ParkedMessage& parked) noexcept;
+  /// The scheduler's thread: takes away parked messages that newer ones have taken the place of.
+  void drop_superseded() noexcept;
+  /// The scheduler's thread: the agent of 'cell' ends, and accepts nothing any more.
+  void discard_parked(Cell& cell) noexcept;
   /// The agent has started: what came too early is handled before all else.
   void put_first(NodeList& early) noexcept;
   /// The scheduler's thread: drops 'node', which is in no list.
@@ -48,7 +53,9 @@ class Lane final : public Source {
   Home& home() const noexcept { return *home_; }
   Result<Backlog> collect() override;
   Turn run(Budget budget) override;
-  bool has_backlog() const override { return !here_.empty() || has_arrived(); }
+  /// Under the lock, which posts take, too: so a post either finds the scheduler that this lane has just been added to and wakes it, or is
+  /// seen here.
+  bool has_backlog() const override;
   std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
   std::size_t depth() const override;
 
@@ -66,6 +73,8 @@ class Lane final : public Source {
     Node* place = nullptr;
     bool replaces = false;
   };
+  /// What became of a message whose handler was called.
+  enum class Fate : std::uint8_t { Served, Parked, Superseded };
   static constexpr std::int64_t kNobodyWaits = INT64_MAX;
 
   bool has_arrived() const noexcept { return has_arrived_.load(std::memory_order_acquire); }
@@ -74,6 +83,7 @@ class Lane final : public Source {
   Verdict post_from_elsewhere(Cell& cell, const Handler& handler, void* stored);
   Admission admit(Cell& cell, const Handler& handler, void* stored, bool is_here);
   Admission drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept;
+  void supersede(ParkedMessage& parked, Counter& counted) noexcept;
   Verdict refuse(Cell& cell, Verdict verdict) noexcept;
   Verdict act(Cell& cell, Verdict verdict);
   Status refusal(const Cell& cell, const Handler& handler, Verdict verdict) const;
@@ -83,8 +93,11 @@ class Lane final : public Source {
   void splice() noexcept;
   void splice_locked() noexcept;
   bool take_from_limit(Node& node) noexcept;
+  bool look_at_clock(Instant end) noexcept;
   void handle(Node& node);
-  void failed(Node& node) noexcept;
+  Fate failed(Node& node) noexcept;
+  Fate park(Node& node) noexcept;
+  void let_go(ParkedMessage& parked) noexcept;
   void free(Node& node) noexcept;
   void note_oldest() noexcept {
     oldest_here_.store(here_.empty() ? kNobodyWaits : here_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
@@ -104,8 +117,8 @@ class Lane final : public Source {
   PlacesInHand free_here_;
   Instant now_;
   bool running_ = false;
-  bool parked_ = false;      // The message being handled was parked: its place is not free.
-  bool long_items_ = false;  // The last items took longer than limits::kPollAfter.
+  bool long_items_ = false;        // Of the last limits::kItemsPerStep items one took longer than limits::kPollAfter,
+  std::uint32_t short_items_ = 0;  // and so many after it did not.
   std::atomic<std::int64_t> oldest_here_{kNobodyWaits};
   Counter posted_here_{0};
   Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
@@ -114,11 +127,12 @@ class Lane final : public Source {
   bool few_came_ = false;      // With the last of them, while another processor may post.
 
   // Guarded by lock_.
-  alignas(64) ShortLock lock_;
+  alignas(64) mutable ShortLock lock_;
   NodeList arrived_;
   std::uint32_t batch_ = 1;
   bool closed_ = false;
   Places places_;
+  ParkedList superseded_;
   Counter posted_elsewhere_{0};
   std::atomic<bool> has_arrived_{false};
   std::atomic<std::int64_t> oldest_arrived_{kNobodyWaits};

@@ -5,15 +5,12 @@
 #include <thread>
 
 #include "message/core.h"
-#include "message/parked_message.h"
 
 namespace rondo::message {
 
 namespace {
 constexpr Priority kBeforeAll{limits::kPriorities - 1};
-/// When memory is looked for again.
-constexpr Duration kLanesAgain = 10ms;
-}  // namespace
+}
 
 Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(home) { go_before_all(); }
 
@@ -22,6 +19,7 @@ void Life::request(Cell& cell, std::uint8_t what) noexcept {
     const std::lock_guard<ShortLock> guard(lock_);
     if (closed_) return;
     cell.wanted = static_cast<std::uint8_t>(cell.wanted | what);
+    if ((what & Cell::kRemoveAtOnce) != 0) cell.stops.store(true, std::memory_order_relaxed);
     if (!cell.listed) {
       cell.listed = true;
       cell.life_next = nullptr;
@@ -53,6 +51,7 @@ bool Life::has_backlog() const {
 
 Turn Life::run(Budget budget) {
   const InTurn in_turn(home_);
+  if (lanes_missing_) add_lanes();
   Turn turn;
   bool lanes = false;
   while (turn.items < budget.items && turn.items < limits::kAgentLifePerTurn) {
@@ -79,12 +78,14 @@ Turn Life::run(Budget budget) {
   return turn;
 }
 
-/// What is posted to a lane meanwhile waits in it.
+/// Nothing is lost where memory ends: what waits in a lane without a scheduler waits on, and its agents start all the same.
 void Life::add_lanes() noexcept {
   try {
     home_.core.add_lanes(home_);
+    lanes_missing_ = false;
   } catch (const std::bad_alloc&) {
-    home_.scheduler.timers().insert(lanes_timer_, home_.scheduler.now() + kLanesAgain);
+    lanes_missing_ = true;
+    home_.scheduler.timers().insert(again_, home_.scheduler.clock().now() + limits::kAgentQueueRetry);
   }
 }
 
@@ -92,6 +93,7 @@ void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
   if ((wanted & Cell::kRemoveAtOnce) != 0) finish(cell);
   if ((wanted & Cell::kRemoveAfterQueue) != 0 && cell.stage != Cell::Stage::Gone && !cell.draining) {
     cell.draining = true;
+    cell.lane->drop_superseded();  // No more of them come, as it accepts nothing; they are no reason to go on.
     scheduler()->timers().insert(cell.drain_timer, scheduler()->clock().now() + home_.core.options.drain);
   }
   if ((wanted & Cell::kStart) != 0) start(cell);
@@ -131,7 +133,7 @@ void Life::finish(Cell& cell) noexcept {
   }
   cell.stage = Cell::Stage::Gone;
   delete std::exchange(cell.agent, nullptr);
-  ParkedMessage::discard_all(cell);
+  cell.lane->discard_parked(cell);
   while (!cell.early.empty()) cell.lane->discard(cell.early.pop());
   home_.core.gone(cell);
   if (!cell.forgotten && cell.has_nothing_left()) home_.core.forget(cell);
@@ -147,7 +149,7 @@ void Life::close() noexcept {
     last_ = nullptr;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
-  if (lanes_timer_.armed()) home_.scheduler.timers().cancel(lanes_timer_);
+  if (again_.armed()) home_.scheduler.timers().cancel(again_);
   if (scheduler() != nullptr) scheduler()->remove(*this);
   while (left != nullptr) std::exchange(left, left->life_next)->release();
 }

@@ -34,26 +34,27 @@ class Life final : public Source {
   bool has_backlog() const override;
 
  private:
+  class Again final : public TimerNode {
+   public:
+    explicit Again(Life& life) : life_(life) {}
+
+   private:
+    void on_due() override { life_.wake(); }
+    Life& life_;
+  };
   void add_lanes() noexcept;
   void serve(Cell& cell, std::uint8_t wanted) noexcept;
   void start(Cell& cell) noexcept;
 
   Home& home_;
+  Again again_{*this};
+  bool lanes_missing_ = false;  // There was no memory to add one to the scheduler.
   mutable ShortLock lock_;
   Cell* first_ = nullptr;  // Guarded by lock_, as are the next three.
   Cell* last_ = nullptr;
   bool lanes_wait_ = false;
   bool closed_ = false;
   std::atomic<std::uint32_t> wakers_{0};
-  /// Another attempt at adding lanes, where memory had ended.
-  class LanesTimer final : public TimerNode {
-   public:
-    explicit LanesTimer(Life& life) noexcept : life_(life) {}
-
-   private:
-    void on_due() override { life_.lanes_wait(); }
-    Life& life_;
-  } lanes_timer_{*this};
 };
 
 }  // namespace rondo::message

@@ -2,15 +2,36 @@
 // agent of the same thread, and while messages are in hand.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "rondo/sim/agent_kit.h"
 
+namespace rondo::limits_test {
+/// A key whose hash is itself, as that of integers is, and that counts how often two are compared.
+struct Port {
+  std::uint64_t number = 0;
+  static inline std::uint64_t comparisons = 0;
+  friend bool operator==(const Port& a, const Port& b) noexcept {
+    ++comparisons;
+    return a.number == b.number;
+  }
+};
+}  // namespace rondo::limits_test
+
+template <>
+struct std::hash<rondo::limits_test::Port> {
+  std::size_t operator()(const rondo::limits_test::Port& port) const noexcept { return port.number; }
+};
+
 namespace rondo {
 namespace {
+
+using limits_test::Port;
 
 struct Sample {
   int number = 0;
@@ -132,6 +153,20 @@ TEST(MessageLimits, DropOldestOfAnAgentsOwnThreadNeedsNoMorePlacesThanTheLimit) 
   EXPECT_EQ(room.agent->seen, (Numbers{0, 999, 1000}));
 }
 
+TEST(MessageLimits, DropOldestDropsNothingWhereThereIsNoPlaceForTheNewest) {
+  Room room({.most = 1, .overflow = Overflow::DropOldest}, {.messages_max = 4});
+  ASSERT_TRUE(room.to.post(Other{1}).ok());
+  ASSERT_TRUE(room.post(1).ok());
+  room.kit.step();  // Takes both in hand, and handles the first.
+  while (room.to.post(Other{1}).ok()) {
+  }
+  std::thread([&] { EXPECT_EQ(room.post(2).code(), Code::ResourceExhausted); }).join();
+  EXPECT_EQ(room.figures().dropped, 0U);
+  room.kit.run_until_idle();
+  ASSERT_GE(room.agent->seen.size(), 2U);
+  EXPECT_EQ(room.agent->seen[1], 1) << "the oldest is still there";
+}
+
 TEST(MessageLimits, StopAgentRemovesTheGroupAndTellsTheSender) {
   Room room({.most = 1, .overflow = Overflow::StopAgent});
   ASSERT_TRUE(room.post(1).ok());
@@ -199,6 +234,42 @@ TEST(MessageLimits, MessagesOfOneKeyMergeAndKeepTheirPlace) {
   ASSERT_TRUE(to.post(Row{"a", 4}).ok());
   kit.run_until_idle();
   EXPECT_EQ(agent->seen, "a2 other b1 a3 a4 ") << "what was handled does not merge";
+}
+
+struct Frame {
+  Port port;
+};
+
+class Switch final : public Agent {
+ public:
+  Switch(Group& group, std::size_t keys, Overflow overflow) : Agent(group, "switch", Priority::p3) {
+    coalesce<&Frame::port, Frame>(keys, overflow);
+    receive<&Switch::frame>();
+  }
+  int handled = 0;
+
+ private:
+  void frame(const Frame&) { ++handled; }
+};
+
+TEST(MessageLimits, KeysAtMultiplesOfAPowerOfTwoAreFoundAsFastAsOthers) {
+  constexpr std::uint64_t kKeys = 4096;
+  for (const unsigned shift : {0U, 8U, 16U, 32U, 40U, 52U}) {
+    sim::AgentKit kit({.policy = StrictPriority{}});
+    const Address to = kit.agents().make<Switch>(kKeys, Overflow::Reject).value();
+    Port::comparisons = 0;
+    for (int round = 0; round < 2; ++round) {
+      for (std::uint64_t i = 0; i < kKeys; ++i) ASSERT_TRUE(to.post(Frame{{i << shift}}).ok());
+    }
+    EXPECT_LT(Port::comparisons, 8 * kKeys) << "keys shifted by " << shift;
+    EXPECT_EQ(kit.agents().figures_of_agents().at(0).queued, kKeys);
+    kit.run_until_idle();
+  }
+}
+
+TEST(MessageLimitsDeathTest, MergingCannotDropTheOldestKey) {
+  sim::AgentKit kit;
+  EXPECT_DEATH(static_cast<void>(kit.agents().make<Switch>(10U, Overflow::DropOldest)), "cannot drop the oldest key");
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 namespace rondo::message {
 
 class Cell;
+class ParkedMessage;
 
 struct alignas(64) Node {
   Node* next;
@@ -20,11 +21,16 @@ struct alignas(64) Node {
   const Handler* handler;
   std::uint64_t arrival;
   Instant enqueued;
-  std::uint32_t batch;  // Of the arrivals from elsewhere among which it is; kInHand when posted here.
-  std::uint8_t attempts;
-  bool dropped;  // By its limit, while it was in hand: its place in the order is passed over.
+  std::uint32_t batch;    // Of the arrivals from elsewhere among which it is; kInHand when posted here.
+  std::uint8_t attempts;  // Beyond the first: limits::kMessageRetriesMost.
+  bool dropped;           // By its limit, while it was in hand: its place in the order is passed over.
+  bool is_parked;         // Waits for another attempt, in no queue.
   alignas(16) std::byte payload[limits::kInlineMessageBytes];
-  Node* previous;   // Valid in a node of a type with a limit.
+  // Valid in a node of a type with a limit.
+  union {
+    Node* previous;
+    ParkedMessage* parked;  // While it is parked.
+  };
   Node* type_next;  // Of the same agent and type, or of the same bucket of keys.
 
   static constexpr std::uint32_t kInHand = 0;

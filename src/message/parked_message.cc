@@ -1,20 +1,16 @@
 #include "message/parked_message.h"
 
-#include <memory>
-#include <new>
+#include "message/lane.h"
 
 namespace rondo::message {
 
-bool ParkedMessage::park(Lane& lane, Node& node, Instant due) noexcept {
-  auto* const parked = new (std::nothrow) ParkedMessage(lane, node);
-  if (parked == nullptr) return false;
-  Cell& cell = *node.agent;
-  parked->next_ = cell.parked;
-  if (cell.parked != nullptr) cell.parked->previous_ = parked;
-  cell.parked = parked;
+void ParkedMessage::enter(Instant due) noexcept {
+  Cell& cell = *node_.agent;
+  next_ = cell.parked;
+  if (cell.parked != nullptr) cell.parked->previous_ = this;
+  cell.parked = this;
   bump(cell.figures.parked);
-  lane.home().scheduler.timers().insert(*parked, due);
-  return true;
+  lane_.home().scheduler.timers().insert(*this, due);
 }
 
 void ParkedMessage::leave() noexcept {
@@ -22,21 +18,9 @@ void ParkedMessage::leave() noexcept {
   (previous_ != nullptr ? previous_->next_ : cell.parked) = next_;
   if (next_ != nullptr) next_->previous_ = previous_;
   cell.figures.parked.store(read(cell.figures.parked) - 1, std::memory_order_relaxed);
+  lane_.home().scheduler.timers().cancel(*this);
 }
 
-void ParkedMessage::on_due() {
-  const std::unique_ptr<ParkedMessage> self(this);
-  leave();
-  lane_.put_back(node_);
-}
-
-void ParkedMessage::discard_all(Cell& cell) noexcept {
-  while (cell.parked != nullptr) {
-    const std::unique_ptr<ParkedMessage> parked(cell.parked);
-    parked->leave();
-    cell.lane->home().scheduler.timers().cancel(*parked);
-    cell.lane->discard(parked->node_);
-  }
-}
+void ParkedMessage::on_due() { lane_.try_again(*this); }
 
 }  // namespace rondo::message

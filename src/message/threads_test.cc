@@ -363,5 +363,144 @@ TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
   }
 }
 
+/// Counts what it handles; stops all with the first if it is told so.
+class Taker final : public Agent {
+ public:
+  Taker(Group& group, Priority priority, std::function<void(int)> on_work = {})
+      : Agent(group, "taker", priority), on_work_(std::move(on_work)) {
+    receive<&Taker::work>();
+  }
+  int handled = 0;
+
+ private:
+  void work(const Work& work) {
+    ++handled;
+    if (on_work_) on_work_(work.number);
+  }
+  const std::function<void(int)> on_work_;
+};
+
+/// Some nanoseconds.
+void pass(int steps) {
+  for (int i = 0; i < steps; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
+/// Sees it within nanoseconds where both threads run.
+void wait_for(const std::atomic<int>& number, int wanted) {
+  for (int looks = 0; number.load(std::memory_order_acquire) < wanted; ++looks) {
+    if (looks > 2000) std::this_thread::yield();
+  }
+}
+
+// A post stores the message, then looks whether the lane has a scheduler to wake; adding the lane stores the scheduler, then looks for
+// messages. Both at once, without a lock between, may each miss the other.
+TEST(AgentsThreads, TheFirstMessageToANewQueueIsNotLeftLying) {
+  constexpr int kRounds = 10'000;
+  const SystemClock clock;
+  const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  std::atomic<int> begun{0};
+  std::atomic<int> ended{0};
+  Address to;
+  bool accepted = false;
+  std::thread poster([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      wait_for(begun, round);
+      pass(round % 64 * 8);
+      accepted = to.post(Work{}).ok();
+      ended.store(round, std::memory_order_release);
+    }
+  });
+  int left_lying = 0;
+  for (int round = 1; round <= kRounds; ++round) {
+    Scheduler scheduler(clock, *reactor, std::move(make_policy(StrictPriority{}).value()));
+    Agents agents(scheduler, {.messages_max = 16});
+    Taker* taker = nullptr;
+    ASSERT_TRUE(agents
+                    .add([&](Group& group) {
+                      taker = &group.make<Taker>(Priority::p3);
+                      return Status{};
+                    })
+                    .has_value());
+    to = taker->address();
+    begun.store(round, std::memory_order_release);
+    pass(round / 64 % 64 * 8);
+    scheduler.run_until_idle();
+    wait_for(ended, round);
+    scheduler.run_until_idle();
+    if (accepted && taker->handled == 0) ++left_lying;
+    to = Address{};
+  }
+  poster.join();
+  EXPECT_EQ(left_lying, 0) << "of " << kRounds;
+}
+
+TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
+  Loop loop;
+  std::atomic<bool> ended{false};
+  std::atomic<int> refused{0};
+  std::thread other([&] {
+    while (!ended.load()) {
+      const Result<GroupId> added = loop.agents.add([](Group& group) -> Status {
+        for (int i = 0; i < 64; ++i) group.make<Taker>(Priority::p3);
+        return {Code::PermissionDenied, "no"};
+      });
+      refused.fetch_add(added.has_value() ? 0 : 1);
+    }
+  });
+  std::uint64_t accepted = 0;
+  std::uint64_t served = 0;
+  for (int round = 0; served == accepted && (round < 50'000 || refused.load() < 100); ++round) {
+    Address to;
+    const Result<GroupId> added = loop.agents.add([&](Group& group) {
+      to = group.make<Taker>(Priority::p3).address();
+      return Status{};
+    });
+    loop.scheduler.run_until_idle();
+    for (int i = 0; i < 3; ++i) accepted += to.post(Work{}).ok() ? 1U : 0U;
+    must(loop.agents.remove(added.value(), Removal::AfterQueues));
+    loop.scheduler.run_until_idle();
+    served = loop.agents.figures_of_queues().at(0).served;
+  }
+  EXPECT_EQ(served, accepted);
+  ended.store(true);
+  other.join();
+}
+
+TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
+  auto threads = std::make_unique<AgentThreads>();
+  std::atomic<int> handled{0};
+  std::promise<void> ready;
+  std::promise<void> posted;
+  std::shared_future<void> all_posted = posted.get_future().share();
+  Address to;
+  ASSERT_TRUE(threads->agents()
+                  .add([&](Group& group) {
+                    to = group
+                             .make<Taker>(Priority::p3,
+                                          [&, all_posted](int number) {
+                                            handled.fetch_add(1);
+                                            if (number != 0) return;
+                                            ready.set_value();
+                                            all_posted.wait();
+                                            threads->stop();
+                                          })
+                             .address();
+                    return Status{};
+                  })
+                  .has_value());
+  must(to.post(Work{0, 0}));
+  ready.get_future().wait();
+  for (int i = 1; i < 100; ++i) must(to.post(Work{0, i}));
+  posted.set_value();
+  threads->wait();
+  const Result<Address> late = threads->agents().make<Taker>(Priority::p5);
+  ASSERT_FALSE(late.has_value()) << "no thread begins any more";
+  EXPECT_EQ(late.error().code(), Code::FailedPrecondition);
+  EXPECT_NE(late.error().message().find("agents-p5"), std::string_view::npos) << late.error().to_string();
+  EXPECT_EQ(threads->size(), 1U);
+  threads.reset();
+  EXPECT_EQ(handled.load(), 1);
+}
+
 }  // namespace
 }  // namespace rondo

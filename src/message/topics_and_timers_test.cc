@@ -218,5 +218,12 @@ TEST(TimedMessages, ToAnAgentThatHasGoneAreRefusedAndCounted) {
   EXPECT_EQ(timer.refused(), 3U);
 }
 
+TEST(TimedMessagesDeathTest, APeriodIsPositive) {
+  Room room;
+  Subscriber& a = room.add("a", Priority::p3);
+  EXPECT_DEATH(static_cast<void>(a.every(Duration{0})), "period > Duration");
+  EXPECT_DEATH(static_cast<void>(a.every(Duration{-1ms})), "period > Duration");
+}
+
 }  // namespace
 }  // namespace rondo

@@ -1,49 +1,72 @@
 #include "message/type_limit.h"
 
 #include <bit>
+#include <cstdint>
 
 #include "rondo/base/assert.h"
 
 namespace rondo::message {
 
 TypeLimit::TypeLimit(const MessageType& type, Limit limit, KeyOf key) : type_(type), limit_(limit), key_(key) {
-  RONDO_ASSERT(limit.most > 0);
+  RONDO_ASSERT(limit.most > 0 && "a limit lets at least one message wait");
   // Taking the oldest key out would need its place among all keys; who wants that has no use for keys.
-  RONDO_ASSERT(!merges() || limit.overflow != Overflow::DropOldest);
+  RONDO_ASSERT((!merges() || limit.overflow != Overflow::DropOldest) && "coalesce() cannot drop the oldest key");
   if (merges()) buckets_.resize(std::bit_ceil(limit.most));
 }
 
+/// The bucket of the message's key. A hash may be the key itself (std::hash of an integer is), and keys may lie at multiples of a power of
+/// two: mixed, the upper bits tell them apart (Fibonacci hashing).
+std::size_t TypeLimit::slot(void* stored) const noexcept {
+  std::uint64_t hash = key_.hash(stored);
+  hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL;
+  return static_cast<std::size_t>(hash >> 32) & (buckets_.size() - 1);
+}
+
 Node* TypeLimit::find(void* stored) const noexcept {
-  for (Node* node = buckets_[key_.hash(stored) & (buckets_.size() - 1)]; node != nullptr; node = node->type_next) {
+  for (Node* node = buckets_[slot(stored)]; node != nullptr; node = node->type_next) {
     if (key_.same(node->payload, stored)) return node;
   }
   return nullptr;
 }
 
+void TypeLimit::enter_bucket(Node& node) noexcept {
+  Node*& head = buckets_[slot(node.payload)];
+  node.type_next = head;
+  head = &node;
+}
+
+void TypeLimit::leave_bucket(Node& node) noexcept {
+  Node** link = &buckets_[slot(node.payload)];
+  while (*link != &node) link = &(*link)->type_next;
+  *link = node.type_next;
+}
+
 void TypeLimit::enter(Node& node) noexcept {
   ++waiting_;
+  if (merges()) return enter_bucket(node);
   node.type_next = nullptr;
-  if (merges()) {
-    Node*& head = bucket(node.payload);
-    node.type_next = head;
-    head = &node;
-  } else {
-    (last_ != nullptr ? last_->type_next : first_) = &node;
-    last_ = &node;
-  }
+  (last_ != nullptr ? last_->type_next : first_) = &node;
+  last_ = &node;
 }
 
 void TypeLimit::leave(Node& node) noexcept {
   --waiting_;
-  if (merges()) {
-    Node** link = &bucket(node.payload);
-    while (*link != &node) link = &(*link)->type_next;
-    *link = node.type_next;
-  } else {
-    RONDO_ASSERT(first_ == &node);
-    first_ = node.type_next;
-    if (first_ == nullptr) last_ = nullptr;
-  }
+  if (merges()) return leave_bucket(node);
+  RONDO_ASSERT(first_ == &node);
+  first_ = node.type_next;
+  if (first_ == nullptr) last_ = nullptr;
+}
+
+void TypeLimit::enter(ParkedMessage& parked) noexcept {
+  ++waiting_;
+  parked_.push(parked);
+  if (merges()) enter_bucket(parked.node());
+}
+
+void TypeLimit::leave(ParkedMessage& parked) noexcept {
+  --waiting_;
+  parked_.remove(parked);
+  if (merges()) leave_bucket(parked.node());
 }
 
 }  // namespace rondo::message

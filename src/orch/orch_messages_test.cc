@@ -1,6 +1,7 @@
 // An Orch is an agent that also consumes tables: its messages and its changes take turns on one thread, and share its state.
 #include <gtest/gtest.h>
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -92,6 +93,39 @@ TEST(OrchMessages, OfAWorkerAreHandledOnItsThread) {
   EXPECT_EQ(ports.publish({"Ethernet0"}).delivered, 1U) << "a topic reaches agents of every thread";
   worker.stop();  // Handles what has come.
   EXPECT_EQ(routes.seen, "reload 10. down Ethernet0 ");
+}
+
+class Thrower final : public Orch {
+ public:
+  explicit Thrower(Runtime& runtime) : Orch(runtime, "thrower", Priority::p3) { receive<&Thrower::reload>(); }
+
+ private:
+  void reload(const Reload&) { throw std::runtime_error("bang"); }
+};
+
+TEST(OrchMessages, AHandlerThatThrowsIsToldAsARejectOfItsMessage) {
+  Runtime runtime;
+  std::string told;
+  runtime.on_reject([&](std::string_view where, const Change& change, const Status& why) {
+    EXPECT_EQ(why.code(), Code::Internal);
+    told += std::string{where} + " " + std::string{change.verb()} + " " + std::string{change.key()} + ": " + std::string{why.message()};
+  });
+  ASSERT_TRUE(runtime.add<Thrower>().address().post(Reload{}).ok());
+  runtime.run_until_idle();
+  const std::string type = "rondo::(anonymous namespace)::Reload";
+  EXPECT_EQ(told, "thrower message " + type + ": thrower " + type + ": the handler threw: bang");
+}
+
+TEST(OrchMessages, OptionsOfTheAgentsAreTheRuntimes) {
+  int told = 0;
+  Runtime runtime({.agents = {.messages_max = 4, .on_fault = [&](const MessageFault&) { ++told; }}});
+  runtime.on_reject([](std::string_view, const Change&, const Status&) { FAIL() << "somebody else is told"; });
+  const Address to = runtime.add<Thrower>().address();
+  int accepted = 0;
+  while (to.post(Reload{}).ok()) ++accepted;
+  EXPECT_LE(accepted, 4 + static_cast<int>(limits::kMessagePlacesKept));
+  runtime.run_until_idle();
+  EXPECT_EQ(told, accepted);
 }
 
 TEST(OrchMessages, EndWithTheRuntime) {

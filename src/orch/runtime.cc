@@ -1,8 +1,11 @@
 #include "rondo/orch/runtime.h"
 
 #include <algorithm>
+#include <new>
+#include <string>
 #include <utility>
 
+#include "orch/handler_fault.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
 #include "rondo/store/memory_store.h"
@@ -27,6 +30,7 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
     p.scheduler->watch(p.journal.get());
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
+  p.agents_options = std::move(options.agents);
   p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
 }
 
@@ -96,8 +100,23 @@ Table Runtime::table(std::string_view name) {
 }
 
 Agents& Runtime::agents() {
-  if (parts_->agents == nullptr) parts_->agents = std::make_unique<Agents>(*parts_->scheduler);
-  return *parts_->agents;
+  Parts& p = *parts_;
+  if (p.agents == nullptr) {
+    AgentsOptions options = p.agents_options;
+    if (!options.on_fault) options.on_fault = [&p](const MessageFault& fault) { p.tell_fault(fault); };
+    p.agents = std::make_unique<Agents>(*p.scheduler, std::move(options));
+  }
+  return *p.agents;
+}
+
+void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {
+  if (!on_reject) return;
+  try {
+    std::string where{fault.agent};
+    where.append(" ").append(fault.message);
+    on_reject(fault.agent, Change::event("message", fault.message, {}), status_of_exception(fault.error).with_context(where));
+  } catch (const std::bad_alloc&) {  // Then it has no words; it is counted.
+  }
 }
 
 Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }

@@ -25,6 +25,8 @@ struct Runtime::Parts {
   /// Records and tells that 'rows' that waited for 'fact' were queued.
   void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
+  /// A handler of a message threw.
+  void tell_fault(const MessageFault& fault) const noexcept;
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
@@ -46,7 +48,8 @@ struct Runtime::Parts {
   std::vector<ConstraintKind> observed;                          // Kinds with observers.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
   std::vector<Worker*> workers;                                                             // Of which this is the home.
-  std::unique_ptr<Agents> agents;                                                           // None until somebody asks.
+  AgentsOptions agents_options;
+  std::unique_ptr<Agents> agents;  // None until somebody asks.
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 

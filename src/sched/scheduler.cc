@@ -32,6 +32,14 @@ std::string about(const Source& source, std::string_view what) {
   text.append(source.name()).append("' ").append(what);
   return text;
 }
+/// Without words if memory has ended.
+Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
+  try {
+    return Status{Code::Internal, about(source, std::string{where}.append(what))};
+  } catch (...) {
+    return Status::out_of_memory();
+  }
+}
 }  // namespace
 
 Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Policy> policy)
@@ -268,9 +276,9 @@ void Scheduler::give_turn(Source& source) {
   try {
     turn = source.run(budget);
   } catch (const std::exception& error) {
-    failed = Status{Code::Internal, about(source, std::string{"threw in run(): "} + error.what())};
+    failed = thrown(source, "threw in run(): ", error.what());
   } catch (...) {
-    failed = Status{Code::Internal, about(source, "threw something unknown in run()")};
+    failed = thrown(source, "threw something unknown in run()", "");
   }
   running_ = nullptr;
   end_beat();
@@ -477,9 +485,9 @@ bool Scheduler::collect(Source& source) {
     if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
     failed = answer.error().with_context(about(source, "could not collect"));
   } catch (const std::exception& error) {
-    failed = Status{Code::Internal, about(source, std::string{"threw in collect(): "} + error.what())};
+    failed = thrown(source, "threw in collect(): ", error.what());
   } catch (...) {
-    failed = Status{Code::Internal, about(source, "threw something unknown in collect()")};
+    failed = thrown(source, "threw something unknown in collect()", "");
   }
   collecting_ = nullptr;
   if (source.scheduler() == this) quarantine(source, std::move(failed));

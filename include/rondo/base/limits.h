@@ -61,10 +61,14 @@ inline constexpr std::size_t kMessagePlacesKept = 64;
 inline constexpr std::size_t kMessagePlacesChunk = 512;
 /// How often a message whose handler throws is tried again, if its agent says so; then it is dropped.
 inline constexpr unsigned kMessageRetries = 8;
+/// And how often that may be at most: they are counted in one byte of the message's place. An agent that asks for more is not added.
+inline constexpr unsigned kMessageRetriesMost = 250;
 /// Agents of one Agents object, with those that have gone but for whom dropped messages wait; one more is refused.
 inline constexpr std::size_t kAgents = 65'536;
 /// How long a removed agent goes on with its queue; then the rest is dropped and counted.
 inline constexpr Duration kAgentDrain = 5000ms;
+/// A queue for whose first turn there was no memory is tried again after this, or when the next agent starts or ends.
+inline constexpr Duration kAgentQueueRetry = 100ms;
 /// Starts and ends of agents in one turn; the rest after others had theirs.
 inline constexpr std::uint32_t kAgentLifePerTurn = 16;
 

@@ -50,6 +50,9 @@ class [[nodiscard]] Status {
   /// The same error with "context: " before its message; ok stays ok. Use it to add what and where on the way up.
   Status with_context(std::string_view context) const;
 
+  /// ResourceExhausted, "out of memory"; needs none itself.
+  static Status out_of_memory() noexcept;
+
   /// "ok", or "code: message".
   std::string to_string() const;
 
@@ -59,7 +62,12 @@ class [[nodiscard]] Status {
     int origin_errno;
     std::string message;
   };
-  std::unique_ptr<Error> error_;
+  struct Release {
+    void operator()(Error* error) const noexcept;
+  };
+  static Error* no_memory() noexcept;
+  static Error* copy(const Status& other);
+  std::unique_ptr<Error, Release> error_;
 };
 
 /// The Status of a failed system call: 'what' names the call and its object; the code follows from the errno.

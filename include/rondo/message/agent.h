@@ -34,15 +34,18 @@ class Seat;
 /// What is done when a handler throws. Ending the process is not among them.
 enum class Reaction : std::uint8_t {
   Drop,         // The message is gone, counted and told (AgentsOptions::on_fault); the agent goes on. The default.
-  Retry,        // The message is parked for AgentOptions::retry_delay, then goes behind what waits by then; after retries_max as Drop.
-  StopAgent,    // The agent's group is removed at once.
+  Retry,        // See AgentOptions. As Drop after retries_max, and where the handler has taken the message over (M&&).
+  StopAgent,    // The agent's group is removed at once: none of its handlers begins any more.
   StopRuntime,  // The runtime is stopped (AgentsOptions::on_stop).
 };
 
+/// A message that is tried again is parked for 'retry_delay' from when its handler threw, then goes behind what waits by then. Parked, it
+/// counts against its type's limit, which it may exceed by one; where that drops the oldest, parked ones go first. Of types that merge by
+/// key, it is not tried again once a newer message of its key was accepted, and counts as coalesced.
 struct AgentOptions {
   Reaction reaction = Reaction::Drop;
   Duration retry_delay = 100ms;
-  unsigned retries_max = limits::kMessageRetries;  // Of one message.
+  unsigned retries_max = limits::kMessageRetries;  // Of one message; at most limits::kMessageRetriesMost (InvalidArgument).
 };
 
 /// A handler that threw.
@@ -77,8 +80,8 @@ class Agent {
   virtual Reaction on_exception(const MessageFault&) noexcept { return options_.reaction; }
 
   /// Handles messages that are posted to this agent's address: `receive<&Router::configure>()` for
-  /// `void configure(const NewConfig&)`, or `void configure(NewConfig&&)` to take them over. In the constructor only; one handler a type
-  /// (assert).
+  /// `void configure(const NewConfig&)`, or `void configure(NewConfig&&)` to take them over, which excludes Reaction::Retry
+  /// (InvalidArgument, of the whole group). In the constructor only; one handler a type (assert).
   template <auto Method>
   void receive() {
     using Self = typename message::MethodTraits<decltype(Method)>::Self;
@@ -98,14 +101,15 @@ class Agent {
   void unsubscribe(const Topic<M>& topic) {
     unsubscribe(topic.core_);
   }
-  /// Bounds what waits here of one type; before receive() and subscribe() of it, in the constructor (assert), once a type (assert).
+  /// Bounds what waits here of one type, parked messages included; before receive() and subscribe() of it, in the constructor (assert),
+  /// once a type (assert).
   template <Message M>
   void limit(Limit limit) {
     add_limit(message::kType<M>, limit, message::KeyOf{});
   }
   /// Messages of type M whose keys are equal merge while they wait: the newest takes the place of the one that waits. 'keys' bounds how
-  /// many wait, and 'overflow' answers one key too many. Key is a pointer to a member, or to a function of `const M&`, whose result has a
-  /// hash and an equality that do not throw.
+  /// many wait, and 'overflow' answers one key too many; not Overflow::DropOldest (assert). Key is a pointer to a member, or to a function
+  /// of `const M&`, whose result has a hash and an equality that do not throw.
   template <auto Key, Message M>
   void coalesce(std::size_t keys = limits::kMessagesOfType, Overflow overflow = Overflow::Reject) {
     add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);

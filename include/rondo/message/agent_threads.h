@@ -25,7 +25,8 @@ struct AgentThreadsOptions {
   AgentsOptions agents = {};
   /// Of each thread's scheduler. Must be valid (assert).
   PolicyOptions policy = StrictlyOrdered{};
-  /// Asked once for each priority, when its thread is made. A priority of ours says nothing to the system unless this does.
+  /// Asked once for each priority, when its thread is made, on the thread that makes the first agent of the priority. Must not call
+  /// functions of these Agents, which wait for its answer. A priority of ours says nothing to the system unless this does.
   std::function<AgentThreadSettings(Priority)> settings = {};
   /// Threads are named "NAME-p7", the first 15 bytes of it.
   std::string name = "agents";
@@ -43,8 +44,8 @@ class AgentThreads {
   Agents& agents() noexcept;
   /// Waits until somebody stops the threads: Reaction::StopRuntime, Overflow::StopRuntime, or stop().
   void wait();
-  /// Every thread ends after its turn under way: the message that it handles, and what it comes to within limits::kMessagesTurn. What waits
-  /// is dropped by the destructor. Any thread; for good.
+  /// Every thread ends after the message that it handles. Any thread; for good: an agent of a priority that has no thread yet is refused
+  /// (FailedPrecondition) from here on.
   void stop() noexcept;
   /// Threads that run.
   std::size_t size() const;

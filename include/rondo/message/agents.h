@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -111,11 +112,12 @@ class Agents {
   Agents(const Agents&) = delete;
   Agents& operator=(const Agents&) = delete;
 
-  /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`. If 'make'
-  /// returns an error or throws, or memory ends, the agents made so far are destroyed, latest first, have received nothing, and the error
-  /// is returned (an exception as Internal). Constructors run on the calling thread; start and all that follows on the agents' own. Any
-  /// thread, and inside handlers.
-  Result<GroupId> add(const std::function<Status(Group&)>& make);
+  /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`, a callable
+  /// that takes a Group& and returns a Status. If it returns an error or throws, or memory ends, the agents made so far are destroyed,
+  /// latest first, have received nothing, and the error is returned (an exception as Internal, bad_alloc as ResourceExhausted).
+  /// Constructors run on the calling thread; start and all that follows on the agents' own. Any thread, and inside handlers.
+  template <class Make>
+  requires std::is_invocable_r_v<Status, Make&, Group&> Result<GroupId> add(Make&& make) { return add_group(std::ref(make)); }
   /// A group of one; its address.
   template <class T, class... Arguments>
   Result<Address> make(Arguments&&... arguments) {
@@ -127,8 +129,11 @@ class Agents {
     if (!added) return failure(std::move(added.error()));
     return address;
   }
-  /// Begins the end of a group; a second call can only hasten it. 'done' is called on the thread of the agent that finished last, after all
-  /// have been destroyed; by the first call only. NotFound if there is no such group (any more). Allocates nothing. Any thread.
+  /// Begins the end of a group; a second call can only hasten it. Once this has returned, no handler of an agent that is removed at once
+  /// begins any more, but for what other threads were about to begin. 'done' is called on the thread of the agent that finished last,
+  /// after all have been destroyed; it must not throw. Of several calls that bring one, the 'done' of the first is called and the others
+  /// never, also where the runtime itself had begun the end (Reaction::StopAgent, Overflow::StopAgent, a start that threw). NotFound if
+  /// there is no such group (any more); 'done' is then not called. Allocates nothing, but for the words of an error. Any thread.
   Status remove(GroupId group, Removal how = Removal::AfterQueues, std::function<void()> done = {});
   /// Groups that were added and have not wholly gone. Any thread.
   std::size_t groups() const;
@@ -153,6 +158,7 @@ class Agents {
   friend class Group;
   friend class message::Seat;
   explicit Agents(std::unique_ptr<Core> core);
+  Result<GroupId> add_group(const std::function<Status(Group&)>& make);
   std::shared_ptr<message::TopicCore> topic_core(std::string_view name, const message::MessageType& type);
   std::unique_ptr<Core> core_;
 };

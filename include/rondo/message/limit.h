@@ -1,5 +1,6 @@
-// Limit: how many messages of one type may wait for one agent, and what becomes of one too many. Counted are those that wait, not the one
-// being handled. A type with a limit takes the queue's lock at either end (some 20 ns each); one without is bounded by its queue alone.
+// Limit: how many messages of one type may wait for one agent, and what becomes of one too many. Counted are those that wait, in the queue
+// or parked for another attempt, not the one being handled. A type with a limit takes the queue's lock at either end (some 20 ns each); one
+// without is bounded by its queue alone.
 #pragma once
 
 #include <cstddef>

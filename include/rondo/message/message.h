@@ -71,6 +71,7 @@ struct Handler {
   void (*call)(void* object, void* stored) = nullptr;
   void* object = nullptr;
   TypeLimit* limit = nullptr;  // Shared by all handlers of the type.
+  bool takes_over = false;     // What the function leaves of a message is nothing to try again with.
 };
 
 /// Takes a member function apart: void (Self::*)(const M&), or (M&&) for one that takes the message over.
@@ -103,7 +104,8 @@ void call_method(void* object, void* stored) {
 
 template <auto Method>
 Handler handler_for(typename MethodTraits<decltype(Method)>::Self& self) {
-  return {&kType<typename MethodTraits<decltype(Method)>::Type>, &call_method<Method>, &self, nullptr};
+  using Traits = MethodTraits<decltype(Method)>;
+  return {&kType<typename Traits::Type>, &call_method<Method>, &self, nullptr, Traits::kTakesOver};
 }
 
 }  // namespace message

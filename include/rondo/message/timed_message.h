@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "rondo/base/assert.h"
 #include "rondo/base/time.h"
 #include "rondo/message/address.h"
 #include "rondo/message/message.h"
@@ -33,6 +34,7 @@ class TimedMessage {
   /// was busy are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
+    RONDO_ASSERT(period > Duration{0});
     return TimedMessage{scheduler, std::make_unique<Again<M>>(std::move(to), std::move(value)), period, period};
   }
 

@@ -32,6 +32,8 @@ struct RuntimeOptions {
   std::function<std::unique_ptr<Store>(Scheduler&)> store = {};
   /// See Journal::open; nullptr records nothing.
   std::unique_ptr<Journal> journal = nullptr;
+  /// Of agents(). Without an 'on_fault' of one's own, on_reject is told of handlers of messages that throw.
+  AgentsOptions agents = {};
 };
 
 /// A reference to a table for writers. Copyable; valid as long as the runtime.
@@ -156,7 +158,8 @@ class Runtime {
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
   void stop() noexcept;
 
-  /// Told once for each rejected change: table, change, reason. Default: nobody. Must not throw.
+  /// Told once for each rejected change: table, change, reason. And for each message whose handler threw, in an Orch or in an agent: its
+  /// name in place of the table, and an event with the verb "message" whose key is the message's type. Default: nobody. Must not throw.
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
 
   // Introspection. O(answer), bounded by 'max'. A home runtime answers for its workers, too: it asks each in a turn of the worker and waits

@@ -105,6 +105,13 @@ class Scheduler {
     return watch_ != nullptr ? watch_->should_yield(by_state) : by_state;
   }
 
+  /// To be asked by a running source between two items that are too short for should_yield(): another thread has woken somebody else than
+  /// 'running', or called stop(). Looks at one cache line, which is written to only then. O(1), about a nanosecond.
+  bool has_news(const Source& running) const noexcept {
+    const Source* const woken = remote_head_.load(std::memory_order_acquire);
+    return (woken != nullptr && (woken != &running || woken->remote_next_ != nullptr)) || remote_pending_ != nullptr || stopping();
+  }
+
   /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }

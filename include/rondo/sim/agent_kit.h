@@ -16,7 +16,8 @@ namespace rondo::sim {
 
 struct AgentKitOptions {
   std::uint64_t seed = 1;
-  /// By default one message a turn, so that step() is one message.
+  /// By default one message a turn, so that step() is one message. Production has up to 128: tests of what one handler does to the next,
+  /// such as a removal, should run under the policy that the program has, too.
   PolicyOptions policy = StrictPriority{.tie = Tie::Arrival, .batch = 1};
   /// 'watch' is the kit's.
   AgentsOptions agents = {};
