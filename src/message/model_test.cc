@@ -99,7 +99,7 @@ class Model {
   }
   /// From here on the agent accepts nothing.
   void remove(int number) { agents_.erase(number); }
-  /// Its end has come: what waits for it is dropped.
+  /// It ends at once: what waits for it is dropped.
   void drop(int number) {
     std::erase_if(queues_[priorities_.at(number)], [&](const Waiting& one) { return one.agent == number; });
   }
@@ -251,8 +251,8 @@ class Life {
     model_.remove(number);
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(at));
     if (!at_once) return;
+    model_.drop(number);  // Also before its end has come.
     settle([&] { return gone; });
-    model_.drop(number);
   }
   /// Starts and ends go before all messages, under every policy: but for one turn, if the one before was of a start or an end, too.
   void settle(const std::function<bool()>& done) {
