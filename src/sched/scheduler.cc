@@ -423,6 +423,7 @@ void Scheduler::wake_remote(Source& source) noexcept {
 /// Moves the list of other threads, newest first, behind our own, oldest first.
 void Scheduler::take_remote_wakes() noexcept {
   Source* newest = remote_head_.exchange(nullptr, std::memory_order_acquire);
+  seen_wake_ = nullptr;
   Source* oldest = nullptr;
   while (newest != nullptr) {
     Source* next = newest->remote_next_;

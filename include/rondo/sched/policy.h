@@ -191,6 +191,10 @@ class Policy {
   bool prefers_another() const noexcept { return (ready_ & above_) != 0 || overtaken_; }
   /// Could somebody who becomes ready change that? If not, nobody need look.
   bool could_prefer_another() const noexcept { return above_ != 0 || by_arrival_; }
+  /// The same of somebody of this priority.
+  bool could_prefer(Priority priority) const noexcept {
+    return (above_ >> priority.level() & 1) != 0 || (by_arrival_ && priority.level() == picked_);
+  }
 
  protected:
   std::uint64_t next_arrival() noexcept { return arrivals_->fetch_add(1, std::memory_order_relaxed) + 1; }
