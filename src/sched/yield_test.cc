@@ -69,13 +69,17 @@ TEST_F(YieldTest, AnEqualOrALowerOneDoesNot) {
 
 TEST_F(YieldTest, AWakeByAnotherThreadIsSeenAndNotTaken) {
   Polite polite(3, 10);
-  auto& other = simulation.add("other", 0);
-  polite.between = [&](std::uint32_t done) {
-    if (done != 4) return;
+  auto& other = simulation.add("other", 7);
+  auto& lower = simulation.add("lower", 0);
+  const auto wake = [](test::WorkSource& source) {
     std::thread([&] {
-      other.left = 1;
-      other.wake_from_any_thread();
+      source.left = 1;
+      source.wake_from_any_thread();
     }).join();
+  };
+  polite.between = [&](std::uint32_t done) {
+    if (done == 2) wake(lower);  // Who could not go first ends no turn.
+    if (done == 4) wake(other);
   };
   simulation.scheduler.add(polite);
   EXPECT_TRUE(simulation.scheduler.turn());

@@ -96,7 +96,7 @@ class Scheduler {
   std::uint64_t next_arrival() noexcept { return arrivals_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
   /// To be asked by a running source between two items of its turn: true when, under the policy in force, somebody else must have the next
-  /// turn, or when there is something to look at that could make it so: wakes by other threads, which are seen and not taken, or a look at
+  /// turn, or when there is something to look at that could make it so: has_news(), whose wakes are seen and not taken, or a look at
   /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
   /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
   bool should_yield() const {
