@@ -41,7 +41,9 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   const std::string name{key};
   if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
   const IfIndex id = ports_[name].id;
+  ports_[name].asked = true;
   program(programmer_, LinkSet{id, row->admin_up, row->mtu}, [this, ticket = current_ticket(), name, id, row = *row](const Status& status) {
+    ports_[name].asked = false;
     settle(ticket, set_answered(name, id, row, status));
   });
   return Outcome::staged();
@@ -72,6 +74,7 @@ Outcome Ports::remove(std::string_view key) {
 void Ports::apply_again(const std::string& name) {
   const State& port = ports_[name];
   if (!port.exists || !port.configured) return;
+  if (port.asked) return later_.add(name);  // What is wanted is about to change: the old wish must not come after the new one.
   program(programmer_, LinkSet{port.id, port.wanted.admin_up, port.wanted.mtu}, [this, name](const Status& status) {
     if (!status.ok() && is_passing(status)) later_.add(name);
   });

@@ -100,6 +100,14 @@ class OneRoute {
 
 using Write = BadStore::Write;
 
+// A port was made again and did not take its row's wish at once. The next try came while a newer row was on its way to the kernel, with the
+// wish of the row before: the port stayed down, and its addresses away.
+TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
+  const std::unique_ptr<Life> life = make_life("agent", 9855);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 TEST(SwarmFound, ARouteWhoseSetOfNextHopsWasNotWritten) {
   OneRoute box({Write::Failed, Write::Failed});
   box.set_route();
