@@ -126,12 +126,16 @@ TEST_F(ReplayOfAgent, LivesThatBeginWithWhatAnotherLeftComeOutTheSameStorm) {
 
 // --- Days that are not whole, and days that another agent lives
 
+std::string bytes_of(const std::string& file) {
+  std::stringstream all;
+  all << std::ifstream(file, std::ios::binary).rdbuf();
+  return all.str();
+}
+
 /// The file with its blocks of records as 'change' makes them.
 template <class Change>
 void rewrite(const std::string& file, const Change& change) {
-  std::stringstream all;
-  all << std::ifstream(file, std::ios::binary).rdbuf();
-  std::string bytes = all.str();
+  std::string bytes = bytes_of(file);
   std::vector<journal::Damage> damage;
   for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
     if (block.head.kind != journal::BlockKind::Records) continue;
@@ -179,10 +183,22 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
 TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
   record(3, 3000);
   const std::uint64_t records = replay().records;
-  fs::resize_file(file, fs::file_size(file) - 3);
+  // Where blocks end is a matter of the writer's time; the file is cut in the one that holds the record in the middle.
+  const std::string bytes = bytes_of(file);
+  std::vector<journal::Damage> damage;
+  std::uint64_t whole = 0;
+  for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
+    const journal::BlockHead& head = block.head;
+    if (head.kind != journal::BlockKind::Records || head.first_record + head.records <= records / 2) continue;
+    fs::resize_file(file, block.offset + journal::kHeadBytes + head.payload_bytes - 3);
+    whole = head.first_record - 1;
+    break;
+  }
+  ASSERT_GT(whole, 0U);
   const sim::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << report.record << report.expected << report.came;
-  EXPECT_LT(report.records, records);
+  EXPECT_LE(report.records, whole);
+  EXPECT_GT(report.records, whole / 2);  // Not all: what needs a record that is missing is not begun.
 }
 
 TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
