@@ -82,7 +82,7 @@ class Reader {
   class Taker final : public Source {
    public:
     explicit Taker(Reader& reader) : Source("taker", Priority::p1), reader_(reader) {}
-    Turn run(Budget budget) override {
+    Turn run(const Budget& budget) override {
       if (reader_.paused_.load()) return {};
       changes_.clear();
       const std::size_t taken = reader_.subscription_->take(budget.items, changes_);
@@ -128,7 +128,7 @@ class Writer {
     std::size_t at = 0;
     struct Feeder final : Source {
       Feeder(std::function<bool()> feed_it) : Source("feeder", Priority::p0), feed(std::move(feed_it)) {}
-      Turn run(Budget) override { return {.items = 1, .backlog = feed() ? Backlog::More : Backlog::Empty}; }
+      Turn run(const Budget&) override { return {.items = 1, .backlog = feed() ? Backlog::More : Backlog::Empty}; }
       std::function<bool()> feed;
     };
     Feeder feeder([&] {

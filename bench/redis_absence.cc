@@ -34,7 +34,7 @@ class Bell final : public Source {
     rung_us_ = wall_us();
     wake_from_any_thread();
   }
-  Turn run(Budget) override {
+  Turn run(const Budget&) override {
     waited_us.push_back(wall_us() - rung_us_);
     return {.items = 1, .backlog = Backlog::Empty};
   }

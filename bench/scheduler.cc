@@ -44,7 +44,7 @@ std::unique_ptr<Policy> policy() { return std::move(make_policy(StrictPriority{}
 
 struct Empty final : Source {
   explicit Empty(std::string name) : Source(std::move(name), Priority{5}) {}
-  Turn run(Budget) override { return {.items = 1, .backlog = Backlog::More}; }
+  Turn run(const Budget&) override { return {.items = 1, .backlog = Backlog::More}; }
 };
 
 double turn_cost(std::size_t count) {
@@ -102,7 +102,7 @@ void read_one(int fd) {
 
 struct Descriptor final : Source {
   Descriptor(std::string name, int descriptor) : Source(std::move(name), Priority{5}), fd(descriptor) {}
-  Turn run(Budget) override {
+  Turn run(const Budget&) override {
     read_one(fd);
     return {.items = 1, .backlog = Backlog::Empty};
   }

@@ -47,9 +47,10 @@ json::object source_row(const Source& source, Instant now) {
   json::object row = source_json(source, now);
   row["turned_away"] = source.turned_away();
   row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);
-  row["wait_p50_us"] = microseconds(stats.wait_ns.quantile(0.5));
-  row["wait_p99_us"] = microseconds(stats.wait_ns.quantile(0.99));
-  row["wait_max_us"] = microseconds(stats.wait_ns.max());
+  const Log2Histogram waits = source.waits();
+  row["wait_p50_us"] = microseconds(waits.quantile(0.5));
+  row["wait_p99_us"] = microseconds(waits.quantile(0.99));
+  row["wait_max_us"] = microseconds(waits.max());
   row["longest_wait_us"] = microseconds(stats.longest_wait);
   row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;

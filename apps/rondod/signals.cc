@@ -46,7 +46,7 @@ Result<Backlog> Signals::collect() {
   return arrived_.empty() ? Backlog::Empty : Backlog::More;
 }
 
-Turn Signals::run(Budget) {
+Turn Signals::run(const Budget&) {
   Turn turn;
   for (const int signal : std::exchange(arrived_, {})) {
     handler_(signal);

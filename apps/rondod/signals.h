@@ -22,7 +22,7 @@ class Signals final : public Source {
   ~Signals() override;
 
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return !arrived_.empty(); }
 
  private:

@@ -21,7 +21,7 @@ const SystemClock kClock;
 class Descriptor final : public Source {
  public:
   Descriptor(Ready& ready, unsigned priority) : Source("descriptor", Priority{priority}), ready_(ready) {}
-  Turn run(Budget) override { return {.items = 1, .backlog = ready_.read_and_take() ? Backlog::More : Backlog::Empty}; }
+  Turn run(const Budget&) override { return {.items = 1, .backlog = ready_.read_and_take() ? Backlog::More : Backlog::Empty}; }
 
  private:
   Ready& ready_;

@@ -48,7 +48,7 @@ Result<Backlog> AdminConnection::collect() {
   return fd_ ? Backlog::More : Backlog::Empty;
 }
 
-Turn AdminConnection::run(Budget budget) {
+Turn AdminConnection::run(const Budget& budget) {
   Turn turn;
   if (!fd_) return turn;
   turn.items = 1;

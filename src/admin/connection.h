@@ -28,7 +28,7 @@ class AdminConnection final : public Source {
   bool is_closed() const noexcept { return !fd_; }
 
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:

@@ -92,7 +92,7 @@ class AdminServer::Listener final : public Source {
     return Backlog::More;
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     if (closed_ != 0) reap();
     while (acceptable_ && turn.items < budget.items) {

@@ -46,7 +46,7 @@ class Routes::PutBack final : public Source {
     later_.erase(group);
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     std::vector<Operation> operations;
     while (turn.items < budget.items && !groups_.empty() && routes_.programmer_.has_room()) {

@@ -229,7 +229,7 @@ struct Programmer::Impl final : public Source {
     return has_backlog() ? Backlog::More : Backlog::Empty;
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     take_answers();
     hand_over();

@@ -258,7 +258,7 @@ bool Lane::has_backlog() const {
   return !here_.empty() || has_arrived();
 }
 
-Turn Lane::run(Budget budget) {
+Turn Lane::run(const Budget& budget) {
   const InTurn in_turn(*home_);
   const Scheduler& scheduler = home_->scheduler;
   running_ = true;

@@ -52,7 +52,7 @@ class Lane final : public Source {
 
   Home& home() const noexcept { return *home_; }
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   /// Under the lock, which posts take, too: so a post either finds the scheduler that this lane has just been added to and wakes it, or is
   /// seen here.
   bool has_backlog() const override;

@@ -49,7 +49,7 @@ bool Life::has_backlog() const {
   return first_ != nullptr || lanes_wait_;
 }
 
-Turn Life::run(Budget budget) {
+Turn Life::run(const Budget& budget) {
   const InTurn in_turn(home_);
   if (lanes_missing_) add_lanes();
   Turn turn;

@@ -30,7 +30,7 @@ class Life final : public Source {
   void close() noexcept;
 
   Result<Backlog> collect() override { return has_backlog() ? Backlog::More : Backlog::Empty; }
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:

@@ -53,7 +53,7 @@ void Consumer::release() {
   if (ready()) wake();
 }
 
-Turn Consumer::run(Budget budget) {
+Turn Consumer::run(const Budget& budget) {
   Turn turn;
   if (held_) return turn;
   while (turn.items < budget.items && ready()) {

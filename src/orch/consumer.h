@@ -47,7 +47,7 @@ class Consumer final : public Source {
            HandleBatch handle_batch, Services services);
   ~Consumer() override;
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return ready(); }
   std::size_t depth() const override { return ledger_.queued() + subscription_->depth(); }
 

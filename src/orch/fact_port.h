@@ -33,7 +33,7 @@ class FactPort final : public Source {
 
   Result<Backlog> collect() override { return has_backlog() ? Backlog::More : Backlog::Empty; }
   bool has_backlog() const override { return board_->has_news(member_); }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     news_.clear();
     turn.backlog = board_->take(member_, budget.items, news_) ? Backlog::More : Backlog::Empty;

@@ -223,7 +223,7 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
   class Nothing final : public Source {
    public:
     Nothing() : Source("nothing", Priority{5}) {}
-    Turn run(Budget) override { return {}; }
+    Turn run(const Budget&) override { return {}; }
   } nothing;
   const std::uint32_t source = journal->source_added(nothing);
   journal->looked(kStart + 1ms);

@@ -40,7 +40,7 @@ class Listener final : public Source {
     });
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items) {
       // A take ends before a gap: what comes after it is told after it.

@@ -31,7 +31,7 @@ class Observer final : public Source {
     wake();
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items && !order_.empty()) {
       const std::string key = std::move(order_.front());

@@ -32,7 +32,7 @@ class RandomProvider final : public Orch {
   class Player final : public Source {
    public:
     explicit Player(RandomProvider& owner) : Source("player", Priority::p2), owner_(owner) {}
-    Turn run(Budget) override { return {.items = 1, .backlog = owner_.move() ? Backlog::More : Backlog::Empty}; }
+    Turn run(const Budget&) override { return {.items = 1, .backlog = owner_.move() ? Backlog::More : Backlog::Empty}; }
 
    private:
     RandomProvider& owner_;

@@ -20,7 +20,7 @@ class Flood final : public Source {
     simulation.scheduler.add(*this);
     wake();
   }
-  Turn run(Budget) override {
+  Turn run(const Budget&) override {
     simulation_.world.clock().advance(cost_);
     return {.items = 1, .backlog = ends ? Backlog::Empty : Backlog::More};
   }

@@ -31,7 +31,7 @@ class Lane final : public Source {
     if (!is_running()) wake();  // In its own turn it answers More; a wake would mean a turn without items, which counts.
     return item;
   }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (!items_.empty() && turn.items < budget.items && items_.front() < budget.before) {
       const std::uint64_t item = items_.front();
@@ -269,7 +269,7 @@ TEST(PolicyModel, AChangeInATurnLetsTheUrgentInAfterTheItemUnderWay) {
   test::WorkSource& urgent = simulation.add("urgent", 7);
   struct Batch final : Source {
     explicit Batch(std::function<void(int)> on_item) : Source("batch", Priority{3}), item(std::move(on_item)) {}
-    Turn run(Budget budget) override {
+    Turn run(const Budget& budget) override {
       Turn turn;
       while (handled < 100 && turn.items < budget.items) {
         item(handled++);

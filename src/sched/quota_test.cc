@@ -17,7 +17,7 @@ class Flood final : public Source {
     simulation.scheduler.add(*this);
     wake();
   }
-  Turn run(Budget) override {
+  Turn run(const Budget&) override {
     simulation_.order.append(name());
     simulation_.world.clock().advance(cost_ * items_);
     return {.items = items_, .backlog = Backlog::More};

@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/prefetch.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/source.h"
 
@@ -120,7 +121,8 @@ class BasicReadySet {
     Level& level = levels_[priority];
     Source& source = level.fresh.first != nullptr ? *level.fresh.first : *level.old.first;
     erase(source);
-    prefetch(level.fresh.first != nullptr ? level.fresh.first : level.old.first);
+    const Source* const next = level.fresh.first != nullptr ? level.fresh.first : level.old.first;
+    if (next != nullptr) prefetch(next->next_);
     return source;
   }
 
@@ -240,13 +242,11 @@ class BasicReadySet {
     rise(heap, place, last);
   }
 
-  /// The next source's lines arrive while this one's turn runs: that keeps a turn's cost flat when the sources outgrow the cache.
+  /// What a turn touches of the source after the next arrives during two turns: that keeps a turn's cost flat when the sources outgrow the
+  /// cache. The last is what follows, the first members of the derived class.
   static void prefetch(const Source* source) noexcept {
-    if (source == nullptr) return;
-    const char* line = reinterpret_cast<const char*>(source);
-    __builtin_prefetch(line, 1);
-    __builtin_prefetch(line + 64, 1);
-    __builtin_prefetch(line + 128, 1);
+    const char* const begin = reinterpret_cast<const char*>(source);
+    for (const std::size_t at : {std::size_t{0}, std::size_t{64}, std::size_t{128}, sizeof(Source)}) prefetch_to_write(begin + at);
   }
 
   std::uint64_t occupied_ = 0;

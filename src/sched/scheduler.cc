@@ -3,16 +3,21 @@
 #include "rondo/sched/scheduler.h"
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <utility>
 
 #include "base/pause.h"
+#include "base/prefetch.h"
+#include "sched/wait_histograms.h"
 
 namespace rondo {
 
 namespace {
 /// Events taken from the reactor at a time,
 constexpr std::size_t kEvents = 256;
+/// the sources of so many to come are asked for while one is told,
+constexpr std::size_t kEventsAhead = 4;
 /// and how often in one look, so that a storm of descriptors cannot hold the loop; the rest follows before the next turn but one.
 constexpr unsigned kRounds = 64;
 /// How old the reading of the CPU time before a long turn may be.
@@ -48,6 +53,7 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       policy_(std::move(policy)),
       now_(clock.now()),
       timers_(now_),
+      histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
       next_sweep_(now_ + kSweepStep) {
@@ -60,7 +66,15 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
-  if (!source.before_all_) policy_->joined(source);  // First, as it may throw.
+  // First what may throw.
+  source.histogram_ = histograms_->take();
+  try {
+    if (!source.before_all_) policy_->joined(source);
+  } catch (...) {
+    histograms_->give_back(source.histogram_);
+    throw;
+  }
+  source.waits_alike_ = 0;
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
@@ -82,6 +96,7 @@ void Scheduler::remove(Source& source) {
   forget_in_watch(source);
   if (source.state_ == Source::State::Ready) take_out(source);
   if (!source.before_all_) policy_->departed(source);
+  histograms_->give_back(source.histogram_);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
@@ -263,7 +278,7 @@ void Scheduler::give_turn(Source& source) {
   running_ = &source;
   time_was_up_ = false;
   begin_beat();
-  source.stats_.wait_ns.add(static_cast<std::uint64_t>((start - source.ready_since_).count()));
+  count_wait(source, start - source.ready_since_);
   source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
   // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
   if (!by_policy && policy_->empty()) charged_until_ = start;
@@ -311,6 +326,26 @@ void Scheduler::give_turn(Source& source) {
   } else if (!failed.ok()) {
     quarantine(source, std::move(failed));
   }
+}
+
+/// Turns of one source tend to wait alike: only when that changes its histogram is touched, which is seldom in the cache.
+void Scheduler::count_wait(Source& source, Duration waited) noexcept {
+  const auto value = static_cast<std::uint64_t>(waited.count());
+  const auto width = static_cast<std::uint8_t>(std::bit_width(value));
+  if (width != source.wait_width_ || source.waits_alike_ == UINT32_MAX) {
+    if (source.waits_alike_ != 0) histograms_->at(source.histogram_).add(source.longest_alike_, source.waits_alike_);
+    source.wait_width_ = width;
+    source.waits_alike_ = 0;
+    source.longest_alike_ = 0;
+  }
+  ++source.waits_alike_;
+  source.longest_alike_ = std::max(source.longest_alike_, value);
+}
+
+Log2Histogram Scheduler::waits(const Source& source) const {
+  Log2Histogram waits = histograms_->at(source.histogram_);
+  if (source.waits_alike_ != 0) waits.add(source.longest_alike_, source.waits_alike_);
+  return waits;
 }
 
 /// Figures of a turn that began at 'start' and ended just now.
@@ -462,6 +497,7 @@ void Scheduler::forget_remote_wake(Source& source) noexcept {
 void Scheduler::dispatch(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const ReactorEvent& event = events_[i];
+    if (i + kEventsAhead < count) prefetch_to_write(events_[i + kEventsAhead].source);
     // A collect() before this one may have removed or destroyed the source, or replaced the descriptor.
     if (!reactor_.is_current(event)) continue;
     Source& source = *event.source;

@@ -26,7 +26,7 @@ class Lane final : public Source {
     events_.emplace_back(scheduler_.next_arrival(), name);
     if (!is_running()) wake();  // In its own turn it answers More; a wake would mean a turn without items, which counts.
   }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (!events_.empty() && turn.items < budget.items && events_.front().first < budget.before) {
       order_.append(order_.empty() ? "" : " ").append(events_.front().second);

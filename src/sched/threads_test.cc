@@ -76,7 +76,7 @@ TEST_F(Threads, WorkDoneBeforeAWakeIsSeenByACollectAfterIt) {
   struct Counted final : Source {
     explicit Counted(std::string name) : Source(std::move(name), Priority{5}) {}
     Result<Backlog> collect() override { return work.load(std::memory_order_relaxed) > done ? Backlog::More : Backlog::Empty; }
-    Turn run(Budget) override {
+    Turn run(const Budget&) override {
       done = work.load(std::memory_order_relaxed);
       return {};
     }

@@ -46,7 +46,7 @@ void TimerSource::on_due() {
   wake();
 }
 
-Turn TimerSource::run(Budget) {
+Turn TimerSource::run(const Budget&) {
   if (!fired_) return {};  // Disarmed between the expiry and the turn.
   fired_ = false;
   if (period_ > Duration{0}) {

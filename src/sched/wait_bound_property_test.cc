@@ -28,7 +28,7 @@ struct MostRecentlyServed : FrameRules {
 
 struct Client final : Source {
   Client(unsigned priority, Duration longest_turn) : Source("client", Priority{priority}), longest(longest_turn) {}
-  Turn run(Budget) override { return {}; }
+  Turn run(const Budget&) override { return {}; }
 
   Duration longest;
   Instant since;  // Ready.

@@ -16,7 +16,7 @@ using test::Simulation;
 class Polite final : public Source {
  public:
   Polite(unsigned priority, int items) : Source("polite", Priority{priority}), left(items) {}
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (left > 0 && turn.items < budget.items) {
       --left;

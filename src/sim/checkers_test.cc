@@ -226,7 +226,7 @@ class WrongSource final : public Source {
  public:
   enum class Fault { Overdraws, Throws, ForgetsItsWake };
   WrongSource(Scheduler& scheduler, Fault fault) : Source("wrong", Priority::p0), fault_(fault) { scheduler.add(*this); }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     if (fault_ == Fault::Throws) throw std::runtime_error("broken");
     return {.items = fault_ == Fault::Overdraws ? budget.items + 1 : 0, .backlog = Backlog::Empty};
   }

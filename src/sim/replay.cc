@@ -27,7 +27,7 @@ namespace {
 class StandIn final : public Source {
  public:
   StandIn(std::string name, Priority priority, std::function<Turn()> turn) : Source(std::move(name), priority), turn_(std::move(turn)) {}
-  Turn run(Budget) override { return turn_(); }
+  Turn run(const Budget&) override { return turn_(); }
 
  private:
   std::function<Turn()> turn_;

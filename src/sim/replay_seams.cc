@@ -109,7 +109,7 @@ Result<std::unique_ptr<Source>> ReplayPlane::monitor(Scheduler&, Priority priori
   class Nothing final : public Source {
    public:
     explicit Nothing(Priority its) : Source("recorded links", its) {}
-    Turn run(Budget) override { return {}; }
+    Turn run(const Budget&) override { return {}; }
   };
   return std::unique_ptr<Source>{std::make_unique<Nothing>(priority)};
 }

@@ -65,7 +65,7 @@ class Chores final : public Source {
     left_ += items;
     wake();
   }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (left_ > 0 && turn.items < budget.items) {
       --left_;

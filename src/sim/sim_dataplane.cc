@@ -65,7 +65,7 @@ class SimMonitor final : public Source {
     return next_ < taken_.size() ? Backlog::More : Backlog::Empty;
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items && next_ < taken_.size()) {
       const LinkEvent event = std::move(taken_[next_++]);

@@ -22,7 +22,7 @@ class WorkSource : public Source {
     if (on_collect) return on_collect();
     return left > 0 ? Backlog::More : Backlog::Empty;
   }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     if (on_run) on_run();
     for (; left > 0 && turn.items < budget.items; --left) ++turn.items;

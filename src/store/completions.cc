@@ -34,7 +34,7 @@ void Completions::post(ScanDone done, Result<RowPage> page) {
   if (done) push(Scan{std::move(done), std::move(page)});
 }
 
-Turn Completions::run(Budget budget) {
+Turn Completions::run(const Budget& budget) {
   Turn turn;
   while (turn.items < budget.items && !waiting_.empty()) {
     const Completion completion = std::move(waiting_.front());

@@ -22,7 +22,7 @@ class Completions final : public Source {
   void post(GetDone done, Result<Record> record);
   void post(ScanDone done, Result<RowPage> page);
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return !waiting_.empty(); }
 
  private:

@@ -44,7 +44,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   Status apply(ViewDone done);
   bool is_applying() const noexcept { return phase_ != Phase::Gathering; }
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return !waits(); }
 
  private:
@@ -161,7 +161,7 @@ Status TableView::Parts::apply(ViewDone done) {
 
 // --- turns
 
-Turn TableView::Parts::run(Budget budget) {
+Turn TableView::Parts::run(const Budget& budget) {
   Turn turn;
   while (turn.items < budget.items && !waits()) {
     step();

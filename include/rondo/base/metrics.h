@@ -46,9 +46,11 @@ class Histogram {
 /// value. Values from 2^46 on (19 hours in nanoseconds) share the last bucket.
 class Log2Histogram {
  public:
-  void add(std::uint64_t value) noexcept {
-    ++counts_[bucket(value)];
-    if (value > max_) max_ = value;
+  void add(std::uint64_t value) noexcept { add(value, 1); }
+  /// 'times' values of as many bits as 'largest', which is the largest of them.
+  void add(std::uint64_t largest, std::uint64_t times) noexcept {
+    counts_[bucket(largest)] += times;
+    if (largest > max_) max_ = largest;
   }
   /// O(buckets).
   std::uint64_t count() const noexcept;

@@ -48,7 +48,7 @@ class Mailbox final : public Source {
 
   Result<Backlog> collect() override { return has_backlog() ? Backlog::More : Backlog::Empty; }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items) {
       if (position_ == taken_.size() && !refill()) return turn;

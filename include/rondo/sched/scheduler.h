@@ -22,6 +22,8 @@
 
 namespace rondo {
 
+class WaitHistograms;
+
 /// Figures of the whole scheduler.
 struct SchedulerStats {
   std::uint64_t turns = 0;
@@ -57,8 +59,8 @@ class Scheduler {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Adds a source, idle, or ready if it has a backlog. It must not belong to a scheduler yet. O(1). Under an order by
-  /// arrival or by consumed time it may throw std::bad_alloc, and has no effect then.
+  /// Adds a source, idle, or ready if it has a backlog. It must not belong to a scheduler yet. O(1). May throw std::bad_alloc, and has no
+  /// effect then.
   void add(Source& source);
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
@@ -130,6 +132,8 @@ class Scheduler {
   /// and one look at the reactor. Duration::max(): there is no bound. O(priorities).
   Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
+  /// See Source::waits(). 'source' is of this scheduler.
+  Log2Histogram waits(const Source& source) const;
 
   /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
   /// what has come; it is odd while neither is under way: the scheduler waits, or nobody runs it. Any thread.
@@ -151,6 +155,7 @@ class Scheduler {
   bool step();
   Source* next();
   void give_turn(Source& source);
+  void count_wait(Source& source, Duration waited) noexcept;
   void account(Source& source, const Turn& turn, Instant start);
   bool anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
   void put_first(Source& source) noexcept;
@@ -183,6 +188,7 @@ class Scheduler {
   Instant now_;
   TimerWheel timers_;
   SchedulerStats stats_;
+  std::unique_ptr<WaitHistograms> histograms_;
   Source* first_added_ = nullptr;
   Source* last_added_ = nullptr;
   std::uint64_t last_number_ = 0;

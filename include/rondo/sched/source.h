@@ -47,11 +47,10 @@ struct SourceStats {
   std::uint64_t wakes = 0;  // Times it became ready from idle.
   Duration ran{0};          // Sum over all turns.
   Duration longest_turn{0};
+  Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
   /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
   /// waited.
   Duration longest_turn_cpu{0};
-  Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
-  Log2Histogram wait_ns;     // From ready to the start of the turn, in nanoseconds. Compact: ten thousand sources fit a cache.
 };
 
 /// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
@@ -71,7 +70,7 @@ class Source {
 
   /// Stage two: handles at most 'budget.items' items, fewer when 'budget.time' is over (see Budget). An exception quarantines the
   /// source and disturbs no other.
-  virtual Turn run(Budget budget) = 0;
+  virtual Turn run(const Budget& budget) = 0;
 
   /// Would run() find something to do now? Asked once when the source is added, which wakes it if so; afterwards by the liveness sweep and
   /// only while idle. A source that answers true while idle for half a sweep period had a lost wake-up: a fault that the sweep cures
@@ -108,6 +107,8 @@ class Source {
   /// the reactor.
   bool goes_before_all() const noexcept { return before_all_; }
   const SourceStats& stats() const noexcept { return stats_; }
+  /// How long it waited from ready to the start of each turn, in nanoseconds, since it was added; empty while it is not. O(buckets).
+  Log2Histogram waits() const;
   bool is_ready() const noexcept { return state_ == State::Ready; }
   bool is_running() const noexcept { return state_ == State::Running; }
   /// Of a ready source: since when it has waited for its turn. Of one that is not idle: since when it has had something to do without a
@@ -136,28 +137,33 @@ class Source {
 
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
-  // What every turn touches comes first, so that it shares one or two cache lines.
+  // What every turn touches is in the first two cache lines, as many sources outgrow the cache; the other line is that of stats_.
   std::atomic<Scheduler*> scheduler_{nullptr};  // Atomic for the sake of wake_from_any_thread.
   // Hooks of the ready set; 'stamp_' orders equals (see sched/ready_set.h).
   Source* next_ = nullptr;
   Source* previous_ = nullptr;
   std::uint64_t stamp_ = 0;
-  std::uint64_t key_ = 0;  // Under the other ties: its place in the order,
   Instant ready_since_;
-  Instant busy_since_;
   State state_ = State::Detached;
   Priority priority_;
-  std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
-  std::uint32_t place_ = 0;         // and in the heap.
-  std::uint32_t weight_ = 1;
-  std::uint32_t key_rest_ = 0;  // What the weight's division of consumed time left.
   bool before_all_ = false;
   bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
-  bool long_items_ = false;               // An item of the last turn took longer than limits::kPollAfter, on average.
-  bool suspected_ = false;                // The last sweep found it idle with a backlog.
-  std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
+  bool long_items_ = false;      // An item of the last turn took longer than limits::kPollAfter, on average.
+  bool suspected_ = false;       // The last sweep found it idle with a backlog.
+  std::uint8_t wait_width_ = 0;  // The waits that its histogram does not have yet: all of so many bits,
+  std::uint32_t waits_alike_ = 0;
+  std::uint32_t watch_number_ = 0;   // By which the scheduler's TurnWatch knows it.
+  std::uint64_t longest_alike_ = 0;  // and none longer.
+  Instant busy_since_;
   SourceStats stats_;
+  // Under the other ties: its place in the order and in the heap.
+  std::uint64_t key_ = 0;
+  std::uint32_t place_ = 0;
+  std::uint32_t weight_ = 1;
+  std::uint32_t key_rest_ = 0;            // What the weight's division of consumed time left.
+  std::uint32_t histogram_ = 0;           // The number of its waits in the scheduler's histograms.
+  std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   Source* remote_next_ = nullptr;
   // Hooks of the list of all sources, in the order they were added.
   Source* added_next_ = nullptr;

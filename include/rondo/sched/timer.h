@@ -87,7 +87,7 @@ class TimerSource final : public Source, private TimerNode {
   /// Periods that passed without a callback because an earlier one was still waiting for its turn.
   std::uint64_t missed() const noexcept { return missed_; }
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return fired_; }
 
  private:

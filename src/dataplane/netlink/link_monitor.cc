@@ -56,7 +56,7 @@ Result<Backlog> LinkMonitor::collect() {
   return has_backlog() ? Backlog::More : Backlog::Empty;
 }
 
-Turn LinkMonitor::run(Budget budget) {
+Turn LinkMonitor::run(const Budget& budget) {
   if (!drained_) {
     if (const Status status = read_events(); !status.ok()) throw std::runtime_error(status.to_string());
   }

@@ -29,7 +29,7 @@ class LinkMonitor final : public Source, private TimerNode {
   ~LinkMonitor() override;
 
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return !pending_.empty() || !drained_ || (gap_ && !TimerNode::armed()); }
 
   std::size_t depth() const override { return pending_.size(); }

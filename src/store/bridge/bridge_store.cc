@@ -17,7 +17,7 @@ class BridgeStore::Inlet final : public Source {
     for (std::size_t i = 0; i < store_.open_.size(); ++i) store_.open_[i]->tell();
     return backlog();
   }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     Ring<Answer>& answers = store_.home_.link().answers;
     while (turn.items < budget.items && answers.available() > 0) {

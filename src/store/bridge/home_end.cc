@@ -33,7 +33,7 @@ void HomeEnd::pause() {
 
 // --- Requests, in order.
 
-Turn HomeEnd::run(Budget budget) {
+Turn HomeEnd::run(const Budget& budget) {
   Turn turn;
   turn.items = handle_requests(budget.items);
   handle_calls();

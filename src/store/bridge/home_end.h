@@ -38,7 +38,7 @@ class HomeEnd final : public Source {
   ~HomeEnd() override;
 
   Result<Backlog> collect() override { return backlog(); }
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
   /// The worker is about to have a thread of its own, or has lost it.

@@ -34,7 +34,7 @@ bool Pump::has_backlog() const {
   return !paused_ && !far_->empty() && free >= lane_->wake_room();
 }
 
-Turn Pump::run(Budget budget) {
+Turn Pump::run(const Budget& budget) {
   Turn turn;
   if (paused_) return turn;
   turn.items = is_channel_ ? move_events(budget.items) : move_changes(budget.items);

@@ -27,7 +27,7 @@ class Pump final : public Source {
   void dealt_with(const Change& change) { far_->dealt_with(change); }
 
   Result<Backlog> collect() override { return paused_ ? Backlog::Empty : backlog(); }
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:

@@ -82,7 +82,7 @@ class DirectClient::Parts final : public Source {
     return {};
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     blocked_ = false;  // Asked again: this may be the report that there is room.
     std::size_t moved = 0;
     const bool done = send_dirty(budget.items, moved);

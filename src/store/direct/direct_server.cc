@@ -61,7 +61,7 @@ class DirectServer::Parts final : public Source {
     return {};
   }
 
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     Turn turn;
     if (held_ || waits_) return turn;  // The descriptor stays as it is; release() and begin() wake us.
     for (; turn.items < budget.items; ++turn.items) {

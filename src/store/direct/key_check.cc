@@ -119,7 +119,7 @@ void KeyCheck::answer() {
   if (!known) refused_("key " + quoted(key_text(request_[kCredentials])) + " from " + quoted(request_[kAddress]) + " is not allowed");
 }
 
-Turn KeyCheck::run(Budget budget) {
+Turn KeyCheck::run(const Budget& budget) {
   Turn turn;
   for (; turn.items < budget.items; ++turn.items) {
     if (!receive_request()) return turn;

@@ -35,7 +35,7 @@ class KeyCheck final : public Source {
                                                 Priority priority, std::function<void(std::string who)> refused);
   ~KeyCheck() override;
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
 
  private:
   KeyCheck(Priority priority, std::function<void(std::string who)> refused)

@@ -23,7 +23,7 @@ void Recovery::room() {
   if (std::exchange(is_full_, false)) wake();
 }
 
-Turn Recovery::run(Budget budget) {
+Turn Recovery::run(const Budget& budget) {
   Turn turn;
   if (is_done() || asked_ || timer_.is_armed()) return turn;
   for (; turn.items < budget.items && next_ < page_.rows.size(); ++turn.items) {

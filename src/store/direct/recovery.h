@@ -38,7 +38,7 @@ class Recovery final : public Source {
   /// Somebody has taken from a table.
   void room();
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
 
  private:
   void ask();

@@ -45,7 +45,7 @@ SocketMonitor::~SocketMonitor() {
   if (watched_ != nullptr) ::zmq_socket_monitor(watched_, nullptr, 0);
 }
 
-Turn SocketMonitor::run(Budget budget) {
+Turn SocketMonitor::run(const Budget& budget) {
   Turn turn;
   for (; turn.items < budget.items; ++turn.items) {
     ZmqMessage head;

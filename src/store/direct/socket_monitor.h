@@ -27,7 +27,7 @@ class SocketMonitor final : public Source {
   /// To be destroyed before the socket it listens to.
   ~SocketMonitor() override;
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
 
  private:
   SocketMonitor(std::string name, Priority priority, std::function<void(const SocketEvent&)> tell)

@@ -158,7 +158,7 @@ void WriteBehind::write_failed_again() {
   }
 }
 
-Turn WriteBehind::run(Budget) {
+Turn WriteBehind::run(const Budget&) {
   if (under_way_ != 0 || timer_.is_armed()) return {};
   if (batch_.empty() && fill() == 0) return {};
   const std::size_t before = next_;

@@ -47,7 +47,7 @@ class WriteBehind final : public Source {
   /// Hands everything to the store, as far as it takes it, without waiting for it.
   void flush();
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
 
  private:
   struct Table {

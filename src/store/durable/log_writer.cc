@@ -167,7 +167,7 @@ bool LogWriter::free_some(const Budget& budget) {
 
 Result<Backlog> LogWriter::collect() { return has_backlog() ? Backlog::More : Backlog::Empty; }
 
-Turn LogWriter::run(Budget budget) {
+Turn LogWriter::run(const Budget& budget) {
   if (written_.exchange(false, std::memory_order_acquire)) answer();
   if (is_due()) hand_over();
   static_cast<void>(free_some(budget));

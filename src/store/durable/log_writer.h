@@ -53,7 +53,7 @@ class LogWriter final : public Source {
   Status finish();
 
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:

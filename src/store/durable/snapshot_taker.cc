@@ -52,7 +52,7 @@ bool SnapshotTaker::step(const Kept& kept) {
   return kept.keeper->write_owed(place_, kStep);
 }
 
-Turn SnapshotTaker::run(Budget budget) {
+Turn SnapshotTaker::run(const Budget& budget) {
   Turn turn;
   while (taking_ && turn.items < budget.items && writer_.waiting() < kBacklog) {
     if (at_ == end_) {

@@ -31,7 +31,7 @@ class SnapshotTaker final : public Source {
   /// Begins if it is time. After each group that was written.
   void look();
 
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override { return taking_; }
 
  private:

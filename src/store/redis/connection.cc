@@ -246,7 +246,7 @@ bool Connection::has_backlog() const {
   return readable_ || (writable_ && unsent_bytes() > 0);
 }
 
-Turn Connection::run(Budget budget) {
+Turn Connection::run(const Budget& budget) {
   Turn turn;
   budget_ = budget;
   turn.items = 1;

@@ -97,7 +97,7 @@ class Connection final : public Source {
   std::size_t unsent_bytes() const noexcept { return out_.unsent().size(); }
 
   Result<Backlog> collect() override;
-  Turn run(Budget budget) override;
+  Turn run(const Budget& budget) override;
   bool has_backlog() const override;
 
  private:

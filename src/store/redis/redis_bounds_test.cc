@@ -115,7 +115,7 @@ class Taker final : public Source {
     consumer_.on_ready([this] { wake(); });
   }
   ~Taker() override { consumer_.on_ready(nullptr); }
-  Turn run(Budget budget) override {
+  Turn run(const Budget& budget) override {
     changes_.clear();
     taken_ += consumer_.take(budget.items, changes_);
     for (const Change& change : changes_) ++kinds_[std::string{change.verb()} + " " + std::string{change.fields().find("n").value_or("")}];

@@ -1,0 +1,70 @@
+// Source::waits(): how long a source waited for each of its turns, although its histogram is not touched in each.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "rondo/base/random.h"
+#include "sim/test_source.h"
+
+namespace rondo {
+namespace {
+
+using test::Simulation;
+using test::WorkSource;
+
+void expect_same(const Log2Histogram& found, const Log2Histogram& wanted) {
+  EXPECT_EQ(found.count(), wanted.count());
+  EXPECT_EQ(found.max(), wanted.max());
+  for (const double q : {0.01, 0.25, 0.5, 0.75, 0.99}) EXPECT_EQ(found.quantile(q), wanted.quantile(q)) << q;
+}
+
+TEST(Waits, OfManySourcesAreCountedEachForItself) {
+  constexpr std::size_t kSources = 50;
+  Simulation simulation;
+  Random random(7);
+  std::array<Log2Histogram, kSources> wanted;
+  std::array<Instant, kSources> since;
+  for (std::size_t i = 0; i < kSources; ++i) {
+    WorkSource& source = simulation.add("s", 5);
+    source.on_run = [&, i] { wanted[i].add(static_cast<std::uint64_t>((simulation.scheduler.now() - since[i]).count())); };
+  }
+  for (int round = 0; round < 2000; ++round) {
+    // Long rows of waits that are alike, and now and then another one.
+    const Duration wait = random.chance(0.1) ? Duration{static_cast<std::int64_t>(random.below(1'000'000))} : Duration{3000};
+    const std::size_t i = random.below(kSources);
+    simulation.sources[i]->wake();
+    since[i] = simulation.scheduler.now();
+    simulation.world.clock().advance(wait);
+    ASSERT_TRUE(simulation.scheduler.turn());
+  }
+  for (std::size_t i = 0; i < kSources; ++i) {
+    SCOPED_TRACE(i);
+    EXPECT_GT(wanted[i].count(), 10U);
+    expect_same(simulation.sources[i]->waits(), wanted[i]);
+  }
+}
+
+TEST(Waits, BeginAnewWhenASourceIsAddedAnew) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  const auto wait = [&](Duration time) {
+    source.wake();
+    simulation.world.clock().advance(time);
+    ASSERT_TRUE(simulation.scheduler.turn());
+  };
+  wait(1ms);
+  wait(1us);
+  wait(1us);
+  EXPECT_EQ(source.waits().count(), 3U);
+  simulation.scheduler.remove(source);
+  EXPECT_EQ(source.waits().count(), 0U);
+  simulation.scheduler.add(source);
+  EXPECT_EQ(source.waits().count(), 0U);
+  wait(2us);
+  EXPECT_EQ(source.waits().count(), 1U);
+  EXPECT_EQ(source.waits().max(), 2000U);
+}
+
+}  // namespace
+}  // namespace rondo
