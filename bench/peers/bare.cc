@@ -1,6 +1,10 @@
 // The floors of dispatch: epoll_wait and read, without order, fairness or account, told of levels or of edges. (A level is put back into
-// the kernel's list of ready descriptors when it is told, and looked at again; an edge is told once.)
+// the kernel's list of ready descriptors when it is told, and looked at again; an edge is told once.) And the floor of those who keep the
+// order of priorities: they read what is ready only when all of it has been told.
 #include <sys/epoll.h>
+
+#include <array>
+#include <vector>
 
 #include "peers/loop.h"
 #include "peers/measure.h"
@@ -34,11 +38,54 @@ class BareLoop final : public Loop {
   epoll_event events_[256];
 };
 
+class BareLoopInOrder final : public Loop {
+ public:
+  BareLoopInOrder() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) { require(epoll_ >= 0, "no epoll"); }
+  ~BareLoopInOrder() override { ::close(epoll_); }
+
+  void watch(Ready& ready, unsigned priority) override {
+    watched_.push_back({&ready, priority});
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = watched_.size() - 1;
+    require(::epoll_ctl(epoll_, EPOLL_CTL_ADD, ready.fd, &event) == 0, "epoll_ctl failed");
+  }
+  Port& open(Receiver&, unsigned) override { fail("the bare loop has no messages"); }
+
+ private:
+  struct Watched {
+    Ready* ready;
+    unsigned priority;
+  };
+
+  void run_until_done() override {
+    while (!done()) {
+      int count = 0;
+      do {
+        count = ::epoll_wait(epoll_, events_, 256, count == 0 ? -1 : 0);
+        for (int i = 0; i < count; ++i) {
+          const Watched& told = watched_[events_[i].data.u64];
+          ready_[told.priority].push_back(told.ready);
+        }
+      } while (count == 256);
+      for (unsigned priority = kPriorities; priority-- > 0;) {
+        for (Ready* const ready : ready_[priority]) ready->read_and_take();
+        ready_[priority].clear();
+      }
+    }
+  }
+  const int epoll_;
+  std::vector<Watched> watched_;
+  std::array<std::vector<Ready*>, kPriorities> ready_;
+  epoll_event events_[256];
+};
+
 }  // namespace
 
 Candidates bare_loops() {
   return {{"bare epoll and read", Side::Floor, kDispatch, false, [](Threads) { return std::make_unique<BareLoop>(false); }},
-          {"bare, edges", Side::Floor, kDispatch, false, [](Threads) { return std::make_unique<BareLoop>(true); }}};
+          {"bare, edges", Side::Floor, kDispatch, false, [](Threads) { return std::make_unique<BareLoop>(true); }},
+          {"bare, edges, in order", Side::Floor, kDispatch, true, [](Threads) { return std::make_unique<BareLoopInOrder>(); }}};
 }
 
 }  // namespace rondo::bench
