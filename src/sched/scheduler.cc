@@ -56,13 +56,14 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
-      next_sweep_(now_ + kSweepStep) {
+      next_sweep_(now_ + kSweepStep),
+      may_gather_(dynamic_cast<const SystemClock*>(&clock) != nullptr && has_other_processors()) {
   RONDO_ASSERT(policy_ != nullptr);
   policy_->number_by(arrivals_);
   charged_until_ = policy_since_ = now_;
 }
 
-Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr); }
+Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ == nullptr); }
 
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
@@ -208,9 +209,7 @@ bool Scheduler::spin(Instant until) {
   items_at_spin_ = items_;
   now_ = clock_.now();
   if (watch_ != nullptr) watch_->looked(now_);
-  gathering_ = true;
-  drain_remote_wakes();
-  gathering_ = false;
+  take_in(true);
   return true;
 }
 
@@ -224,7 +223,7 @@ Instant Scheduler::before_foreign_wait() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   sleeping_.store(true, std::memory_order_seq_cst);
   const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
-  if (listed || anybody_is_ready()) return Instant{};
+  if (listed || inboxes_have_any() || anybody_is_ready()) return Instant{};
   return std::min(next_sweep_, timers_.next_expiry());
 }
 
@@ -244,11 +243,13 @@ bool Scheduler::step() {
     ++stats_.due_polls;
     gather(Instant{});
   } else if (has_remote_wakes()) {
-    gathering_ = true;
-    drain_remote_wakes();
-    gathering_ = false;
+    take_in(false);
   }
   Source* source = next();
+  if (source == nullptr && is_dense_) {
+    let_gather();
+    source = next();
+  }
   if (source == nullptr) {
     gather(Instant{});
     source = next();
@@ -410,7 +411,7 @@ void Scheduler::gather(Instant deadline) {
     }
     count = look(Instant{});
   }
-  if (has_remote_wakes()) drain_remote_wakes();
+  if (has_remote_wakes()) take_in(true);
   expire_timers();
   if (now_ >= next_sweep_) sweep();
   if (now_ >= next_cpu_time_) {
@@ -419,6 +420,14 @@ void Scheduler::gather(Instant deadline) {
   }
   end_beat();
   gathering_ = false;
+}
+
+// The inboxes first: whoever woke a source and left something for another after that has its wake seen, too, before anybody's turn.
+void Scheduler::take_in(bool at_once) {
+  const bool gathered = std::exchange(gathering_, true);
+  if (at_once || is_hand_out_due(now_)) hand_out();
+  drain_remote_wakes();
+  gathering_ = gathered;
 }
 
 // No wake-up is lost between "nothing to do" and "asleep". The loop first says that it sleeps (A), then looks at the list (B). A waker
@@ -432,7 +441,7 @@ std::size_t Scheduler::look(Instant deadline) {
   if (waits) {
     sleeping_.store(true, std::memory_order_seq_cst);                             // A
     const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr;  // B
-    if (listed || remote_pending_ != nullptr || stopping()) deadline = Instant{};
+    if (listed || inboxes_have_any() || remote_pending_ != nullptr || stopping()) deadline = Instant{};
   } else {
     deadline = Instant{};
   }
@@ -450,7 +459,11 @@ void Scheduler::wake_remote(Source& source) noexcept {
   do {
     source.remote_next_ = head;
   } while (!remote_head_.compare_exchange_weak(head, &source, std::memory_order_seq_cst, std::memory_order_relaxed));  // C
-  if (sleeping_.load(std::memory_order_seq_cst) && sleeping_.exchange(false, std::memory_order_seq_cst)) {             // D
+  end_sleep();
+}
+
+void Scheduler::end_sleep() noexcept {
+  if (sleeping_.load(std::memory_order_seq_cst) && sleeping_.exchange(false, std::memory_order_seq_cst)) {  // D
     reactor_.interrupt();
   }
 }

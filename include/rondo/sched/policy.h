@@ -192,8 +192,10 @@ class Policy {
   /// Could somebody who becomes ready change that? If not, nobody need look.
   bool could_prefer_another() const noexcept { return above_ != 0 || by_arrival_; }
   /// The same of somebody of this priority.
-  bool could_prefer(Priority priority) const noexcept {
-    return (above_ >> priority.level() & 1) != 0 || (by_arrival_ && priority.level() == picked_);
+  bool could_prefer(Priority priority) const noexcept { return could_prefer(1ULL << priority.level()); }
+  /// The same of somebody of one of these priorities: bit p for priority p.
+  bool could_prefer(std::uint64_t priorities) const noexcept {
+    return (priorities & above_) != 0 || (by_arrival_ && (priorities >> picked_ & 1) != 0);
   }
 
  protected:

@@ -14,6 +14,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
+#include "rondo/sched/inbox.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/reactor.h"
 #include "rondo/sched/source.h"
@@ -65,6 +66,14 @@ class Scheduler {
   /// Takes the source out, whatever its state, and forgets its descriptors. Allowed inside any turn, also its own. O(1) amortised.
   void remove(Source& source);
 
+  /// From now on what is left in 'inbox' is handed out, between turns. It must not belong to a scheduler yet. O(1).
+  void add(Inbox& inbox) noexcept;
+  /// O(inboxes).
+  void remove(Inbox& inbox) noexcept;
+  /// Something has been left in an inbox that was empty. Any thread; costs a write to the reactor at most, and none while the scheduler is
+  /// awake.
+  void look_into_inboxes() noexcept;
+
   /// Gives turns by 'policy' from now on, also in the middle of a turn. Ready sources stay ready: within a priority they go on in the order
   /// in which the policy before would have picked them, and who was served longest ago is remembered. Figures that belong to a policy
   /// (SourceStats::longest_wait) begin anew; the longest turns seen stay. O(sources).
@@ -114,12 +123,12 @@ class Scheduler {
   bool has_news(const Source& running) const noexcept {
     const Source* const newest = remote_head_.load(std::memory_order_acquire);
     if (newest == seen_wake_) [[likely]]
-      return stopping();
+      return inboxes_have_news(running) || stopping();
     for (const Source* woken = newest; woken != nullptr && woken != seen_wake_; woken = woken->remote_next_) {
       if (woken != &running && (woken->before_all_ || policy_->could_prefer(woken->priority_))) return true;
     }
     seen_wake_ = newest;
-    return stopping();
+    return inboxes_have_news(running) || stopping();
   }
 
   /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
@@ -173,7 +182,29 @@ class Scheduler {
   bool collect(Source& source);
   void begin_beat() noexcept { beat_.store((beat_.load(std::memory_order_relaxed) | 1) + 1, std::memory_order_relaxed); }
   void end_beat() noexcept { beat_.store(beat_.load(std::memory_order_relaxed) | 1, std::memory_order_relaxed); }
-  bool has_remote_wakes() const noexcept { return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr; }
+  bool has_remote_wakes() const noexcept {
+    return remote_pending_ != nullptr || remote_head_.load(std::memory_order_relaxed) != nullptr || inboxes_have_any();
+  }
+  bool inboxes_have_any() const noexcept {
+    for (const Inbox* inbox = first_inbox_; inbox != nullptr; inbox = inbox->next_) {
+      if (inbox->waiting_.load(std::memory_order_seq_cst) != 0) return true;
+    }
+    return false;
+  }
+  bool inboxes_have_news(const Source& running) const noexcept {
+    for (const Inbox* inbox = first_inbox_; inbox != nullptr; inbox = inbox->next_) {
+      if (inbox->waiting() != 0 && has_news(*inbox, running)) [[unlikely]]
+        return true;
+    }
+    return false;
+  }
+  bool has_news(const Inbox& inbox, const Source& running) const noexcept;
+  /// Where much comes, what has come is handed out in steps of limits::kPollAfter.
+  bool is_hand_out_due(Instant now) const noexcept { return !is_dense_ || now - handed_out_ >= limits::kPollAfter; }
+  void end_sleep() noexcept;
+  void hand_out() noexcept;
+  void let_gather();
+  void take_in(bool at_once);
   void take_remote_wakes() noexcept;
   void drain_remote_wakes();
   void forget_remote_wake(Source& source) noexcept;
@@ -216,6 +247,10 @@ class Scheduler {
   Instant next_cpu_time_;
   mutable const Source* seen_wake_ = nullptr;  // Who was woken after this one, has_news() has not looked at.
   Source* remote_pending_ = nullptr;           // Wakes taken from remote_head_, oldest first.
+  Inbox* first_inbox_ = nullptr;
+  const bool may_gather_;  // Others can fill the inboxes while this thread waits.
+  bool is_dense_ = false;  // When they were handed out last, much had come in a short time.
+  Instant handed_out_;
   std::function<void(const Source&, const Status&)> on_quarantine_;
   std::function<void(const LongTurn&)> on_long_turn_;
   std::atomic<std::uint64_t> beat_{1};  // Written by the scheduler's thread alone.

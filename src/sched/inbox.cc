@@ -1,0 +1,69 @@
+#include "rondo/sched/inbox.h"
+
+#include <bit>
+#include <utility>
+
+#include "base/pause.h"
+#include "rondo/base/assert.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo {
+
+namespace {
+/// Where more than one item comes each such time, and not only one at a time, what comes is let gather.
+constexpr Duration kDense = 1us;
+/// Looks at the clock while it gathers: one that stands still ends it, too.
+constexpr unsigned kLooks = 512;
+constexpr unsigned kPausesPerLook = 8;
+}  // namespace
+
+Inbox::~Inbox() {
+  if (scheduler_ != nullptr) scheduler_->remove(*this);
+}
+
+void Scheduler::add(Inbox& inbox) noexcept {
+  RONDO_ASSERT(inbox.scheduler_ == nullptr);
+  inbox.scheduler_ = this;
+  inbox.next_ = std::exchange(first_inbox_, &inbox);
+}
+
+void Scheduler::remove(Inbox& inbox) noexcept {
+  RONDO_ASSERT(inbox.scheduler_ == this);
+  Inbox** link = &first_inbox_;
+  while (*link != &inbox) link = &(*link)->next_;
+  *link = inbox.next_;
+  inbox.scheduler_ = nullptr;
+}
+
+void Scheduler::look_into_inboxes() noexcept { end_sleep(); }
+
+void Scheduler::hand_out() noexcept {
+  std::uint64_t came = 0;
+  for (Inbox* inbox = first_inbox_; inbox != nullptr; inbox = inbox->next_) {
+    const std::uint64_t waiting = inbox->waiting();
+    if (waiting == 0) continue;
+    stats_.remote_wakes += static_cast<std::uint64_t>(std::popcount(waiting));
+    came += inbox->hand_out();
+  }
+  const Instant last = std::exchange(handed_out_, now_);
+  is_dense_ = may_gather_ && came > 1 && now_ - last < static_cast<std::int64_t>(came) * kDense;
+}
+
+/// Something is left in 'inbox'.
+bool Scheduler::has_news(const Inbox& inbox, const Source& running) const noexcept {
+  std::uint64_t waiting = inbox.waiting();
+  if (inbox.is_for(running)) waiting &= ~(1ULL << running.priority_.level());
+  return policy_->could_prefer(waiting) && (!is_dense_ || is_hand_out_due(clock_.now()));
+}
+
+// Only while nobody is ready, so nothing else is kept waiting but what a descriptor or a timer brings.
+void Scheduler::let_gather() {
+  for (unsigned looks = 0; looks < kLooks && !is_hand_out_due(now_); ++looks) {
+    for (unsigned i = 0; i < kPausesPerLook; ++i) pause_briefly();
+    now_ = clock_.now();
+  }
+  if (watch_ != nullptr) watch_->looked(now_);
+  take_in(true);
+}
+
+}  // namespace rondo
