@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -18,7 +19,7 @@
 
 namespace rondo::message {
 
-/// Guarded by its lane's lock.
+/// Guarded by its lane's lock, where nothing else is said.
 class Places {
  public:
   explicit Places(std::size_t most) noexcept : most_(most) {}
@@ -32,8 +33,25 @@ class Places {
       return used;
     }
     if (fresh_ == fresh_end_ && !add_chunk()) return nullptr;
-    return fresh_++;
+    if (fresh_end_ - ++fresh_ == kOrderAt && made_ < most_) wants_spare_.store(true, std::memory_order_relaxed);
+    return fresh_ - 1;
   }
+  /// Any thread, without the lock: true if a chunk will be needed soon and nobody else makes it. Who is told so does: make_spare(), keep().
+  bool takes_order() noexcept {
+    return wants_spare_.load(std::memory_order_relaxed) && wants_spare_.exchange(false, std::memory_order_relaxed);
+  }
+  /// A chunk whose pages are there already: the kernel takes so long to bring them that whoever waits for the lock would fall asleep. So
+  /// this is for any thread, without the lock. nullptr when memory has ended.
+  static std::unique_ptr<Node[]> make_spare() noexcept {
+    std::unique_ptr<Node[]> chunk(new (std::nothrow) Node[limits::kMessagePlacesChunk]);
+    constexpr std::size_t kPageNodes = 4096 / sizeof(Node);
+    for (std::size_t i = 0; chunk != nullptr && i < limits::kMessagePlacesChunk; i += kPageNodes) {
+      static_cast<volatile Node&>(chunk[i]).batch = Node::kInHand;
+    }
+    return chunk;
+  }
+  void keep(std::unique_ptr<Node[]> spare) noexcept { spare_ = std::move(spare); }
+
   /// 'used' come from take().
   void give_back(std::span<Node* const> used) noexcept {
     RONDO_ASSERT(free_.size() + used.size() <= free_.capacity());
@@ -42,6 +60,8 @@ class Places {
 
  private:
   static constexpr std::size_t kAhead = 4;
+  /// With so many fresh places left the next chunk is ordered: it takes as long to make as some ten posts do.
+  static constexpr std::ptrdiff_t kOrderAt = 128;
 
   bool add_chunk() noexcept {
     const std::size_t room = most_ - made_;
@@ -50,7 +70,7 @@ class Places {
     try {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 8);
       if (free_.capacity() < made_ + count) free_.reserve(2 * made_ + count);
-      auto chunk = std::make_unique_for_overwrite<Node[]>(count);
+      auto chunk = spare_ != nullptr ? std::move(spare_) : std::make_unique_for_overwrite<Node[]>(count);
       fresh_ = chunk.get();
       chunks_.push_back(std::move(chunk));
     } catch (const std::bad_alloc&) {
@@ -65,7 +85,9 @@ class Places {
   std::size_t made_ = 0;
   Node* fresh_ = nullptr;  // Those of the newest chunk that were never used.
   Node* fresh_end_ = nullptr;
-  std::vector<Node*> free_;  // Last freed last; room for all that were made.
+  std::atomic<bool> wants_spare_{false};
+  std::unique_ptr<Node[]> spare_;  // The next chunk, if somebody has made it before it was needed.
+  std::vector<Node*> free_;        // Last freed last; room for all that were made.
   std::vector<std::unique_ptr<Node[]>> chunks_;
 };
 
@@ -84,15 +106,16 @@ class PlacesInHand {
       held_[count_++] = place;
     }
   }
-  /// All but as many as are kept; under the lane's lock.
+  /// So many that this is not to be done again for each of the next. Under the lane's lock.
   void give_back_to(Places& places) noexcept {
-    if (count_ <= limits::kMessagePlacesKept) return;
-    places.give_back({held_.data() + limits::kMessagePlacesKept, count_ - limits::kMessagePlacesKept});
-    count_ = limits::kMessagePlacesKept;
+    if (count_ <= kLeft) return;
+    places.give_back({held_.data() + kLeft, count_ - kLeft});
+    count_ = kLeft;
   }
   bool has_too_many() const noexcept { return count_ > limits::kMessagePlacesKept; }
 
  private:
+  static constexpr std::size_t kLeft = limits::kMessagePlacesKept / 4;
   static constexpr std::size_t kRoom = 4 * limits::kMessagePlacesKept;
   std::size_t count_ = 0;
   std::array<Node*, kRoom> held_;
