@@ -145,7 +145,7 @@ Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority pr
   const AgentThreadSettings settings = options.settings ? options.settings(priority) : AgentThreadSettings{};
   threads.reserve(threads.size() + 1);
   core->homes.reserve(core->homes.size() + 1);
-  made->scheduler.add(made->home->life);
+  made->home->enter();
   const Status status = start(*made, name, settings);
   if (!status.ok()) return failure(status.with_context("thread '" + name + "'"));
   // From here on nothing fails.

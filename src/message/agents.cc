@@ -47,7 +47,7 @@ Agents::Agents(Scheduler& scheduler, AgentsOptions options) {
   core_ = std::make_unique<Core>(std::move(options),
                                  [this](Priority) -> Result<std::shared_ptr<message::Home>> { return core_->homes.front(); });
   core_->homes.push_back(std::make_shared<message::Home>(*core_, scheduler));
-  scheduler.add(core_->homes.front()->life);
+  core_->homes.front()->enter();
 }
 
 Agents::~Agents() {
@@ -230,7 +230,7 @@ void Agents::Core::close() noexcept {
   for (const auto& lane : lanes) {
     if (lane != nullptr) lane->close();
   }
-  for (const auto& home : homes) home->life.close();
+  for (const auto& home : homes) home->close();
   while (!groups.empty()) {
     const std::shared_ptr<message::GroupState> group = groups.rbegin()->second;
     for (std::size_t i = group->cells.size(); i-- > 0;) {

@@ -5,7 +5,9 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <utility>
 
+#include "message/arrivals.h"
 #include "message/life.h"
 #include "rondo/message/agents.h"
 #include "rondo/sched/scheduler.h"
@@ -15,28 +17,49 @@ namespace rondo::message {
 struct Home {
   Home(Agents::Core& agents, Scheduler& given) : core(agents), scheduler(given), life(*this) {}
 
-  /// The calling thread is in a turn of an agent here. Another thread cannot be told so: it would have to find its own number.
-  bool is_here() const noexcept { return in_turn.load(std::memory_order_relaxed) == ::pthread_self(); }
+  /// Before the scheduler is run.
+  void enter() {
+    scheduler.add(life);
+    scheduler.add(arrivals);
+  }
+  /// When its lanes are closed, and no scheduler gives turns any more.
+  void close() noexcept {
+    life.close();
+    scheduler.remove(arrivals);
+  }
+
+  /// The calling thread is in a turn of an agent here.
+  bool is_here() const noexcept { return in_turn() == this; }
+  /// It gives the turns here, so nobody else has to be waited for.
+  bool is_own_thread() const noexcept { return thread_.load(std::memory_order_relaxed) == ::pthread_self(); }
 
   Agents::Core& core;
   Scheduler& scheduler;
-  std::atomic<pthread_t> in_turn{};
   Life life;
+  Arrivals arrivals;
+
+ private:
+  friend class InTurn;
+  /// Of each thread by itself: a word of the home would be written in every turn, and read by each post of another processor.
+  static const Home*& in_turn() noexcept {
+    thread_local constinit const Home* home = nullptr;
+    return home;
+  }
+  std::atomic<pthread_t> thread_{};
 };
 
 /// While it lives, the calling thread is in a turn of an agent of 'home'.
 class InTurn {
  public:
-  explicit InTurn(Home& home) noexcept : home_(home), before_(home.in_turn.load(std::memory_order_relaxed)) {
-    home_.in_turn.store(::pthread_self(), std::memory_order_relaxed);
+  explicit InTurn(Home& home) noexcept : before_(std::exchange(Home::in_turn(), &home)) {
+    if (!home.is_own_thread()) home.thread_.store(::pthread_self(), std::memory_order_relaxed);
   }
-  ~InTurn() { home_.in_turn.store(before_, std::memory_order_relaxed); }
+  ~InTurn() { Home::in_turn() = before_; }
   InTurn(const InTurn&) = delete;
   InTurn& operator=(const InTurn&) = delete;
 
  private:
-  Home& home_;
-  pthread_t before_;
+  const Home* const before_;
 };
 
 }  // namespace rondo::message

@@ -7,31 +7,27 @@
 #include <thread>
 #include <utility>
 
-#include "base/pause.h"
 #include "base/quick_clock.h"
 #include "message/core.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::message {
 
-namespace {
-/// After fewer messages than this in one splice the next comes only after a while:
-constexpr std::uint64_t kFew = 16;
-/// so many pauses, 2 us at most.
-constexpr unsigned kLinger = 40;
-}  // namespace
-
 Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max)
     : Source("messages p" + std::to_string(priority.level()), priority),
       home_(std::move(home)),
+      arrivals_(home_->arrivals),
+      level_(priority),
       watch_(home_->core.options.watch),
       clock_(&home_->scheduler.clock()),
       real_time_(dynamic_cast<const SystemClock*>(clock_) != nullptr),
       places_(messages_max + limits::kMessagePlacesKept) {
   gone_agents_.reset(name(), priority);
+  const std::lock_guard<ShortLock> guard(lock());
+  arrivals_.join(*this);
 }
 
-Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrived_.empty() && superseded_.first == nullptr); }
+Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrivals_.of(level_).empty() && superseded_.first == nullptr); }
 
 Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
   const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
@@ -46,7 +42,7 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
   const Instant now = home_->scheduler.now();
   const bool was_empty = here_.empty();
   if (handler.limit == nullptr) [[likely]] {
-    if (has_arrived()) splice();  // First what came first.
+    if (has_arrived()) arrivals_.take();  // First what came first.
     Node* const place = place_here();
     if (place == nullptr) return refuse(cell, Verdict::Full);
     handler.type->move(place->payload, stored);
@@ -64,8 +60,8 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
 }
 
 Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now) {
-  const std::lock_guard<ShortLock> guard(lock_);
-  if (has_arrived()) splice_locked();
+  const std::lock_guard<ShortLock> guard(lock());
+  if (has_arrived()) arrivals_.take_locked();
   const Admission admission = admit(cell, handler, stored, true);
   if (admission.verdict != Verdict::Queue) return admission.verdict;
   Node& place = *admission.place;
@@ -84,8 +80,13 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
   Instant now = real_time_ ? QuickClock::now() : Instant{};
   bool first = false;
   Admission admission;
+  std::unique_ptr<Node[]> spare;
+  if (places_.takes_order()) [[unlikely]]  // Not under the lock: it takes long.
+    spare = Places::make_spare();
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
+    if (spare != nullptr) [[unlikely]]
+      places_.keep(std::move(spare));
     if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
     if (!real_time_) now = clock_->now();  // Somebody else's clock lives as long as this lane is open.
     if (handler.limit == nullptr) [[likely]] {
@@ -97,24 +98,19 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
     if (admission.verdict == Verdict::Queue) {
       Node& place = *admission.place;
       (admission.replaces ? handler.type->exchange : handler.type->move)(place.payload, stored);
-      fill(place, cell, handler, now, batch_);
+      fill(place, cell, handler, now, arrivals_.batch());
       if (handler.limit != nullptr) handler.limit->enter(place);
-      first = arrived_.empty();
-      arrived_.push(place);
+      first = arrivals_.push(place, level_, home_->is_own_thread());
       if (!admission.replaces) {
         bump(cell.figures.posted_elsewhere);
         bump(posted_elsewhere_);
-      }
-      if (first) {
-        oldest_arrived_.store(now.nanoseconds(), std::memory_order_relaxed);
-        has_arrived_.store(true, std::memory_order_release);
       }
     }
     if (!first && admission.verdict <= Verdict::Reject) return admission.verdict;
     wakers_.fetch_add(1, std::memory_order_relaxed);
   }
   // Outside of the lock: a write to a descriptor, or a user's function. Whoever closes this lane waits for it.
-  if (first) wake_from_any_thread();
+  if (first) home_->scheduler.look_into_inboxes();
   const Verdict verdict = act(cell, admission.verdict);
   wakers_.fetch_sub(1, std::memory_order_release);
   return verdict;
@@ -151,7 +147,7 @@ Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) no
   // Those that are parked have been at the head of the queue before.
   ParkedMessage* const parked = limit.oldest_parked();
   Node* const oldest = parked == nullptr ? &limit.oldest() : nullptr;
-  const bool has_arrived_last = oldest != nullptr && oldest->batch == batch_;
+  const bool has_arrived_last = oldest != nullptr && oldest->batch == arrivals_.batch();
   const bool is_marked = !has_arrived_last && !(oldest != nullptr && is_here && cell.stage == Cell::Stage::Running);
   Node* const place = is_marked ? places_.take() : oldest;
   if (place == nullptr) return {refuse(cell, Verdict::Full)};
@@ -166,8 +162,7 @@ Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) no
     return {.place = place};
   }
   if (has_arrived_last) {
-    arrived_.unlink(*oldest);
-    oldest_arrived_.store(arrived_.empty() ? kNobodyWaits : arrived_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
+    arrivals_.of(level_).unlink(*oldest);
     // It is about to be filled again, so the lane is not empty for long; whoever looks meanwhile needs the lock.
   } else {
     here_.unlink(*oldest);
@@ -207,7 +202,7 @@ Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) 
 
 Node* Lane::place_here() {
   if (free_here_.empty()) [[unlikely]] {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     free_here_.fill_from(places_);
   }
   return free_here_.take();
@@ -224,37 +219,15 @@ void Lane::fill(Node& node, Cell& cell, const Handler& handler, Instant now, std
   node.is_parked = false;
 }
 
-// Each splice takes the lock and the lists from the processor that fills them, and costs both more than a message does.
-void Lane::linger() noexcept {
-  for (unsigned i = 0; i < kLinger; ++i) pause_briefly();
-}
-
-void Lane::splice() noexcept {
-  const std::lock_guard<ShortLock> guard(lock_);
-  splice_locked();
-}
-
-void Lane::splice_locked() noexcept {
+void Lane::accept(NodeList& came) noexcept {
   const bool was_empty = here_.empty();
-  const std::uint64_t came = read(posted_elsewhere_);
-  few_came_ = real_time_ && came - spliced_ < kFew && has_other_processors();
-  spliced_ = came;
-  here_.append(arrived_);
-  has_arrived_.store(false, std::memory_order_relaxed);
-  oldest_arrived_.store(kNobodyWaits, std::memory_order_relaxed);
-  if (++batch_ == Node::kInHand) ++batch_;
-  free_here_.give_back_to(places_);
+  here_.append(came);
   if (was_empty) note_oldest();
-}
-
-/// What has arrived is taken before the first turn, so that the policy knows the number of the oldest.
-Result<Backlog> Lane::collect() {
-  if (here_.empty() && has_arrived()) splice();
-  return here_.empty() ? Backlog::Empty : Backlog::More;
+  if (!running_) wake();
 }
 
 bool Lane::has_backlog() const {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard<ShortLock> guard(lock());
   return !here_.empty() || has_arrived();
 }
 
@@ -265,13 +238,7 @@ Turn Lane::run(const Budget& budget) {
   now_ = scheduler.now();
   const Instant end = now_ + std::min(budget.time, limits::kMessagesTurn);
   Turn turn;
-  while (turn.items < budget.items) {
-    if (here_.empty()) {
-      if (!has_arrived()) break;
-      if (few_came_ && scheduler.policy().empty()) linger();  // Nobody else waits for this turn's end.
-      splice();
-      if (here_.empty()) break;
-    }
+  while (turn.items < budget.items && !here_.empty()) {
     if (here_.first->arrival >= budget.before) break;
     Node& node = here_.pop();
     handle(node);
@@ -284,9 +251,8 @@ Turn Lane::run(const Budget& budget) {
       break;
     }
   }
-  if (here_.empty() && has_arrived()) splice();  // So that head_arrival() is known.
   if (free_here_.has_too_many()) {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     free_here_.give_back_to(places_);
   }
   note_oldest();
@@ -314,7 +280,7 @@ bool Lane::look_at_clock(Instant end) noexcept {
 
 /// False if it was dropped while it was in hand.
 bool Lane::take_from_limit(Node& node) noexcept {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard<ShortLock> guard(lock());
   if (node.dropped) return false;
   node.handler->limit->leave(node);
   return true;
@@ -368,7 +334,7 @@ Lane::Fate Lane::park(Node& node) noexcept {
   Cell& cell = *node.agent;
   if (TypeLimit* const limit = node.handler->limit) {
     drop_superseded();
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     if (limit->merges() && limit->find(node.payload) != nullptr) {  // A newer one of its key came while it was handled.
       cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
       return Fate::Superseded;
@@ -387,10 +353,10 @@ void Lane::try_again(ParkedMessage& parked) noexcept {
   Node& node = parked.node();
   bool is_superseded = false;
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     is_superseded = parked.is_superseded;
     if (!is_superseded) {
-      if (has_arrived()) splice_locked();
+      if (has_arrived()) arrivals_.take_locked();
       TypeLimit* const limit = node.handler->limit;
       if (limit != nullptr) limit->leave(parked);
       node.arrival = home_->scheduler.next_arrival();
@@ -411,7 +377,7 @@ void Lane::drop_superseded() noexcept {
   for (;;) {
     ParkedMessage* parked = nullptr;
     {
-      const std::lock_guard<ShortLock> guard(lock_);
+      const std::lock_guard<ShortLock> guard(lock());
       parked = superseded_.pop();
     }
     if (parked == nullptr) return;
@@ -424,7 +390,7 @@ void Lane::discard_parked(Cell& cell) noexcept {
   while (cell.parked != nullptr) {
     ParkedMessage& parked = *cell.parked;
     if (TypeLimit* const limit = parked.node().handler->limit) {
-      const std::lock_guard<ShortLock> guard(lock_);
+      const std::lock_guard<ShortLock> guard(lock());
       limit->leave(parked);
     }
     cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
@@ -447,7 +413,7 @@ void Lane::free(Node& node) noexcept {
   bump(node.agent->figures.gone);
   ++gone_in_turn_;
   if (free_here_.full()) {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     free_here_.give_back_to(places_);
   }
   free_here_.keep(node);
@@ -471,13 +437,13 @@ void Lane::put_first(NodeList& early) noexcept {
 }
 
 void Lane::set_accepting(Cell& cell, bool accepting) noexcept {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard<ShortLock> guard(lock());
   cell.accepting.store(accepting, std::memory_order_relaxed);
 }
 
 void Lane::close() noexcept {
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard<ShortLock> guard(lock());
     closed_ = true;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
@@ -485,7 +451,7 @@ void Lane::close() noexcept {
 }
 
 void Lane::discard_all() noexcept {
-  splice();
+  arrivals_.take();
   while (!here_.empty()) {
     discard(here_.pop());
   }
@@ -502,7 +468,12 @@ void Lane::absorb(const Figures& figures) noexcept { gone_agents_.add(figures); 
 MessageFigures Lane::figures() const {
   MessageFigures copied = gone_agents_.copy();
   copied.queued = depth();
-  const std::int64_t oldest = std::min(oldest_here_.load(std::memory_order_relaxed), oldest_arrived_.load(std::memory_order_relaxed));
+  std::int64_t oldest = oldest_here_.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard<ShortLock> guard(lock());
+    const NodeList& arrived = arrivals_.of(level_);
+    if (!arrived.empty()) oldest = std::min(oldest, arrived.first->enqueued.nanoseconds());
+  }
   if (oldest != kNobodyWaits) copied.oldest = std::max(time() - Instant::from_nanoseconds(oldest), Duration{0});
   return copied;
 }

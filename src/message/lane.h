@@ -1,12 +1,12 @@
 // Lane: the messages of all agents of one priority on one scheduler, in the order of their arrival, as one Source.
 //
-// Two queues that are read as one. Posts of other threads go to 'arrived_', under a lock for a handful of instructions, and wake the lane
-// only when that was empty. The scheduler's own thread owns 'here_': its turns take the whole of 'arrived_' behind it with one splice, and
-// its own posts go there without the lock, after such a splice if anything has arrived. So the order is that of arrival, a turn takes the
-// lock once for all that came, and a message that an agent sends itself meets no lock at all.
+// Two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler, under a lock for a handful of
+// instructions that all its lanes share. The scheduler's own thread owns 'here_': it takes what has arrived for all lanes at once, between
+// turns, behind what they have, and its own posts go there without the lock, after such a taking if anything has arrived. So the order is
+// that of arrival, the lock is taken once for all that came, and a message that an agent sends itself meets no lock at all.
 //
-// Types with a limit take the lock at both ends: what is over the limit has to be found and taken out. That is done in O(1) for what has
-// not been spliced yet; of what has, another thread can only mark that it is dropped, at most as many as were in hand.
+// Types with a limit take the lock at both ends: what is over the limit has to be found and taken out. That is done in O(1) for what is
+// among the arrivals still; of what is not, another thread can only mark that it is dropped, at most as many as were in hand.
 #pragma once
 
 #include <atomic>
@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "message/arrivals.h"
 #include "message/cell.h"
 #include "message/home.h"
 #include "message/node.h"
@@ -51,7 +52,6 @@ class Lane final : public Source {
   void set_accepting(Cell& cell, bool accepting) noexcept;
 
   Home& home() const noexcept { return *home_; }
-  Result<Backlog> collect() override;
   Turn run(const Budget& budget) override;
   /// Under the lock, which posts take, too: so a post either finds the scheduler that this lane has just been added to and wakes it, or is
   /// seen here.
@@ -59,6 +59,8 @@ class Lane final : public Source {
   std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
   std::size_t depth() const override;
 
+  /// The scheduler's thread: 'came' has been posted by others, and goes behind what waits. The list is left empty.
+  void accept(NodeList& came) noexcept;
   /// The scheduler's thread: an agent has gone.
   void absorb(const Figures& figures) noexcept;
 
@@ -77,7 +79,8 @@ class Lane final : public Source {
   enum class Fate : std::uint8_t { Served, Parked, Superseded };
   static constexpr std::int64_t kNobodyWaits = INT64_MAX;
 
-  bool has_arrived() const noexcept { return has_arrived_.load(std::memory_order_acquire); }
+  ShortLock& lock() const noexcept { return arrivals_.lock(); }
+  bool has_arrived() const noexcept { return arrivals_.has_any_for(level_); }
   Verdict post_here(Cell& cell, const Handler& handler, void* stored);
   Verdict post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now);
   Verdict post_from_elsewhere(Cell& cell, const Handler& handler, void* stored);
@@ -89,9 +92,6 @@ class Lane final : public Source {
   Status refusal(const Cell& cell, const Handler& handler, Verdict verdict) const;
   Node* place_here();
   void fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept;
-  void linger() noexcept;
-  void splice() noexcept;
-  void splice_locked() noexcept;
   bool take_from_limit(Node& node) noexcept;
   bool look_at_clock(Instant end) noexcept;
   void handle(Node& node);
@@ -107,6 +107,8 @@ class Lane final : public Source {
   // Never changed, and on a line of its own: the posts of other threads read it while the scheduler's thread works on what follows. They
   // must not ask the scheduler for its clock: they may come when that has gone.
   alignas(64) const std::shared_ptr<Home> home_;
+  Arrivals& arrivals_;
+  const Priority level_;  // A copy: its source's own is where each turn writes.
   MessageWatch* const watch_;
   const Clock* const clock_;
   const bool real_time_;
@@ -123,19 +125,12 @@ class Lane final : public Source {
   Counter posted_here_{0};
   Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
   std::uint64_t gone_in_turn_ = 0;
-  std::uint64_t spliced_ = 0;  // Of posted_elsewhere_, what the splices took.
-  bool few_came_ = false;      // With the last of them, while another processor may post.
 
-  // Guarded by lock_.
-  alignas(64) mutable ShortLock lock_;
-  NodeList arrived_;
-  std::uint32_t batch_ = 1;
-  bool closed_ = false;
+  // Guarded by the lock of arrivals_.
+  alignas(64) bool closed_ = false;
   Places places_;
   ParkedList superseded_;
   Counter posted_elsewhere_{0};
-  std::atomic<bool> has_arrived_{false};
-  std::atomic<std::int64_t> oldest_arrived_{kNobodyWaits};
   std::atomic<std::uint32_t> wakers_{0};  // Posts that are about to wake this lane, or to stop somebody: it must not leave meanwhile.
 
   Figures gone_agents_;

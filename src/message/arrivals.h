@@ -1,0 +1,61 @@
+// Arrivals: what other threads have posted to the lanes of one home, a list for each lane under one lock, so that the scheduler's thread
+// takes all of it at once, and the lock, the lists and the mark change processors once for many messages, however many lanes they are for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "message/node.h"
+#include "message/short_lock.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/inbox.h"
+
+namespace rondo::message {
+
+class Lane;
+
+class Arrivals final : public Inbox {
+ public:
+  /// Held by posts of other threads, and whoever looks at what they have left.
+  ShortLock& lock() noexcept { return lock_; }
+
+  // --- Under the lock.
+  /// From now on 'lane' is given what comes for its priority.
+  void join(Lane& lane) noexcept;
+  NodeList& of(Priority priority) noexcept { return lists_[side_][priority.level()]; }
+  /// The number of those that have not been taken; never Node::kInHand.
+  std::uint32_t batch() const noexcept { return batch_; }
+  /// True if the scheduler must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
+  bool push(Node& node, Priority priority, bool from_own_thread) noexcept {
+    of(priority).push(node);
+    filled_ |= 1ULL << priority.level();
+    came_ += from_own_thread ? 0 : 1;
+    return mark(priority);
+  }
+  /// The scheduler's thread.
+  void take_locked() noexcept;
+
+  // --- Without it.
+  bool has_any_for(Priority priority) const noexcept { return (waiting() >> priority.level() & 1) != 0; }
+  /// The scheduler's thread, also in a turn: every lane has what came for it, and is awake.
+  void take() noexcept;
+
+ private:
+  std::uint64_t hand_out() noexcept override;
+  bool is_for(const Source& source) const noexcept override;
+  std::uint64_t detach() noexcept;
+  void give(std::uint64_t taken) noexcept;
+
+  alignas(64) ShortLock lock_;
+  std::uint32_t side_ = 0;  // Of lists_: where posts go; the other is of the scheduler's thread.
+  std::uint32_t batch_ = 1;
+  std::uint64_t filled_ = 0;  // Bit p: the list of priority p is not empty.
+  std::uint64_t came_ = 0;
+  alignas(64) std::array<std::array<NodeList, limits::kPriorities>, 2> lists_{};
+
+  // The scheduler's thread.
+  alignas(64) std::array<Lane*, limits::kPriorities> lanes_{};
+  std::uint64_t told_ = 0;  // Of came_.
+};
+
+}  // namespace rondo::message
