@@ -241,6 +241,27 @@ TEST(Agents, RemovedAtOnceAnAgentHandlesNothingMore) {
   EXPECT_EQ(room.kit.agents().figures_of_queues().at(0).queued, 0U);
 }
 
+TEST(Agents, TheAgeOfTheOldestIsKnownFromThePostToTheHandler) {
+  Room room;
+  const Address a = room.add("a", Priority::p3).address();
+  room.kit.run_until_idle();
+  const auto oldest = [&] { return room.kit.agents().figures_of_queues().at(0).oldest; };
+  EXPECT_EQ(oldest(), 0ms);
+  ASSERT_TRUE(a.post(Text{"1"}).ok());
+  room.kit.world().clock().advance(5ms);
+  EXPECT_EQ(oldest(), 5ms);
+  room.kit.scheduler().poll();  // The scheduler has taken it.
+  EXPECT_EQ(oldest(), 5ms);
+  ASSERT_TRUE(a.post(Text{"2"}).ok());
+  room.kit.world().clock().advance(2ms);
+  EXPECT_EQ(oldest(), 7ms);
+  ASSERT_TRUE(room.kit.step());
+  EXPECT_EQ(room.take(), (Lines{"a start", "a 1"}));
+  EXPECT_EQ(oldest(), 2ms);
+  room.kit.run_until_idle();
+  EXPECT_EQ(oldest(), 0ms);
+}
+
 /// Sends to itself for ever.
 class Flooder final : public Agent {
  public:

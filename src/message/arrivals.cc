@@ -42,9 +42,12 @@ std::uint64_t Arrivals::detach() noexcept {
 }
 
 void Arrivals::give(std::uint64_t taken) noexcept {
-  std::array<NodeList, limits::kPriorities>& lists = lists_[side_ ^ 1U];
-  for_each_level(taken, [&](std::size_t level) { prefetch_to_write(lists[level].first); });
-  for_each_level(taken, [&](std::size_t level) { lanes_[level]->accept(lists[level]); });
+  Lists& lists = lists_[side_ ^ 1U];
+  for_each_level(taken, [&](std::size_t level) { prefetch_to_write(lists[level].nodes.first); });
+  for_each_level(taken, [&](std::size_t level) {
+    lanes_[level]->accept(lists[level].nodes);
+    lists[level].note(nullptr);  // The lane tells of them by now: nobody who looks misses the oldest.
+  });
 }
 
 std::uint64_t Arrivals::hand_out() noexcept {

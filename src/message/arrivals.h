@@ -2,12 +2,15 @@
 // takes all of it at once, and the lock, the lists and the mark change processors once for many messages, however many lanes they are for.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 
 #include "message/node.h"
 #include "message/short_lock.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/time.h"
 #include "rondo/sched/inbox.h"
 
 namespace rondo::message {
@@ -22,25 +25,48 @@ class Arrivals final : public Inbox {
   // --- Under the lock.
   /// From now on 'lane' is given what comes for its priority.
   void join(Lane& lane) noexcept;
-  NodeList& of(Priority priority) noexcept { return lists_[side_][priority.level()]; }
+  bool empty(Priority priority) const noexcept { return lists_[side_][priority.level()].nodes.empty(); }
   /// The number of those that have not been taken; never Node::kInHand.
   std::uint32_t batch() const noexcept { return batch_; }
   /// True if the scheduler must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
   bool push(Node& node, Priority priority, bool from_own_thread) noexcept {
-    of(priority).push(node);
+    List& list = lists_[side_][priority.level()];
+    if (list.nodes.empty()) list.note(&node);
+    list.nodes.push(node);
     filled_ |= 1ULL << priority.level();
     came_ += from_own_thread ? 0 : 1;
     return mark(priority);
+  }
+  /// Takes out 'node', which has not been taken and is of a type with a limit.
+  void unlink(Node& node, Priority priority) noexcept {
+    List& list = lists_[side_][priority.level()];
+    list.nodes.unlink(node);
+    list.note(list.nodes.first);
   }
   /// The scheduler's thread.
   void take_locked() noexcept;
 
   // --- Without it.
+  /// Any thread: when the oldest of those that wait here for 'priority' was posted; never() if none does.
+  Instant oldest(Priority priority) const noexcept {
+    const auto of = [&](std::size_t side) { return lists_[side][priority.level()].oldest.load(std::memory_order_acquire); };
+    return Instant::from_nanoseconds(std::min(of(0), of(1)));
+  }
   bool has_any_for(Priority priority) const noexcept { return (waiting() >> priority.level() & 1) != 0; }
   /// The scheduler's thread, also in a turn: every lane has what came for it, and is awake.
   void take() noexcept;
 
  private:
+  struct List {
+    NodeList nodes;
+    std::atomic<std::int64_t> oldest{Instant::never().nanoseconds()};  // For those who only look.
+
+    void note(const Node* first) noexcept {
+      oldest.store((first != nullptr ? first->enqueued : Instant::never()).nanoseconds(), std::memory_order_release);
+    }
+  };
+  using Lists = std::array<List, limits::kPriorities>;
+
   std::uint64_t hand_out() noexcept override;
   bool is_for(const Source& source) const noexcept override;
   std::uint64_t detach() noexcept;
@@ -51,7 +77,7 @@ class Arrivals final : public Inbox {
   std::uint32_t batch_ = 1;
   std::uint64_t filled_ = 0;  // Bit p: the list of priority p is not empty.
   std::uint64_t came_ = 0;
-  alignas(64) std::array<std::array<NodeList, limits::kPriorities>, 2> lists_{};
+  alignas(64) std::array<Lists, 2> lists_{};
 
   // The scheduler's thread.
   alignas(64) std::array<Lane*, limits::kPriorities> lanes_{};

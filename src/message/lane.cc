@@ -27,7 +27,7 @@ Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_m
   arrivals_.join(*this);
 }
 
-Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrivals_.of(level_).empty() && superseded_.first == nullptr); }
+Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrivals_.empty(level_) && superseded_.first == nullptr); }
 
 Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
   const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
@@ -162,7 +162,7 @@ Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) no
     return {.place = place};
   }
   if (has_arrived_last) {
-    arrivals_.of(level_).unlink(*oldest);
+    arrivals_.unlink(*oldest, level_);
     // It is about to be filled again, so the lane is not empty for long; whoever looks meanwhile needs the lock.
   } else {
     here_.unlink(*oldest);
@@ -468,13 +468,10 @@ void Lane::absorb(const Figures& figures) noexcept { gone_agents_.add(figures); 
 MessageFigures Lane::figures() const {
   MessageFigures copied = gone_agents_.copy();
   copied.queued = depth();
-  std::int64_t oldest = oldest_here_.load(std::memory_order_relaxed);
-  {
-    const std::lock_guard<ShortLock> guard(lock());
-    const NodeList& arrived = arrivals_.of(level_);
-    if (!arrived.empty()) oldest = std::min(oldest, arrived.first->enqueued.nanoseconds());
-  }
-  if (oldest != kNobodyWaits) copied.oldest = std::max(time() - Instant::from_nanoseconds(oldest), Duration{0});
+  // First those that have not been taken: so they are not missed while they are.
+  const Instant arrived = arrivals_.oldest(level_);
+  const Instant oldest = std::min(arrived, Instant::from_nanoseconds(oldest_here_.load(std::memory_order_relaxed)));
+  if (oldest != Instant::never()) copied.oldest = std::max(time() - oldest, Duration{0});
   return copied;
 }
 
