@@ -180,21 +180,44 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   }
 }
 
+/// 'head' and the records of its block, of which so many bytes are 'payload', as they lie in a file.
+std::string block_of(journal::BlockHead head, std::uint64_t first_record, std::uint64_t records, const std::string& payload) {
+  head.first_record = first_record;
+  head.records = static_cast<std::uint32_t>(records);
+  head.payload_bytes = static_cast<std::uint32_t>(payload.size());
+  seal(head, payload);
+  return std::string(reinterpret_cast<const char*>(&head), journal::kHeadBytes) + payload;
+}
+
+/// The file ends in the middle of a block that begins with 'record', wherever the writer had ended its blocks: that is a matter of its
+/// time.
+void tear_at(const std::string& file, std::uint64_t record) {
+  const std::string bytes = bytes_of(file);
+  std::vector<journal::Damage> damage;
+  for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
+    const journal::BlockHead& head = block.head;
+    if (head.kind != journal::BlockKind::Records || head.first_record + head.records <= record) continue;
+    const auto begin = static_cast<std::size_t>(block.offset);
+    const std::string payload = bytes.substr(begin + journal::kHeadBytes, head.payload_bytes);
+    std::size_t at = 0;
+    for (std::uint64_t number = head.first_record; number < record; ++number) {
+      at += journal::first_record(std::string_view{payload}.substr(at)).size();
+    }
+    std::string torn = bytes.substr(0, begin);
+    if (at > 0) torn += block_of(head, head.first_record, record - head.first_record, payload.substr(0, at));
+    torn += block_of(head, record, head.first_record + head.records - record, payload.substr(at));
+    torn.resize(torn.size() - 3);
+    std::ofstream(file, std::ios::binary) << torn;
+    return;
+  }
+  FAIL() << "there is no record " << record;
+}
+
 TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
   record(3, 3000);
   const std::uint64_t records = replay().records;
-  // Where blocks end is a matter of the writer's time; the file is cut in the one that holds the record in the middle.
-  const std::string bytes = bytes_of(file);
-  std::vector<journal::Damage> damage;
-  std::uint64_t whole = 0;
-  for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
-    const journal::BlockHead& head = block.head;
-    if (head.kind != journal::BlockKind::Records || head.first_record + head.records <= records / 2) continue;
-    fs::resize_file(file, block.offset + journal::kHeadBytes + head.payload_bytes - 3);
-    whole = head.first_record - 1;
-    break;
-  }
-  ASSERT_GT(whole, 0U);
+  const std::uint64_t whole = records / 2;
+  tear_at(file, whole + 1);
   const sim::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << report.record << report.expected << report.came;
   EXPECT_LE(report.records, whole);
