@@ -17,7 +17,7 @@ void for_each_level(std::uint64_t set, const Visit& visit) {
 }
 }  // namespace
 
-void Arrivals::join(Lane& lane) noexcept { lanes_[lane.priority().level()] = &lane; }
+void Arrivals::join(Lane& lane) noexcept { lanes_[lane.priority().level()].store(&lane, std::memory_order_relaxed); }
 
 void Arrivals::take() noexcept {
   std::uint64_t taken = 0;
@@ -27,11 +27,6 @@ void Arrivals::take() noexcept {
     taken = detach();
   }
   give(taken);
-}
-
-void Arrivals::take_locked() noexcept {
-  clear();
-  give(detach());
 }
 
 /// Under the lock, so no message is looked at.
@@ -45,7 +40,7 @@ void Arrivals::give(std::uint64_t taken) noexcept {
   Lists& lists = lists_[side_ ^ 1U];
   for_each_level(taken, [&](std::size_t level) { prefetch_to_write(lists[level].nodes.first); });
   for_each_level(taken, [&](std::size_t level) {
-    lanes_[level]->accept(lists[level].nodes);
+    lanes_[level].load(std::memory_order_relaxed)->accept(lists[level].nodes);
     lists[level].note(nullptr);  // The lane tells of them by now: nobody who looks misses the oldest.
   });
 }
@@ -63,6 +58,8 @@ std::uint64_t Arrivals::hand_out() noexcept {
   return came - std::exchange(told_, came);
 }
 
-bool Arrivals::is_for(const Source& source) const noexcept { return lanes_[source.priority().level()] == &source; }
+bool Arrivals::is_for(const Source& source) const noexcept {
+  return lanes_[source.priority().level()].load(std::memory_order_relaxed) == &source;
+}
 
 }  // namespace rondo::message

@@ -43,8 +43,6 @@ class Arrivals final : public Inbox {
     list.nodes.unlink(node);
     list.note(list.nodes.first);
   }
-  /// The scheduler's thread.
-  void take_locked() noexcept;
 
   // --- Without it.
   /// Any thread: when the oldest of those that wait here for 'priority' was posted; never() if none does.
@@ -80,8 +78,8 @@ class Arrivals final : public Inbox {
   alignas(64) std::array<Lists, 2> lists_{};
 
   // The scheduler's thread.
-  alignas(64) std::array<Lane*, limits::kPriorities> lanes_{};
-  std::uint64_t told_ = 0;  // Of came_.
+  alignas(64) std::array<std::atomic<Lane*>, limits::kPriorities> lanes_{};  // Lanes join under the lock, on any thread.
+  std::uint64_t told_ = 0;                                                   // Of came_.
 };
 
 }  // namespace rondo::message

@@ -60,8 +60,8 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
 }
 
 Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now) {
+  if (has_arrived()) arrivals_.take();  // Not under the lock: other lanes are woken.
   const std::lock_guard<ShortLock> guard(lock());
-  if (has_arrived()) arrivals_.take_locked();
   const Admission admission = admit(cell, handler, stored, true);
   if (admission.verdict != Verdict::Queue) return admission.verdict;
   Node& place = *admission.place;
@@ -86,7 +86,7 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
   {
     const std::lock_guard<ShortLock> guard(lock());
     if (spare != nullptr) [[unlikely]]
-      places_.keep(std::move(spare));
+      places_.keep(spare);
     if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
     if (!real_time_) now = clock_->now();  // Somebody else's clock lives as long as this lane is open.
     if (handler.limit == nullptr) [[likely]] {
@@ -251,12 +251,8 @@ Turn Lane::run(const Budget& budget) {
       break;
     }
   }
-  if (free_here_.has_too_many()) {
-    const std::lock_guard<ShortLock> guard(lock());
-    free_here_.give_back_to(places_);
-  }
   note_oldest();
-  bump(gone_, std::exchange(gone_in_turn_, 0));
+  end_of_items();
   running_ = false;
   turn.backlog = here_.empty() ? Backlog::Empty : Backlog::More;
   return turn;
@@ -352,11 +348,11 @@ Lane::Fate Lane::park(Node& node) noexcept {
 void Lane::try_again(ParkedMessage& parked) noexcept {
   Node& node = parked.node();
   bool is_superseded = false;
+  if (has_arrived()) arrivals_.take();
   {
     const std::lock_guard<ShortLock> guard(lock());
     is_superseded = parked.is_superseded;
     if (!is_superseded) {
-      if (has_arrived()) arrivals_.take_locked();
       TypeLimit* const limit = node.handler->limit;
       if (limit != nullptr) limit->leave(parked);
       node.arrival = home_->scheduler.next_arrival();
@@ -404,7 +400,15 @@ void Lane::let_go(ParkedMessage& parked) noexcept {
   parked.leave();
   delete &parked;
   free(node);
-  if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
+  if (!running_) end_of_items();
+}
+
+/// Of a turn, or of what was dropped outside of one: there may be no other for long.
+void Lane::end_of_items() noexcept {
+  bump(gone_, std::exchange(gone_in_turn_, 0));
+  if (!free_here_.has_too_many()) return;
+  const std::lock_guard<ShortLock> guard(lock());
+  free_here_.give_back_to(places_);
 }
 
 /// The message is done with.
@@ -425,7 +429,7 @@ void Lane::discard(Node& node) noexcept {
     cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
   }
   free(node);
-  if (!running_) bump(gone_, std::exchange(gone_in_turn_, 0));
+  if (!running_) end_of_items();
   if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
 }
 

@@ -53,8 +53,7 @@ class Lane final : public Source {
 
   Home& home() const noexcept { return *home_; }
   Turn run(const Budget& budget) override;
-  /// Under the lock, which posts take, too: so a post either finds the scheduler that this lane has just been added to and wakes it, or is
-  /// seen here.
+  /// Under the lock, which posts take, too: so a post is seen here, or by the hand-out that it asks for.
   bool has_backlog() const override;
   std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
   std::size_t depth() const override;
@@ -98,6 +97,7 @@ class Lane final : public Source {
   Fate failed(Node& node) noexcept;
   Fate park(Node& node) noexcept;
   void let_go(ParkedMessage& parked) noexcept;
+  void end_of_items() noexcept;
   void free(Node& node) noexcept;
   void note_oldest() noexcept {
     oldest_here_.store(here_.empty() ? kNobodyWaits : here_.first->enqueued.nanoseconds(), std::memory_order_relaxed);
@@ -131,7 +131,8 @@ class Lane final : public Source {
   Places places_;
   ParkedList superseded_;
   Counter posted_elsewhere_{0};
-  std::atomic<std::uint32_t> wakers_{0};  // Posts that are about to wake this lane, or to stop somebody: it must not leave meanwhile.
+  std::atomic<std::uint32_t> wakers_{
+      0};  // Posts that are about to tell the scheduler, or to stop somebody: the lane must not close meanwhile.
 
   Figures gone_agents_;
 };

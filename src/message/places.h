@@ -50,7 +50,10 @@ class Places {
     }
     return chunk;
   }
-  void keep(std::unique_ptr<Node[]> spare) noexcept { spare_ = std::move(spare); }
+  /// Leaves it where no more are needed, to be given back to the system without the lock.
+  void keep(std::unique_ptr<Node[]>& spare) noexcept {
+    if (spare_ == nullptr && made_ < most_) spare_ = std::move(spare);
+  }
 
   /// 'used' come from take().
   void give_back(std::span<Node* const> used) noexcept {
@@ -66,6 +69,7 @@ class Places {
   bool add_chunk() noexcept {
     const std::size_t room = most_ - made_;
     if (room == 0) return false;
+    wants_spare_.store(false, std::memory_order_relaxed);
     const std::size_t count = room < limits::kMessagePlacesChunk ? room : limits::kMessagePlacesChunk;
     try {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 8);

@@ -27,7 +27,8 @@ TEST(Places, AChunkIsOrderedOnceBeforeItIsNeededAndUsedThen) {
   EXPECT_FALSE(places.takes_order()) << "somebody makes it";
   std::unique_ptr<Node[]> spare = Places::make_spare();
   Node* const first = spare.get();
-  places.keep(std::move(spare));
+  places.keep(spare);
+  EXPECT_EQ(spare, nullptr);
   for (; taken < kChunk; ++taken) ASSERT_NE(places.take(), nullptr);
   EXPECT_EQ(places.take(), first);
 }

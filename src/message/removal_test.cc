@@ -156,5 +156,29 @@ TEST(Removal, OfTwoWhoAskToBeToldTheFirstIs) {
   EXPECT_EQ(told, "first ");
 }
 
+// The memory of messages that are dropped while no message is handled can be had by others: here the limit leaves little more than that.
+TEST(Removal, PlacesOfDroppedMessagesAreThereForOtherAgents) {
+  constexpr int kMost = 10;
+  Room room(StrictPriority{}, Priority::p3, {.reaction = Reaction::Retry, .retry_delay = 10s, .retries_max = 3}, {.messages_max = kMost});
+  room.doer->on_job = [](int) { throw std::runtime_error("not now"); };
+  Doer* other = nullptr;
+  ASSERT_TRUE(room.kit.agents()
+                  .add([&](Group& group) {
+                    other = &group.make<Doer>(Priority::p3, AgentOptions{});
+                    return Status{};
+                  })
+                  .has_value());
+  int parked = 0;
+  for (bool taken = true; taken; room.kit.run_until_idle()) {
+    taken = room.to.post(Job{parked}).ok();
+    parked += taken ? 1 : 0;
+    ASSERT_LT(parked, 1000);
+  }
+  EXPECT_GT(parked, kMost);
+  ASSERT_TRUE(room.kit.agents().remove(room.id, Removal::AtOnce).ok());
+  room.kit.run_until_idle();
+  for (int i = 0; i < kMost; ++i) EXPECT_TRUE(other->address().post(Job{i}).ok()) << i;
+}
+
 }  // namespace
 }  // namespace rondo

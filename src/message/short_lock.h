@@ -30,7 +30,7 @@ class ShortLock {
   static constexpr std::uint32_t kFree = 0;
   static constexpr std::uint32_t kTaken = 1;
   static constexpr std::uint32_t kAwaited = 2;  // Taken, and somebody may sleep.
-  static constexpr unsigned kLooks = 1000;
+  static constexpr unsigned kLooks = 500;
 
   [[gnu::noinline]] void lock_contended() noexcept {
     if (has_other_processors()) {

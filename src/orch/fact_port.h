@@ -23,7 +23,12 @@ class FactPort final : public Source {
   /// Joins 'board' and 'scheduler', and leaves both when destroyed.
   FactPort(Scheduler& scheduler, std::shared_ptr<FactBoard> board, Handler handler)
       : Source("facts of other threads", kUrgent), board_(std::move(board)), member_(board_->join(*this)), handler_(std::move(handler)) {
-    scheduler.add(*this);
+    try {
+      scheduler.add(*this);
+    } catch (...) {
+      board_->leave(member_);
+      throw;
+    }
   }
   ~FactPort() override { board_->leave(member_); }
 

@@ -62,6 +62,7 @@ void Scheduler::let_gather() {
     for (unsigned i = 0; i < kPausesPerLook; ++i) pause_briefly();
     now_ = clock_.now();
   }
+  ++turns_since_poll_;  // It took as long as a short turn may.
   if (watch_ != nullptr) watch_->looked(now_);
   take_in(true);
 }

@@ -24,14 +24,14 @@ class TestInbox final : public Inbox {
   void serve(test::WorkSource& source) { sources_[source.priority().level()] = &source; }
   /// Any thread.
   void leave(Scheduler& scheduler, unsigned priority) {
-    bool first = false;
-    {
-      const std::lock_guard<std::mutex> guard(lock_);
-      ++left_[priority];
-      ++came_;
-      first = mark(Priority{priority});
-    }
-    if (first) scheduler.look_into_inboxes();
+    if (leave_and_tell_nobody(priority)) scheduler.look_into_inboxes();
+  }
+  /// Whether the scheduler must be told.
+  bool leave_and_tell_nobody(unsigned priority) {
+    const std::lock_guard<std::mutex> guard(lock_);
+    ++left_[priority];
+    ++came_;
+    return mark(Priority{priority});
   }
   std::uint64_t hand_outs = 0;
   std::function<void()> on_hand_out;
@@ -99,6 +99,18 @@ TEST_F(InboxTest, WhatIsLeftWakesThoseItIsForInTheOrderOfPriorities) {
   scheduler.add(inbox);
   scheduler.run_until_idle();
   EXPECT_EQ(simulation.order, "s7 s2 s4") << "what was left before it was added is handed out then";
+}
+
+TEST_F(InboxTest, NobodyReliesOnALessUrgentPosterToTellTheScheduler) {
+  for (const unsigned level : {2U, 7U}) inbox.serve(simulation.add("s" + std::to_string(level), level));
+  scheduler.add(inbox);
+  EXPECT_TRUE(inbox.leave_and_tell_nobody(2));
+  EXPECT_FALSE(inbox.leave_and_tell_nobody(2));
+  EXPECT_TRUE(inbox.leave_and_tell_nobody(7));
+  scheduler.run_until_idle();
+  EXPECT_EQ(simulation.order, "s7 s2");
+  EXPECT_TRUE(inbox.leave_and_tell_nobody(2));
+  scheduler.remove(inbox);
 }
 
 TEST_F(InboxTest, OnlyWhatIsForAHigherPriorityEndsATurn) {

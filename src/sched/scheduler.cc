@@ -76,6 +76,7 @@ void Scheduler::add(Source& source) {
     throw;
   }
   source.waits_alike_ = 0;
+  source.longest_alike_ = 0;
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};

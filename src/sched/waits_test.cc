@@ -64,6 +64,10 @@ TEST(Waits, BeginAnewWhenASourceIsAddedAnew) {
   wait(2us);
   EXPECT_EQ(source.waits().count(), 1U);
   EXPECT_EQ(source.waits().max(), 2000U);
+  simulation.scheduler.remove(source);
+  simulation.scheduler.add(source);
+  wait(1100ns);  // As many bits as that.
+  EXPECT_EQ(source.waits().max(), 1100U);
 }
 
 }  // namespace

@@ -82,19 +82,18 @@ class Agent {
   /// Handles messages that are posted to this agent's address: `receive<&Router::configure>()` for
   /// `void configure(const NewConfig&)`, or `void configure(NewConfig&&)` to take them over, which excludes Reaction::Retry
   /// (InvalidArgument, of the whole group). In the constructor only; one handler a type (assert).
-  template <auto Method>
+  template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   void receive() {
-    using Self = typename message::MethodTraits<decltype(Method)>::Self;
     add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// Handles what is published on 'topic', from now on, or from when the agent is added. The handler takes a `const M&`. AlreadyExists for
   /// a second handler of this agent on the topic.
-  template <auto Method, class M>
+  template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   Status subscribe(const Topic<M>& topic) {
     using Traits = message::MethodTraits<decltype(Method)>;
     static_assert(std::is_same_v<typename Traits::Type, M>, "the handler's type is not the topic's");
     static_assert(!Traits::kTakesOver, "a published message belongs to all subscribers: take a const reference");
-    return subscribe(topic.core_, message::handler_for<Method>(static_cast<typename Traits::Self&>(*this)));
+    return subscribe(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// What was published before and waits is still handled. No effect on a topic without a handler of this agent.
   template <class M>

@@ -90,11 +90,13 @@ struct MethodTraits<void (S::*)(M&&)> {
   static constexpr bool kTakesOver = true;
 };
 
-template <auto Method>
+/// 'Self' and 'Type' are there for their linkage: GCC gives a function that has a method of a class of one file as its only argument a name
+/// that other files may have, too, and the linker takes one for both.
+template <auto Method, class Self, class Type>
 void call_method(void* object, void* stored) {
   using Traits = MethodTraits<decltype(Method)>;
-  auto& message = value_of<typename Traits::Type>(stored);
-  auto& self = *static_cast<typename Traits::Self*>(object);
+  auto& message = value_of<Type>(stored);
+  auto& self = *static_cast<Self*>(object);
   if constexpr (Traits::kTakesOver) {
     (self.*Method)(std::move(message));
   } else {
@@ -102,10 +104,11 @@ void call_method(void* object, void* stored) {
   }
 }
 
-template <auto Method>
-Handler handler_for(typename MethodTraits<decltype(Method)>::Self& self) {
+template <auto Method, class Self = typename MethodTraits<decltype(Method)>::Self>
+Handler handler_for(Self& self) {
   using Traits = MethodTraits<decltype(Method)>;
-  return {&kType<typename Traits::Type>, &call_method<Method>, &self, nullptr, Traits::kTakesOver};
+  using Type = typename Traits::Type;
+  return {&kType<Type>, &call_method<Method, Self, Type>, &self, nullptr, Traits::kTakesOver};
 }
 
 }  // namespace message

@@ -116,17 +116,17 @@ class Orch {
   /// Handles messages, as Agent does: `receive<&Routes::reload>()` for `void reload(const Reload&)`, in the constructor (assert). They take
   /// turns of this Orch's priority with those of all agents and Orchs of the runtime; messages and changes are not ordered with each other.
   /// What a handler throws is dropped and counted.
-  template <auto Method>
+  template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   void receive() {
-    add_handler(message::handler_for<Method>(static_cast<typename message::MethodTraits<decltype(Method)>::Self&>(*this)));
+    add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// As Agent::subscribe, in the constructor (assert).
-  template <auto Method, class M>
+  template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   Status subscribe(const Topic<M>& topic) {
     using Traits = message::MethodTraits<decltype(Method)>;
     static_assert(std::is_same_v<typename Traits::Type, M> && !Traits::kTakesOver,
                   "a handler of a topic takes a const reference to its type");
-    return add_subscription(topic.core_, message::handler_for<Method>(static_cast<typename Traits::Self&>(*this)));
+    return add_subscription(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));
   }
   /// As Agent::limit and Agent::coalesce.
   template <Message M>

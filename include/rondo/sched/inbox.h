@@ -27,16 +27,16 @@ class Inbox {
  protected:
   /// Leaves the scheduler, if it was added to one.
   virtual ~Inbox();
-  /// One thread at a time: something is left for a source of 'priority'. True if nothing was left before: then
-  /// Scheduler::look_into_inboxes() must be called.
+  /// One thread at a time: something is left for a source of 'priority'. True if nothing was left for that priority before: then
+  /// Scheduler::look_into_inboxes() must be called. Each priority's own first poster does, so that none waits for a less urgent thread that
+  /// the machine holds up just before it calls.
   bool mark(Priority priority) noexcept {
     const std::uint64_t bit = 1ULL << priority.level();
     const std::uint64_t before = waiting();
     if ((before & bit) != 0) [[likely]]
       return false;
-    // Whoever marked first has the scheduler look; until it has, others only say for whom.
-    waiting_.store(before | bit, before != 0 ? std::memory_order_release : std::memory_order_seq_cst);
-    return before == 0;
+    waiting_.store(before | bit, std::memory_order_seq_cst);
+    return true;
   }
   /// The scheduler's thread, while nobody marks: all of it is taken.
   void clear() noexcept { waiting_.store(0, std::memory_order_relaxed); }

@@ -77,7 +77,8 @@ struct StrictPriority {
 };
 
 /// SObjectizer's strictly_ordered (seed 003): highest priority first, and within one the items of all sources in the order of arrival. A
-/// higher arrival goes next after the item under way. Sources that do not know the arrival of their items get one item a turn.
+/// higher arrival goes next after the item under way (where messages come by the million a second, at most limits::kPollAfter later).
+/// Sources that do not know the arrival of their items get one item a turn.
 struct StrictlyOrdered {
   std::uint32_t batch = limits::kBatchItems;
   Duration turn = limits::kTurnTime;

@@ -29,7 +29,7 @@ class WaitHistograms;
 struct SchedulerStats {
   std::uint64_t turns = 0;
   std::uint64_t polls = 0;          // Looks at the reactor, waiting ones included.
-  std::uint64_t remote_wakes = 0;   // Wakes from other threads; a burst for one source counts once.
+  std::uint64_t remote_wakes = 0;   // Wakes from other threads, by inboxes, too; a burst for one source counts once.
   std::uint64_t sweep_rescues = 0;  // Lost wake-ups found by the liveness sweep. Expected to stay 0.
   std::uint64_t quarantined = 0;
   Duration longest_turn{0};
@@ -70,8 +70,8 @@ class Scheduler {
   void add(Inbox& inbox) noexcept;
   /// O(inboxes).
   void remove(Inbox& inbox) noexcept;
-  /// Something has been left in an inbox that was empty. Any thread; costs a write to the reactor at most, and none while the scheduler is
-  /// awake.
+  /// Something has been left in an inbox that had nothing of its priority. Any thread; costs a write to the reactor at most, and none while
+  /// the scheduler is awake.
   void look_into_inboxes() noexcept;
 
   /// Gives turns by 'policy' from now on, also in the middle of a turn. Ready sources stay ready: within a priority they go on in the order
@@ -83,9 +83,10 @@ class Scheduler {
   /// must outlive the scheduler, or be taken away.
   void watch(TurnWatch* watch) noexcept { watch_ = watch; }
 
-  /// Gathers if due and gives one turn. False when nothing was ready; never waits. Not inside a turn.
+  /// Gathers if due and gives one turn. False when nothing was ready; waits for nothing but, where much comes by an inbox,
+  /// for limits::kPollAfter. Not inside a turn.
   bool turn();
-  /// Gives turns until nothing is ready. Does not wait for time or other threads. Returns the number of turns; stops after 'max_turns'.
+  /// Gives turns until nothing is ready. Waits as turn() does, for nothing else. Returns the number of turns; stops after 'max_turns'.
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
   /// Gives turns and waits in between until stop(). Returns at once if stop() was called before.
   void run();
@@ -118,8 +119,8 @@ class Scheduler {
   }
 
   /// To be asked by a running source between two items that are too short for should_yield(): another thread has woken somebody who could
-  /// go before the next item of 'running', or called stop(). Looks at one cache line, which is written to only when a thread wakes
-  /// somebody. About a nanosecond; O(1) for each wake, over all calls.
+  /// go before the next item of 'running', or called stop(). Looks at one cache line, and one for each inbox, which are written to only
+  /// when a thread wakes somebody or leaves something where nothing was. About a nanosecond; O(1) for each wake, over all calls.
   bool has_news(const Source& running) const noexcept {
     const Source* const newest = remote_head_.load(std::memory_order_acquire);
     if (newest == seen_wake_) [[likely]]
