@@ -28,14 +28,14 @@ class Arrivals final : public Inbox {
   bool empty(Priority priority) const noexcept { return lists_[side_][priority.level()].nodes.empty(); }
   /// The number of those that have not been taken; never Node::kInHand.
   std::uint32_t batch() const noexcept { return batch_; }
-  /// True if the scheduler must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
-  bool push(Node& node, Priority priority, bool from_own_thread) noexcept {
+  /// True if 'scheduler' must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
+  bool push(Node& node, Priority priority, const Scheduler& scheduler, bool from_own_thread) noexcept {
     List& list = lists_[side_][priority.level()];
     if (list.nodes.empty()) list.note(&node);
     list.nodes.push(node);
     filled_ |= 1ULL << priority.level();
     came_ += from_own_thread ? 0 : 1;
-    return mark(priority);
+    return mark(priority, scheduler);
   }
   /// Takes out 'node', which has not been taken and is of a type with a limit.
   void unlink(Node& node, Priority priority) noexcept {

@@ -100,7 +100,7 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
       (admission.replaces ? handler.type->exchange : handler.type->move)(place.payload, stored);
       fill(place, cell, handler, now, arrivals_.batch());
       if (handler.limit != nullptr) handler.limit->enter(place);
-      first = arrivals_.push(place, level_, home_->is_own_thread());
+      first = arrivals_.push(place, level_, home_->scheduler, home_->is_own_thread());
       if (!admission.replaces) {
         bump(cell.figures.posted_elsewhere);
         bump(posted_elsewhere_);

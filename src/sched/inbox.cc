@@ -21,6 +21,17 @@ Inbox::~Inbox() {
   if (scheduler_ != nullptr) scheduler_->remove(*this);
 }
 
+// Whoever marks first does the steps C and D of Scheduler::look(), so nothing is lost. The others need not wait until all that they have
+// written is seen, which is what takes long: they tell a scheduler that is known to sleep, and rely on the first where it just falls asleep.
+bool Inbox::mark_anew(std::uint64_t before, std::uint64_t bit, const Scheduler& scheduler) noexcept {
+  if (before != 0) {
+    waiting_.store(before | bit, std::memory_order_release);
+    return scheduler.sleeping_.load(std::memory_order_relaxed);
+  }
+  waiting_.store(bit, std::memory_order_seq_cst);
+  return scheduler.sleeping_.load(std::memory_order_seq_cst);
+}
+
 void Scheduler::add(Inbox& inbox) noexcept {
   RONDO_ASSERT(inbox.scheduler_ == nullptr);
   inbox.scheduler_ = this;

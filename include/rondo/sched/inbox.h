@@ -27,22 +27,22 @@ class Inbox {
  protected:
   /// Leaves the scheduler, if it was added to one.
   virtual ~Inbox();
-  /// One thread at a time: something is left for a source of 'priority'. True if nothing was left for that priority before: then
-  /// Scheduler::look_into_inboxes() must be called. Each priority's own first poster does, so that none waits for a less urgent thread that
-  /// the machine holds up just before it calls.
-  bool mark(Priority priority) noexcept {
+  /// One thread at a time: something is left for a source of 'priority' of 'scheduler', to which this belongs. True if that sleeps: then
+  /// Scheduler::look_into_inboxes() must be called. Each priority's own first poster is told, so that none waits for a less urgent thread
+  /// that the machine holds up just before it calls.
+  bool mark(Priority priority, const Scheduler& scheduler) noexcept {
     const std::uint64_t bit = 1ULL << priority.level();
     const std::uint64_t before = waiting();
     if ((before & bit) != 0) [[likely]]
       return false;
-    waiting_.store(before | bit, std::memory_order_seq_cst);
-    return true;
+    return mark_anew(before, bit, scheduler);
   }
   /// The scheduler's thread, while nobody marks: all of it is taken.
   void clear() noexcept { waiting_.store(0, std::memory_order_relaxed); }
 
  private:
   friend class Scheduler;
+  bool mark_anew(std::uint64_t before, std::uint64_t bit, const Scheduler& scheduler) noexcept;
   /// The scheduler's thread, between two turns: gives the sources what is theirs, and wakes them. How many items other threads have left
   /// since the last call.
   virtual std::uint64_t hand_out() noexcept = 0;

@@ -70,7 +70,7 @@ class Scheduler {
   void add(Inbox& inbox) noexcept;
   /// O(inboxes).
   void remove(Inbox& inbox) noexcept;
-  /// Something has been left in an inbox that had nothing of its priority. Any thread; costs a write to the reactor at most, and none while
+  /// Something has been left in an inbox while this slept. Any thread; costs a write to the reactor at most, and none while
   /// the scheduler is awake.
   void look_into_inboxes() noexcept;
 
@@ -162,6 +162,7 @@ class Scheduler {
 
  private:
   friend class Source;
+  friend class Inbox;
   bool step();
   Source* next();
   void give_turn(Source& source);
