@@ -22,7 +22,8 @@ Inbox::~Inbox() {
 }
 
 // Whoever marks first does the steps C and D of Scheduler::look(), so nothing is lost. The others need not wait until all that they have
-// written is seen, which is what takes long: they tell a scheduler that is known to sleep, and rely on the first where it just falls asleep.
+// written is seen, which is what takes long: they tell a scheduler that is known to sleep, and rely on the first where it just falls
+// asleep.
 bool Inbox::mark_anew(std::uint64_t before, std::uint64_t bit, const Scheduler& scheduler) noexcept {
   if (before != 0) {
     waiting_.store(before | bit, std::memory_order_release);
