@@ -299,7 +299,7 @@ def check_document_links(tree, offences, path, text):
             offences.add(path, line_of(text, match.start()), "docs", f"the link '{match.group(1)}' leads nowhere")
 
 
-PUBLIC_TYPE = re.compile(r"^(?:template <[^\n]*>\s)?(?:enum )?(?:class|struct|enum)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
+PUBLIC_TYPE = re.compile(r"^(?:template <[^\n]*>\s)?(?:enum )?(?:class|struct|enum)\s+(?:(?:\[\[\w+\]\]|alignas\(\d+\))\s+)?(\w+)\b(?!::)[^;{]*\{", re.MULTILINE)
 
 
 def public_types(tree):

@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 91> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 93> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -49,7 +49,9 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 91> kShownLimit
     {"long_turn_us", in_microseconds(limits::kLongTurn)},
     {"items_per_step", limits::kItemsPerStep},
     {"poll_after_us", in_microseconds(limits::kPollAfter)},
+    {"poll_period_us", in_microseconds(limits::kPollPeriod)},
     {"turns_without_poll", limits::kTurnsWithoutPoll},
+    {"items_without_poll", limits::kItemsWithoutPoll},
     {"debt_frames", limits::kDebtFrames},
     {"spin_time_us", in_microseconds(limits::kSpinTime)},
     {"sweep_period_us", in_microseconds(limits::kSweepPeriod)},

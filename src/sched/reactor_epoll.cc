@@ -77,6 +77,7 @@ class EpollReactor final : public Reactor {
     }
     watch.source = nullptr;
     ++watch.number;
+    ++ended_watches_;
     // Fails only if the caller closed the descriptor before; then the kernel has forgotten it already.
     ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
   }

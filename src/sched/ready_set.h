@@ -243,10 +243,12 @@ class BasicReadySet {
   }
 
   /// What a turn touches of the source after the next arrives during two turns: that keeps a turn's cost flat when the sources outgrow the
-  /// cache. The last is what follows, the first members of the derived class.
+  /// cache. The last is the line with the first members of the derived class.
   static void prefetch(const Source* source) noexcept {
     const char* const begin = reinterpret_cast<const char*>(source);
-    for (const std::size_t at : {std::size_t{0}, std::size_t{64}, std::size_t{128}, sizeof(Source)}) prefetch_to_write(begin + at);
+    prefetch_to_write(begin);
+    prefetch_to_write(begin + 64);
+    prefetch_to_write(begin + sizeof(Source) - 1);
   }
 
   std::uint64_t occupied_ = 0;

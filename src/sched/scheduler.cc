@@ -1,4 +1,4 @@
-// The scheduler's loop: look, pick, give the turn, believe the answer. One clock reading a turn: the end of one is the start of the next.
+// The scheduler's loop: look, pick, give the turn, believe the answer. One reading of the time a turn: the end of one is the start of the next.
 // Nothing here allocates after construction, except the message of a quarantine.
 #include "rondo/sched/scheduler.h"
 
@@ -9,6 +9,8 @@
 
 #include "base/pause.h"
 #include "base/prefetch.h"
+#include "sched/frames_policy.h"
+#include "sched/turn_clock.h"
 #include "sched/wait_histograms.h"
 
 namespace rondo {
@@ -25,18 +27,13 @@ constexpr Duration kCpuTimePeriod = 250us;
 /// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks
 /// a period keep the promise of the period.
 constexpr Duration kSweepStep = limits::kSweepPeriod / 2;
-/// Looks of one spin, whatever the clock says: a simulated one stands still.
-constexpr unsigned kSpinLooks = 4096;
-/// A spin is tried after a sleep that another thread ended within this time, of which being woken takes 20 to 50 us,
-constexpr Duration kShortSleep = 60us;
-/// and when several were in vain, after as many such sleeps at the most.
-constexpr unsigned kSpinsPassedOver = 63;
 
 std::string about(const Source& source, std::string_view what) {
   std::string text{"source '"};
   text.append(source.name()).append("' ").append(what);
   return text;
 }
+bool is_real(const Clock& clock) noexcept { return dynamic_cast<const SystemClock*>(&clock) != nullptr; }
 /// Without words if memory has ended.
 Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
   try {
@@ -51,14 +48,16 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
     : clock_(clock),
       reactor_(reactor),
       policy_(std::move(policy)),
+      time_(std::make_unique<TurnClock>(clock, is_real(clock) && CpuCounter::is_even())),
       now_(clock.now()),
       timers_(now_),
       histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
       next_sweep_(now_ + kSweepStep),
-      may_gather_(dynamic_cast<const SystemClock*>(&clock) != nullptr && has_other_processors()) {
+      may_gather_(is_real(clock) && has_other_processors()) {
   RONDO_ASSERT(policy_ != nullptr);
+  frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_->number_by(arrivals_);
   charged_until_ = policy_since_ = now_;
 }
@@ -75,7 +74,7 @@ void Scheduler::add(Source& source) {
     histograms_->give_back(source.histogram_);
     throw;
   }
-  source.waits_alike_ = 0;
+  source.waits_alike_ = {};
   source.longest_alike_ = 0;
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
@@ -138,6 +137,7 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
   }
   while (Source* source = policy_->pick()) policy->resumed(*source);
   policy_ = std::move(policy);
+  frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_since_ = now_;
   if (watch_ != nullptr) watch_->policy_changed(policy_->settings());
 }
@@ -148,97 +148,125 @@ Duration Scheduler::bound(const Source& source) const {
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
 
-bool Scheduler::turn() {
-  now_ = clock_.now();
-  return step();
+/// Turns of one source tend to wait alike: only when that changes its histogram is touched, which is seldom in the cache. Waits near a
+/// power of two have now as many bits and now one more.
+[[gnu::always_inline]] inline void Scheduler::count_wait(Source& source, Duration waited) noexcept {
+  const auto value = static_cast<std::uint64_t>(waited.count());
+  const auto width = static_cast<std::uint8_t>(std::bit_width(value));
+  unsigned of = width - unsigned{source.wait_width_};
+  if (of > 1 || source.waits_alike_[of] == UINT16_MAX) [[unlikely]] {
+    source.add_waits_alike(histograms_->at(source.histogram_));
+    source.waits_alike_ = {};
+    source.longest_alike_ = 0;
+    source.wait_width_ = width > source.wait_width_ ? static_cast<std::uint8_t>(width - 1) : width;
+    of = width - unsigned{source.wait_width_};
+  }
+  ++source.waits_alike_[of];
+  source.longest_alike_ = std::max(source.longest_alike_, value);
 }
 
-std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
-  turns_since_poll_ = limits::kTurnsWithoutPoll;
-  std::uint64_t turns = 0;
-  while (turns < max_turns && step()) ++turns;
-  return turns;
-}
-
-void Scheduler::run() {
-  turns_since_poll_ = limits::kTurnsWithoutPoll;
-  while (!stopping()) {
-    if (!step()) wait(Instant::never());
+/// Figures of a turn that began at 'start' and ended just now.
+[[gnu::always_inline]] inline void Scheduler::account(Source& source, const Turn& turn, Instant start) {
+  const Duration ran = now_ - start;
+  SourceStats& stats = source.stats_;
+  ++stats.turns;
+  stats.items += turn.items;
+  stats.ran += ran;
+  const bool is_long = ran > limits::kLongTurn;
+  if (is_long || ran > stats.longest_turn) {
+    const Duration on_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
+    if (ran > stats.longest_turn) {
+      stats.longest_turn = ran;
+      stats.longest_turn_cpu = on_cpu;
+    }
+    if (is_long) {
+      ++stats_.long_turns;
+      if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
+    }
   }
 }
 
-void Scheduler::wait(Instant deadline) {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
-  while (!anybody_is_ready() && !stopping()) {
-    const Instant until = std::min({deadline, next_sweep_, timers_.next_expiry()});
-    if (!spin(until)) fall_asleep(until);
-    if (now_ >= deadline) return;
+[[gnu::always_inline]] inline void Scheduler::give_turn(Source& source) {
+  const Instant start = now_;
+  const bool by_policy = !source.before_all_;
+  source.state_ = Source::State::Running;
+  source.woken_in_turn_ = false;
+  items_asked_ = 0;
+  look_after_ = source.long_items_ ? 1 : limits::kItemsWithoutPoll;
+  running_ = &source;
+  time_was_up_ = false;
+  begin_beat();
+  count_wait(source, start - source.ready_since_);
+  source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
+  // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
+  if (!by_policy && policy_->empty()) charged_until_ = start;
+  if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
+
+  if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
+  Turn turn;
+  Status failed;
+  const Budget budget = by_policy ? frames_ != nullptr ? frames_->budget(source) : policy_->budget(source)
+                                  : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
+  try {
+    turn = source.run(budget);
+  } catch (const std::exception& error) {
+    failed = thrown(source, "threw in run(): ", error.what());
+  } catch (...) {
+    failed = thrown(source, "threw something unknown in run()", "");
+  }
+  running_ = nullptr;
+  end_beat();
+
+  now_ = time_->now();
+  const Duration ran = now_ - start;
+  ++turns_since_poll_;
+  if (ran > limits::kPollAfter || items_asked_ >= look_after_ || now_ - polled_ >= limits::kPollPeriod) {
+    turns_since_poll_ = limits::kTurnsWithoutPoll;
+  }
+  source.long_items_ = ran > turn.items * limits::kPollAfter;
+  ++stats_.turns;
+  if (turn.items >= budget.items) ++stats_.full_turns;
+  if (time_was_up_) ++stats_.timed_out_turns;
+  if (ran > stats_.longest_turn) stats_.longest_turn = ran;
+  items_ += turn.items;
+  account(source, turn, start);
+
+  if (source.woken_in_turn_) turn.backlog = Backlog::More;
+  const bool stays = source.state_ == Source::State::Running && failed.ok();
+  if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
+  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
+  if (by_policy) {
+    const Duration took = now_ - charged_until_;
+    frames_ != nullptr ? frames_->served(source, turn, took) : policy_->served(source, turn, took);
+    charged_until_ = now_;
+  } else if (turn.backlog == Backlog::More) {
+    put_first(source);
+  }
+  if (stays) {
+    if (turn.backlog == Backlog::More) {
+      source.state_ = Source::State::Ready;
+      if (!source.goes_on_) source.busy_since_ = source.ready_since_;
+      source.goes_on_ = true;
+    } else {
+      source.state_ = Source::State::Idle;
+    }
+    source.ready_since_ = now_;
+  } else if (!failed.ok()) {
+    quarantine(source, std::move(failed));
   }
 }
 
-void Scheduler::fall_asleep(Instant until) {
-  const Instant asleep = now_;
-  const std::uint64_t wakes = stats_.remote_wakes;
-  gather(until);
-  if (now_ - asleep > kShortSleep || stats_.remote_wakes == wakes || !has_other_processors()) return;
-  spins_ = passed_over_ >= passes_over_;
-  if (!spins_) ++passed_over_;
-}
-
-// Falling asleep and being woken costs the waker a system call and us 20 to 50 us: more than many a message takes. So a sleep that another
-// thread ended almost at once is followed by a short look at the list of wakes alone before the next. After looks in vain more and more
-// such sleeps pass without one. Who is woken seldom never looks, and pays nothing.
-bool Scheduler::spin(Instant until) {
-  if (!spins_) return false;
-  ++stats_.spins;
-  const Instant end = std::min(until, now_ + limits::kSpinTime);
-  for (unsigned looks = 1; looks < kSpinLooks && !has_remote_wakes(); ++looks) {
-    pause_briefly();
-    if (looks % 8 == 0 && clock_.now() >= end) break;
+/// Those that go before all, but not twice in a row while others wait; then who the policy says.
+[[gnu::always_inline]] inline Source* Scheduler::next() {
+  if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
+    was_before_all_ = true;
+    return std::exchange(first_of_all_, first_of_all_->next_);
   }
-  if (!has_remote_wakes()) {
-    ++stats_.spins_in_vain;
-    spins_ = false;
-    passes_over_ = std::min(2 * passes_over_ + 1, kSpinsPassedOver);
-    passed_over_ = 0;
-    return false;
-  }
-  passes_over_ = 0;
-  // Where more than one came together the last time, more are on their way: two processors that hand each message over by itself are slower
-  // than one.
-  if (items_ > items_at_spin_ + 1) linger();
-  items_at_spin_ = items_;
-  now_ = clock_.now();
-  if (watch_ != nullptr) watch_->looked(now_);
-  take_in(true);
-  return true;
+  was_before_all_ = false;
+  return frames_ != nullptr ? frames_->pick() : policy_->pick();
 }
 
-void Scheduler::linger() const {
-  const Instant end = clock_.now() + limits::kPollAfter;
-  for (unsigned looks = 0; looks < kSpinLooks && clock_.now() < end; ++looks) pause_briefly();
-}
-
-// The steps A and B of look(), with the foreign loop's wait in place of ours.
-Instant Scheduler::before_foreign_wait() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
-  sleeping_.store(true, std::memory_order_seq_cst);
-  const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
-  if (listed || inboxes_have_any() || anybody_is_ready()) return Instant{};
-  return std::min(next_sweep_, timers_.next_expiry());
-}
-
-void Scheduler::poll() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
-  gather(Instant{});
-}
-
-void Scheduler::stop() noexcept {
-  stop_.store(true, std::memory_order_seq_cst);
-  reactor_.interrupt();
-}
-
-bool Scheduler::step() {
+[[gnu::always_inline]] inline bool Scheduler::step() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
     ++stats_.due_polls;
@@ -260,115 +288,39 @@ bool Scheduler::step() {
   return true;
 }
 
-/// Those that go before all, but not twice in a row while others wait; then who the policy says.
-Source* Scheduler::next() {
-  if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
-    was_before_all_ = true;
-    return std::exchange(first_of_all_, first_of_all_->next_);
-  }
-  was_before_all_ = false;
-  return policy_->pick();
+bool Scheduler::turn() {
+  now_ = time_->read();
+  return step();
 }
 
-void Scheduler::give_turn(Source& source) {
-  const Instant start = now_;
-  const bool by_policy = !source.before_all_;
-  source.state_ = Source::State::Running;
-  source.woken_in_turn_ = false;
-  items_asked_ = 0;
-  look_after_ = source.long_items_ ? 1 : limits::kTurnsWithoutPoll;
-  running_ = &source;
-  time_was_up_ = false;
-  begin_beat();
-  count_wait(source, start - source.ready_since_);
-  source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
-  // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
-  if (!by_policy && policy_->empty()) charged_until_ = start;
-  if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
+std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
+  turns_since_poll_ = limits::kTurnsWithoutPoll;
+  std::uint64_t turns = 0;
+  while (turns < max_turns && step()) ++turns;
+  return turns;
+}
 
-  if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
-  Turn turn;
-  Status failed;
-  const Budget budget = by_policy ? policy_->budget(source) : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
-  try {
-    turn = source.run(budget);
-  } catch (const std::exception& error) {
-    failed = thrown(source, "threw in run(): ", error.what());
-  } catch (...) {
-    failed = thrown(source, "threw something unknown in run()", "");
-  }
-  running_ = nullptr;
-  end_beat();
-
-  now_ = clock_.now();
-  const Duration ran = now_ - start;
-  ++turns_since_poll_;
-  if (ran > limits::kPollAfter || items_asked_ >= look_after_) turns_since_poll_ = limits::kTurnsWithoutPoll;
-  source.long_items_ = ran > turn.items * limits::kPollAfter;
-  ++stats_.turns;
-  if (turn.items >= budget.items) ++stats_.full_turns;
-  if (time_was_up_) ++stats_.timed_out_turns;
-  if (ran > stats_.longest_turn) stats_.longest_turn = ran;
-  items_ += turn.items;
-  account(source, turn, start);
-
-  if (source.woken_in_turn_) turn.backlog = Backlog::More;
-  const bool stays = source.state_ == Source::State::Running && failed.ok();
-  if (!stays) turn.backlog = Backlog::Empty;  // Removed or failed in its turn: the policy still accounts for it.
-  if (watch_ != nullptr) watch_->turn_ends(turn, now_);
-  if (by_policy) {
-    policy_->served(source, turn, now_ - charged_until_);
-    charged_until_ = now_;
-  } else if (turn.backlog == Backlog::More) {
-    put_first(source);
-  }
-  if (stays) {
-    source.state_ = turn.backlog == Backlog::More ? Source::State::Ready : Source::State::Idle;
-    source.ready_since_ = now_;
-  } else if (!failed.ok()) {
-    quarantine(source, std::move(failed));
+void Scheduler::run() {
+  turns_since_poll_ = limits::kTurnsWithoutPoll;
+  while (!stopping()) {
+    if (!step()) wait(Instant::never());
   }
 }
 
-/// Turns of one source tend to wait alike: only when that changes its histogram is touched, which is seldom in the cache.
-void Scheduler::count_wait(Source& source, Duration waited) noexcept {
-  const auto value = static_cast<std::uint64_t>(waited.count());
-  const auto width = static_cast<std::uint8_t>(std::bit_width(value));
-  if (width != source.wait_width_ || source.waits_alike_ == UINT32_MAX) {
-    if (source.waits_alike_ != 0) histograms_->at(source.histogram_).add(source.longest_alike_, source.waits_alike_);
-    source.wait_width_ = width;
-    source.waits_alike_ = 0;
-    source.longest_alike_ = 0;
-  }
-  ++source.waits_alike_;
-  source.longest_alike_ = std::max(source.longest_alike_, value);
+void Scheduler::poll() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  gather(Instant{});
+}
+
+void Scheduler::stop() noexcept {
+  stop_.store(true, std::memory_order_seq_cst);
+  reactor_.interrupt();
 }
 
 Log2Histogram Scheduler::waits(const Source& source) const {
   Log2Histogram waits = histograms_->at(source.histogram_);
-  if (source.waits_alike_ != 0) waits.add(source.longest_alike_, source.waits_alike_);
+  source.add_waits_alike(waits);
   return waits;
-}
-
-/// Figures of a turn that began at 'start' and ended just now.
-void Scheduler::account(Source& source, const Turn& turn, Instant start) {
-  const Duration ran = now_ - start;
-  SourceStats& stats = source.stats_;
-  ++stats.turns;
-  stats.items += turn.items;
-  stats.ran += ran;
-  const bool is_long = ran > limits::kLongTurn;
-  if (is_long || ran > stats.longest_turn) {
-    const Duration on_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
-    if (ran > stats.longest_turn) {
-      stats.longest_turn = ran;
-      stats.longest_turn_cpu = on_cpu;
-    }
-    if (is_long) {
-      ++stats_.long_turns;
-      if (on_long_turn_) on_long_turn_({source.name(), start, ran, on_cpu});
-    }
-  }
 }
 
 bool Scheduler::time_is_up(const Budget& budget) {
@@ -381,16 +333,21 @@ bool Scheduler::time_is_up(const Budget& budget) {
 void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
     if (running_ == nullptr && !gathering_) {
-      now_ = clock_.now();  // From outside of the loop: the last reading may be old.
+      now_ = time_->read();  // From outside of the loop: the last reading may be old.
       if (watch_ != nullptr) watch_->looked(now_);
     }
     source.state_ = Source::State::Ready;
     source.suspected_ = false;
-    source.ready_since_ = source.busy_since_ = now_;
+    source.goes_on_ = false;
+    source.ready_since_ = now_;
     ++source.stats_.wakes;
     if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
     if (watch_ != nullptr) watch_->woken(source.watch_number_);
-    source.before_all_ ? put_first(source) : policy_->arrived(source);
+    if (source.before_all_) {
+      put_first(source);
+    } else {
+      frames_ != nullptr ? frames_->arrived(source) : policy_->arrived(source);
+    }
   } else if (source.state_ == Source::State::Running) {
     source.woken_in_turn_ = true;
   }
@@ -400,7 +357,7 @@ void Scheduler::gather(Instant deadline) {
   gathering_ = true;
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
-  now_ = clock_.now();
+  now_ = polled_ = time_->read();
   begin_beat();
   if (watch_ != nullptr) watch_->looked(now_);
   for (unsigned round = 1;; ++round) {
@@ -485,6 +442,26 @@ void Scheduler::take_remote_wakes() noexcept {
   *end = oldest;
 }
 
+/// Stage one of 'source'. True if run() would find something; a source that fails is quarantined, or may have left.
+[[gnu::always_inline]] inline bool Scheduler::collect(Source& source) {
+  if (source.state_ == Source::State::Quarantined) return false;
+  Status failed;
+  collecting_ = &source;
+  try {
+    const Result<Backlog> answer = source.collect();
+    collecting_ = nullptr;
+    if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
+    failed = answer.error().with_context(about(source, "could not collect"));
+  } catch (const std::exception& error) {
+    failed = thrown(source, "threw in collect(): ", error.what());
+  } catch (...) {
+    failed = thrown(source, "threw something unknown in collect()", "");
+  }
+  collecting_ = nullptr;
+  if (source.scheduler() == this) quarantine(source, std::move(failed));
+  return false;
+}
+
 void Scheduler::drain_remote_wakes() {
   take_remote_wakes();
   while (remote_pending_ != nullptr) {
@@ -509,11 +486,12 @@ void Scheduler::forget_remote_wake(Source& source) noexcept {
 }
 
 void Scheduler::dispatch(std::size_t count) {
+  const std::uint64_t ended_watches = reactor_.ended_watches();
   for (std::size_t i = 0; i < count; ++i) {
     const ReactorEvent& event = events_[i];
     if (i + kEventsAhead < count) prefetch_to_write(events_[i + kEventsAhead].source);
     // A collect() before this one may have removed or destroyed the source, or replaced the descriptor.
-    if (!reactor_.is_current(event)) continue;
+    if (reactor_.ended_watches() != ended_watches && !reactor_.is_current(event)) continue;
     Source& source = *event.source;
     if (collect(source)) {
       wake(source);
@@ -523,26 +501,6 @@ void Scheduler::dispatch(std::size_t count) {
                                                                      " in error or hung up: collect() found nothing to do")});
     }
   }
-}
-
-/// Stage one of 'source'. True if run() would find something; a source that fails is quarantined, or may have left.
-bool Scheduler::collect(Source& source) {
-  if (source.state_ == Source::State::Quarantined) return false;
-  Status failed;
-  collecting_ = &source;
-  try {
-    const Result<Backlog> answer = source.collect();
-    collecting_ = nullptr;
-    if (answer.has_value()) return *answer == Backlog::More && source.scheduler() == this;
-    failed = answer.error().with_context(about(source, "could not collect"));
-  } catch (const std::exception& error) {
-    failed = thrown(source, "threw in collect(): ", error.what());
-  } catch (...) {
-    failed = thrown(source, "threw something unknown in collect()", "");
-  }
-  collecting_ = nullptr;
-  if (source.scheduler() == this) quarantine(source, std::move(failed));
-  return false;
 }
 
 void Scheduler::expire_timers() {

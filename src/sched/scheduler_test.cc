@@ -141,6 +141,24 @@ TEST(Scheduler, ShortTurnsShareALookAtTheReactorAndNeverMoreThanTheLimit) {
   EXPECT_GE(simulation.scheduler.stats().due_polls, 10'000 / limits::kTurnsWithoutPoll);
 }
 
+TEST(Scheduler, ShortTurnsGoOnForOnePeriodWithoutALookAtTheReactor) {
+  Simulation simulation(StrictPriority{.batch = 1});
+  WorkSource& busy = simulation.add("busy", 5, 10'000);
+  Instant looked = simulation.world.now();
+  std::uint64_t polls = simulation.world.reactor().polls();
+  Duration longest{0};
+  busy.on_run = [&] {
+    if (simulation.world.reactor().polls() != polls) looked = simulation.world.now();
+    polls = simulation.world.reactor().polls();
+    longest = std::max(longest, simulation.world.now() - looked);
+    simulation.world.clock().advance(1us);
+  };
+  const std::uint64_t before = polls;
+  simulation.scheduler.run_until_idle();
+  EXPECT_LT(longest, limits::kPollPeriod) << "a turn began so long after the last look";
+  EXPECT_LE(simulation.world.reactor().polls() - before, 10'000 / (limits::kPollPeriod / 1us) + 3) << "it was looked at before it was due";
+}
+
 TEST(Scheduler, AHighPriorityArrivalWaitsAtMostTheLimitOfShortTurns) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& port = simulation.add("port", 40);

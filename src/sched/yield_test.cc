@@ -88,11 +88,11 @@ TEST_F(YieldTest, AWakeByAnotherThreadIsSeenAndNotTaken) {
   EXPECT_EQ(simulation.scheduler.stats().remote_wakes, 0U);
 }
 
-TEST_F(YieldTest, ALookAtTheReactorIsDueAfterAsManyItemsAsThereMayBeTurns) {
+TEST_F(YieldTest, ALookAtTheReactorIsDueAfterSoManyItems) {
   Polite polite(3, 40);
   simulation.scheduler.add(polite);
   simulation.scheduler.run_until_idle();
-  EXPECT_EQ(polite.turns, (std::vector<std::uint32_t>{16, 16, 8}));
+  EXPECT_EQ(polite.turns, (std::vector<std::uint32_t>{limits::kItemsWithoutPoll, limits::kItemsWithoutPoll, 8}));
   EXPECT_GE(simulation.scheduler.stats().polls, 3U);
 }
 

@@ -60,11 +60,13 @@ Status SimReactor::rewatch(int fd, Interest) {
 }
 
 void SimReactor::unwatch(int fd) {
+  ++ended_watches_;
   watches_.erase(fd);
   std::erase_if(pending_, [fd](const ReactorEvent& event) { return event.fd == fd; });
 }
 
 void SimReactor::unwatch_all(const Source& source) {
+  ++ended_watches_;
   std::erase_if(watches_, [&source](const auto& entry) { return entry.second.source == &source; });
   std::erase_if(pending_, [&source](const ReactorEvent& event) { return event.source == &source; });
 }

@@ -24,8 +24,12 @@ inline constexpr Duration kLongTurn = 5000us;
 inline constexpr std::uint32_t kItemsPerStep = 8;
 /// The reactor is looked at before the next turn when the last one took longer than this; see kTurnsWithoutPoll for short turns.
 inline constexpr Duration kPollAfter = 2us;
-/// And at the latest after this many short turns: 16 x 2 us bounds what an arrival can wait unseen.
-inline constexpr std::uint32_t kTurnsWithoutPoll = 16;
+/// And when the last look is so long ago, which bounds what an arrival can wait unseen. A look costs as much as several short turns.
+inline constexpr Duration kPollPeriod = 16us;
+/// And at the latest after this many short turns, whatever the clock says: a simulated one may stand still.
+inline constexpr std::uint32_t kTurnsWithoutPoll = 64;
+/// Items that a source which asks between them, as none took longer than kPollAfter, may handle before a look is due: at most 32 us.
+inline constexpr std::uint32_t kItemsWithoutPoll = 16;
 /// What a priority used beyond its budget is taken off as many of its next budgets at the most.
 inline constexpr std::int64_t kDebtFrames = 16;
 /// Where other threads wake the scheduler in close succession, it looks this long for the next wake before it sleeps.

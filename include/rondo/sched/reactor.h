@@ -42,6 +42,8 @@ class Reactor {
   /// Fills 'events' from the front and returns how many; more may be pending when it returns events.size().
   virtual Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) = 0;
 
+  /// How many watches have ended. While that stays the same, all that the last poll() reported is_current().
+  std::uint64_t ended_watches() const noexcept { return ended_watches_; }
   /// The watch behind 'event' stands: it was neither forgotten nor replaced since. O(1).
   virtual bool is_current(const ReactorEvent& event) const noexcept = 0;
   /// The watch stands and its descriptor is in error or hung up at this moment. A system call.
@@ -53,6 +55,9 @@ class Reactor {
 
   /// Makes the current or the next waiting poll() return at once. Any thread. Async-signal-safe.
   virtual void interrupt() noexcept = 0;
+
+ protected:
+  std::uint64_t ended_watches_ = 0;  // Counted by unwatch() and unwatch_all().
 };
 
 /// The Linux reactor: epoll, edge-triggered, and one eventfd for interrupt(). Fails when the process is out of descriptors.

@@ -1,8 +1,9 @@
 // Scheduler: the only thing that gives turns. It gathers (reactor, wakes from other threads, time), asks its Policy for the next ready
 // source, runs it for a budget, and believes what it says about its backlog. One thread; see wake_from_any_thread for the others.
 //
-// Gathering is amortised but bounded: before a turn the reactor is looked at when the last turn took longer than limits::kPollAfter, or
-// after limits::kTurnsWithoutPoll short ones. So an urgent arrival waits for one turn of somebody else, plus at most 32 us of short ones.
+// Gathering is amortised but bounded: before a turn the reactor is looked at when the last turn took longer than limits::kPollAfter, when
+// the last look is limits::kPollPeriod ago, or after limits::kTurnsWithoutPoll turns. So an urgent arrival waits for one turn of somebody
+// else, plus at most 16 us of short ones.
 #pragma once
 
 #include <atomic>
@@ -24,6 +25,12 @@
 namespace rondo {
 
 class WaitHistograms;
+template <class Counter>
+class BasicTurnClock;
+struct CpuCounter;
+template <class Rules>
+class FramesPolicy;
+struct FrameRules;
 
 /// Figures of the whole scheduler.
 struct SchedulerStats {
@@ -37,7 +44,7 @@ struct SchedulerStats {
   std::uint64_t long_turns = 0;       // Above limits::kLongTurn.
   std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
   std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
-  std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because of limits::kPollAfter or kTurnsWithoutPoll.
+  std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because one was due.
   std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
   std::uint64_t spins_in_vain = 0;    // and those that found none.
   std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
@@ -109,7 +116,7 @@ class Scheduler {
 
   /// To be asked by a running source between two items of its turn: true when, under the policy in force, somebody else must have the next
   /// turn, or when there is something to look at that could make it so: has_news(), whose wakes are seen and not taken, or a look at
-  /// the reactor that is due. That is after limits::kTurnsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
+  /// the reactor that is due. That is after limits::kItemsWithoutPoll items, or after each if they took longer than limits::kPollAfter in
   /// the source's last turn. False at all times where the policy lets nobody in before the turn's budget is used. O(1), a few nanoseconds.
   bool should_yield() const {
     const bool by_state =
@@ -132,7 +139,8 @@ class Scheduler {
     return inboxes_have_news(running) || stopping();
   }
 
-  /// The time read last, at most one turn old inside a turn; for stamps that need no fresh reading.
+  /// The time of the last look or the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
+  /// Never ahead of the clock, never goes back. After short turns it may be behind by a thousandth of the time since the last look, too.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
@@ -178,7 +186,6 @@ class Scheduler {
   void gather(Instant deadline);
   void fall_asleep(Instant until);
   bool spin(Instant until);
-  void linger() const;
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
@@ -217,7 +224,9 @@ class Scheduler {
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
+  FramesPolicy<FrameRules>* frames_ = nullptr;  // The same, as the type that it is unless a test made it.
   TurnWatch* watch_ = nullptr;
+  const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;
   SchedulerStats stats_;
@@ -226,7 +235,8 @@ class Scheduler {
   Source* last_added_ = nullptr;
   std::uint64_t last_number_ = 0;
   std::vector<ReactorEvent> events_;
-  std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due.
+  std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due,
+  Instant polled_;                      // and after limits::kPollPeriod.
   bool gathering_ = false;
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;

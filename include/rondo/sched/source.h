@@ -3,6 +3,7 @@
 // exactly, whether there is more. Wakers (descriptors, time, other threads, other sources) never run a handler: they call wake().
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -42,10 +43,10 @@ struct Turn {
 
 /// Figures of one source. Written by the scheduler's thread; see Scheduler::for_each_source for reading.
 struct SourceStats {
+  std::uint64_t wakes = 0;  // Times it became ready from idle.
   std::uint64_t turns = 0;
   std::uint64_t items = 0;
-  std::uint64_t wakes = 0;  // Times it became ready from idle.
-  Duration ran{0};          // Sum over all turns.
+  Duration ran{0};  // Sum over all turns.
   Duration longest_turn{0};
   Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
   /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
@@ -55,7 +56,7 @@ struct SourceStats {
 
 /// Base of everything that is given turns. Owned by its user, who must not destroy it inside its own collect() or run(), nor while another
 /// thread may be inside its wake_from_any_thread(). Unless a function says otherwise, it may be called on the scheduler's thread only.
-class Source {
+class alignas(64) Source {
  public:
   Source(std::string name, Priority priority);
   /// Leaves the scheduler, if it was added to one.
@@ -114,7 +115,7 @@ class Source {
   /// Of a ready source: since when it has waited for its turn. Of one that is not idle: since when it has had something to do without a
   /// break; nothing that waits in it is older, as long as it is the first to be handled.
   Instant ready_since() const noexcept { return ready_since_; }
-  Instant busy_since() const noexcept { return busy_since_; }
+  Instant busy_since() const noexcept { return goes_on_ ? busy_since_ : ready_since_; }
   /// Ascending in the order in which a scheduler's sources were added; none has the number of another. 0 before.
   std::uint64_t number() const noexcept { return number_; }
   /// Why the scheduler gives this source no more turns; ok if it does. To try again, remove it and add it anew.
@@ -135,9 +136,13 @@ class Source {
   template <class Rules>
   friend class BasicReadySet;
 
+  /// Adds to 'waits' those that its histogram does not have yet.
+  void add_waits_alike(Log2Histogram& waits) const noexcept;
+
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
-  // What every turn touches is in the first two cache lines, as many sources outgrow the cache; the other line is that of stats_.
+  // What being woken touches is in the first cache line, up to stats_.wakes, and what a turn touches besides in the second: many sources
+  // outgrow the cache.
   std::atomic<Scheduler*> scheduler_{nullptr};  // Atomic for the sake of wake_from_any_thread.
   // Hooks of the ready set; 'stamp_' orders equals (see sched/ready_set.h).
   Source* next_ = nullptr;
@@ -149,14 +154,15 @@ class Source {
   bool before_all_ = false;
   bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
+  bool goes_on_ : 1 = false;     // Since it became ready from idle it had a turn, before which busy_since_ was ready_since_.
+  bool suspected_ : 1 = false;   // The last sweep found it idle with a backlog.
   bool long_items_ = false;      // An item of the last turn took longer than limits::kPollAfter, on average.
-  bool suspected_ = false;       // The last sweep found it idle with a backlog.
-  std::uint8_t wait_width_ = 0;  // The waits that its histogram does not have yet: all of so many bits,
-  std::uint32_t waits_alike_ = 0;
-  std::uint32_t watch_number_ = 0;   // By which the scheduler's TurnWatch knows it.
-  std::uint64_t longest_alike_ = 0;  // and none longer.
-  Instant busy_since_;
+  std::uint8_t wait_width_ = 0;  // The waits that its histogram does not have yet: of so many bits or one more,
   SourceStats stats_;
+  std::uint64_t longest_alike_ = 0;             // none longer,
+  std::array<std::uint16_t, 2> waits_alike_{};  // and so many of either.
+  std::uint32_t watch_number_ = 0;              // By which the scheduler's TurnWatch knows it.
+  Instant busy_since_;
   // Under the other ties: its place in the order and in the heap.
   std::uint64_t key_ = 0;
   std::uint32_t place_ = 0;
