@@ -4,7 +4,11 @@
 namespace rondo {
 
 /// To be read.
-inline void prefetch(const void* address) noexcept { __builtin_prefetch(address); }
+inline void prefetch(const void* address) noexcept {
+  __builtin_prefetch(address);
+  // Or GCC takes a function that only prefetches for one without effect, and leaves out the calls of it.
+  asm volatile("" : : "r"(address));
+}
 
 /// To be written, although another processor may have it: the compiler's own prefetch asks for a copy to read, unless it is built for
 /// processors that are known to have this instruction; the others of x86-64 take it for one that does nothing.

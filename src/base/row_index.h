@@ -10,6 +10,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/prefetch.h"
+
 namespace rondo {
 
 /// Knows hashes and row numbers only; the caller compares keys. One thread.
@@ -62,7 +64,7 @@ class RowIndex {
   void prefetch(std::uint64_t hash) const noexcept {
     const std::uint32_t tag = tag_of(hash);
     const Segment& segment = *directory_[place_of(tag)];
-    __builtin_prefetch(&segment.slots[tag & segment.mask]);
+    rondo::prefetch(&segment.slots[tag & segment.mask]);
   }
 
   std::size_t size() const noexcept { return size_; }

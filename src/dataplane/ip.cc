@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -23,41 +24,32 @@ Status wrong_text(std::string_view what, std::string_view text) {
   return Status{Code::InvalidArgument, std::move(message)};
 }
 
-// One to three digits without a leading zero, as inet_pton takes them. Returns the rest of the text, or nothing.
-std::optional<std::string_view> take_number(std::string_view text, std::uint32_t max, std::uint32_t& value) noexcept {
-  std::size_t length = 0;
+// One to three digits without a leading zero, as inet_pton takes them, from 'at' on. Returns what follows them; null if there are none.
+const char* take_number(const char* at, const char* end, std::uint32_t max, std::uint32_t& value) noexcept {
   value = 0;
-  while (length < text.size() && length < 3 && text[length] >= '0' && text[length] <= '9') {
-    value = value * 10 + static_cast<std::uint32_t>(text[length] - '0');
-    ++length;
-  }
-  if (length == 0 || value > max || (length > 1 && text[0] == '0')) return std::nullopt;
-  return text.substr(length);
+  const char* const last = end - at < 3 ? end : at + 3;
+  const char* const begin = at;
+  for (; at != last && *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<std::uint32_t>(*at - '0');
+  if (at == begin || value > max || (at - begin > 1 && *begin == '0')) return nullptr;
+  return at;
 }
 
 std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept {
+  const char* at = text.data();
+  const char* const end = at + text.size();
   std::uint32_t host_order = 0;
   for (int i = 0; i < 4; ++i) {
-    if (i > 0) {
-      if (text.empty() || text.front() != '.') return std::nullopt;
-      text.remove_prefix(1);
-    }
+    if (i > 0 && (at == end || *at++ != '.')) return std::nullopt;
     std::uint32_t byte = 0;
-    const auto rest = take_number(text, 255, byte);
-    if (!rest) return std::nullopt;
-    text = *rest;
+    at = take_number(at, end, 255, byte);
+    if (at == nullptr) return std::nullopt;
     host_order = host_order << 8 | byte;
   }
-  if (!text.empty()) return std::nullopt;
+  if (at != end) return std::nullopt;
   return host_order;
 }
 
-std::optional<IpAddress> parse_address(std::string_view text) noexcept {
-  if (text.find(':') == std::string_view::npos) {
-    const auto v4 = parse_v4(text);
-    if (!v4) return std::nullopt;
-    return IpAddress::v4(*v4);
-  }
+std::optional<IpAddress> parse_v6(std::string_view text) noexcept {
   char terminated[INET6_ADDRSTRLEN];
   if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) return std::nullopt;
   std::memcpy(terminated, text.data(), text.size());
@@ -65,6 +57,21 @@ std::optional<IpAddress> parse_address(std::string_view text) noexcept {
   std::array<std::uint8_t, 16> bytes{};
   if (::inet_pton(AF_INET6, terminated, bytes.data()) != 1) return std::nullopt;
   return IpAddress::v6(bytes);
+}
+
+std::optional<IpAddress> parse_address(std::string_view text) noexcept {
+  if (const auto v4 = parse_v4(text)) return IpAddress::v4(*v4);
+  return text.find(':') == std::string_view::npos ? std::nullopt : parse_v6(text);
+}
+
+// The address before the slash at 'slash' and the length behind it.
+std::optional<Prefix> parse_parts(std::string_view text, std::size_t slash) noexcept {
+  const auto address = parse_address(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const char* const end = text.data() + text.size();
+  std::uint32_t length = 0;
+  if (take_number(text.data() + slash + 1, end, address->is_v6() ? 128 : 32, length) != end) return std::nullopt;
+  return Prefix{*address, static_cast<std::uint8_t>(length)};
 }
 
 char* write_number(char* out, unsigned value) noexcept { return std::to_chars(out, out + 3, value).ptr; }
@@ -94,6 +101,11 @@ std::uint64_t load(const std::uint8_t* bytes) noexcept {
   std::uint64_t word = 0;
   std::memcpy(&word, bytes, sizeof word);
   return word;
+}
+
+std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  return __builtin_bswap64(load(bytes));
 }
 
 // Folded 64x64 -> 128 bit product, the mixing step of wyhash and its kin: every input bit reaches every output bit.
@@ -126,26 +138,23 @@ std::string IpAddress::to_string() const {
 }
 
 Result<Prefix> Prefix::parse(std::string_view text) {
-  if (text.find('/') == std::string_view::npos) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) {
     const auto address = parse_address(text);
     if (!address) return failure(wrong_text("an IP prefix", text));
     return host(*address);
   }
-  auto parsed = parse_interface(text);
+  const auto parsed = parse_parts(text, slash);
   if (!parsed) return failure(wrong_text("an IP prefix", text));
   if (parsed->has_host_bits()) return failure(wrong_text("an IP prefix (bits beyond its length are set)", text));
-  return parsed;
+  return *parsed;
 }
 
 Result<Prefix> Prefix::parse_interface(std::string_view text) {
   const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) return failure(wrong_text("an IP address with a length", text));
-  const auto address = parse_address(text.substr(0, slash));
-  std::uint32_t length = 0;
-  if (!address) return failure(wrong_text("an IP address with a length", text));
-  const auto rest = take_number(text.substr(slash + 1), address->is_v6() ? 128 : 32, length);
-  if (!rest || !rest->empty()) return failure(wrong_text("an IP address with a length", text));
-  return Prefix{*address, static_cast<std::uint8_t>(length)};
+  const auto parsed = slash == std::string_view::npos ? std::nullopt : parse_parts(text, slash);
+  if (!parsed) return failure(wrong_text("an IP address with a length", text));
+  return *parsed;
 }
 
 std::string Prefix::to_string() const {
@@ -160,11 +169,12 @@ bool Prefix::contains(const IpAddress& other) const noexcept {
 }
 
 bool Prefix::has_host_bits() const noexcept {
-  const std::size_t whole = length / 8;
-  if (whole >= address.size()) return false;
-  unsigned beyond = address.bytes()[whole] & (0xffU >> (length % 8));
-  for (std::size_t i = whole + 1; i < address.size(); ++i) beyond |= address.bytes()[i];
-  return beyond != 0;
+  // What an IPv4 address does not use is zero.
+  const std::uint64_t first = load_big_endian(address.bytes().data());
+  const std::uint64_t second = load_big_endian(address.bytes().data() + 8);
+  constexpr std::uint64_t kAll = ~std::uint64_t{0};
+  if (length < 64) return (first & (kAll >> length)) != 0 || second != 0;
+  return length < 128 && (second & (kAll >> (length - 64))) != 0;
 }
 
 Prefix Prefix::network() const noexcept {

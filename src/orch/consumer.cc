@@ -166,23 +166,23 @@ void Consumer::run_one(const Ledger::Task& task) {
   if (ledger_.is_current(task.row, task.generation)) reject(task.row, task.change, status_of_exception(thrown));
 }
 
-void Consumer::fill_batch(std::span<const Ledger::Task> tasks) {
+void Consumer::fill_batch(std::span<Ledger::Task> tasks) {
   batch_.changes_.clear();
   batch_.rows_.clear();
   batch_.generations_.clear();
-  for (const Ledger::Task& task : tasks) {
-    batch_.changes_.push_back(task.change);
+  for (Ledger::Task& task : tasks) {
+    batch_.changes_.push_back(std::move(task.change));
     batch_.rows_.push_back(task.row);
     batch_.generations_.push_back(task.generation);
   }
   batch_.answered_.assign(tasks.size(), 0);
 }
 
-void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
+void Consumer::run_batch(std::span<Ledger::Task> tasks) {
+  for (const Ledger::Task& task : tasks) account_.asked(task.change);
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
   bool thrown = false;
-  for (const Ledger::Task& task : tasks) account_.asked(task.change);
   try {
     handle_batch_(batch_);
   } catch (...) {
@@ -192,12 +192,12 @@ void Consumer::run_batch(std::span<const Ledger::Task> tasks) {
   }
   std::vector<Ledger::Task> left;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    if (batch_.answered_[i] == 0) left.push_back(tasks[i]);
+    if (batch_.answered_[i] == 0) left.push_back({tasks[i].row, tasks[i].generation, std::move(batch_.changes_[i])});
   }
   batch_.changes_.clear();
   // One bad change must not take its neighbours with it: they are asked about alone.
   const bool ask_again = thrown && tasks.size() > 1;
-  for (const Ledger::Task& task : left) {
+  for (Ledger::Task& task : left) {
     if (ask_again) {
       run_batch({&task, 1});
     } else {

@@ -88,8 +88,8 @@ class Consumer final : public Source {
   std::uint32_t gather_resolved(std::uint32_t max);
   void on_resolved();
   void run_one(const Ledger::Task& task);
-  void fill_batch(std::span<const Ledger::Task> tasks);
-  void run_batch(std::span<const Ledger::Task> tasks);
+  void fill_batch(std::span<Ledger::Task> tasks);
+  void run_batch(std::span<Ledger::Task> tasks);
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);

@@ -20,6 +20,10 @@ void seal(BlockHead& head, std::string_view payload) noexcept { head.checksum = 
 bool is_sealed(const BlockHead& head, std::string_view payload) noexcept { return head.checksum == checksum(head, payload); }
 
 std::string_view first_record(std::string_view bytes) noexcept {
+  // Most are short.
+  if (const auto length = bytes.empty() ? std::size_t{0} : static_cast<unsigned char>(bytes.front());
+      length < kShortBound && length < bytes.size())
+    return length == 0 ? std::string_view{} : bytes.substr(0, 1 + length);
   Decoder decoder(bytes.substr(0, std::min(bytes.size(), kLongLength)));
   const std::uint64_t length = decoder.number();
   const std::size_t head = std::min(bytes.size(), kLongLength) - decoder.left();

@@ -71,7 +71,7 @@ class JournalReader {
   /// The record that next() gave last is of another run than the one before.
   bool run_changed() const noexcept { return run_changed_; }
   /// What holds the bytes of the record that next() gave last; null when they are in memory that outlives the reader.
-  std::shared_ptr<const char[]> piece() const noexcept { return piece_; }
+  const std::shared_ptr<const char[]>& piece() const noexcept { return piece_; }
   /// Of the record that next() gave last.
   const Names& names() const noexcept { return names_; }
   /// Wall time less monotonic time, likewise.

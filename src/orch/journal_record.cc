@@ -55,16 +55,20 @@ std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.n
 
 Instant instant(Decoder& from) { return Instant::from_nanoseconds(static_cast<std::int64_t>(from.fixed())); }
 
-void read_change(Decoder& from, JournalRecord& record) {
-  record.op = static_cast<Op>(from.byte());
-  if (record.op == Op::Event) record.name = from.text();
-  record.text = from.text();
+void read_fields(Decoder& from, std::vector<Field>& fields) {
   const std::uint64_t count = from.number();
   // Each field has two bytes at least, so a count that lies ends soon.
   for (std::uint64_t i = 0; i < count && from.ok(); ++i) {
     const std::string_view name = from.text();
-    record.fields.push_back({name, from.text()});
+    fields.push_back({name, from.text()});
   }
+}
+
+void read_change(Decoder& from, JournalRecord& record) {
+  record.op = static_cast<Op>(from.byte());
+  if (record.op == Op::Event) record.name = from.text();
+  record.text = from.text();
+  read_fields(from, record.fields);
 }
 
 void read_facts(Decoder& from, JournalRecord& record) {
@@ -295,6 +299,19 @@ bool decode(std::string_view bytes, JournalRecord& record) {
                         ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
                         (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
   return from.ok() && from.at_end() && in_range;
+}
+
+bool decode_change(std::string_view bytes, RecordedChange& change) {
+  Decoder from(bytes);
+  if (from.number() != from.left() || from.byte() != static_cast<std::uint8_t>(Kind::Changed)) return false;
+  from.number();  // Table
+  from.number();  // and row.
+  change.op = static_cast<Op>(from.byte());
+  change.verb = change.op == Op::Event ? from.text() : std::string_view{};
+  change.key = from.text();
+  change.fields.clear();
+  read_fields(from, change.fields);
+  return from.ok() && from.at_end() && change.op <= Op::Event;
 }
 
 // --- In words

@@ -77,6 +77,16 @@ inline constexpr std::int64_t kTimeMost = std::int64_t{1} << 62U;
 /// False if 'bytes', a record with its length, is not one of ours.
 bool decode(std::string_view bytes, JournalRecord& record);
 
+/// The change of a Changed record, for who reads many: a place to be used again and again.
+struct RecordedChange {
+  Op op = Op::Set;
+  std::string_view verb;
+  std::string_view key;
+  std::vector<Field> fields;
+};
+/// The same as decode(), of a record that is known to be a Changed one.
+bool decode_change(std::string_view bytes, RecordedChange& change);
+
 /// "parked ROUTE_TABLE 10.0.0.0/24 on nexthop-group:102".
 std::string to_string(const JournalRecord& record, const Names& names);
 /// "Parked".

@@ -9,6 +9,11 @@
 
 namespace rondo {
 
+namespace {
+/// How many places a row in a wait list knows ahead: more than are taken at a time, so that what is taken next is asked for now.
+constexpr std::uint32_t kAhead = 32;
+}  // namespace
+
 struct Ledger::Extra final : TimerNode {
   Extra(Ledger& owner, std::uint32_t its_row) : ledger(owner), row(its_row) {}
   ~Extra() { ledger.wheel_.cancel(*this); }
@@ -58,9 +63,10 @@ void Ledger::expect_settle(std::uint32_t row, std::uint32_t generation, unsigned
 
 void Ledger::expect_resolved(std::uint32_t count) const noexcept {
   if (resolved_.empty()) return;
-  // Rows of one list were parked one after the other, and lie so more often than not: it is their records that are far apart.
+  // A list is walked from row to row, and each may be far from the one before: they were asked for when those before them were taken.
   for (std::uint32_t row = lists_[resolved_.front()].head; row != kNone && count > 0; row = rows_[row].next, --count) {
     rows_[row].record.prefetch();
+    if (rows_[row].ahead != kNone) prefetch_to_write(&rows_[rows_[row].ahead]);
   }
 }
 
@@ -116,6 +122,26 @@ void Ledger::unlink(List& list, std::uint32_t row) {
   --list.count;
 }
 
+void Ledger::append_waiting(std::uint32_t list, std::uint32_t row) {
+  WaitList& l = lists_[list];
+  append(l, row);
+  rows_[row].ahead = kNone;
+  if (l.trail == kNone) {
+    l.trail = row;
+    l.trail_rows = 0;
+  } else if (++l.trail_rows == kAhead) {
+    rows_[l.trail].ahead = row;
+    l.trail = rows_[l.trail].next;
+    --l.trail_rows;
+  }
+}
+
+void Ledger::unlink_waiting(std::uint32_t list, std::uint32_t row) {
+  WaitList& l = lists_[list];
+  if (l.trail == row) l.trail = kNone;  // The next one that comes begins anew.
+  unlink(l, row);
+}
+
 void Ledger::enqueue(std::uint32_t row) {
   rows_[row].state = State::Queued;
   append(new_, row);
@@ -146,7 +172,7 @@ void Ledger::drop_list(std::uint32_t list) {
 void Ledger::leave_wait(std::uint32_t row, ConstraintIndex& index) {
   Row& r = rows_[row];
   const std::uint32_t list = std::exchange(r.list, kNone);
-  unlink(lists_[list], row);
+  unlink_waiting(list, row);
   --parked_;
   if (lists_[list].count == 0 && list != timed_list_) index.forget(*this, list);
   r.extra.reset();
@@ -155,7 +181,7 @@ void Ledger::leave_wait(std::uint32_t row, ConstraintIndex& index) {
 void Ledger::leave_resolved(std::uint32_t row) {
   RONDO_ASSERT(!resolved_.empty() && lists_[resolved_.front()].head == row);
   const std::uint32_t list = resolved_.front();
-  unlink(lists_[list], row);
+  unlink_waiting(list, row);
   --resolved_rows_;
   rows_[row].list = kNone;
   if (lists_[list].count > 0) return;
@@ -231,7 +257,6 @@ Ledger::Task Ledger::start(std::uint32_t row) {
     r.flight = std::exchange(r.record, Record{});
     r.has_set = false;
   }
-  by_key_.prefetch(r.flight.key_hash());  // For settle().
   return Task{row, r.generation, Change{r.flight_is_delete ? Op::Delete : Op::Set, r.flight}};
 }
 
@@ -271,11 +296,11 @@ void Ledger::due_passed(std::uint32_t row) {
     lists_[due_list_].resolved = true;
     resolved_.push_back(due_list_);
   }
-  unlink(lists_[timed_list_], row);
+  unlink_waiting(timed_list_, row);
   --parked_;
   ++resolved_rows_;
   rows_[row].list = due_list_;
-  append(lists_[due_list_], row);
+  append_waiting(due_list_, row);
   wake_();
 }
 
@@ -351,7 +376,7 @@ bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::siz
     std::swap(r.extra->facts[0], r.extra->facts[listed]);
   }
   r.list = index.list_for(*this, facts[listed]);
-  append(lists_[r.list], row);
+  append_waiting(r.list, row);
   return true;
 }
 
@@ -363,7 +388,7 @@ bool Ledger::park_until(std::uint32_t row, Instant due, std::span<const Constrai
   r.extra->facts.assign(facts.begin(), facts.end());
   r.extra->why = std::move(why);
   r.list = timed_list_;
-  append(lists_[timed_list_], row);
+  append_waiting(timed_list_, row);
   wheel_.insert(*r.extra, due);
   return true;
 }
@@ -375,7 +400,7 @@ void Ledger::park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& 
   ++parked_;
   std::swap(r.extra->facts[0], r.extra->facts[listed]);
   r.list = index.list_for(*this, r.extra->facts[0]);
-  append(lists_[r.list], row);
+  append_waiting(r.list, row);
 }
 
 }  // namespace rondo

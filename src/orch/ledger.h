@@ -164,16 +164,19 @@ class Ledger {
     bool resolved = false;
     std::uint32_t next = kNone;  // Chain of all lists that are not resolved, for introspection.
     std::uint32_t previous = kNone;
+    std::uint32_t trail = kNone;   // The row whose 'ahead' is told next, and
+    std::uint32_t trail_rows = 0;  // how many came after it.
   };
   /// Only for rows that wait for several facts or for a time.
   struct Extra;
-  struct Row {
+  struct alignas(64) Row {
     Record record;  // What waits: the Set's fields, or a key alone for a Delete.
     Record flight;  // What a handler works on.
     Instant since;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
-    std::uint32_t list = kNone;  // The wait list of a parked row.
+    std::uint32_t list = kNone;   // The wait list of a parked row.
+    std::uint32_t ahead = kNone;  // A row that stands some places behind it in that list, or did: only to be asked for ahead of time.
     std::uint32_t generation = 0;
     std::unique_ptr<Extra> extra;
     State state = State::Free;
@@ -186,6 +189,9 @@ class Ledger {
   static void overlay(Row& row, Change change);
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
+  /// Of a wait list: the same, and what its rows know of those ahead.
+  void append_waiting(std::uint32_t list, std::uint32_t row);
+  void unlink_waiting(std::uint32_t list, std::uint32_t row);
   void enqueue(std::uint32_t row);
   void leave_wait(std::uint32_t row, ConstraintIndex& index);
   /// Puts back what is in flight and parks the row in no list yet; or queues it, false, when a newer change makes the wait obsolete.

@@ -41,13 +41,19 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   // --- The comparison.
 
   bool over() const noexcept { return different || ended; }
+  class Comparison;
   void compare(std::string_view came);
+  void compare_with_rest(std::string_view came);
   void pass();
   void differ(std::string came);
   std::string words(std::string_view bytes) const;
   bool is_told_time(std::string_view bytes) const;
 
   // --- What comes from outside.
+
+  /// What a journal that asks is told.
+  bool is_next(Kind kind) { return over() || tape->kind() == kind; }
+  void number(Source& source);
 
   bool feed();
   bool feed_wake();
@@ -69,6 +75,10 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   // ReplaySeams
   Kind kind() override { return over() ? Kind::Lost : tape->kind(); }
   JournalRecord record(std::size_t ahead) override;
+  Kind kind(std::size_t ahead) override;
+  bool change(std::size_t ahead, journal::RecordedChange& change) override {
+    return !over() && journal::decode_change(tape->peek(ahead).bytes, change);
+  }
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
@@ -111,47 +121,37 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Instant turn_began;
   bool different = false;
   bool ended = false;
-  std::vector<char> scratch;
   ReplayReport report;
   Instant began;
 };
 
-namespace {
-
 /// The sink of a replay's journal.
-class Comparison final : public JournalSink {
+class Replay::Impl::Comparison final : public JournalSink {
  public:
-  Comparison(std::vector<char>& scratch, const journal::Names& names, std::function<void(std::string_view)> compare)
-      : scratch_(scratch), names_(names), compare_(std::move(compare)) {}
+  explicit Comparison(Impl& impl) : impl_(impl) {}
 
   char* room(std::size_t bytes) override {
     if (scratch_.size() < bytes) scratch_.resize(bytes);
     return scratch_.data();
   }
-  void put(std::size_t bytes) override { compare_({scratch_.data(), bytes}); }
+  void put(std::size_t bytes) override { impl_.compare({scratch_.data(), bytes}); }
   std::uint32_t name(std::string_view text) override {
-    const std::uint32_t known = names_.find(text);
-    return known != 0 ? known : names_.size() + ++strange_;
+    const journal::Names& names = impl_.tape->names();
+    const std::uint32_t known = names.find(text);
+    return known != 0 ? known : names.size() + ++strange_;
   }
   void clocks(Instant, WallTime) override {}
 
-  std::function<void(Source&)> on_source;
-  std::function<bool()> on_timers;
-  std::function<bool()> on_time;
-  std::function<bool()> on_yield;
-  void before_source(Source& source) override { on_source(source); }
-  bool timers_due() override { return on_timers(); }
-  bool time_is_up(bool) override { return on_time(); }
-  bool should_yield(bool) override { return on_yield(); }
+  void before_source(Source& source) override { impl_.number(source); }
+  bool timers_due() override { return impl_.is_next(Kind::Timers); }
+  bool time_is_up(bool) override { return impl_.is_next(Kind::TimeUp); }
+  bool should_yield(bool) override { return impl_.is_next(Kind::Yields); }
 
  private:
-  std::vector<char>& scratch_;
-  const journal::Names& names_;
-  std::function<void(std::string_view)> compare_;
+  Impl& impl_;
+  std::vector<char> scratch_;
   std::uint32_t strange_ = 0;
 };
-
-}  // namespace
 
 // --- The comparison
 
@@ -201,7 +201,14 @@ void Replay::Impl::pass() {
 
 /// Production code made the record 'came'.
 void Replay::Impl::compare(std::string_view came) {
-  if (over() || is_told_time(came)) return;
+  if (over()) return;
+  if (const journal::RawRecord& next = tape->peek(); next.bytes == came && next.kind() != Kind::Looked) return pass();
+  compare_with_rest(came);
+}
+
+/// It is not simply what the tape has next.
+void Replay::Impl::compare_with_rest(std::string_view came) {
+  if (is_told_time(came)) return;
   // Version 1 says less of the policy.
   if (tape->kind() == Kind::Started && came.size() > journal::kLongLength && static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
     return pass();
@@ -228,6 +235,12 @@ JournalRecord Replay::Impl::record(std::size_t ahead) {
   JournalRecord decoded;
   if (over() || !journal::decode(tape->peek(ahead).bytes, decoded)) decoded.kind = Kind::Lost;
   return decoded;
+}
+
+Kind Replay::Impl::kind(std::size_t ahead) {
+  if (over()) return Kind::Lost;
+  const journal::RawRecord& record = tape->peek(ahead);
+  return record.bytes.empty() ? Kind::Lost : record.kind();
 }
 
 Instant Replay::Impl::now() {
@@ -265,6 +278,16 @@ bool Replay::Impl::feed() {
     case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
     default: return false;
   }
+}
+
+/// Those that were added before it come first, so that it has the number that it had.
+void Replay::Impl::number(Source& source) {
+  while (&source != adding && !over()) {
+    const JournalRecord next = record(0);
+    if (next.kind == Kind::SourceAdded && next.name == source.name() && next.priority == source.priority().level()) break;
+    if (!feed()) break;
+  }
+  sources[++sources_added] = &source;
 }
 
 bool Replay::Impl::feed_source() {
@@ -422,19 +445,6 @@ std::optional<std::string> Replay::note(std::string_view name) const {
 
 RuntimeOptions Replay::runtime_options() {
   Impl& impl = *impl_;
-  auto comparison = std::make_unique<Comparison>(impl.scratch, impl.tape->names(), [&impl](std::string_view came) { impl.compare(came); });
-  comparison->on_source = [&impl](Source& source) {
-    // Those that were added before it come first, so that it has the number that it had.
-    while (&source != impl.adding && !impl.over()) {
-      const JournalRecord next = impl.record(0);
-      if (next.kind == Kind::SourceAdded && next.name == source.name() && next.priority == source.priority().level()) break;
-      if (!impl.feed()) break;
-    }
-    impl.sources[++impl.sources_added] = &source;
-  };
-  comparison->on_timers = [&impl] { return impl.kind() == Kind::Timers || impl.over(); };
-  comparison->on_time = [&impl] { return impl.kind() == Kind::TimeUp || impl.over(); };
-  comparison->on_yield = [&impl] { return impl.kind() == Kind::Yields || impl.over(); };
   RuntimeOptions options;
   options.policy = impl.policy;
   options.clock = &impl.clock;
@@ -445,7 +455,7 @@ RuntimeOptions Replay::runtime_options() {
     impl.store = store.get();
     return store;
   };
-  options.journal = std::make_unique<Journal>(std::move(comparison), impl.clock);
+  options.journal = std::make_unique<Journal>(std::make_unique<Impl::Comparison>(impl), impl.clock);
   impl.journal = options.journal.get();
   return options;
 }

@@ -32,16 +32,16 @@ class ReplayStore::End final : public Subscription {
     const JournalRecord took = store_.seams_.record(0);
     std::size_t taken = 0;
     for (std::size_t ahead = 1; taken < took.count; ++ahead) {
-      const JournalRecord record = store_.seams_.record(ahead);
-      if (record.kind == Kind::Lost) {
+      const Kind kind = store_.seams_.kind(ahead);
+      if (kind == Kind::Lost || (kind == Kind::Changed && !store_.seams_.change(ahead, change_))) {
         store_.seams_.end();
         out.resize(out.size() - taken);
         ready_ = false;
         return 0;
       }
-      if (record.kind == Kind::TurnEnds) break;  // Not what a journal writes.
-      if (record.kind != Kind::Changed) continue;
-      out.emplace_back(record.op, Record::make(record.text, record.fields, record.op == Op::Event ? record.name : std::string_view{}));
+      if (kind == Kind::TurnEnds) break;  // Not what a journal writes.
+      if (kind != Kind::Changed) continue;
+      out.emplace_back(change_.op, Record::make(change_.key, change_.fields, change_.verb));
       ++taken;
     }
     ready_ = !took.flag;
@@ -57,6 +57,7 @@ class ReplayStore::End final : public Subscription {
   ReplayStore& store_;
   const std::string table_;
   std::function<void()> wake_;
+  journal::RecordedChange change_;
   bool ready_ = false;
 };
 

@@ -13,6 +13,11 @@ using journal::RawRecord;
 
 namespace {
 
+/// Records read together: a look at each while its neighbours are in the cache.
+constexpr std::size_t kTogether = 512;
+/// Pieces that stay behind the one that is read: somebody may still look at a record that was passed.
+constexpr std::size_t kPiecesBefore = 2;
+
 struct Place {
   std::size_t reader = 0;
   std::size_t block = 0;
@@ -84,7 +89,8 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
   return tape;
 }
 
-void Tape::read_ahead() {
+/// The next record of the files, or the end.
+void Tape::read_one() {
   while (!ended_) {
     JournalReader& reader = *readers_[reader_];
     const RawRecord record = reader.next();
@@ -92,7 +98,6 @@ void Tape::read_ahead() {
       ended_ = ++reader_ == readers_.size();
       continue;
     }
-    if (pieces_.empty() || pieces_.back() != reader.piece()) pieces_.push_back(reader.piece());
     const bool next_run = began_ && record.number == 1;
     if (!next_run && record.number <= last_number_) {
       hole_ = "another run, whose beginning is missing, follows in '" + reader.name() + "' at offset " + std::to_string(record.offset);
@@ -106,21 +111,24 @@ void Tape::read_ahead() {
     if (ended_) return;
     began_ = true;
     last_number_ = record.number;
-    ahead_.push_back({record, first_piece_ + pieces_.size() - 1});
+    if (pieces_.empty() || pieces_.back().bytes != reader.piece()) pieces_.push_back({reader.piece(), passed_ + read_.size()});
+    read_.push_back(record);
     return;
   }
 }
 
-const RawRecord& Tape::peek(std::size_t ahead) {
-  while (ahead_.size() <= ahead && !ended_) read_ahead();
-  return ahead < ahead_.size() ? ahead_[ahead].record : end_;
+void Tape::forget_passed() {
+  read_.erase(read_.begin(), read_.begin() + static_cast<std::ptrdiff_t>(next_));
+  next_ = 0;
+  while (pieces_.size() > kPiecesBefore + 1 && pieces_[kPiecesBefore + 1].records_before <= passed_) pieces_.pop_front();
 }
 
-void Tape::advance() {
-  if (at_end()) return;
-  for (const std::uint64_t now = ahead_.front().piece; first_piece_ + 2 < now; ++first_piece_) pieces_.pop_front();
-  ahead_.pop_front();
-  ++passed_;
+const RawRecord& Tape::read_to(std::size_t ahead) {
+  forget_passed();
+  for (const std::size_t wanted = ahead + kTogether; read_.size() < wanted && !ended_;) read_one();
+  if (ahead < read_.size()) return read_[ahead];
+  met_end_ = true;
+  return end_;
 }
 
 }  // namespace rondo::sim

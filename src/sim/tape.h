@@ -18,35 +18,44 @@ class Tape {
   /// JournalFiles.
   static Result<std::unique_ptr<Tape>> open(const std::vector<std::string>& files, unsigned run);
 
-  /// The record 'ahead' of the next one; nothing (empty bytes) behind the end. Its bytes stay until some megabytes of records were passed.
-  const journal::RawRecord& peek(std::size_t ahead = 0);
+  /// The record 'ahead' of the next one; nothing (empty bytes) behind the end. The reference is valid until the next call, its bytes stay
+  /// until some megabytes of records were passed.
+  const journal::RawRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
   bool at_end() { return peek().bytes.empty(); }
   journal::Kind kind() { return at_end() ? journal::Kind::Lost : peek().kind(); }
-  void advance();
+  void advance() {
+    if (at_end()) return;
+    ++next_;
+    ++passed_;
+  }
   /// Records passed.
   std::uint64_t passed() const noexcept { return passed_; }
-  /// Why the tape ends before the run did; empty if it does not.
-  const std::string& hole() const noexcept { return hole_; }
+  /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
+  std::string hole() const { return met_end_ ? hole_ : std::string{}; }
 
   /// All of the run.
   const journal::Names& names() const noexcept { return names_; }
 
  private:
   Tape() = default;
-  void read_ahead();
+  const journal::RawRecord& read_to(std::size_t ahead);
+  void forget_passed();
+  void read_one();
 
-  struct Ahead {
-    journal::RawRecord record;
-    std::uint64_t piece;  // The number of the piece that it lies in.
+  /// Bytes of the file, and how many records of the run were read before those that lie in it.
+  struct Piece {
+    std::shared_ptr<const char[]> bytes;
+    std::uint64_t records_before;
   };
 
   std::vector<std::unique_ptr<journal::JournalReader>> readers_;
   std::size_t reader_ = 0;
-  std::deque<std::shared_ptr<const char[]>> pieces_;  // So that their bytes stay.
-  std::uint64_t first_piece_ = 0;                     // The number of the first of them.
-  std::deque<Ahead> ahead_;
+  std::deque<Piece> pieces_;  // So that their bytes stay.
+  std::vector<journal::RawRecord> read_;
+  std::size_t next_ = 0;  // In 'read_'; those before it were passed.
   journal::RawRecord end_;
-  bool ended_ = false;
+  bool ended_ = false;    // Nothing more can be read,
+  bool met_end_ = false;  // and somebody wanted more.
   bool began_ = false;
   std::uint64_t last_number_ = 0;
   std::uint64_t passed_ = 0;
