@@ -4,13 +4,17 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/constraint.h"
+#include "rondo/store/record.h"
 
 namespace rondo::agent {
 
@@ -25,28 +29,41 @@ class GroupIds {
 
   /// Null when no such group was ever made (or it was deleted).
   std::shared_ptr<const Entry> find(ConstraintKind kind, std::string_view name) const {
-    const auto of_kind = by_kind_.find(kind.name());
-    if (of_kind == by_kind_.end()) return nullptr;
-    const auto it = of_kind->second.find(name);
-    return it == of_kind->second.end() ? nullptr : it->second;
+    for (const auto& [known, of_kind] : by_kind_) {
+      if (known != kind) continue;
+      const auto it = of_kind.find(name);
+      return it == of_kind.end() ? nullptr : it->second;
+    }
+    return nullptr;
   }
   /// The entry to write to, made if need be.
   Entry& at(const Constraint& fact) {
-    std::shared_ptr<Entry>& entry = by_kind_[fact.kind.name()][fact.key];
+    std::shared_ptr<Entry>& entry = of_kind(fact.kind)[fact.key];
     if (!entry) entry = std::make_shared<Entry>();
     return *entry;
   }
   void forget(const Constraint& fact) {
-    auto& of_kind = by_kind_[fact.kind.name()];
-    const auto it = of_kind.find(fact.key);
-    if (it == of_kind.end()) return;
+    ByName& names = of_kind(fact.kind);
+    const auto it = names.find(fact.key);
+    if (it == names.end()) return;
     it->second->usable = false;
     it->second->forgotten = true;
-    of_kind.erase(it);
+    names.erase(it);
   }
 
  private:
-  std::map<std::string_view, std::map<std::string, std::shared_ptr<Entry>, std::less<>>> by_kind_;
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
+  };
+  using ByName = std::unordered_map<std::string, std::shared_ptr<Entry>, KeyHash, std::equal_to<>>;
+  ByName& of_kind(ConstraintKind kind) {
+    for (auto& [known, names] : by_kind_) {
+      if (known == kind) return names;
+    }
+    return by_kind_.emplace_back(kind, ByName{}).second;
+  }
+  std::vector<std::pair<ConstraintKind, ByName>> by_kind_;  // Two.
 };
 
 }  // namespace rondo::agent

@@ -23,6 +23,7 @@ Result<std::optional<std::uint32_t>> parse_mtu(const Fields& fields) {
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
   if (text.empty()) return parts;
+  parts.reserve(static_cast<std::size_t>(std::ranges::count(text, separator)) + 1);
   for (std::size_t from = 0;;) {
     const std::size_t at = text.find(separator, from);
     parts.push_back(text.substr(from, at == std::string_view::npos ? at : at - from));
@@ -44,7 +45,8 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
 Status check_port_name(std::string_view name) {
   // IFNAMSIZ with its NUL is 16; '/' and blanks are refused by the kernel.
   const bool fits = !name.empty() && name.size() < 16 && name != "." && name != "..";
-  if (!fits || name.find_first_of("/ \t\n") != std::string_view::npos || name.find('\0') != std::string_view::npos) {
+  const auto is_refused = [](char c) { return c == '/' || c == ' ' || c == '\t' || c == '\n' || c == '\0'; };
+  if (!fits || std::ranges::any_of(name, is_refused)) {
     return Status{Code::InvalidArgument, quoted(name) + " is not a port name (1 to 15 characters, no '/' and no blanks)"};
   }
   return {};

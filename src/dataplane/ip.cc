@@ -1,5 +1,6 @@
-// ip.cc: text forms, containment and hashes of addresses, prefixes and hardware addresses. IPv4 is parsed and written by hand (a route
-// feed is a million of them), IPv6 by the C library. No allocation but the returned string. Any thread.
+// ip.cc: text forms, containment and hashes of addresses, prefixes and hardware addresses. Parsed and written by hand (a
+// route feed is a million of them); IPv6 with an IPv4 address at its end is left to the C library. No allocation but the returned string.
+// Any thread.
 #include "rondo/dataplane/ip.h"
 
 #include <arpa/inet.h>
@@ -49,7 +50,50 @@ std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept {
   return host_order;
 }
 
+int digit_of(char c) noexcept {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+// Groups of one to four hexadecimal digits; "::", once, stands for one or more of zero. Without an IPv4 address at its end.
 std::optional<IpAddress> parse_v6(std::string_view text) noexcept {
+  std::array<std::uint8_t, 16> bytes{};
+  std::size_t used = 0;
+  std::optional<std::size_t> gap;
+  const auto take_gap = [&] {
+    if (gap || !text.starts_with("::")) return false;
+    gap = used;
+    text.remove_prefix(2);
+    return true;
+  };
+  static_cast<void>(take_gap());
+  while (!text.empty()) {
+    std::size_t length = 0;
+    unsigned value = 0;
+    for (; length < text.size() && length < 5; ++length) {
+      const int digit = digit_of(text[length]);
+      if (digit < 0) break;
+      value = value << 4 | static_cast<unsigned>(digit);
+    }
+    if (length == 0 || length > 4 || used == bytes.size()) return std::nullopt;
+    bytes[used++] = static_cast<std::uint8_t>(value >> 8);
+    bytes[used++] = static_cast<std::uint8_t>(value);
+    text.remove_prefix(length);
+    if (text.empty() || take_gap()) continue;
+    if (text.front() != ':' || text.size() == 1) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  if (!gap) return used == bytes.size() ? std::optional{IpAddress::v6(bytes)} : std::nullopt;
+  if (used == bytes.size()) return std::nullopt;
+  const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(*gap);
+  const auto end = bytes.begin() + static_cast<std::ptrdiff_t>(used);
+  std::fill(begin, std::move_backward(begin, end, bytes.end()), std::uint8_t{0});
+  return IpAddress::v6(bytes);
+}
+
+// With an IPv4 address at its end.
+std::optional<IpAddress> parse_mixed(std::string_view text) noexcept {
   char terminated[INET6_ADDRSTRLEN];
   if (text.size() >= sizeof terminated || text.find('\0') != std::string_view::npos) return std::nullopt;
   std::memcpy(terminated, text.data(), text.size());
@@ -61,7 +105,8 @@ std::optional<IpAddress> parse_v6(std::string_view text) noexcept {
 
 std::optional<IpAddress> parse_address(std::string_view text) noexcept {
   if (const auto v4 = parse_v4(text)) return IpAddress::v4(*v4);
-  return text.find(':') == std::string_view::npos ? std::nullopt : parse_v6(text);
+  if (text.find(':') == std::string_view::npos) return std::nullopt;
+  return text.find('.') == std::string_view::npos ? parse_v6(text) : parse_mixed(text);
 }
 
 // The address before the slash at 'slash' and the length behind it.
@@ -76,9 +121,44 @@ std::optional<Prefix> parse_parts(std::string_view text, std::size_t slash) noex
 
 char* write_number(char* out, unsigned value) noexcept { return std::to_chars(out, out + 3, value).ptr; }
 
+// As inet_ntop writes it: the longest run of two or more groups of zero, the first of equals, is "::".
+char* write_v6(char* out, const std::array<std::uint8_t, 16>& bytes) noexcept {
+  constexpr std::size_t kGroups = 8;
+  std::array<unsigned, kGroups> groups;
+  for (std::size_t i = 0; i < kGroups; ++i) groups[i] = static_cast<unsigned>(bytes[2 * i] << 8 | bytes[2 * i + 1]);
+  std::size_t gap = kGroups;
+  std::size_t gap_length = 1;
+  for (std::size_t i = 0; i < kGroups;) {
+    std::size_t end = i;
+    while (end < kGroups && groups[end] == 0) ++end;
+    if (end - i > gap_length) {
+      gap = i;
+      gap_length = end - i;
+    }
+    i = end + 1;
+  }
+  for (std::size_t i = 0; i < kGroups; ++i) {
+    if (i > 0) *out++ = ':';
+    if (i != gap) {
+      out = std::to_chars(out, out + 4, groups[i], 16).ptr;
+      continue;
+    }
+    if (i == 0) *out++ = ':';
+    i += gap_length - 1;
+    if (i + 1 == kGroups) *out++ = ':';
+  }
+  return out;
+}
+
+// The first five groups are zero: inet_ntop may write an IPv4 address at the end of these.
+bool may_end_in_v4(const std::array<std::uint8_t, 16>& bytes) noexcept {
+  return std::all_of(bytes.begin(), bytes.begin() + 10, [](std::uint8_t byte) { return byte == 0; });
+}
+
 // Writes the text form to 'out' (INET6_ADDRSTRLEN bytes are enough) and returns its end.
 char* write_address(char* out, const IpAddress& address) noexcept {
   if (address.is_v6()) {
+    if (!may_end_in_v4(address.bytes())) return write_v6(out, address.bytes());
     ::inet_ntop(AF_INET6, address.bytes().data(), out, INET6_ADDRSTRLEN);
     return out + std::strlen(out);
   }

@@ -55,6 +55,43 @@ TEST(IpAddress, AgreesWithTheLibraryOnMutatedTexts) {
   EXPECT_GT(accepted, 10'000);
 }
 
+TEST(IpAddress, AgreesWithTheLibraryOnGroupsOfZeroWhereverTheyAre) {
+  std::mt19937 random{11};
+  for (unsigned round = 0; round < 100'000; ++round) {
+    std::uint8_t bytes[16] = {};
+    for (std::size_t group = 0; group < 8; ++group) {
+      if ((round >> group & 1U) == 0) continue;  // Each set of groups, some hundred times.
+      const auto value = random() >> (16 + random() % 16);
+      bytes[2 * group] = static_cast<std::uint8_t>(value >> 8);
+      bytes[2 * group + 1] = static_cast<std::uint8_t>(value);
+    }
+    char text[INET6_ADDRSTRLEN];
+    ASSERT_NE(::inet_ntop(AF_INET6, bytes, text, sizeof text), nullptr);
+    const auto parsed = IpAddress::parse(text);
+    ASSERT_TRUE(parsed.has_value()) << text;
+    ASSERT_EQ(std::memcmp(parsed->bytes().data(), bytes, 16), 0) << "seed 11, round " << round << ": " << text;
+    ASSERT_EQ(parsed->to_string(), text) << "seed 11, round " << round;
+  }
+}
+
+TEST(IpAddress, AgreesWithTheLibraryOnTextsOfColonsAndDigits) {
+  std::mt19937 random{13};
+  int accepted = 0;
+  for (int round = 0; round < 300'000; ++round) {
+    std::string text;
+    for (std::size_t i = 0, length = 1 + random() % 24; i < length; ++i) text.push_back(random() % 5 < 2 ? ':' : "0aF19"[random() % 5]);
+    if (text.find(':') == std::string::npos) continue;
+    std::uint8_t bytes[16];
+    const bool expected = ::inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+    const auto parsed = IpAddress::parse(text);
+    ASSERT_EQ(parsed.has_value(), expected) << "seed 13, round " << round << ": " << text;
+    if (!expected) continue;
+    ++accepted;
+    ASSERT_EQ(std::memcmp(parsed->bytes().data(), bytes, 16), 0) << text;
+  }
+  EXPECT_GT(accepted, 1'000);
+}
+
 TEST(IpAddress, RefusesEmbeddedNulAndLongTexts) {
   EXPECT_FALSE(IpAddress::parse(std::string_view("1.2.3.4\0", 8)).has_value());
   EXPECT_FALSE(IpAddress::parse(std::string_view("::1\0x", 5)).has_value());

@@ -45,8 +45,7 @@ Code classify(const Order& order, int error_number, std::string_view words) noex
 
 Status status_from_kernel(const Order& order, int error_number, std::string_view words) {
   const Code code = classify(order, error_number, words);
-  const Status plain = status_from_errno(error_number, to_string(order));
-  if (words.empty()) return Status{code, std::string{plain.message()}, error_number};
+  if (words.empty()) return Status{code, std::string{status_from_errno(error_number, to_string(order)).message()}, error_number};
   while (!words.empty() && (words.back() == '.' || words.back() == '\0')) words.remove_suffix(1);
   return Status{code, to_string(order).append(": ").append(words), error_number};
 }

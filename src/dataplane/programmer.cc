@@ -65,12 +65,14 @@ class LaneQueue {
  public:
   void push(Submission submission) {
     auto done = std::make_shared<const Programmer::Done>(std::move(submission.done));
+    left_ += submission.ops.size();
     waiting_.push_back({std::move(submission.ops), std::move(done), submission.submitted, 0});
   }
   bool empty() const noexcept { return waiting_.empty(); }
 
   // Fills 'batch' with up to 'max' orders, oldest first. A submission that fits a batch exactly is handed over without moving its orders.
   void take(Batch& batch, std::size_t max) {
+    batch.shares.reserve(std::min(max, waiting_.size()));
     while (!waiting_.empty() && batch.ops.size() < max) {
       Waiting& front = waiting_.front();
       const std::size_t left = front.ops.size() - front.taken;
@@ -79,13 +81,16 @@ class LaneQueue {
       if (batch.ops.empty() && front.taken == 0 && count == left) {
         batch.ops = std::move(front.ops);
       } else {
-        batch.ops.reserve(max);
+        batch.ops.reserve(std::min(max, batch.ops.size() + left_));
         const auto first = front.ops.begin() + static_cast<std::ptrdiff_t>(front.taken);
         std::move(first, first + static_cast<std::ptrdiff_t>(count), std::back_inserter(batch.ops));
       }
       front.taken += count;
-      batch.shares.push_back({.count = count, .is_last = count == left, .submitted = front.submitted, .done = front.done});
-      if (count == left) waiting_.pop_front();
+      left_ -= count;
+      const bool is_last = count == left;
+      batch.shares.push_back(
+          {.count = count, .is_last = is_last, .submitted = front.submitted, .done = is_last ? std::move(front.done) : front.done});
+      if (is_last) waiting_.pop_front();
     }
   }
 
@@ -97,6 +102,7 @@ class LaneQueue {
     std::size_t taken = 0;
   };
   std::deque<Waiting> waiting_;
+  std::size_t left_ = 0;  // Orders that wait.
 };
 
 // Urgent before Bulk, but after a batch of Urgent one of Bulk if any waits: replacing groups is slow (0.1 ms each), and a port that flaps
@@ -277,9 +283,9 @@ struct Programmer::Impl final : public Source {
     Share& share = batch.shares[delivered_shares];
     const std::size_t count = std::min<std::size_t>(share.count, max);
     const std::span<Operation> ops = std::span{batch.ops}.subspan(delivered_ops, count);
-    const auto done = share.done;
     delivered_ops += count;
     share.count -= count;
+    const std::shared_ptr<const Done> done = share.count == 0 ? std::move(share.done) : share.done;
     if (share.count == 0) {
       if (share.is_last)
         stats.latency_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (clock.now() - share.submitted).count())));

@@ -25,7 +25,7 @@ class Observer final : public Source {
 
   void tell(const std::string& key, bool holds) {
     const auto [it, first] = waiting_.try_emplace(key);
-    if (first) order_.push_back(key);
+    if (first) order_.push_back(&it->first);
     if (!holds) it->second.ended = true;
     it->second.holds = holds;
     wake();
@@ -34,12 +34,11 @@ class Observer final : public Source {
   Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items && !order_.empty()) {
-      const std::string key = std::move(order_.front());
+      const auto node = waiting_.extract(*order_.front());
       order_.pop_front();
-      const auto node = waiting_.extract(key);
       ++turn.items;
-      if (node.mapped().ended) deliver(key, false);
-      if (node.mapped().holds) deliver(key, true);
+      if (node.mapped().ended) deliver(node.key(), false);
+      if (node.mapped().holds) deliver(node.key(), true);
       if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
     }
     turn.backlog = order_.empty() ? Backlog::Empty : Backlog::More;
@@ -63,8 +62,8 @@ class Observer final : public Source {
 
   Handler handler_;
   OnThrow on_throw_;
-  std::deque<std::string> order_;
   std::unordered_map<std::string, State> waiting_;
+  std::deque<const std::string*> order_;  // Its keys, which stay where they are.
 };
 
 }  // namespace rondo

@@ -148,7 +148,7 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
                                                                 status_of_exception(thrown).with_context(name + " " + quoted(key)));
                                              });
   shared.scheduler->add(*observer);
-  shared.observers.emplace(std::string{kind.name()}, observer.get());
+  shared.observers.emplace_back(kind, observer.get());
   shared.observed.push_back(kind);
   shared.constraints.observe(kind);
   parts_->observers.push_back(std::move(observer));

@@ -76,8 +76,9 @@ ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row
 }
 
 void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
-  const auto [first, last] = observers.equal_range(fact.kind.name());
-  for (auto it = first; it != last; ++it) it->second->tell(fact.key, holds);
+  for (const auto& [kind, observer] : observers) {
+    if (kind == fact.kind) observer->tell(fact.key, holds);
+  }
 }
 
 void Runtime::adopt(std::unique_ptr<Orch> orch) {

@@ -39,13 +39,13 @@ struct Runtime::Parts {
   std::unique_ptr<FactPort> port;                // None until a worker is made.
   ConstraintIndex constraints;
   Consumer::OnReject on_reject;
-  std::uint64_t writes = 0;                                      // Of Orchs, whose end they asked for; counted while there is a journal.
-  Witness* witness = nullptr;                                    // In simulation.
-  std::set<std::string, std::less<>> written_tables;             // Known to the store.
-  Ticket current;                                                // Of the change that a handler is being asked about.
-  std::map<std::string, Consumer*, std::less<>> consumers;       // By table.
-  std::multimap<std::string, Observer*, std::less<>> observers;  // By kind of fact.
-  std::vector<ConstraintKind> observed;                          // Kinds with observers.
+  std::uint64_t writes = 0;                                     // Of Orchs, whose end they asked for; counted while there is a journal.
+  Witness* witness = nullptr;                                   // In simulation.
+  std::set<std::string, std::less<>> written_tables;            // Known to the store.
+  Ticket current;                                               // Of the change that a handler is being asked about.
+  std::map<std::string, Consumer*, std::less<>> consumers;      // By table.
+  std::vector<std::pair<ConstraintKind, Observer*>> observers;  // A handful: a search of it beats a map.
+  std::vector<ConstraintKind> observed;                         // Kinds with observers.
   std::map<std::string, std::function<FactOrigin(std::string_view)>, std::less<>> origins;  // By kind of fact.
   std::vector<Worker*> workers;                                                             // Of which this is the home.
   AgentsOptions agents_options;

@@ -1,5 +1,5 @@
-// The scheduler's loop: look, pick, give the turn, believe the answer. One reading of the time a turn: the end of one is the start of the next.
-// Nothing here allocates after construction, except the message of a quarantine.
+// The scheduler's loop: look, pick, give the turn, believe the answer. One reading of the time a turn: the end of one is the start of the
+// next. Nothing here allocates after construction, except the message of a quarantine.
 #include "rondo/sched/scheduler.h"
 
 #include <algorithm>

@@ -27,7 +27,8 @@ std::string text_of(const Record& record) {
 
 /// Every field of 'a' is in 'b' with the same value.
 bool is_within(const Record& a, const Record& b) {
-  return std::ranges::all_of(a.fields(), [&b](const Field& field) { return b.fields().find(field.name) == field.value; });
+  return a.is_copy_of(b) ||
+         std::ranges::all_of(a.fields(), [&b](const Field& field) { return b.fields().find(field.name) == field.value; });
 }
 bool same_fields(const Record& a, const Record& b) { return a.fields().size() == b.fields().size() && is_within(a, b); }
 Record overlaid(const Record& older, const Record& newer) { return older ? Record::merged(older, newer) : newer; }
@@ -175,6 +176,7 @@ struct OrderPerKey::Model {
     bool flight_is_delete = false;
     bool is_empty() const noexcept { return !set && !has_delete && !in_flight; }
   };
+  // What is empty stays: its key comes again.
   TableMap<KeyMap<Row>> tables;
 
   static Status asked(Row& row, const Event& event);
@@ -239,7 +241,6 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       } else {
         row.in_flight = false;
         row.flight = Record{};
-        if (row.is_empty()) rows.erase(rows.find(event.change->record()));
       }
       return {};
   }
@@ -250,10 +251,12 @@ Status OrderPerKey::at_rest(const World& world) {
   for (const auto& [table, consumer] : RuntimeView(world.runtime()).consumers()) {
     const KeyMap<Model::Row>& rows = model_->tables[table];
     const Ledger& ledger = consumer->ledger();
-    if (rows.size() != ledger.size()) {
-      return fault(table + ": the ledger owes " + std::to_string(ledger.size()) + " rows and not " + std::to_string(rows.size()));
+    const auto owed = static_cast<std::size_t>(std::ranges::count_if(rows, [](const auto& entry) { return !entry.second.is_empty(); }));
+    if (owed != ledger.size()) {
+      return fault(table + ": the ledger owes " + std::to_string(ledger.size()) + " rows and not " + std::to_string(owed));
     }
     for (const auto& [key, row] : rows) {
+      if (row.is_empty()) continue;
       const std::uint32_t found = ledger.find(key);
       if (found == Ledger::kNone) return fault(place(table, key) + ": the ledger has forgotten it");
       const bool is_delete = row.in_flight ? row.flight_is_delete : row.has_delete;
@@ -313,8 +316,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
     entry_of(waits.announced[fact.kind.name()], std::string_view{fact.key}) = ++waits.clock;
   }
   if (event.kind < Event::Kind::Taken || event.kind > Event::Kind::Again) return {};
-  KeyMap<Waits::Row>& rows = waits.tables[event.table];
-  Waits::Row& row = entry_of(rows, event.change->record());
+  Waits::Row& row = entry_of(waits.tables[event.table], event.change->record());
   switch (event.kind) {
     case Event::Kind::Taken:
       row.has_newer = true;
@@ -339,10 +341,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       row.has_time = event.kind == Event::Kind::Delayed;
       row.since = ++waits.clock;
       return {};
-    default:
-      row.in_flight = false;
-      if (event.kind != Event::Kind::Again && !row.has_newer) rows.erase(rows.find(event.change->record()));
-      return {};
+    default: row.in_flight = false; return {};
   }
 }
 

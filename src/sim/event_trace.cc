@@ -20,8 +20,8 @@ void EventTrace::add(Instant now, std::uint64_t turn, const Event& event) {
   kept.table.assign(event.table);
   kept.has_change = event.change != nullptr;
   if (kept.has_change) kept.change = *event.change;
-  kept.facts.assign(event.facts.begin(), event.facts.end());
-  kept.text.assign(event.text);
+  if (!event.facts.empty() || !kept.facts.empty()) kept.facts.assign(event.facts.begin(), event.facts.end());
+  if (!event.text.empty() || !kept.text.empty()) kept.text.assign(event.text);
 }
 
 void EventTrace::write(const Kept& event, std::string& out) {

@@ -21,9 +21,9 @@ Producer::Row& Producer::row(std::string_view table, std::string_view key) {
 
 void Producer::set(std::string_view table, std::string_view key, std::span<const Field> fields) {
   Row& written = row(table, key);
-  const Record record = Record::make(key, fields);
-  written.wanted = written.wanted ? Record::merged(written.wanted, record) : record;
-  if (!written.unsure) write(written, Change{Op::Set, record});
+  Record record = Record::make(key, fields);
+  written.wanted = Record::merged(written.wanted, record);
+  if (!written.unsure) write(written, Change{Op::Set, std::move(record)});
 }
 
 void Producer::remove(std::string_view table, std::string_view key) {

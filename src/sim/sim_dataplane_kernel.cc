@@ -2,6 +2,7 @@
 #include "sim/sim_dataplane_kernel.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -73,8 +74,11 @@ void SimKernel::count_route(const RouteKey& key, const RouteValue& value, bool a
 // --- Next hops.
 
 bool SimKernel::has_v4_gateway(const Nexthop& nexthop) const {
-  if (!nexthop.is_group()) return !nexthop.gateway.is_v6();
-  return std::any_of(nexthop.members.begin(), nexthop.members.end(),
+  return nexthop.is_group() ? has_v4_gateway(nexthop.members) : !nexthop.gateway.is_v6();
+}
+
+bool SimKernel::has_v4_gateway(const std::vector<GroupMember>& members) const {
+  return std::any_of(members.begin(), members.end(),
                      [this](const GroupMember& member) { return !nexthops_.at(member.nexthop).gateway.is_v6(); });
 }
 
@@ -119,10 +123,10 @@ Verdict SimKernel::apply(const NexthopSet& order) {
 }
 
 Verdict SimKernel::check_members(const GroupSet& order) const {
-  std::set<NexthopId> seen;
-  for (const GroupMember& member : order.members) {
-    if (!seen.insert(member.nexthop).second) return {EINVAL, "Nexthop id can not be used twice in a group"};
-  }
+  boost::container::small_vector<NexthopId, 16> ids;
+  for (const GroupMember& member : order.members) ids.push_back(member.nexthop);
+  std::ranges::sort(ids);
+  if (std::ranges::adjacent_find(ids) != ids.end()) return {EINVAL, "Nexthop id can not be used twice in a group"};
   for (const GroupMember& member : order.members) {
     const auto found = nexthops_.find(member.nexthop);
     if (found == nexthops_.end()) return {EINVAL, "Invalid nexthop id"};
@@ -141,10 +145,8 @@ Verdict SimKernel::apply(const GroupSet& order) {
     return kDone;
   }
   if (!found->second.is_group()) return {EINVAL, "Can not replace a nexthop with a nexthop group."};
-  Nexthop replacement = found->second;
-  replacement.members = order.members;
-  if (replacement.v6_routes > 0 && has_v4_gateway(replacement)) return kV6ByV4;
-  found->second = std::move(replacement);
+  if (found->second.v6_routes > 0 && has_v4_gateway(order.members)) return kV6ByV4;
+  found->second.members = order.members;
   return kDone;
 }
 
@@ -156,8 +158,14 @@ Verdict SimKernel::apply(const NexthopDelete& order) {
 
 // Takes the next hops out of their groups; groups that become empty go too, and so do the routes of all that went.
 void SimKernel::remove_nexthops(std::set<NexthopId> gone) {
-  for (const NexthopId id : gone) --(nexthops_.at(id).is_group() ? groups_ : singles_);
+  bool has_single = false;
+  for (const NexthopId id : gone) {
+    const bool is_group = nexthops_.at(id).is_group();
+    --(is_group ? groups_ : singles_);
+    has_single = has_single || !is_group;
+  }
   for (auto& [id, group] : nexthops_) {
+    if (!has_single) break;  // Groups are no members.
     if (!group.is_group() || gone.contains(id)) continue;
     std::erase_if(group.members, [&gone](const GroupMember& member) { return gone.contains(member.nexthop); });
     if (!group.members.empty()) continue;

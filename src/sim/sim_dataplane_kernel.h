@@ -97,6 +97,7 @@ class SimKernel {
   Verdict check_members(const GroupSet& order) const;
   bool serves_v6_routes(NexthopId id) const;
   bool has_v4_gateway(const Nexthop& nexthop) const;
+  bool has_v4_gateway(const std::vector<GroupMember>& members) const;
   void count_route(const RouteKey& key, const RouteValue& value, bool added);
   void lost_carrier(IfIndex index);
   void remove_nexthops(std::set<NexthopId> gone);

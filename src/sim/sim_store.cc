@@ -1,5 +1,6 @@
 #include "rondo/sim/sim_store.h"
 
+#include <deque>
 #include <map>
 #include <string>
 #include <utility>
@@ -39,25 +40,39 @@ struct SimStore::Parts {
     wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
   }
 
-  /// A write on its way, there and back.
+  /// A write on its way, there and back. Its place is used again after its end.
   struct Write {
-    Parts& parts;
     std::string_view table;
     Change change;
     Status outcome;
     WriteDone done;
-
-    void perform() {
-      const bool refused = parts.wire.random().chance(parts.options.failure_chance);
-      outcome = refused ? Status{Code::Unavailable, "table " + quoted(table) + ": the store refused the write"}
-                        : parts.server->write(table, std::move(change));
-    }
-    void end(Status how) { parts.post(std::move(how), std::move(done)); }
   };
+  Write& open(std::string_view table, Change change, WriteDone done) {
+    if (free_writes.empty()) free_writes.push_back(&writes.emplace_back());
+    Write& write = *free_writes.back();
+    free_writes.pop_back();
+    write.table = table;
+    write.change = std::move(change);
+    write.done = std::move(done);
+    return write;
+  }
+  void perform(Write& write) {
+    const bool refused = wire.random().chance(options.failure_chance);
+    write.outcome = refused ? Status{Code::Unavailable, "table " + quoted(write.table) + ": the store refused the write"}
+                            : server->write(write.table, std::move(write.change));
+  }
+  void end(Write& write, Status how) {
+    WriteDone done = std::move(write.done);
+    write.change = {};
+    free_writes.push_back(&write);
+    post(std::move(how), std::move(done));
+  }
 
   SimStoreOptions options;
   store::Completions completions;
   std::unique_ptr<Store> server;
+  std::deque<Write> writes;  // Places; they stay where they are.
+  std::vector<Write*> free_writes;
   SimWire wire;
   std::map<std::string, TableSpec, std::less<>> specs;
   std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
@@ -124,13 +139,15 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
     return {Code::Unavailable, room + " and the connection to the store is lost"};
   }
   ++parts_->unanswered;
-  const auto written = std::make_shared<Parts::Write>(Parts::Write{*parts_, spec->name, std::move(change), {}, std::move(done)});
-  parts_->wire.send(
-      {.perform = [written] { written->perform(); },
-       .deliver = [written] { written->end(std::move(written->outcome)); },
+  Parts* const parts = parts_.get();
+  Parts::Write* const write = &parts->open(spec->name, std::move(change), std::move(done));
+  // Two pointers: what a std::function holds without an allocation.
+  parts->wire.send(
+      {.perform = [parts, write] { parts->perform(*write); },
+       .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },
        .lost =
-           [written] {
-             written->end({Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
+           [parts, write] {
+             parts->end(*write, {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
            },
        .kept = true});
   return {};

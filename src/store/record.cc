@@ -43,6 +43,24 @@ struct Record::Block {
   }
 };
 
+// --- Fields: before their users here, so that these need not call them.
+
+std::size_t Fields::size() const noexcept { return block_ == nullptr ? 0 : Record::Block::of(block_).field_count; }
+
+Field Fields::operator[](std::size_t index) const noexcept { return Record::Block::of(block_).field(index); }
+
+std::optional<std::string_view> Fields::find(std::string_view name) const noexcept {
+  if (block_ == nullptr) return std::nullopt;
+  const Record::Block& block = Record::Block::of(block_);
+  const char* const bytes = block.data();
+  const std::uint32_t* end = block.ends();
+  std::size_t begin = block.head_size();
+  for (std::uint32_t left = block.field_count; left > 0; --left, begin = end[1], end += 2) {
+    if (std::string_view{bytes + begin, end[0] - begin} == name) return std::string_view{bytes + end[0], std::size_t{end[1]} - end[0]};
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 constexpr std::size_t kInlineFields = 32;  // Up to here names are compared one by one; beyond, a hash set answers.
@@ -71,18 +89,20 @@ class Filler {
   std::uint32_t* end_;
 };
 
-/// The places of the fields in 'older' whose names 'newer' does not have.
-Positions untouched(const Fields& older, const Fields& newer) {
+/// The places of the fields in 'older' whose names 'newer' does not have. The fields of 'older' are those of 'old_block', and so on: what
+/// is asked for each field is asked of the block.
+template <class Block>
+Positions untouched(const Block& old_block, const Fields& newer, const Block& new_block) {
   Positions kept;
   const auto keep_unless = [&](auto&& covered) {
-    for (std::size_t i = 0; i < older.size(); ++i) {
-      if (!covered(older[i].name, i)) kept.push_back(static_cast<std::uint32_t>(i));
+    for (std::uint32_t i = 0; i < old_block.field_count; ++i) {
+      if (!covered(old_block.field(i).name, i)) kept.push_back(i);
     }
   };
-  if (newer.size() <= kInlineFields) {
-    keep_unless([&](std::string_view name, std::size_t i) {
+  if (new_block.field_count <= kInlineFields) {
+    keep_unless([&](std::string_view name, std::uint32_t i) {
       // Writers repeat themselves: look at the same place first.
-      return (i < newer.size() && newer[i].name == name) || newer.contains(name);
+      return (i < new_block.field_count && new_block.field(i).name == name) || newer.contains(name);
     });
     return kept;
   }
@@ -104,26 +124,25 @@ Positions last_of_each_name(const Fields& fields) {
   return kept;
 }
 
-bool has_repeated_name(const Fields& fields) {
-  if (fields.size() > kInlineFields) return last_of_each_name(fields).size() != fields.size();
-  for (std::size_t i = 1; i < fields.size(); ++i) {
-    const std::string_view name = fields[i].name;
-    for (std::size_t j = 0; j < i; ++j) {
-      if (fields[j].name == name) return true;
+template <class Block>
+bool has_repeated_name(const Fields& fields, const Block& block) {
+  if (block.field_count > kInlineFields) return last_of_each_name(fields).size() != fields.size();
+  for (std::uint32_t i = 1; i < block.field_count; ++i) {
+    const std::string_view name = block.field(i).name;
+    for (std::uint32_t j = 0; j < i; ++j) {
+      if (block.field(j).name == name) return true;
     }
   }
   return false;
 }
 
-std::size_t bytes_of(const Fields& fields, const Positions& positions) noexcept {
+template <class Block>
+std::size_t bytes_of(const Block& block, const Positions& positions) noexcept {
   std::size_t bytes = 0;
-  for (const std::uint32_t i : positions) bytes += fields[i].name.size() + fields[i].value.size();
-  return bytes;
-}
-
-std::size_t bytes_of(const Fields& fields) noexcept {
-  std::size_t bytes = 0;
-  for (const Field field : fields) bytes += field.name.size() + field.value.size();
+  for (const std::uint32_t i : positions) {
+    const Field field = block.field(i);
+    bytes += field.name.size() + field.value.size();
+  }
   return bytes;
 }
 
@@ -159,26 +178,26 @@ Record Record::make(std::string_view key, std::span<const Field> fields, std::st
 Record Record::merged(const Record& older, const Record& newer) {
   if (!older) return newer;
   if (!newer) return older;
-  const Fields old_fields = older.fields();
-  const Fields new_fields = newer.fields();
-  if (new_fields.empty() && older.key() == newer.key()) return older;
-  const Positions kept = untouched(old_fields, new_fields);
+  const Block& old_block = *older.block_;
+  const Block& new_block = *newer.block_;
+  if (new_block.field_count == 0 && older.key() == newer.key()) return older;
+  const Positions kept = untouched(old_block, newer.fields(), new_block);
   if (kept.empty()) return newer;
-  Block* const block = allocate(newer.key(), newer.verb(), kept.size() + new_fields.size(),
-                                bytes_of(old_fields, kept) + bytes_of(new_fields), newer.key_hash());
+  Block* const block = allocate(newer.key(), newer.verb(), kept.size() + new_block.field_count,
+                                bytes_of(old_block, kept) + new_block.data_size() - new_block.head_size(), newer.key_hash());
   Filler filler{block->data(), block->ends()};
   filler.text(newer.key());
   filler.text(newer.verb());
-  for (const std::uint32_t i : kept) filler.field(old_fields[i]);
-  for (const Field field : new_fields) filler.field(field);
+  for (const std::uint32_t i : kept) filler.field(old_block.field(i));
+  for (std::uint32_t i = 0; i < new_block.field_count; ++i) filler.field(new_block.field(i));
   return Record{block};
 }
 
 Record Record::with_distinct_names() const {
   const Fields all = fields();
-  if (!has_repeated_name(all)) return *this;
+  if (block_ == nullptr || !has_repeated_name(all, *block_)) return *this;
   const Positions kept = last_of_each_name(all);
-  Block* const block = allocate(key(), verb(), kept.size(), bytes_of(all, kept), key_hash());
+  Block* const block = allocate(key(), verb(), kept.size(), bytes_of(*block_, kept), key_hash());
   Filler filler{block->data(), block->ends()};
   filler.text(key());
   filler.text(verb());
@@ -217,20 +236,7 @@ std::size_t Record::bytes() const noexcept {
   return sizeof(Block) + 2 * sizeof(std::uint32_t) * block_->field_count + block_->data_size();
 }
 
-// --- Fields
-
-std::size_t Fields::size() const noexcept { return block_ == nullptr ? 0 : Record::Block::of(block_).field_count; }
-
-Field Fields::operator[](std::size_t index) const noexcept { return Record::Block::of(block_).field(index); }
-
-std::optional<std::string_view> Fields::find(std::string_view name) const noexcept {
-  const std::size_t count = size();
-  for (std::size_t i = 0; i < count; ++i) {
-    const Field field = Record::Block::of(block_).field(i);
-    if (field.name == name) return field.value;
-  }
-  return std::nullopt;
-}
+// --- Fields as values
 
 Result<std::string> Fields::text(std::string_view name) const {
   const std::optional<std::string_view> value = find(name);

@@ -49,7 +49,8 @@ Status check_change(const TableSpec& spec, const Change& change) {
   if (change.op() == Op::Delete && !change.fields().empty()) {
     return {Code::InvalidArgument, table_of(spec) + ": DEL of key " + quoted(change.key()) + " carries fields"};
   }
-  return check_record(change.record()).with_context(table_of(spec));
+  Status checked = check_record(change.record());
+  return checked.ok() ? checked : checked.with_context(table_of(spec));  // Every write comes here: words only for what is wrong.
 }
 
 Status check_scan_written(const TableSpec& spec) {

@@ -1,6 +1,7 @@
 #include "agent_life.h"
 
 #include "agent/facts.h"
+#include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::swarm {
@@ -51,12 +52,9 @@ void AgentLife::act() {
 /// Nothing is owed for the key: neither under way to the table, nor in it, nor in the ledger.
 bool AgentLife::is_settled(std::string_view table, std::string_view key) const {
   if (!world_->is_confirmed(table, key) || !world_->runtime().store().health().ok()) return false;
-  const Runtime& runtime = world_->runtime();
-  for (const ConsumerStats& stats : runtime.consumers()) {
-    if (stats.table == table && stats.queued > 0) return false;
-  }
-  const WhyLink::State state = runtime.why(table, key).chain.front().state;
-  return state == WhyLink::State::Absent || state == WhyLink::State::Rejected;
+  const RuntimeView view(world_->runtime());
+  const auto consumer = view.consumers().find(table);
+  return consumer->second->stats().queued == 0 && consumer->second->ledger().find(key) == Ledger::kNone;
 }
 
 void AgentLife::calm_down() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -26,15 +27,37 @@ using agent::Lines;
 inline constexpr std::uint64_t kPorts = 4;
 inline constexpr std::uint64_t kHosts = 3;  // Neighbours of a family on a port.
 
-inline std::string port_name(std::uint64_t port) { return "Eth" + std::to_string(port); }
-inline std::string address_of(std::uint64_t port, std::uint64_t which, bool ipv6) {
-  const std::string number = std::to_string(port + 1);
-  return ipv6 ? "2001:db8:" + number + "::" + std::to_string(which + 1) + "/64"
-              : "10." + number + ".0." + std::to_string(which + 1) + "/24";
+/// The names of a port and of what is on it, made once.
+struct PortNames {
+  using OfFamily = std::array<std::string, 2>;  // By whether it is IPv6.
+  std::string port;
+  std::array<OfFamily, 2> addresses;
+  std::array<OfFamily, kHosts> gateways;
+
+  explicit PortNames(std::uint64_t of) : port("Eth" + std::to_string(of)) {
+    const std::string number = std::to_string(of + 1);
+    const OfFamily subnet{"10." + number + ".0.", "2001:db8:" + number + "::"};
+    for (std::size_t which = 0; which < addresses.size(); ++which) {
+      const std::string host = std::to_string(which + 1);
+      addresses[which] = {subnet[0] + host + "/24", subnet[1] + host + "/64"};
+    }
+    for (std::size_t which = 0; which < gateways.size(); ++which) {
+      const std::string host = "1" + std::to_string(which);
+      gateways[which] = {subnet[0] + host, subnet[1] + host};
+    }
+  }
+  static const PortNames& of(std::uint64_t port) {
+    static const std::array<PortNames, kPorts> kAll{PortNames{0}, PortNames{1}, PortNames{2}, PortNames{3}};
+    return kAll[port];
+  }
+};
+
+inline const std::string& port_name(std::uint64_t port) { return PortNames::of(port).port; }
+inline const std::string& address_of(std::uint64_t port, std::uint64_t which, bool ipv6) {
+  return PortNames::of(port).addresses[which][ipv6 ? 1 : 0];
 }
-inline std::string gateway_of(std::uint64_t port, std::uint64_t host, bool ipv6) {
-  const std::string number = std::to_string(port + 1);
-  return ipv6 ? "2001:db8:" + number + "::1" + std::to_string(host) : "10." + number + ".0.1" + std::to_string(host);
+inline const std::string& gateway_of(std::uint64_t port, std::uint64_t host, bool ipv6) {
+  return PortNames::of(port).gateways[host][ipv6 ? 1 : 0];
 }
 
 class AgentLife final : public Life {
@@ -50,7 +73,6 @@ class AgentLife final : public Life {
   void end() override;
 
  private:
-  using Key = std::pair<std::string, std::string>;  // Table, key.
   struct Process;
 
   static sim::WorldOptions drawn_world(std::uint64_t seed);
@@ -70,55 +92,58 @@ class AgentLife final : public Life {
 
   // --- Rows. One that was deleted is set again only when its Delete is through: until then the Set waits behind it.
 
-  bool may_set(const Key& key) {
-    if (deleted_.contains(key) && !is_settled(key.first, key.second)) return false;
-    deleted_.erase(key);
+  bool may_set(std::string_view table, std::string_view key) {
+    std::set<std::string, std::less<>>& deleted = deleted_[table];
+    const auto found = deleted.find(key);
+    if (found == deleted.end()) return true;
+    if (!is_settled(table, key)) return false;
+    deleted.erase(found);
     return true;
   }
-  void erase(const Key& key) {
-    deleted_.insert(key);
-    world_->remove(key.first, key.second);
+  void erase(std::string_view table, const std::string& key) {
+    deleted_[table].insert(key);
+    world_->remove(table, key);
   }
   void set_port(std::uint64_t port, bool up) {
     world_->set("PORT_TABLE", port_name(port), {{"admin_status", up ? "up" : "down"}, {"mtu", "9100"}});
   }
   void set_base(std::uint64_t port) {
-    if (!may_set({"INTF_TABLE", port_name(port)})) return;
+    if (!may_set("INTF_TABLE", port_name(port))) return;
     world_->set("INTF_TABLE", port_name(port), {});
     bases_.insert(port);
   }
   void set_address(std::uint64_t port, std::uint64_t which, bool ipv6) {
-    const std::string prefix = address_of(port, which, ipv6);
-    if (!may_set({"INTF_TABLE", port_name(port) + ":" + prefix})) return;
-    world_->set("INTF_TABLE", port_name(port) + ":" + prefix, {{"scope", "global"}});
+    const std::string& prefix = address_of(port, which, ipv6);
+    const std::string key = port_name(port) + ":" + prefix;
+    if (!may_set("INTF_TABLE", key)) return;
+    world_->set("INTF_TABLE", key, {{"scope", "global"}});
     desired_.addresses.insert({port_name(port), prefix});
   }
   void erase_address(const std::pair<std::string, std::string>& address) {
-    erase({"INTF_TABLE", address.first + ":" + address.second});
+    erase("INTF_TABLE", address.first + ":" + address.second);
     desired_.addresses.erase(address);
   }
   void set_neighbor(std::uint64_t port, std::uint64_t host, bool ipv6) {
-    const std::string gateway = gateway_of(port, host, ipv6);
+    const std::string& gateway = gateway_of(port, host, ipv6);
     const std::string key = port_name(port) + ":" + gateway;
-    if (!may_set({"NEIGH_TABLE", key})) return;
+    if (!may_set("NEIGH_TABLE", key)) return;
     const std::string mac = "02:00:00:00:00:0" + std::to_string(random_.below(10));
     world_->set("NEIGH_TABLE", key, {{"neigh", mac}, {"family", ipv6 ? "IPv6" : "IPv4"}});
     desired_.neighbors[{port_name(port), gateway}] = mac;
   }
   void erase_neighbor(const std::pair<std::string, std::string>& place) {
-    erase({"NEIGH_TABLE", place.first + ":" + place.second});
+    erase("NEIGH_TABLE", place.first + ":" + place.second);
     desired_.neighbors.erase(place);
   }
   DesiredState::Hops random_hops(bool ipv6) {
-    std::map<std::string, DesiredState::Hop> hops;
+    DesiredState::Hops hops;
     for (std::uint64_t i = 0, n = 1 + random_.below(3); i < n; ++i) {
       const std::uint64_t port = random_.below(kPorts);
-      const std::string gateway = gateway_of(port, random_.below(kHosts), ipv6);
-      hops[gateway] = {port_name(port), gateway, static_cast<int>(1 + random_.below(2))};
+      const std::string& gateway = gateway_of(port, random_.below(kHosts), ipv6);
+      std::erase_if(hops, [&gateway](const DesiredState::Hop& hop) { return hop.gateway == gateway; });  // The last one counts.
+      hops.insert({port_name(port), gateway, static_cast<int>(1 + random_.below(2))});
     }
-    DesiredState::Hops set;
-    for (const auto& [gateway, hop] : hops) set.insert(hop);
-    return set;
+    return hops;
   }
   struct HopFields {
     std::string gateways, ports, weights;
@@ -136,14 +161,14 @@ class AgentLife final : public Life {
   void set_group(std::uint64_t group) {
     // Odd groups are of IPv6: the kernel refuses to turn a group with IPv6 routes into one of IPv4.
     const std::string name = std::to_string(group);
-    if (!may_set({"NEXTHOP_GROUP_TABLE", name})) return;
-    const DesiredState::Hops hops = random_hops(group % 2 == 1);
+    if (!may_set("NEXTHOP_GROUP_TABLE", name)) return;
+    DesiredState::Hops hops = random_hops(group % 2 == 1);
     const HopFields fields = fields_of(hops);
     world_->set("NEXTHOP_GROUP_TABLE", name, {{"nexthop", fields.gateways}, {"ifname", fields.ports}, {"weight", fields.weights}});
-    desired_.groups[name] = hops;
+    desired_.groups[name] = std::move(hops);
   }
   void erase_group(const std::string& name) {
-    erase({"NEXTHOP_GROUP_TABLE", name});
+    erase("NEXTHOP_GROUP_TABLE", name);
     desired_.groups.erase(name);
   }
   void set_route(std::uint64_t number) {
@@ -168,7 +193,7 @@ class AgentLife final : public Life {
         world_->set("ROUTE_TABLE", prefix,
                     {{"nexthop_group", route.group}, {"nexthop", ""}, {"ifname", ""}, {"weight", ""}, {"blackhole", "false"}});
     }
-    desired_.routes[prefix] = route;
+    desired_.routes[prefix] = std::move(route);
   }
   void erase_route(const std::string& prefix) {
     world_->remove("ROUTE_TABLE", prefix);
@@ -276,8 +301,8 @@ class AgentLife final : public Life {
   DesiredState desired_;
   std::set<std::uint64_t> devices_;
   std::set<std::uint64_t> bases_;
-  std::set<Key> deleted_;
-  bool is_whole_ = false;  // Every port has been up since anything changed.
+  std::map<std::string_view, std::set<std::string, std::less<>>> deleted_;  // Keys, by table.
+  bool is_whole_ = false;                                                   // Every port has been up since anything changed.
 };
 
 }  // namespace rondo::swarm
