@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -663,6 +664,27 @@ TEST_F(DamagedJournal, AFileThatIsNoneIsAnErrorThatNamesItAndSaysWhy) {
               testing::AllOf(HasSubstr(file()), HasSubstr("offset 0"), HasSubstr("no block begins")));
   EXPECT_EQ(JournalReader::open(directory_.string()).error().code(), Code::InvalidArgument);
   EXPECT_EQ(JournalReader::open(file() + ".absent").error().code(), Code::NotFound);
+}
+
+// So long as it says, and more, is the file, with nothing in it: what counts is the length that no writer makes.
+TEST_F(DamagedJournal, ABlockLongerThanAnyCanBeIsLeftOutAndToldLarge) {
+  std::string bytes = whole_;
+  const journal::Block& last = blocks_.back();
+  journal::BlockHead head = last.head;
+  head.payload_bytes = static_cast<std::uint32_t>(journal::kBlockBytes) + 1;
+  std::memcpy(bytes.data() + last.offset, &head, journal::kHeadBytes);
+  write(file(), bytes);
+  std::filesystem::resize_file(file(), last.offset + journal::kHeadBytes + head.payload_bytes + 1);
+  auto reader = JournalReader::open(file());
+  ASSERT_TRUE(reader.has_value()) << reader.error().to_string();
+  std::vector<std::string> found;
+  for (JournalWalk walk(**reader); walk.next();) {
+    if (walk.record().kind == Kind::Changed) found.push_back(walk.key());
+  }
+  EXPECT_THAT(found, ElementsAre("key0", "key1", "key2"));
+  ASSERT_EQ((*reader)->damage().size(), 1U);
+  EXPECT_EQ((*reader)->damage().front().reason, "a block of impossible length");
+  EXPECT_EQ((*reader)->damage().front().offset, last.offset);
 }
 
 TEST_F(DamagedJournal, AnotherVersionIsNamed) {
