@@ -15,7 +15,8 @@ struct CpuCounter {
 #endif
   }
 
-  /// The kernel makes its own time of this counter, so it has found it even and alike on all processors. Asked once, then free.
+  /// The kernel makes its own time of this counter, so it has found it even and alike on all processors. Asked once: should the kernel find
+  /// out otherwise later, it is not asked again.
   static bool is_even() noexcept;
 };
 

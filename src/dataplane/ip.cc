@@ -184,8 +184,7 @@ std::uint64_t load(const std::uint8_t* bytes) noexcept {
 }
 
 std::uint64_t load_big_endian(const std::uint8_t* bytes) noexcept {
-  static_assert(std::endian::native == std::endian::little);
-  return __builtin_bswap64(load(bytes));
+  return std::endian::native == std::endian::little ? __builtin_bswap64(load(bytes)) : load(bytes);
 }
 
 // Folded 64x64 -> 128 bit product, the mixing step of wyhash and its kin: every input bit reaches every output bit.

@@ -303,7 +303,8 @@ bool decode(std::string_view bytes, JournalRecord& record) {
 
 bool decode_change(std::string_view bytes, RecordedChange& change) {
   Decoder from(bytes);
-  if (from.number() != from.left() || from.byte() != static_cast<std::uint8_t>(Kind::Changed)) return false;
+  const std::uint64_t length = from.number();
+  if (length != from.left() || from.byte() != static_cast<std::uint8_t>(Kind::Changed)) return false;
   from.number();  // Table
   from.number();  // and row.
   change.op = static_cast<Op>(from.byte());

@@ -10,7 +10,7 @@
 namespace rondo {
 
 namespace {
-/// How many places a row in a wait list knows ahead: more than are taken at a time, so that what is taken next is asked for now.
+/// How many places a row in a wait list knows ahead: far enough that what is taken later is there then.
 constexpr std::uint32_t kAhead = 32;
 }  // namespace
 
@@ -138,7 +138,7 @@ void Ledger::append_waiting(std::uint32_t list, std::uint32_t row) {
 
 void Ledger::unlink_waiting(std::uint32_t list, std::uint32_t row) {
   WaitList& l = lists_[list];
-  if (l.trail == row) l.trail = kNone;  // The next one that comes begins anew.
+  if (l.head != row || l.trail == row) l.trail = kNone;  // How far apart rows are is known no more: the next one that comes begins anew.
   unlink(l, row);
 }
 

@@ -64,28 +64,6 @@ class EpollReactor final : public Reactor {
     return control(EPOLL_CTL_MOD, fd, interest);
   }
 
-  void unwatch(int fd) override {
-    if (!is_watched(fd)) return;
-    Watch& watch = at(fd);
-    if (watch.next >= 0) at(watch.next).previous = watch.previous;
-    if (watch.previous >= 0) {
-      at(watch.previous).next = watch.next;
-    } else if (watch.next >= 0) {
-      first_of_[watch.source] = watch.next;
-    } else {
-      first_of_.erase(watch.source);
-    }
-    watch.source = nullptr;
-    ++watch.number;
-    ++ended_watches_;
-    // Fails only if the caller closed the descriptor before; then the kernel has forgotten it already.
-    ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
-  }
-
-  void unwatch_all(const Source& source) override {
-    for (auto entry = first_of_.find(&source); entry != first_of_.end(); entry = first_of_.find(&source)) unwatch(entry->second);
-  }
-
   Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override {
     std::size_t filled = 0;
     while (filled < events.size()) {
@@ -130,6 +108,27 @@ class EpollReactor final : public Reactor {
     int next = -1;  // Other descriptors of the same source.
     int previous = -1;
   };
+
+  void forget(int fd) override {
+    if (!is_watched(fd)) return;
+    Watch& watch = at(fd);
+    if (watch.next >= 0) at(watch.next).previous = watch.previous;
+    if (watch.previous >= 0) {
+      at(watch.previous).next = watch.next;
+    } else if (watch.next >= 0) {
+      first_of_[watch.source] = watch.next;
+    } else {
+      first_of_.erase(watch.source);
+    }
+    watch.source = nullptr;
+    ++watch.number;
+    // Fails only if the caller closed the descriptor before; then the kernel has forgotten it already.
+    ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
+  }
+
+  void forget_all(const Source& source) override {
+    for (auto entry = first_of_.find(&source); entry != first_of_.end(); entry = first_of_.find(&source)) forget(entry->second);
+  }
 
   Watch& at(int fd) noexcept { return watches_[static_cast<std::size_t>(fd)]; }
   bool is_watched(int fd) const noexcept {

@@ -268,9 +268,11 @@ Duration Scheduler::bound(const Source& source) const {
 
 [[gnu::always_inline]] inline bool Scheduler::step() {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
+  bool saw_all = false;
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
     ++stats_.due_polls;
     gather(Instant{});
+    saw_all = turns_since_poll_ < limits::kTurnsWithoutPoll;
   } else if (has_remote_wakes()) {
     take_in(false);
   }
@@ -280,6 +282,7 @@ Duration Scheduler::bound(const Source& source) const {
     source = next();
   }
   if (source == nullptr) {
+    if (saw_all) return false;
     gather(Instant{});
     source = next();
     if (source == nullptr) return false;

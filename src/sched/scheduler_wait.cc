@@ -17,10 +17,15 @@ constexpr Duration kShortSleep = 60us;
 /// and when several were in vain, after as many such sleeps at the most.
 constexpr unsigned kSpinsPassedOver = 63;
 
-/// Until 'stop' says so, or 'end' has come, or the clock stands still, as a simulated one does.
+/// Readings of one and the same time after which a clock is taken to stand still, as a simulated one does. A coarse one repeats some.
+constexpr unsigned kSameTimes = 16;
+
+/// Until 'stop' says so, or 'end' has come, or the clock stands still.
 template <class Stop>
 void pause_until(const Clock& clock, Instant end, Stop stop) {
-  for (Instant now = clock.now(), before; now < end && now != before; before = std::exchange(now, clock.now())) {
+  Instant now = clock.now();
+  for (unsigned same = 0; now < end && same < kSameTimes; ++same) {
+    if (const Instant before = std::exchange(now, clock.now()); now != before) same = 0;
     for (unsigned looks = 0; looks < kLooksPerTime; ++looks) {
       if (stop()) return;
       pause_briefly();

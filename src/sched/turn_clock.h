@@ -1,11 +1,12 @@
 // TurnClock: the scheduler's readings of its clock. After each turn one is taken, of which a short turn would spend half its time waiting:
 // so between two exact readings, a few microseconds, the processor's counter says how much time has gone by. Scheduler's thread.
 //
-// What it promises: a reading is never ahead of the clock, never behind one before, and behind the clock by a thousandth of the time since
-// the last exact one and some nanoseconds. How: the counter's rate is measured over kPeriod and longer, taken kSlower too low, more than a
-// clock is slewed by as a rule (500 ppm, adjtimex(2)), and used for kReach counts only, then the clock is read again. What cannot be (a
-// clock that is behind what was foretold, a counter that went back) ends the use of the rate until it has been measured anew; nothing was
-// reported that has to be taken back. A clock that stands still, or is told what to say, must not be given a counter.
+// What it promises: a reading is never behind one before. It is behind the clock by a thousandth of the time since the last exact one and
+// some nanoseconds, and not ahead of it unless the clock is slewed by more than 500 ppm (adjtimex(2); chrony may by 8 %) or the counter is
+// not what the kernel took it for: then by a few microseconds at most, until the next exact one. How: the counter's rate is measured over
+// kPeriod and longer, taken kSlower too low, and used for kReach counts only, then the clock is read again. What cannot be (a clock that is
+// behind what was foretold, a counter that went back) ends the use of the rate until it has been measured anew, and from a reading that was
+// interrupted nothing is foretold. A clock that stands still, or is told what to say, must not be given a counter.
 //
 // 'Counter' is CpuCounter; a test counts itself.
 #pragma once
@@ -30,21 +31,22 @@ class BasicTurnClock {
     const std::uint64_t before = Counter::read();
     const Instant time = clock_.now();
     counted_at_ = Counter::read();  // After the time: so what is foretold from here is not ahead.
-    if (time < last_) {
-      forget_rate();
-    } else {
-      last_ = time;
-    }
-    if (time - measured_since_ >= kPeriod && counted_at_ - before < kTight) measure(time);
+    if (last_ - time > kSlip) forget_rate();
+    last_ = std::max(last_, time);
+    const bool is_tight = counted_at_ - before < kTight;
+    if (is_tight && time - measured_since_ >= kPeriod) measure(time);
+    reach_now_ = is_tight ? reach_ : 0;
+    loose_ = is_tight ? 0 : loose_ + 1;
+    if (loose_ == kLooseReadings) may_count_ = false;
     read_at_ = last_;
     return last_;
   }
 
   /// At most kReach counts after the last exact reading: as precise, and half as dear. Else an exact one.
   Instant now() noexcept {
-    if (reach_ == 0) return read();
+    if (reach_now_ == 0) return read();
     const std::uint64_t counts = Counter::read() - counted_at_;
-    if (counts >= reach_) return read();
+    if (counts >= reach_now_) return read();
     const Instant time = read_at_ + Duration{static_cast<std::int64_t>(counts * rate_ >> kShift)};
     return last_ = std::max(last_, time);  // Two processors may differ by some counts.
   }
@@ -58,6 +60,10 @@ class BasicTurnClock {
   static constexpr Duration kPeriod = 4ms;
   /// A reading within so many counts was not interrupted. Two of them err by a tenth of kSlower in kPeriod, or less where counts are short.
   static constexpr std::uint64_t kTight = 512;
+  /// After so many in a row that were not, the counter is one that traps, and dearer than the clock.
+  static constexpr unsigned kLooseReadings = 10'000;
+  /// The counter is not read in the order of the program, so it may be some counts early.
+  static constexpr Duration kSlip = 10ns;
 
   void measure(Instant time) noexcept {
     const auto counts = static_cast<double>(counted_at_ - measured_at_);
@@ -78,9 +84,11 @@ class BasicTurnClock {
   }
 
   const Clock& clock_;
-  const bool may_count_;
-  std::uint64_t reach_ = 0;  // 0: the rate is not known.
-  std::uint64_t rate_ = 0;   // Nanoseconds a count, times 2^kShift.
+  bool may_count_;
+  unsigned loose_ = 0;           // Readings in a row that were not tight.
+  std::uint64_t reach_ = 0;      // 0: the rate is not known.
+  std::uint64_t reach_now_ = 0;  // The same, or 0 after a reading that was not tight.
+  std::uint64_t rate_ = 0;       // Nanoseconds a count, times 2^kShift.
   std::uint64_t counted_at_ = 0;
   Instant read_at_;  // The exact reading that belongs to counted_at_.
   Instant last_;

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "rondo/base/random.h"
 #include "rondo/sim/sim_clock.h"
 
@@ -12,7 +14,8 @@ namespace {
 /// Counts what the test says; reading it takes no time.
 struct HandCounter {
   static inline std::uint64_t counts = 0;
-  static std::uint64_t read() noexcept { return counts; }
+  static inline std::uint64_t interruption = 0;  // Goes by between the next reading and the one after it.
+  static std::uint64_t read() noexcept { return std::exchange(counts, counts + std::exchange(interruption, 0)); }
 };
 
 /// A machine whose counter runs at 3 counts a nanosecond, and a TurnClock on it.
@@ -60,7 +63,31 @@ TEST(TurnClock, ReadsTheClockAgainWhenTheCounterHasGoneFar) {
   EXPECT_EQ(machine.behind(), 0ns);
 }
 
-TEST(TurnClock, IsNeverAheadAndNeverGoesBackWhateverTheClocksDo) {
+TEST(TurnClock, ForetellsNothingFromAReadingThatWasInterrupted) {
+  Machine machine;
+  machine.measure();
+  HandCounter::interruption = 15'000'000;  // 5 ms between the counter's first reading and the clock's.
+  machine.turn_clock.read();
+  machine.pass(20us);
+  EXPECT_EQ(machine.behind(), 0ns);
+  machine.pass(20us);
+  EXPECT_GT(machine.behind(), 0ns) << "that one was not, and is used";
+}
+
+TEST(TurnClock, GivesACounterUpThatIsNeverReadWithoutInterruption) {
+  Machine machine;
+  machine.measure();
+  for (int i = 0; i < 10'000; ++i) {
+    HandCounter::interruption = 1000;
+    machine.turn_clock.read();
+  }
+  for (int i = 0; i < 3; ++i) {
+    machine.pass(20us);
+    EXPECT_EQ(machine.behind(), 0ns);
+  }
+}
+
+TEST(TurnClock, NeverGoesBackAndIsHardlyAheadWhateverTheClocksDo) {
   Random random(11);
   Machine machine;
   Instant last = machine.turn_clock.now();

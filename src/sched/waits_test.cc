@@ -45,6 +45,25 @@ TEST(Waits, OfManySourcesAreCountedEachForItself) {
   }
 }
 
+TEST(Waits, OnBothSidesOfAPowerOfTwoAndMoreThanASourceCountsByItself) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  Random random(9);
+  Log2Histogram wanted;
+  const auto wait = [&](std::uint64_t time) {
+    source.wake();
+    simulation.world.clock().advance(Duration{static_cast<std::int64_t>(time)});
+    ASSERT_TRUE(simulation.scheduler.turn());
+    wanted.add(time);
+  };
+  for (int i = 0; i < 5000; ++i) wait(2048 - 50 + random.below(100));
+  expect_same(source.waits(), wanted);
+  for (int i = 0; i < 70'000; ++i) wait(900);
+  expect_same(source.waits(), wanted);
+  for (const std::uint64_t time : {0U, 1U, 2U, 1U, 0U, 3U, 5U, 4U, 3U, 1'000'000U, 0U}) wait(time);
+  expect_same(source.waits(), wanted);
+}
+
 TEST(Waits, BeginAnewWhenASourceIsAddedAnew) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);

@@ -59,14 +59,12 @@ Status SimReactor::rewatch(int fd, Interest) {
   return {};
 }
 
-void SimReactor::unwatch(int fd) {
-  ++ended_watches_;
+void SimReactor::forget(int fd) {
   watches_.erase(fd);
   std::erase_if(pending_, [fd](const ReactorEvent& event) { return event.fd == fd; });
 }
 
-void SimReactor::unwatch_all(const Source& source) {
-  ++ended_watches_;
+void SimReactor::forget_all(const Source& source) {
   std::erase_if(watches_, [&source](const auto& entry) { return entry.second.source == &source; });
   std::erase_if(pending_, [&source](const ReactorEvent& event) { return event.source == &source; });
 }

@@ -22,7 +22,7 @@ inline constexpr Duration kTurnTime = 1000us;
 inline constexpr Duration kLongTurn = 5000us;
 /// Items between two looks at the clock in a turn.
 inline constexpr std::uint32_t kItemsPerStep = 8;
-/// The reactor is looked at before the next turn when the last one took longer than this; see kTurnsWithoutPoll for short turns.
+/// The reactor is looked at before the next turn when the last one took longer than this; see kPollPeriod for short turns.
 inline constexpr Duration kPollAfter = 2us;
 /// And when the last look is so long ago, which bounds what an arrival can wait unseen. A look costs as much as several short turns.
 inline constexpr Duration kPollPeriod = 16us;
@@ -57,7 +57,7 @@ inline constexpr std::size_t kInlineMessageBytes = 64;
 inline constexpr std::size_t kMessagesOfPriority = 262'144;
 /// Messages of one type that wait for one agent, where the agent limits the type without a number.
 inline constexpr std::size_t kMessagesOfType = 4096;
-/// A queue ends its turn after this, as the reactor is due then, too (kPollAfter, kTurnsWithoutPoll): a port event waits no longer.
+/// A queue ends its turn after this, as the reactor is due then, too (kPollAfter, kPollPeriod): a port event waits no longer.
 inline constexpr Duration kMessagesTurn = 32us;
 /// Places that the receiving thread keeps for its own posts before it gives them back to the others; a queue has as many more.
 inline constexpr std::size_t kMessagePlacesKept = 64;

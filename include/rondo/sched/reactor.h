@@ -34,15 +34,21 @@ class Reactor {
   /// Changes the interest of a watched descriptor; if it is ready now, it is reported again. NotFound if it is not watched.
   virtual Status rewatch(int fd, Interest interest) = 0;
   /// Forgets 'fd'. Reports of it that are under way are no longer current. Unknown descriptors are ignored.
-  virtual void unwatch(int fd) = 0;
+  void unwatch(int fd) {
+    ++ended_watches_;
+    forget(fd);
+  }
   /// Forgets every descriptor of 'source'. O(descriptors of the source).
-  virtual void unwatch_all(const Source& source) = 0;
+  void unwatch_all(const Source& source) {
+    ++ended_watches_;
+    forget_all(source);
+  }
 
   /// Waits until 'deadline' at most, or until a descriptor is ready, or interrupt() was called. Instant{} (or any past instant) only looks.
   /// Fills 'events' from the front and returns how many; more may be pending when it returns events.size().
   virtual Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) = 0;
 
-  /// How many watches have ended. While that stays the same, all that the last poll() reported is_current().
+  /// Grows whenever watches may have ended. While it stays the same, all that the last poll() reported is_current().
   std::uint64_t ended_watches() const noexcept { return ended_watches_; }
   /// The watch behind 'event' stands: it was neither forgotten nor replaced since. O(1).
   virtual bool is_current(const ReactorEvent& event) const noexcept = 0;
@@ -56,8 +62,12 @@ class Reactor {
   /// Makes the current or the next waiting poll() return at once. Any thread. Async-signal-safe.
   virtual void interrupt() noexcept = 0;
 
- protected:
-  std::uint64_t ended_watches_ = 0;  // Counted by unwatch() and unwatch_all().
+ private:
+  /// unwatch() and unwatch_all().
+  virtual void forget(int fd) = 0;
+  virtual void forget_all(const Source& source) = 0;
+
+  std::uint64_t ended_watches_ = 0;
 };
 
 /// The Linux reactor: epoll, edge-triggered, and one eventfd for interrupt(). Fails when the process is out of descriptors.

@@ -140,7 +140,8 @@ class Scheduler {
   }
 
   /// The time of the last look or the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
-  /// Never ahead of the clock, never goes back. After short turns it may be behind by a thousandth of the time since the last look, too.
+  /// Never goes back. After short turns it may be behind the clock by a thousandth of the time since the last look, too, and ahead of one
+  /// that is being slewed hard (see src/sched/turn_clock.h).
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }

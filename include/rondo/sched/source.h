@@ -141,8 +141,8 @@ class alignas(64) Source {
 
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
-  // What being woken touches is in the first cache line, up to stats_.wakes, and what a turn touches besides in the second: many sources
-  // outgrow the cache.
+  // What being woken touches is in the first cache line, up to stats_.wakes, and what a turn touches besides in the second, but for
+  // busy_since_, which is written once while it stays ready: many sources outgrow the cache.
   std::atomic<Scheduler*> scheduler_{nullptr};  // Atomic for the sake of wake_from_any_thread.
   // Hooks of the ready set; 'stamp_' orders equals (see sched/ready_set.h).
   Source* next_ = nullptr;

@@ -30,8 +30,6 @@ class SimReactor final : public Reactor {
 
   Status watch(int fd, Interest interest, Source& source) override;
   Status rewatch(int fd, Interest interest) override;
-  void unwatch(int fd) override;
-  void unwatch_all(const Source& source) override;
   Result<std::size_t> poll(Instant deadline, std::span<ReactorEvent> events) override;
   bool is_current(const ReactorEvent& event) const noexcept override;
   bool is_in_error(const ReactorEvent& event) const noexcept override;
@@ -41,6 +39,8 @@ class SimReactor final : public Reactor {
   std::uint64_t waits() const noexcept { return waits_; }  // Polls that moved the clock.
 
  private:
+  void forget(int fd) override;
+  void forget_all(const Source& source) override;
   struct Watch {
     Source* source = nullptr;
     std::uint32_t number = 0;
