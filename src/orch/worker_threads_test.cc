@@ -324,8 +324,14 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   set("T", "waits");
   run_until([&] { return home->parked_rows("T", 1).size() == 1; });
   // On a loaded machine the worker may not have its CPU in time for one question.
-  run_until([&] { return home->why("T", "waits").chain.at(0).state == WhyLink::State::Parked; });
-  run_until([&] { return home->consumers().at(0).parked == 1; });
+  run_until([&] {
+    const auto chain = home->why("T", "waits").chain;
+    return !chain.empty() && chain.front().state == WhyLink::State::Parked;
+  });
+  run_until([&] {
+    const auto consumers = home->consumers();
+    return !consumers.empty() && consumers.front().parked == 1;
+  });
   set("T", "stands still");
   run_until([&] { return entered.try_wait(); });
   const std::uint64_t before = worker.stats().unanswered;
