@@ -26,9 +26,8 @@ class Frames {
     }
   }
 
-  /// Priorities with ready sources that may be picked in this frame.
-  std::uint64_t funded() const noexcept { return ready_ & funded_ & (one_way_ ? at_or_below(cursor_) : ~0ULL); }
-  bool empty() const noexcept { return ready_ == 0; }
+  /// Priorities with ready sources and budget left in this frame.
+  std::uint64_t candidates() const noexcept { return candidates_; }
 
   /// Nothing is ready or running: the frame was over, whatever was left of it.
   void begin_anew() noexcept {
@@ -40,15 +39,19 @@ class Frames {
   void fill(unsigned priority) noexcept {
     catch_up(priority);
     ready_ |= 1ULL << priority;
+    candidates_ = ready_ & funded_;
   }
-  void drain(unsigned priority) noexcept { ready_ &= ~(1ULL << priority); }
+  void drain(unsigned priority) noexcept {
+    ready_ &= ~(1ULL << priority);
+    candidates_ = ready_ & funded_;
+  }
 
   /// The priority whose turn it is. Some have ready sources.
   unsigned next() noexcept {
-    std::uint64_t candidates = funded();
-    if (candidates == 0 || (Rules::kFrameEndsEarly && (funded_ & (1ULL << highest(ready_))) == 0)) {
+    std::uint64_t candidates = one_way_ ? candidates_ & at_or_below(cursor_) : candidates_;
+    if (candidates == 0 || (Rules::kFrameEndsEarly && (funded_ & (1ULL << highest(ready_))) == 0)) [[unlikely]] {
       begin_frame();
-      candidates = funded();
+      candidates = candidates_;
       RONDO_ASSERT(candidates != 0);
     }
     cursor_ = highest(candidates);
@@ -61,7 +64,10 @@ class Frames {
     if ((finite_ & (1ULL << priority)) == 0) return;
     std::int64_t& left = classes_[priority].left;
     left = std::max(left - used, classes_[priority].lowest);
-    if (left <= 0) funded_ &= ~(1ULL << priority);
+    if (left <= 0) {
+      funded_ &= ~(1ULL << priority);
+      candidates_ = ready_ & funded_;
+    }
   }
 
   /// What 'priority' has left; below zero: its debt.
@@ -102,7 +108,7 @@ class Frames {
   }
 
   /// As many frames as it takes until a ready priority has budget.
-  void begin_frame() noexcept {
+  [[gnu::noinline]] void begin_frame() noexcept {
     std::uint64_t frames = UINT64_MAX;
     for (std::uint64_t rest = ready_; rest != 0; rest &= rest - 1) {
       const Class& c = classes_[static_cast<unsigned>(std::countr_zero(rest))];
@@ -110,11 +116,13 @@ class Frames {
     }
     frame_ += frames;
     for (std::uint64_t rest = ready_; rest != 0; rest &= rest - 1) catch_up(static_cast<unsigned>(std::countr_zero(rest)));
+    candidates_ = ready_ & funded_;
     cursor_ = kHighest;
   }
 
   std::uint64_t ready_ = 0;
   std::uint64_t funded_ = ~0ULL;  // Right for the ready ones, and for the one that runs.
+  std::uint64_t candidates_ = 0;  // Of the ready ones, those that are funded.
   std::uint64_t finite_ = 0;
   std::uint64_t frame_ = 0;
   unsigned cursor_ = kHighest;

@@ -19,9 +19,13 @@ class FramesPolicy final : public Policy {
       : settings_(settings),
         frames_(settings),
         set_(settings.tie),
-        may_interrupt_(!settings.one_way),
-        is_bounded_(std::ranges::any_of(settings.budgets, [](std::int64_t budget) { return budget != PolicySettings::kInfinite; })) {
+        interruptible_(settings.one_way ? 0 : ~0ULL),
+        turns_alike_(!settings.in_items && settings.tie != Tie::Arrival) {
     by_arrival_ = settings.tie == Tie::Arrival;
+    for (unsigned p = 0; p < limits::kPriorities; ++p) {
+      budgets_[p] = {.items = settings.batch, .time = settings.turn};
+      if (!settings.in_items) budgets_[p].time = std::min(settings.turn, Duration{settings.budgets[p]});
+    }
   }
 
   void joined(Source& source) override {
@@ -38,64 +42,53 @@ class FramesPolicy final : public Policy {
     weights_[source.priority().level()] -= source.weight();
   }
 
-  void arrived(Source& source) override {
-    if (is_bounded_ && set_.empty() && !turn_is_out_) frames_.begin_anew();
-    set_.arrive(source, by_arrival_ ? key_of(source) : 0);
+  [[gnu::always_inline]] void arrived(Source& source) override {
     const unsigned priority = source.priority().level();
-    fill(priority);
-    if (by_arrival_) overtaken_ = overtaken_ || priority == picked_;
+    if (set_.has(priority) && !by_arrival_) return set_.arrive(source);
+    arrived_first(source, priority);
   }
 
-  Source* pick() override {
+  [[gnu::always_inline]] Source* pick() override {
     if (set_.empty()) return nullptr;
-    picked_ = is_bounded_ ? frames_.next() : 63U - static_cast<unsigned>(std::countl_zero(set_.occupied()));
+    picked_ = frames_.next();
     Source& source = set_.take(picked_);
-    drain(picked_);
-    above_ = may_interrupt_ ? ~((2ULL << picked_) - 1) : 0;
+    if (!set_.has(picked_)) frames_.drain(picked_);
+    ready_ = frames_.candidates();
+    above_ = interruptible_ & ~((2ULL << picked_) - 1);
     overtaken_ = false;
     turn_is_out_ = true;
     return &source;
   }
 
-  void served(Source& source, const Turn& turn, Duration took) override {
+  [[gnu::always_inline]] void served(Source& source, const Turn& turn, Duration took) override {
     turn_is_out_ = false;
     const unsigned priority = source.priority().level();
     PriorityUse& use = uses_[priority];
     if (took > use.longest) use.longest = took;
     if (settings_.in_items) {
       charge_items(priority, std::max<std::uint32_t>(turn.items, 1), took);
-    } else if (is_bounded_) {
+    } else {
       frames_.charge(priority, took.count());
     }
     if (settings_.tie == Tie::ConsumedTime) set_.charge(source, took);
     if (turn.backlog == Backlog::More) {
-      set_.return_served(source, by_arrival_ ? key_of(source) : 0);
-      fill(priority);
+      goes_on(source, priority);
     } else {
       set_.rest(source);
-      if (is_bounded_) ready_ = frames_.funded();
     }
+    ready_ = frames_.candidates();
   }
 
   void removed(Source& source) override {
+    const unsigned priority = source.priority().level();
     set_.erase(source);
-    drain(source.priority().level());
+    if (!set_.has(priority)) frames_.drain(priority);
+    ready_ = frames_.candidates();
   }
 
-  Budget budget(const Source& source) const override {
+  [[gnu::always_inline]] Budget budget(const Source& source) const override {
     const unsigned priority = source.priority().level();
-    const std::int64_t whole = settings_.budgets[priority];
-    Budget budget{.items = settings_.batch, .time = settings_.turn};
-    if (settings_.in_items) {
-      budget.items = static_cast<std::uint32_t>(std::min<std::int64_t>(budget.items, frames_.left(priority)));
-    } else if (whole < budget.time.count()) {
-      budget.time = Duration{whole};
-    }
-    if (by_arrival_) {
-      budget.before = set_.next_key(priority);
-      if (settings_.item_by_item && source.head_arrival() == 0) budget.items = 1;
-    }
-    return budget;
+    return turns_alike_ ? budgets_[priority] : budget_now(source, priority);
   }
 
   bool empty() const override { return set_.empty(); }
@@ -107,7 +100,7 @@ class FramesPolicy final : public Policy {
     set_.follow(before.services());
     turn_is_out_ = before.turn_is_out();
     picked_ = before.picked().level();
-    if (turn_is_out_ && may_interrupt_) above_ = ~((2ULL << picked_) - 1);
+    if (turn_is_out_) above_ = interruptible_ & ~((2ULL << picked_) - 1);
     keys_stay_ = by_arrival_ && before.settings().tie == Tie::Arrival;
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       const PriorityUse& seen = before.uses()[p];
@@ -126,14 +119,32 @@ class FramesPolicy final : public Policy {
   std::uint64_t services() const noexcept override { return set_.services(); }
 
  private:
-  // Without any budget there are no frames to keep.
-  void fill(unsigned priority) noexcept {
-    if (is_bounded_) frames_.fill(priority);
-    ready_ = is_bounded_ ? frames_.funded() : set_.occupied();
+  /// Its priority had nobody ready, or its place depends on its items.
+  [[gnu::noinline]] void arrived_first(Source& source, unsigned priority) {
+    if (set_.empty() && !turn_is_out_) frames_.begin_anew();
+    set_.arrive(source, by_arrival_ ? key_of(source) : 0);
+    fill(priority);
+    overtaken_ = overtaken_ || (by_arrival_ && priority == picked_);
   }
-  void drain(unsigned priority) noexcept {
-    if (is_bounded_ && (set_.occupied() & (1ULL << priority)) == 0) frames_.drain(priority);
-    ready_ = is_bounded_ ? frames_.funded() : set_.occupied();
+  [[gnu::noinline]] void goes_on(Source& source, unsigned priority) {
+    set_.return_served(source, by_arrival_ ? key_of(source) : 0);
+    fill(priority);
+  }
+  void fill(unsigned priority) noexcept {
+    frames_.fill(priority);
+    ready_ = frames_.candidates();
+  }
+
+  [[gnu::noinline]] Budget budget_now(const Source& source, unsigned priority) const {
+    Budget budget = budgets_[priority];
+    if (settings_.in_items) {
+      budget.items = static_cast<std::uint32_t>(std::min<std::int64_t>(budget.items, frames_.left(priority)));
+    }
+    if (by_arrival_) {
+      budget.before = set_.next_key(priority);
+      if (settings_.item_by_item && source.head_arrival() == 0) budget.items = 1;
+    }
+    return budget;
   }
 
   std::uint64_t key_of(const Source& source) {
@@ -143,7 +154,7 @@ class FramesPolicy final : public Policy {
     return head;
   }
 
-  void charge_items(unsigned priority, std::uint32_t items, Duration took) {
+  [[gnu::noinline]] void charge_items(unsigned priority, std::uint32_t items, Duration took) {
     PriorityUse& use = uses_[priority];
     if (took > use.longest_item * items) use.longest_item = (took + Duration{items - 1}) / items;
     use.items = std::max<std::int64_t>(use.items, items);
@@ -154,8 +165,9 @@ class FramesPolicy final : public Policy {
   const PolicySettings settings_;
   Frames<Rules> frames_;
   BasicReadySet<Rules> set_;
-  const bool may_interrupt_;
-  const bool is_bounded_;
+  const std::uint64_t interruptible_;  // Priorities whose turns may be interrupted.
+  const bool turns_alike_;             // Of one priority all have the same budget.
+  std::array<Budget, limits::kPriorities> budgets_{};
   bool keys_stay_ = false;
   PriorityUses uses_{};
   std::array<std::uint32_t, limits::kPriorities> members_{};

@@ -47,6 +47,7 @@ class BasicReadySet {
   bool empty() const noexcept { return occupied_ == 0; }
   /// Bit p: priority p has ready sources.
   std::uint64_t occupied() const noexcept { return occupied_; }
+  bool has(unsigned priority) const noexcept { return (occupied_ >> priority & 1) != 0; }
   /// The number of the last service; goes on from another set's.
   std::uint64_t services() const noexcept { return sequence_; }
   void follow(std::uint64_t services) noexcept { sequence_ = services; }
@@ -66,11 +67,7 @@ class BasicReadySet {
 
   /// 'source' was idle and is ready. 'key' is its key for Arrival, else of no matter.
   void arrive(Source& source, std::uint64_t key = 0) noexcept {
-    if (tie_ != Tie::LeastRecentlyServed) {
-      Heap& heap = heaps_[source.priority_.level()];
-      push(heap, source, tie_ == Tie::Arrival ? key : std::max(source.key_, heap.served_key));
-      return;
-    }
+    if (tie_ != Tie::LeastRecentlyServed) return push(source, key);
     Level& level = levels_[source.priority_.level()];
     if (level.old.first == nullptr || source.stamp_ < level.old.first->stamp_) {
       append_fresh(level, source);
@@ -110,19 +107,22 @@ class BasicReadySet {
 
   /// The same of 'priority', which has ready sources.
   Source& take(unsigned priority) noexcept {
-    if (tie_ != Tie::LeastRecentlyServed) {
-      Heap& heap = heaps_[priority];
-      Source& source = *heap.entries.front().source;
-      heap.served_key = source.key_;
-      erase(source);
-      if (!heap.entries.empty()) prefetch(heap.entries.front().source);
+    if (tie_ != Tie::LeastRecentlyServed) return pull(priority);
+    Level& level = levels_[priority];
+    List& list = level.fresh.first != nullptr ? level.fresh : level.old;
+    Source& source = *list.first;
+    list.first = source.next_;
+    if (list.first != nullptr) {
+      list.first->previous_ = nullptr;
+      prefetch(list.first->next_);
       return source;
     }
-    Level& level = levels_[priority];
-    Source& source = level.fresh.first != nullptr ? *level.fresh.first : *level.old.first;
-    erase(source);
-    const Source* const next = level.fresh.first != nullptr ? level.fresh.first : level.old.first;
-    if (next != nullptr) prefetch(next->next_);
+    list.last = nullptr;
+    if (level.old.first == nullptr) {
+      occupied_ &= ~bit(source);
+    } else {
+      prefetch(level.old.first->next_);
+    }
     return source;
   }
 
@@ -146,7 +146,6 @@ class BasicReadySet {
     List& list = source.in_fresh_ ? level.fresh : level.old;
     (source.previous_ != nullptr ? source.previous_->next_ : list.first) = source.next_;
     (source.next_ != nullptr ? source.next_->previous_ : list.last) = source.previous_;
-    source.next_ = source.previous_ = nullptr;
     if (level.fresh.first == nullptr && level.old.first == nullptr) occupied_ &= ~(1ULL << priority);
   }
 
@@ -219,12 +218,27 @@ class BasicReadySet {
     put(heap, place, entry);
   }
 
-  void push(Heap& heap, Source& source, std::uint64_t key) noexcept {
+  [[gnu::noinline]] void push(Source& source, std::uint64_t arrival) noexcept {
+    Heap& heap = heaps_[source.priority_.level()];
+    const std::uint64_t key = tie_ == Tie::Arrival ? arrival : std::max(source.key_, heap.served_key);
     source.key_ = key;
     heap.highest_key = std::max(heap.highest_key, key);
     heap.entries.emplace_back();  // There is room since it joined.
     rise(heap, heap.entries.size() - 1, {key, ++order_, &source});
     occupied_ |= bit(source);
+  }
+
+  [[gnu::noinline]] Source& pull(unsigned priority) noexcept {
+    Heap& heap = heaps_[priority];
+    Source& source = *heap.entries.front().source;
+    heap.served_key = source.key_;
+    pull(heap, source);
+    if (heap.entries.empty()) {
+      occupied_ &= ~(1ULL << priority);
+    } else {
+      prefetch(heap.entries.front().source);
+    }
+    return source;
   }
 
   static void pull(Heap& heap, const Source& source) noexcept {

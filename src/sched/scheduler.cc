@@ -64,6 +64,8 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
 
 Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ == nullptr); }
 
+[[gnu::always_inline]] inline bool Scheduler::nobody_by_policy() const { return frames_ != nullptr ? frames_->empty() : policy_->empty(); }
+
 void Scheduler::add(Source& source) {
   RONDO_ASSERT(source.scheduler() == nullptr);
   // First what may throw.
@@ -133,6 +135,7 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
   policy->follow(*policy_);
   for (Source* source = first_added_; source != nullptr; source = source->added_next_) {
     if (!source->before_all_) policy->joined(*source);
+    put_waits_away(*source);
     source->stats_.longest_wait = Duration{0};
   }
   while (Source* source = policy_->pick()) policy->resumed(*source);
@@ -148,21 +151,34 @@ Duration Scheduler::bound(const Source& source) const {
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
 
+/// So that the next wait, however short, is the longest of those that the histogram does not have.
+void Scheduler::put_waits_away(Source& source) noexcept {
+  source.add_waits_alike(histograms_->at(source.histogram_));
+  source.waits_alike_ = {};
+  source.longest_alike_ = 0;
+}
+
 /// Turns of one source tend to wait alike: only when that changes its histogram is touched, which is seldom in the cache. Waits near a
 /// power of two have now as many bits and now one more.
-[[gnu::always_inline]] inline void Scheduler::count_wait(Source& source, Duration waited) noexcept {
-  const auto value = static_cast<std::uint64_t>(waited.count());
+[[gnu::always_inline]] inline void Scheduler::count_wait(Source& source) noexcept {
+  const auto value = static_cast<std::uint64_t>((now_ - source.ready_since_).count());
   const auto width = static_cast<std::uint8_t>(std::bit_width(value));
   unsigned of = width - unsigned{source.wait_width_};
   if (of > 1 || source.waits_alike_[of] == UINT16_MAX) [[unlikely]] {
-    source.add_waits_alike(histograms_->at(source.histogram_));
-    source.waits_alike_ = {};
-    source.longest_alike_ = 0;
+    put_waits_away(source);
     source.wait_width_ = width > source.wait_width_ ? static_cast<std::uint8_t>(width - 1) : width;
     of = width - unsigned{source.wait_width_};
   }
   ++source.waits_alike_[of];
-  source.longest_alike_ = std::max(source.longest_alike_, value);
+  if (value > source.longest_alike_) lengthen_wait(source);
+}
+
+/// None of those before that its histogram does not have was as long as this one: only such a wait can be the longest of all.
+void Scheduler::lengthen_wait(Source& source) noexcept {
+  source.longest_alike_ = static_cast<std::uint64_t>((now_ - source.ready_since_).count());
+  const Instant since = std::max(source.ready_since_, policy_since_);
+  source.stats_.longest_wait = std::max(source.stats_.longest_wait, now_ - since);
+  if (since != source.ready_since_) put_waits_away(source);  // Only a part of it counts, so a shorter one may be longer than that.
 }
 
 /// Figures of a turn that began at 'start' and ended just now.
@@ -172,8 +188,8 @@ Duration Scheduler::bound(const Source& source) const {
   ++stats.turns;
   stats.items += turn.items;
   stats.ran += ran;
-  const bool is_long = ran > limits::kLongTurn;
-  if (is_long || ran > stats.longest_turn) {
+  const bool is_long = ran.count() > limits::kLongTurn.count();
+  if (is_long || ran > stats.longest_turn) [[unlikely]] {
     const Duration on_cpu = std::clamp(clock_.thread_cpu_time() - cpu_time_, Duration{0}, ran);
     if (ran > stats.longest_turn) {
       stats.longest_turn = ran;
@@ -196,10 +212,9 @@ Duration Scheduler::bound(const Source& source) const {
   running_ = &source;
   time_was_up_ = false;
   begin_beat();
-  count_wait(source, start - source.ready_since_);
-  source.stats_.longest_wait = std::max(source.stats_.longest_wait, start - std::max(source.ready_since_, policy_since_));
+  count_wait(source);
   // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
-  if (!by_policy && policy_->empty()) charged_until_ = start;
+  if (!by_policy && nobody_by_policy()) charged_until_ = start;
   if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
@@ -220,9 +235,7 @@ Duration Scheduler::bound(const Source& source) const {
   now_ = time_->now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
-  if (ran > limits::kPollAfter || items_asked_ >= look_after_ || now_ - polled_ >= limits::kPollPeriod) {
-    turns_since_poll_ = limits::kTurnsWithoutPoll;
-  }
+  if (ran > limits::kPollAfter || items_asked_ >= look_after_ || now_ >= next_poll_) turns_since_poll_ = limits::kTurnsWithoutPoll;
   source.long_items_ = ran > turn.items * limits::kPollAfter;
   ++stats_.turns;
   if (turn.items >= budget.items) ++stats_.full_turns;
@@ -247,18 +260,20 @@ Duration Scheduler::bound(const Source& source) const {
       source.state_ = Source::State::Ready;
       if (!source.goes_on_) source.busy_since_ = source.ready_since_;
       source.goes_on_ = true;
+      source.ready_since_ = now_;
     } else {
       source.state_ = Source::State::Idle;
     }
-    source.ready_since_ = now_;
   } else if (!failed.ok()) {
     quarantine(source, std::move(failed));
   }
 }
 
+bool Scheduler::anybody_is_ready() const { return first_of_all_ != nullptr || !nobody_by_policy(); }
+
 /// Those that go before all, but not twice in a row while others wait; then who the policy says.
 [[gnu::always_inline]] inline Source* Scheduler::next() {
-  if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
+  if (first_of_all_ != nullptr && (!was_before_all_ || nobody_by_policy())) [[unlikely]] {
     was_before_all_ = true;
     return std::exchange(first_of_all_, first_of_all_->next_);
   }
@@ -266,37 +281,46 @@ Duration Scheduler::bound(const Source& source) const {
   return frames_ != nullptr ? frames_->pick() : policy_->pick();
 }
 
-[[gnu::always_inline]] inline bool Scheduler::step() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
-  bool saw_all = false;
-  if (turns_since_poll_ >= limits::kTurnsWithoutPoll) {
-    ++stats_.due_polls;
-    gather(Instant{});
-    saw_all = turns_since_poll_ < limits::kTurnsWithoutPoll;
-  } else if (has_remote_wakes()) {
+/// True if all that there is has been seen.
+bool Scheduler::gather_if_due() {
+  if (turns_since_poll_ < limits::kTurnsWithoutPoll) {
     take_in(false);
+    return false;
   }
-  Source* source = next();
-  if (source == nullptr && is_dense_) {
+  ++stats_.due_polls;
+  gather(Instant{});
+  return turns_since_poll_ < limits::kTurnsWithoutPoll;
+}
+
+/// Nobody is ready of whom it is known. True if there may be somebody now.
+bool Scheduler::find_others(bool saw_all) {
+  was_before_all_ = false;
+  if (is_dense_) {
     let_gather();
-    source = next();
+    if (anybody_is_ready()) return true;
   }
-  if (source == nullptr) {
-    if (saw_all) return false;
-    gather(Instant{});
-    source = next();
-    if (source == nullptr) return false;
-  }
-  give_turn(*source);
+  if (saw_all) return false;
+  gather(Instant{});
+  return anybody_is_ready();
+}
+
+[[gnu::always_inline]] inline bool Scheduler::step() {
+  bool saw_all = false;
+  if (turns_since_poll_ >= limits::kTurnsWithoutPoll || has_remote_wakes()) [[unlikely]]
+    saw_all = gather_if_due();
+  if (first_of_all_ == nullptr && nobody_by_policy() && !find_others(saw_all)) return false;
+  give_turn(*next());
   return true;
 }
 
 bool Scheduler::turn() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
   now_ = time_->read();
   return step();
 }
 
 std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
   turns_since_poll_ = limits::kTurnsWithoutPoll;
   std::uint64_t turns = 0;
   while (turns < max_turns && step()) ++turns;
@@ -304,6 +328,7 @@ std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
 }
 
 void Scheduler::run() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
   turns_since_poll_ = limits::kTurnsWithoutPoll;
   while (!stopping()) {
     if (!step()) wait(Instant::never());
@@ -333,24 +358,29 @@ bool Scheduler::time_is_up(const Budget& budget) {
   return is_up;
 }
 
+/// 'source' was idle.
+[[gnu::always_inline]] inline void Scheduler::make_ready(Source& source) {
+  source.state_ = Source::State::Ready;
+  source.suspected_ = false;
+  source.goes_on_ = false;
+  source.ready_since_ = now_;
+  ++source.stats_.wakes;
+  if (running_ == nullptr && nobody_by_policy()) charged_until_ = now_;
+  if (watch_ != nullptr) watch_->woken(source.watch_number_);
+  if (source.before_all_) [[unlikely]] {
+    put_first(source);
+  } else {
+    frames_ != nullptr ? frames_->arrived(source) : policy_->arrived(source);
+  }
+}
+
 void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
     if (running_ == nullptr && !gathering_) {
       now_ = time_->read();  // From outside of the loop: the last reading may be old.
       if (watch_ != nullptr) watch_->looked(now_);
     }
-    source.state_ = Source::State::Ready;
-    source.suspected_ = false;
-    source.goes_on_ = false;
-    source.ready_since_ = now_;
-    ++source.stats_.wakes;
-    if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
-    if (watch_ != nullptr) watch_->woken(source.watch_number_);
-    if (source.before_all_) {
-      put_first(source);
-    } else {
-      frames_ != nullptr ? frames_->arrived(source) : policy_->arrived(source);
-    }
+    make_ready(source);
   } else if (source.state_ == Source::State::Running) {
     source.woken_in_turn_ = true;
   }
@@ -360,7 +390,8 @@ void Scheduler::gather(Instant deadline) {
   gathering_ = true;
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
-  now_ = polled_ = time_->read();
+  now_ = time_->read();
+  next_poll_ = now_ + limits::kPollPeriod;
   begin_beat();
   if (watch_ != nullptr) watch_->looked(now_);
   for (unsigned round = 1;; ++round) {
@@ -497,7 +528,7 @@ void Scheduler::dispatch(std::size_t count) {
     if (reactor_.ended_watches() != ended_watches && !reactor_.is_current(event)) continue;
     Source& source = *event.source;
     if (collect(source)) {
-      wake(source);
+      if (source.state_ == Source::State::Idle) make_ready(source);
     } else if (event.error && reactor_.is_in_error(event)) {
       // Seed 000's loop would hear of it for ever (finding 3 of the SONiC study); one answer, by name, and silence.
       quarantine(source, Status{Code::Unavailable, about(source, "left descriptor " + std::to_string(event.fd) +

@@ -47,8 +47,11 @@ class BasicTurnClock {
     if (reach_now_ == 0) return read();
     const std::uint64_t counts = Counter::read() - counted_at_;
     if (counts >= reach_now_) return read();
-    const Instant time = read_at_ + Duration{static_cast<std::int64_t>(counts * rate_ >> kShift)};
-    return last_ = std::max(last_, time);  // Two processors may differ by some counts.
+    const auto since = static_cast<std::int64_t>(counts * rate_ >> kShift);
+    const Instant time = Instant::from_nanoseconds(read_at_.nanoseconds() + since);
+    if (time <= last_) return last_;  // Two processors may differ by some counts.
+    last_ = time;
+    return time;
   }
 
  private:

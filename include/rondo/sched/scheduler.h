@@ -175,14 +175,20 @@ class Scheduler {
   bool step();
   Source* next();
   void give_turn(Source& source);
-  void count_wait(Source& source, Duration waited) noexcept;
+  void count_wait(Source& source) noexcept;
+  void put_waits_away(Source& source) noexcept;
+  void lengthen_wait(Source& source) noexcept;
   void account(Source& source, const Turn& turn, Instant start);
-  bool anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
+  bool gather_if_due();
+  bool find_others(bool saw_all);
+  bool nobody_by_policy() const;
+  bool anybody_is_ready() const;
   void put_first(Source& source) noexcept;
   void take_out(Source& source);
   void forget_in_watch(Source& source);
   bool time_is_up(const Budget& budget);
   void wake(Source& source);
+  void make_ready(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
   void fall_asleep(Instant until);
@@ -237,7 +243,7 @@ class Scheduler {
   std::uint64_t last_number_ = 0;
   std::vector<ReactorEvent> events_;
   std::uint32_t turns_since_poll_ = 0;  // At limits::kTurnsWithoutPoll a look is due,
-  Instant polled_;                      // and after limits::kPollPeriod.
+  Instant next_poll_;                   // and from then on.
   bool gathering_ = false;
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
