@@ -1,6 +1,7 @@
 // Source::waits(): how long a source waited for each of its turns, although its histogram is not touched in each.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -42,6 +43,33 @@ TEST(Waits, OfManySourcesAreCountedEachForItself) {
     SCOPED_TRACE(i);
     EXPECT_GT(wanted[i].count(), 10U);
     expect_same(simulation.sources[i]->waits(), wanted[i]);
+  }
+}
+
+TEST(Waits, TheLongestIsSinceThePolicyInForceBegan) {
+  Simulation simulation;
+  WorkSource& source = simulation.add("s", 5);
+  Random random(11);
+  Instant policy_since;
+  Duration wanted{0};
+  const auto change = [&] {
+    simulation.scheduler.set_policy(test::policy(BudgetedFrames{}));
+    policy_since = simulation.scheduler.now();
+    wanted = Duration{0};
+  };
+  for (int round = 0; round < 5000; ++round) {
+    if (random.chance(0.05)) change();
+    source.wake();
+    const Instant since = simulation.scheduler.now();
+    simulation.world.clock().advance(Duration{static_cast<std::int64_t>(random.below(64))});
+    if (random.chance(0.05)) {
+      simulation.scheduler.poll();  // It takes note of the time.
+      change();
+      simulation.world.clock().advance(Duration{static_cast<std::int64_t>(random.below(64))});
+    }
+    ASSERT_TRUE(simulation.scheduler.turn());
+    wanted = std::max(wanted, simulation.world.clock().now() - std::max(since, policy_since));
+    ASSERT_EQ(source.stats().longest_wait, wanted) << round;
   }
 }
 
