@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "peers/measure.h"
@@ -54,11 +55,12 @@ enum Figure : std::size_t { kEach, kStepsUp, kIsSlow };
 
 class Run {
  public:
-  Run(const Candidate& candidate, const EventFds& fds) : candidate_(candidate), fds_(fds), loop_(candidate.make(Threads::One)) {
+  Run(const Candidate& candidate, const EventFds& fds)
+      : candidate_(candidate), fds_(fds), loop_(candidate.make(Threads::One)), handlers_(fds.all().size()) {
     for (std::size_t i = 0; i < fds.all().size(); ++i) {
       const auto priority = static_cast<unsigned>(i % kPriorities);
-      handlers_.push_back(std::make_unique<Handled>(fds.all()[i], priority, account_));
-      loop_->watch(*handlers_.back(), priority);
+      handlers_[i].emplace(fds.all()[i], priority, account_);
+      loop_->watch(*handlers_[i], priority);
     }
   }
 
@@ -92,7 +94,7 @@ class Run {
   const EventFds& fds_;
   const std::unique_ptr<Loop> loop_;
   Account account_{*loop_};
-  std::vector<std::unique_ptr<Handled>> handlers_;
+  std::vector<std::optional<Handled>> handlers_;  // Side by side, so that no loop has them nearer to its own than others.
 };
 
 /// Fills column 'column', and the order of the last size.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 
+#include "base/cpu_counter.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/time.h"
 
@@ -13,17 +14,14 @@ namespace rondo {
 class QuickClock {
  public:
   static Instant now() noexcept {
-#if defined(__x86_64__)
+    if constexpr (!CpuCounter::kExists) return SystemClock{}.now();
     // A thread's own.
     thread_local constinit std::uint64_t last_ticks = 0;
     thread_local constinit Instant last_time;
-    const std::uint64_t ticks = __builtin_ia32_rdtsc();
+    const std::uint64_t ticks = CpuCounter::read();
     if (ticks - last_ticks < kFreshTicks) return last_time;  // On a processor whose counter is behind, the difference is large.
     last_ticks = ticks;
     return last_time = SystemClock{}.now();
-#else
-    return SystemClock{}.now();
-#endif
   }
 
  private:
