@@ -6,7 +6,6 @@
 
 #include "agent/priorities.h"
 #include "rondo/admin/suggest.h"
-#include "rondo/base/memory.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/commands.h"
 #include "rondod/notify.h"
@@ -32,7 +31,6 @@ Daemon::~Daemon() {
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
-  if (Status reserved = reserve_memory(config.reserve_mib << 20); !reserved.ok()) return failure(std::move(reserved));
   for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }

@@ -1,13 +1,12 @@
 // rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
 // usage, 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "heap/heap.h"
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
@@ -96,9 +95,7 @@ int main(int argc, char** argv) {
   }
 
   const rondo::SystemClock clock;
-  // glibc keeps small freed blocks apart and joins all of them at once when a large one is freed: after a million rows that takes
-  // milliseconds, in the middle of somebody's turn. Joined one by one they cost each free a little.
-  mallopt(M_MXFAST, 0);
+  rondo::heap::keep_frees_short();
   rondo::LogOptions log_options;
   log_options.level = config.log_level;
   rondo::daemon::LogKeeper kept;
@@ -107,6 +104,10 @@ int main(int argc, char** argv) {
   if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {
     log.error("cannot start", {{"why", blocked}});
     return 1;
+  }
+  if (rondo::Status reserved = rondo::heap::reserve(config.reserve_mib << 20); !reserved.ok()) {
+    log.error("cannot start", {{"why", reserved}});
+    return exit_code(reserved);
   }
   auto daemon = rondo::daemon::Daemon::open(config, log, kept);
   if (!daemon) {

@@ -6,17 +6,14 @@
 #include <cstdlib>
 #include <string>
 
+#include "base/touch.h"
+
 namespace rondo {
 
 namespace {
 
 /// Stack that turns use; the deepest are some tens of KiB.
 constexpr std::size_t kStackBytes = 256 * 1024;
-
-void touch(volatile char* memory, std::size_t bytes) {
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  for (std::size_t at = 0; at < bytes; at += page) memory[at] = 0;
-}
 
 [[gnu::noinline]] void touch_stack() {
   char stack[kStackBytes];
@@ -25,17 +22,30 @@ void touch(volatile char* memory, std::size_t bytes) {
 
 }  // namespace
 
+void touch(volatile char* memory, std::size_t bytes) {
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t at = 0; at < bytes; at += page) memory[at] = 0;
+}
+
+Status not_reserved(std::size_t bytes, std::string_view why) {
+  return Status{Code::ResourceExhausted, "reserving " + std::to_string(bytes >> 20) + " MiB of memory: " + std::string{why}};
+}
+
+Status prepare_to_touch(std::size_t bytes) {
+  const std::size_t machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  if (bytes > machine) return not_reserved(bytes, "the machine has " + std::to_string(machine >> 20) + " MiB");
+  touch_stack();
+  return {};
+}
+
 Status reserve_memory(std::size_t bytes) {
   if (bytes == 0) return {};
-  const std::size_t machine = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::string what = "reserving " + std::to_string(bytes >> 20) + " MiB of memory";
-  if (bytes > machine) return Status{Code::ResourceExhausted, what + ": the machine has " + std::to_string(machine >> 20) + " MiB"};
-  touch_stack();
+  if (Status refused = prepare_to_touch(bytes); !refused.ok()) return refused;
   // From one heap that never shrinks: blocks mapped one by one would be fresh pages each time.
   ::mallopt(M_TRIM_THRESHOLD, -1);
   ::mallopt(M_MMAP_MAX, 0);
   void* const block = std::malloc(bytes);
-  if (block == nullptr) return Status{Code::ResourceExhausted, what + ": refused by the system"};
+  if (block == nullptr) return not_reserved(bytes, "refused by the system");
   touch(static_cast<char*>(block), bytes);
   std::free(block);
   return {};

@@ -11,7 +11,7 @@ namespace rondo {
 /// Makes the allocator of this process keep 'bytes' of touched memory for what is allocated later, and give nothing back to the system from
 /// now on. To be called by the program's first thread, before others run: what they allocate has its own memory. 0 changes nothing.
 /// ResourceExhausted when the machine does not have as much; the limit of a control group is not seen here and ends the process (SIGKILL).
-/// For glibc; with another allocator it may be without effect.
+/// For glibc; with another allocator it may be without effect (that of our programs: apps/heap/heap.h).
 Status reserve_memory(std::size_t bytes);
 
 }  // namespace rondo

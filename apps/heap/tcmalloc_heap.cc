@@ -1,0 +1,41 @@
+// tcmalloc, of gperftools, without its profilers. Its library takes the place of malloc() and free(), new and delete.
+#include <gperftools/malloc_extension.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "base/touch.h"
+#include "heap/heap.h"
+
+namespace rondo::heap {
+
+std::string_view name() noexcept { return "tcmalloc"; }
+
+// It gives memory back while something is freed: seldom, and then a whole stretch of free pages, which may be most of what a table of a
+// million rows had.
+void keep_frees_short() noexcept { MallocExtension::instance()->SetMemoryReleaseRate(0); }
+
+Status reserve(std::size_t bytes) {
+  /// Below what it writes lines about to standard error.
+  constexpr std::size_t kPiece = std::size_t{512} << 20;
+  if (bytes == 0) return {};
+  if (Status refused = prepare_to_touch(bytes); !refused.ok()) return refused;
+  MallocExtension::instance()->SetMemoryReleaseRate(0);
+  Status reserved;
+  std::vector<void*> pieces;
+  while (bytes > 0 && reserved.ok()) {
+    const std::size_t piece = std::min(bytes, kPiece);
+    pieces.push_back(std::malloc(piece));
+    if (pieces.back() == nullptr) {
+      reserved = not_reserved(bytes, "refused by the system");
+    } else {
+      touch(static_cast<char*>(pieces.back()), piece);
+      bytes -= piece;
+    }
+  }
+  for (void* const piece : pieces) std::free(piece);
+  return reserved;
+}
+
+}  // namespace rondo::heap
