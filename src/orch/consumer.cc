@@ -89,7 +89,7 @@ void Consumer::take(std::size_t max) {
   account_.took(arrived_.size(), subscription_->empty());
   for (const Change& change : arrived_) ledger_.expect(change.record().key_hash());
   const Instant now = services_.scheduler.now();
-  for (Change& change : arrived_) {
+  for (const Change& change : arrived_) {
     account_.taken(change);
     account_.merged(change, ledger_.merge(change, now, services_.constraints));
   }

@@ -132,6 +132,7 @@ void Ledger::append_waiting(std::uint32_t list, std::uint32_t row) {
   } else if (++l.trail_rows == kAhead) {
     rows_[l.trail].ahead = row;
     l.trail = rows_[l.trail].next;
+    prefetch_to_write(&rows_[l.trail]);  // For the next one of this list; those of other lists come first.
     --l.trail_rows;
   }
 }
@@ -192,7 +193,7 @@ void Ledger::leave_resolved(std::uint32_t row) {
 
 // --- merging
 
-void Ledger::overlay(Row& row, Change change) {
+void Ledger::overlay(Row& row, const Change& change) {
   if (change.op() == Op::Delete) {
     row.has_delete = true;
     row.has_set = false;
@@ -203,36 +204,37 @@ void Ledger::overlay(Row& row, Change change) {
   }
 }
 
-Ledger::Merged Ledger::merge(Change change, Instant now, ConstraintIndex& index) {
+Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex& index) {
   RONDO_ASSERT(change.op() != Op::Event);
-  const std::uint64_t hash = change.record().key_hash();
-  std::uint32_t row = by_key_.find(hash, [&](std::uint32_t slot) { return key(slot) == change.key(); });
-  if (row == kNone) {
-    row = rows_.take();
-    merged_row_ = row;
-    Row& r = rows_[row];
+  bool is_new = false;
+  const std::uint32_t row = by_key_.find_or_add(
+      change.record().key_hash(), [&](std::uint32_t slot) { return key(slot) == change.key(); },
+      [&] {
+        is_new = true;
+        return rows_.take();
+      });
+  merged_row_ = row;
+  Row& r = rows_[row];
+  if (is_new) {
     r.has_delete = change.op() == Op::Delete;
     r.has_set = !r.has_delete;
     r.record = change.record();
     r.since = now;
-    by_key_.insert(hash, row);
     enqueue(row);
     return Merged::NewRow;
   }
-  merged_row_ = row;
-  Row& r = rows_[row];
   const bool was_only_set = r.has_set && !r.has_delete;
   const bool waits_for_time = r.extra && r.extra->armed();  // Then it was tried, and part of it may be done.
   if (set_cancels_parked_delete_ && change.op() == Op::Set && r.state == State::Parked && r.has_delete && !r.has_set && !waits_for_time &&
       !is_resolved(row)) {
     r.has_delete = false;
-    overlay(r, std::move(change));
+    overlay(r, change);
     leave_wait(row, index);
     enqueue(row);
     return Merged::Unparked;
   }
   // A Set alone that is deleted before it was tried leaves just the Delete.
-  overlay(r, std::move(change));
+  overlay(r, change);
   if (r.state != State::Parked || !was_only_set) return Merged::Joined;
   if (is_resolved(row)) {
     r.extra.reset();  // What the old Set still waited for says nothing about the new change.

@@ -66,7 +66,7 @@ class Ledger {
   /// Says that so many of the resolved rows will be taken soon.
   void expect_resolved(std::uint32_t count) const noexcept;
   /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
-  Merged merge(Change change, Instant now, ConstraintIndex& index);
+  Merged merge(const Change& change, Instant now, ConstraintIndex& index);
   /// The row that took the change merged last.
   std::uint32_t merged_row() const noexcept { return merged_row_; }
 
@@ -186,7 +186,7 @@ class Ledger {
     std::uint8_t spurious = 0;
   };
 
-  static void overlay(Row& row, Change change);
+  static void overlay(Row& row, const Change& change);
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
   /// Of a wait list: the same, and what its rows know of those ahead.
