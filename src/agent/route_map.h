@@ -47,13 +47,16 @@ class RouteMap {
   }
   /// Before several finds: their cache misses then overlap.
   void prefetch(const Prefix& prefix) const noexcept { by_prefix_.prefetch(hash_(prefix)); }
-  /// A new route on no group.
-  std::uint32_t add(const Prefix& prefix) {
-    const std::uint32_t slot = routes_.take();
-    routes_[slot] = Route{};
-    routes_[slot].prefix = prefix;
-    by_prefix_.insert(hash_(prefix), slot);
-    return slot;
+  /// The same, or a new route on no group.
+  std::uint32_t find_or_add(const Prefix& prefix) {
+    return by_prefix_.find_or_add(
+        hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; },
+        [&] {
+          const std::uint32_t slot = routes_.take();
+          routes_[slot] = Route{};
+          routes_[slot].prefix = prefix;
+          return slot;
+        });
   }
   void erase(std::uint32_t slot) {
     unlink(slot);

@@ -77,7 +77,8 @@ TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
         for (auto& list : model) std::erase(list, number);
         continue;
       }
-      if (slot == RouteMap::kNone) slot = map.add(prefix_of(number));
+      if (slot == RouteMap::kNone) slot = map.find_or_add(prefix_of(number));
+      ASSERT_EQ(map.find_or_add(prefix_of(number)), slot);
       present.insert(number);
       map.unlink(slot);
       for (auto& list : model) std::erase(list, number);

@@ -326,10 +326,9 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
 
 void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   const auto& order = std::get<RouteSet>(operation.order);
-  std::uint32_t slot = routes_.find(order.prefix);
   if (operation.status.ok()) {
     ++counts_.programmed;
-    if (slot == RouteMap::kNone) slot = routes_.add(order.prefix);
+    const std::uint32_t slot = routes_.find_or_add(order.prefix);
     RouteMap::Route& route = routes_[slot];
     const std::uint32_t before = route.group;
     routes_.unlink(slot);
@@ -344,7 +343,8 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     return;
   }
   ++counts_.refused;
-  if (slot != RouteMap::kNone) mark_lost(slot);  // What was there before may have been passed over meanwhile.
+  // What was there before may have been passed over meanwhile.
+  if (const std::uint32_t slot = routes_.find(order.prefix); slot != RouteMap::kNone) mark_lost(slot);
   // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
   // is given up, so that a set which only this route uses is seen to be awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
