@@ -35,6 +35,8 @@ THREAD_FILES = {
     "src/sched/stall_watchdog.cc": "the thread that watches a scheduler",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",
     "src/store/durable/log_writer.h": "the same",
+    "src/sim/tape_reader.cc": "the thread that reads ahead of a replay",
+    "src/sim/tape_reader.h": "the same",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }
 

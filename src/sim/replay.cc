@@ -76,9 +76,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Kind kind() override { return over() ? Kind::Lost : tape->kind(); }
   JournalRecord record(std::size_t ahead) override;
   Kind kind(std::size_t ahead) override;
-  bool change(std::size_t ahead, journal::RecordedChange& change) override {
-    return !over() && journal::decode_change(tape->peek(ahead).bytes, change);
-  }
+  bool change(std::size_t ahead, Change& change) override { return !over() && tape->take_change(ahead, change); }
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
@@ -171,8 +169,8 @@ void Replay::Impl::differ(std::string came) {
     return;
   }
   different = true;
-  report.record = tape->peek().number;
-  report.expected = words(tape->peek().bytes);
+  report.record = tape->passed() + 1;
+  report.expected = words(tape->peek().bytes());
   report.came = std::move(came);
 }
 
@@ -202,7 +200,7 @@ void Replay::Impl::pass() {
 /// Production code made the record 'came'.
 void Replay::Impl::compare(std::string_view came) {
   if (over()) return;
-  if (const journal::RawRecord& next = tape->peek(); next.bytes == came && next.kind() != Kind::Looked) return pass();
+  if (const TapeRecord& next = tape->peek(); next.bytes() == came && next.kind != Kind::Looked) return pass();
   compare_with_rest(came);
 }
 
@@ -218,7 +216,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
       ended = true;
       return;
     }
-    if (tape->peek().bytes == came) {
+    if (tape->peek().bytes() == came) {
       return pass();
     }
     if (kept.empty()) {
@@ -233,15 +231,11 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
 
 JournalRecord Replay::Impl::record(std::size_t ahead) {
   JournalRecord decoded;
-  if (over() || !journal::decode(tape->peek(ahead).bytes, decoded)) decoded.kind = Kind::Lost;
+  if (over() || !journal::decode(tape->peek(ahead).bytes(), decoded)) decoded.kind = Kind::Lost;
   return decoded;
 }
 
-Kind Replay::Impl::kind(std::size_t ahead) {
-  if (over()) return Kind::Lost;
-  const journal::RawRecord& record = tape->peek(ahead);
-  return record.bytes.empty() ? Kind::Lost : record.kind();
-}
+Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : tape->peek(ahead).kind; }
 
 Instant Replay::Impl::now() {
   // The one reading of the clock that ends a turn.
@@ -433,7 +427,7 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
     if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
     if (record.kind == Kind::KernelFound) impl->objects_found = record.count;
     if (record.kind == Kind::KernelNexthop) impl->nexthops_found.push_back(record.nexthop);
-    if (record.kind == Kind::TurnBegins || impl->tape->peek(ahead).bytes.empty()) break;
+    if (record.kind == Kind::TurnBegins || impl->tape->peek(ahead).size == 0) break;
   }
   return std::unique_ptr<Replay>{new Replay(std::move(impl))};
 }

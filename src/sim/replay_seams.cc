@@ -33,7 +33,8 @@ class ReplayStore::End final : public Subscription {
     std::size_t taken = 0;
     for (std::size_t ahead = 1; taken < took.count; ++ahead) {
       const Kind kind = store_.seams_.kind(ahead);
-      if (kind == Kind::Lost || (kind == Kind::Changed && !store_.seams_.change(ahead, change_))) {
+      Change change;
+      if (kind == Kind::Lost || (kind == Kind::Changed && !store_.seams_.change(ahead, change))) {
         store_.seams_.end();
         out.resize(out.size() - taken);
         ready_ = false;
@@ -41,7 +42,8 @@ class ReplayStore::End final : public Subscription {
       }
       if (kind == Kind::TurnEnds) break;  // Not what a journal writes.
       if (kind != Kind::Changed) continue;
-      out.emplace_back(change_.op, Record::make(change_.key, change_.fields, change_.verb));
+      change.record().prefetch();
+      out.push_back(std::move(change));
       ++taken;
     }
     ready_ = !took.flag;
@@ -57,7 +59,6 @@ class ReplayStore::End final : public Subscription {
   ReplayStore& store_;
   const std::string table_;
   std::function<void()> wake_;
-  journal::RecordedChange change_;
   bool ready_ = false;
 };
 

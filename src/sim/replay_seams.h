@@ -23,9 +23,9 @@ class ReplaySeams {
   virtual journal::Kind kind() = 0;
   /// The record 'ahead' of the next one.
   virtual journal::JournalRecord record(std::size_t ahead) = 0;
-  /// Its kind alone, likewise, and its change, if it is a Changed one and whole.
+  /// Its kind alone, likewise, and its change, if it is a Changed one and whole; each is had once, in order.
   virtual journal::Kind kind(std::size_t ahead) = 0;
-  virtual bool change(std::size_t ahead, journal::RecordedChange& change) = 0;
+  virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
   /// The tape ends in the middle of what cannot be given in part.

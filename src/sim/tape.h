@@ -1,5 +1,5 @@
-// Tape: the records of one run, one at a time, with a look ahead. One thread. Memory: the pieces of the files in which the records ahead
-// lie, and two before them.
+// Tape: the records of one run, one at a time, with a look ahead. One thread, and that of its TapeReader, which is ahead of it. Memory: the
+// pieces of the files in which the records ahead lie, and two before them.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +8,33 @@
 #include <string>
 #include <vector>
 
-#include "orch/journal_reader.h"
+#include "base/prefetch.h"
+#include "orch/journal_record.h"
+#include "rondo/base/result.h"
+#include "sim/tape_reader.h"
 
 namespace rondo::sim {
 
 class Tape {
  public:
   /// Run 'run' of 'files', from 1; 0: the last one, DataLoss when its beginning is not there. The order of the files is that of
-  /// JournalFiles.
+  /// JournalFiles. ResourceExhausted when there can be no more threads.
   static Result<std::unique_ptr<Tape>> open(const std::vector<std::string>& files, unsigned run);
 
-  /// The record 'ahead' of the next one; nothing (empty bytes) behind the end. The reference is valid until the next call, its bytes stay
-  /// until some megabytes of records were passed.
-  const journal::RawRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
-  bool at_end() { return peek().bytes.empty(); }
-  journal::Kind kind() { return at_end() ? journal::Kind::Lost : peek().kind(); }
+  /// The record 'ahead' of the next one; nothing (no bytes, and Lost) behind the end. The reference is valid until the next call, its bytes
+  /// stay until some megabytes of records were passed. Throws what reading threw.
+  const TapeRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
+  bool at_end() { return peek().size == 0; }
+  journal::Kind kind() { return peek().kind; }
+  /// The change of that record. Each once, and not one before another that was had; false then, or when it is no whole Changed record.
+  bool take_change(std::size_t ahead, Change& change);
   void advance() {
     if (at_end()) return;
+    prefetch(read_[next_].data + kBytesAhead);
     ++next_;
     ++passed_;
   }
-  /// Records passed.
+  /// Records passed: the number in the run of the last of them.
   std::uint64_t passed() const noexcept { return passed_; }
   /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
   std::string hole() const { return met_end_ ? hole_ : std::string{}; }
@@ -37,10 +43,13 @@ class Tape {
   const journal::Names& names() const noexcept { return names_; }
 
  private:
+  /// How far ahead bytes are asked for: the reader's processor had them last.
+  static constexpr std::size_t kBytesAhead = 1024;
+
   Tape() = default;
-  const journal::RawRecord& read_to(std::size_t ahead);
+  const TapeRecord& read_to(std::size_t ahead);
   void forget_passed();
-  void read_one();
+  void read_batch();
 
   /// Bytes of the file, and how many records of the run were read before those that lie in it.
   struct Piece {
@@ -48,16 +57,16 @@ class Tape {
     std::uint64_t records_before;
   };
 
-  std::vector<std::unique_ptr<journal::JournalReader>> readers_;
-  std::size_t reader_ = 0;
+  std::unique_ptr<TapeReader> reader_;
+  TapeReader::Batch batch_;
   std::deque<Piece> pieces_;  // So that their bytes stay.
-  std::vector<journal::RawRecord> read_;
+  std::vector<TapeRecord> read_;
   std::size_t next_ = 0;  // In 'read_'; those before it were passed.
-  journal::RawRecord end_;
+  std::vector<TapeReader::Made> changes_;
+  std::size_t next_change_ = 0;  // In 'changes_'; those before it were had.
+  TapeRecord end_;
   bool ended_ = false;    // Nothing more can be read,
   bool met_end_ = false;  // and somebody wanted more.
-  bool began_ = false;
-  std::uint64_t last_number_ = 0;
   std::uint64_t passed_ = 0;
   std::string hole_;
   journal::Names names_;

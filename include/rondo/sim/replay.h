@@ -23,6 +23,9 @@
 
 namespace rondo::sim {
 
+// Threads: the caller's, and one of its own that reads the files ahead and ends with the replay; what comes of it is the same however fast
+// it is.
+
 /// What came of a replay.
 struct ReplayReport {
   /// Every record was reproduced.
@@ -40,7 +43,8 @@ struct ReplayReport {
 class Replay {
  public:
   /// The run with this number (from 1; 0: the last) in the files, oldest first, of one journal. DataLoss when a file is none or the run's
-  /// beginning is missing; else the error of reading. Damaged blocks are no error here: the report says where records are missing.
+  /// beginning is missing; ResourceExhausted when there can be no more threads; else the error of reading. Damaged blocks are no error
+  /// here: the report says where records are missing.
   static Result<std::unique_ptr<Replay>> open(const std::vector<std::string>& files, unsigned run = 0);
   ~Replay();
   Replay(const Replay&) = delete;

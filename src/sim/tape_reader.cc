@@ -1,0 +1,104 @@
+#include "sim/tape_reader.h"
+
+#include <signal.h>
+
+#include <utility>
+
+namespace rondo::sim {
+
+using journal::JournalReader;
+using journal::RawRecord;
+
+namespace {
+
+/// Records of a batch: few enough that they stay in a cache until they are compared, and so many that handing them over costs nothing.
+constexpr std::size_t kTogether = 2048;
+/// Batches that wait, at most. The reader, which is faster, begins again when half of them are taken, so that it is seldom woken.
+constexpr std::size_t kBatches = 32;
+
+}  // namespace
+
+TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first)
+    : readers_(std::move(readers)), reader_(first), batches_(kBatches), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+
+TapeReader::~TapeReader() = default;
+
+void TapeReader::next(Batch& batch) {
+  std::unique_lock lock(mutex_);
+  filled_.wait(lock, [this] { return put_ > took_; });
+  std::swap(batch, batches_[took_++ % kBatches]);
+  const bool wake = put_ - took_ == kBatches / 2;
+  lock.unlock();
+  if (wake) taken_.notify_one();
+}
+
+void TapeReader::work(const std::stop_token& stop) {
+  // Signals of the process are not this thread's.
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  Batch batch;
+  for (bool more = true; more;) {
+    try {
+      fill(batch);
+    } catch (...) {
+      batch.records.clear();
+      batch.changes.clear();
+      batch.error = std::current_exception();
+    }
+    more = !batch.records.empty();
+    std::unique_lock lock(mutex_);
+    if (put_ - took_ == kBatches && !taken_.wait(lock, stop, [this] { return put_ - took_ <= kBatches / 2; })) return;
+    if (stop.stop_requested()) return;
+    std::swap(batch, batches_[put_++ % kBatches]);
+    lock.unlock();
+    filled_.notify_one();
+  }
+}
+
+void TapeReader::fill(Batch& batch) {
+  batch.records.clear();
+  batch.records.reserve(kTogether);
+  batch.changes.clear();
+  batch.piece.reset();
+  batch.hole.clear();
+  while (batch.records.size() < kTogether && read_one(batch)) {
+  }
+}
+
+/// The next record of the files. False: the run has ended, or the record is the first of another batch.
+bool TapeReader::read_one(Batch& batch) {
+  RawRecord record = std::exchange(ahead_, {});
+  while (record.bytes.empty()) {
+    if (reader_ == readers_.size()) return false;
+    record = readers_[reader_]->next();
+    if (!record.bytes.empty()) break;
+    ++reader_;
+  }
+  const JournalReader& reader = *readers_[reader_];
+  if (batch.records.empty()) batch.piece = reader.piece();
+  if (batch.piece != reader.piece()) {
+    ahead_ = record;
+    return false;
+  }
+  const bool next_run = last_number_ != 0 && record.number == 1;
+  if (!next_run && record.number <= last_number_) {
+    batch.hole = "another run, whose beginning is missing, follows in '" + reader.name() + "' at offset " + std::to_string(record.offset);
+  } else if (!next_run && record.number != last_number_ + 1) {
+    batch.hole = "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing in '" +
+                 reader.name() + "' before offset " + std::to_string(record.offset);
+  } else if (!next_run && record.kind() == journal::Kind::Lost) {
+    batch.hole = "records are missing after record " + std::to_string(last_number_) + ": the journal's buffer was full";
+  }
+  if (next_run || !batch.hole.empty()) {
+    reader_ = readers_.size();
+    return false;
+  }
+  last_number_ = record.number;
+  if (record.kind() == journal::Kind::Changed && journal::decode_change(record.bytes, change_))
+    batch.changes.push_back({record.number, {change_.op, Record::make(change_.key, change_.fields, change_.verb)}});
+  batch.records.push_back({record.bytes.data(), static_cast<std::uint32_t>(record.bytes.size()), record.kind()});
+  return true;
+}
+
+}  // namespace rondo::sim

@@ -1,0 +1,76 @@
+// TapeReader: reads the records of one run ahead of a replay, on a thread of its own: asking the system for bytes, checking blocks, finding
+// where records begin, making the changes. What it reads goes over in batches through a bounded queue; what a replay sees of it is the same
+// at any speed.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "orch/journal_reader.h"
+#include "rondo/store/change.h"
+
+namespace rondo::sim {
+
+/// One record, where it lies. Its number is that of its place in the run.
+struct TapeRecord {
+  const char* data = nullptr;
+  std::uint32_t size = 0;  // 0: there is none.
+  journal::Kind kind = journal::Kind::Lost;
+  std::string_view bytes() const noexcept { return {data, size}; }
+};
+
+class TapeReader {
+ public:
+  /// The change of a Changed record.
+  struct Made {
+    std::uint64_t number = 0;
+    Change change;
+  };
+  /// Records that follow each other, all in one piece of a file's bytes. None: the run has ended.
+  struct Batch {
+    std::vector<TapeRecord> records;
+    std::vector<Made> changes;  // Of those among them that are whole.
+    std::shared_ptr<const char[]> piece;
+    std::string hole;          // Why the tape ends behind these, before the run did; empty if it does not.
+    std::exception_ptr error;  // Of the last: what reading threw.
+  };
+
+  /// Goes on where readers[first] stands. Throws std::system_error when there can be no more threads.
+  TapeReader(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first);
+  ~TapeReader();
+  TapeReader(const TapeReader&) = delete;
+  TapeReader& operator=(const TapeReader&) = delete;
+
+  /// Exchanges 'batch' for the next one; waits for it. Not to be called behind the last.
+  void next(Batch& batch);
+
+ private:
+  void work(const std::stop_token& stop);
+  void fill(Batch& batch);
+  bool read_one(Batch& batch);
+
+  // The thread's own.
+  std::vector<std::unique_ptr<journal::JournalReader>> readers_;
+  std::size_t reader_;
+  journal::RawRecord ahead_;  // Read, but of the next batch: its piece is another.
+  std::uint64_t last_number_ = 0;
+  journal::RecordedChange change_;
+
+  std::mutex mutex_;
+  std::condition_variable_any filled_;
+  std::condition_variable_any taken_;
+  std::vector<Batch> batches_;
+  std::uint64_t put_ = 0;  // Batches that were put and taken; their places follow each other in batches_.
+  std::uint64_t took_ = 0;
+
+  std::jthread thread_;  // The last: it ends before what it uses.
+};
+
+}  // namespace rondo::sim

@@ -1,0 +1,148 @@
+// Tape: what the thread reads ahead is what stands in the files, record by record, however far it is ahead; and it ends with the tape,
+// wherever that is left. The files are written block by block: a day of some pieces (JournalBytes::kPiece), more than can wait between the
+// threads.
+#include "sim/tape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace rondo::sim {
+namespace {
+
+namespace fs = std::filesystem;
+using journal::Kind;
+using testing::HasSubstr;
+
+constexpr std::uint64_t kRecords = 300'000;
+constexpr std::uint64_t kOfBlock = 1000;
+
+std::string key_of(std::uint64_t number) { return "key " + std::to_string(number); }
+
+/// Each third is a change, the rest are outcomes.
+Kind kind_of(std::uint64_t number) { return number % 3 == 0 ? Kind::Changed : Kind::Done; }
+
+std::string record(std::uint64_t number) {
+  std::array<char, 256> bytes{};
+  journal::Encoder to(bytes.data() + 1);
+  to.byte(static_cast<std::uint8_t>(kind_of(number)));
+  to.number(1);  // Table
+  to.number(number);
+  if (kind_of(number) == Kind::Changed) {
+    to.byte(static_cast<std::uint8_t>(Op::Set));
+    to.text(key_of(number));
+    to.number(1);
+    to.text("name");
+    to.text(std::string(100, static_cast<char>('a' + number % 26)));
+  }
+  journal::put_length(bytes.data(), 1, static_cast<std::size_t>(to.at() - bytes.data() - 1));
+  return {bytes.data(), to.at()};
+}
+
+class TapeTest : public testing::Test {
+ protected:
+  TapeTest() : file_(fs::temp_directory_path() / ("rondo-tape-" + std::to_string(::getpid()))) {}
+  ~TapeTest() override { fs::remove(file_); }
+
+  void write(std::uint64_t from, std::uint64_t to) {
+    std::ofstream out(file_, std::ios::binary | std::ios::app);
+    for (std::uint64_t first = from; first < to; first += kOfBlock) {
+      std::string payload;
+      const std::uint64_t end = std::min(first + kOfBlock, to);
+      for (std::uint64_t number = first; number < end; ++number) payload += record(number);
+      journal::BlockHead head{.payload_bytes = static_cast<std::uint32_t>(payload.size()),
+                              .records = static_cast<std::uint32_t>(end - first),
+                              .first_record = first};
+      journal::seal(head, payload);
+      out.write(reinterpret_cast<const char*>(&head), journal::kHeadBytes) << payload;
+    }
+  }
+  std::unique_ptr<Tape> open() {
+    Result<std::unique_ptr<Tape>> tape = Tape::open({file_}, 0);
+    EXPECT_TRUE(tape.has_value());
+    return std::move(*tape);
+  }
+
+  const std::string file_;
+};
+
+TEST_F(TapeTest, EveryRecordOfALargeDayIsThereInOrder) {
+  write(1, kRecords + 1);
+  ASSERT_GT(fs::file_size(file_), 2 * journal::JournalBytes::kPiece);
+  const auto tape = open();
+  std::string_view passed;
+  for (std::uint64_t number = 1; number <= kRecords; ++number) {
+    ASSERT_EQ(tape->passed() + 1, number);
+    const TapeRecord& next = tape->peek();
+    ASSERT_EQ(next.kind, kind_of(number));
+    ASSERT_EQ(next.bytes(), record(number));
+    if (number % 10'000 == 1) passed = next.bytes();
+    // What was passed some ten thousand records ago can still be looked at.
+    if (number % 10'000 == 0) {
+      ASSERT_EQ(passed, record(number - 9'999));
+    }
+    tape->advance();
+  }
+  EXPECT_TRUE(tape->at_end());
+  EXPECT_EQ(tape->kind(), Kind::Lost);
+  EXPECT_EQ(tape->hole(), "");
+  tape->advance();
+  EXPECT_EQ(tape->passed(), kRecords);
+}
+
+TEST_F(TapeTest, ChangesAreHadOnceAndInOrder) {
+  write(1, kRecords + 1);
+  const auto tape = open();
+  Change change;
+  // In leaps, with a look far ahead, and some are left out.
+  for (std::uint64_t number = 1; number + 5000 <= kRecords; number += 4999) {
+    while (tape->passed() + 1 < number) tape->advance();
+    for (std::size_t ahead = 0; ahead < 4000; ahead += 7) {
+      const bool is_change = kind_of(number + ahead) == Kind::Changed;
+      ASSERT_EQ(tape->take_change(ahead, change), is_change) << number + ahead;
+      if (!is_change) continue;
+      ASSERT_EQ(change.key(), key_of(number + ahead));
+      ASSERT_EQ(change.op(), Op::Set);
+      ASSERT_EQ(change.fields().find("name"), std::string(100, static_cast<char>('a' + (number + ahead) % 26)));
+      ASSERT_FALSE(tape->take_change(ahead, change));
+    }
+  }
+}
+
+TEST_F(TapeTest, ItMayBeLeftAnywhere) {
+  write(1, kRecords + 1);
+  for (const std::uint64_t passed : {0U, 1U, 2047U, 2048U, 70'000U, 150'000U, 299'999U, 300'000U}) {
+    const auto tape = open();
+    while (tape->passed() < passed) tape->advance();
+  }
+}
+
+TEST_F(TapeTest, WhatIsMissingIsToldBehindTheLastRecordBeforeIt) {
+  write(1, 100'001);
+  write(100'101, kRecords + 1);
+  const auto tape = open();
+  while (!tape->at_end()) {
+    EXPECT_EQ(tape->hole(), "");
+    tape->advance();
+  }
+  EXPECT_EQ(tape->passed(), 100'000U);
+  EXPECT_THAT(tape->hole(), HasSubstr("records 100001 to 100100 are missing in '" + file_ + "'"));
+}
+
+TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {
+  write(1, kRecords + 1);
+  const auto tape = open();
+  tape->peek();
+  fs::resize_file(file_, 4096);
+  while (!tape->at_end()) tape->advance();
+  EXPECT_LE(tape->passed(), kRecords);
+  EXPECT_EQ(tape->passed() % kOfBlock, 0U);
+}
+
+}  // namespace
+}  // namespace rondo::sim
