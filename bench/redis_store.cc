@@ -342,7 +342,7 @@ void large_rows() {
 // --- a table's whole new content
 
 void view(std::size_t rows) {
-  mallopt(M_MXFAST, 0);  // As rondod does: else glibc joins the blocks of a whole view in one turn, when the last is freed.
+  mallopt(M_MXFAST, 0);  // As rondod does with glibc, which else joins the blocks of a whole view in one turn, when the last is freed.
   RedisServer server;
   server.command({"CONFIG", "SET", "slowlog-log-slower-than", "2000"});
   server.command({"CONFIG", "SET", "slowlog-max-len", "1000"});

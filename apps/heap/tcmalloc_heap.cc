@@ -24,6 +24,7 @@ Status reserve(std::size_t bytes) {
   MallocExtension::instance()->SetMemoryReleaseRate(0);
   Status reserved;
   std::vector<void*> pieces;
+  pieces.reserve(bytes / kPiece + 1);
   while (bytes > 0 && reserved.ok()) {
     const std::size_t piece = std::min(bytes, kPiece);
     pieces.push_back(std::malloc(piece));

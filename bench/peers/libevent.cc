@@ -1,8 +1,7 @@
 // libevent 2.1: a persistent event for each descriptor, under event_priority_set with eight priorities. It runs all active events of the
 // best priority and looks at the kernel before the next. Candidates besides: EV_ET, which reports a descriptor once; "capped", which looks
-// after each event of a priority below the highest (event_config_set_max_dispatch_interval); "edges, looks", which looks as often as Rondo
-// does, so that somebody urgent waits as short a time there; and a queue of its user's in front, for those who post much. A message of
-// another thread is an event that is made active (event_active), which evthread_use_pthreads() allows.
+// after each event of a priority below the highest (event_config_set_max_dispatch_interval); and a queue of its user's in front, for those
+// who post much. A message of another thread is an event that is made active (event_active), which evthread_use_pthreads() allows.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
@@ -13,7 +12,6 @@
 #include "peers/loop.h"
 #include "peers/measure.h"
 #include "peers/queues.h"
-#include "rondo/base/limits.h"
 
 namespace rondo::bench {
 
@@ -27,7 +25,6 @@ int number(unsigned priority) { return static_cast<int>(kPriorities - 1 - priori
 struct Ways {
   bool edge = false;
   bool capped = false;
-  bool looks_as_often = false;  // As Rondo does.
   bool own_queue = false;
 };
 
@@ -134,13 +131,6 @@ class LibeventLoop final : public Loop {
       must(event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK), "event_config_set_flag failed");
     }
     if (ways.capped) must(event_config_set_max_dispatch_interval(config, nullptr, 1, 1), "event_config_set_max_dispatch_interval failed");
-    if (ways.looks_as_often) {
-      // Else it goes by a clock that advances every few milliseconds.
-      must(event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER), "event_config_set_flag failed");
-      const timeval period{0, limits::kPollPeriod / 1us};
-      must(event_config_set_max_dispatch_interval(config, &period, limits::kTurnsWithoutPoll, 1),
-           "event_config_set_max_dispatch_interval failed");
-    }
     base_ = event_base_new_with_config(config);
     event_config_free(config);
     require(base_ != nullptr, "event_base_new_with_config failed");
@@ -176,7 +166,6 @@ Candidate candidate(const char* name, unsigned works, Ways ways) {
 
 Candidates libevent_loops() {
   return {candidate("libevent", kAll, {}), candidate("libevent, edges", kDispatch, {.edge = true}),
-          candidate("libevent, edges, looks", kDispatch, {.edge = true, .looks_as_often = true}),
           candidate("libevent, capped", kFlood | kStarvation, {.capped = true}),
           candidate("libevent, own queue", kHandOver, {.own_queue = true})};
 }

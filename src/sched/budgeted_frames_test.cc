@@ -204,6 +204,17 @@ TEST(BudgetedFrames, WhatVoidsTheBoundIsSaid) {
   EXPECT_EQ(warned(QuotedRoundRobin{}), 0U);
 }
 
+TEST(BudgetedFrames, ACursorThatGoesDownOnlyNeedsAFrameThatEnds) {
+  PolicySettings settings{.one_way = true};
+  settings.budgets.fill(PolicySettings::kInfinite);
+  test::Simulation simulation(settings);
+  Flood low(simulation, "low", 1, 50us);
+  simulation.scheduler.run_until_idle(10);
+  Flood high(simulation, "high", 7, 50us);
+  simulation.scheduler.run_until_idle(10);
+  EXPECT_GE(high.stats().turns, 9U);
+}
+
 TEST(BudgetedFrames, WhatCannotBeIsRefused) {
   for (const PolicyOptions& options : std::initializer_list<PolicyOptions>{
            BudgetedFrames{.lowest = Duration{0}}, BudgetedFrames{.lowest = 2ms, .highest = 1ms},

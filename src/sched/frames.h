@@ -17,13 +17,14 @@ namespace rondo {
 template <class Rules>
 class Frames {
  public:
-  explicit Frames(const PolicySettings& settings) noexcept : one_way_(settings.one_way) {
+  explicit Frames(const PolicySettings& settings) noexcept {
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       classes_[p].left = classes_[p].budget = settings.budgets[p];
       if (classes_[p].budget == PolicySettings::kInfinite) continue;
       finite_ |= 1ULL << p;
       classes_[p].lowest = -limits::kDebtFrames * classes_[p].budget;
     }
+    one_way_ = settings.one_way && finite_ != 0;  // Where no budget ends no frame would, and who is above would wait for ever.
   }
 
   /// Priorities with ready sources and budget left in this frame.
@@ -126,7 +127,7 @@ class Frames {
   std::uint64_t finite_ = 0;
   std::uint64_t frame_ = 0;
   unsigned cursor_ = kHighest;
-  const bool one_way_;
+  bool one_way_ = false;
   std::array<Class, limits::kPriorities> classes_;
 };
 

@@ -93,19 +93,21 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
 }
 
 void Tape::read_batch() {
+  ended_ = true;  // If anything throws: nothing comes behind that, and who looks again must not wait for it.
   reader_->next(batch_);
   if (batch_.error) std::rethrow_exception(std::exchange(batch_.error, {}));
   if (!batch_.hole.empty()) hole_ = std::move(batch_.hole);
-  ended_ = batch_.records.empty();
-  if (ended_) return;
+  if (batch_.records.empty()) return;
   if (pieces_.empty() || pieces_.back().bytes != batch_.piece) pieces_.push_back({std::move(batch_.piece), passed_ + read_.size() - next_});
   changes_.insert(changes_.end(), std::make_move_iterator(batch_.changes.begin()), std::make_move_iterator(batch_.changes.end()));
   read_.insert(read_.end(), batch_.records.begin(), batch_.records.end());
+  ended_ = false;
 }
 
 void Tape::forget_passed() {
   read_.erase(read_.begin(), read_.begin() + static_cast<std::ptrdiff_t>(next_));
   next_ = 0;
+  while (next_change_ < changes_.size() && changes_[next_change_].number <= passed_) ++next_change_;
   changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(next_change_));
   next_change_ = 0;
   while (pieces_.size() > kPiecesBefore + 1 && pieces_[kPiecesBefore + 1].records_before <= passed_) pieces_.pop_front();

@@ -1,5 +1,6 @@
 // Tape: the records of one run, one at a time, with a look ahead. One thread, and that of its TapeReader, which is ahead of it. Memory: the
-// pieces of the files in which the records ahead lie, and two before them.
+// pieces of the files in which the records ahead lie, and two before them, and the changes ahead; what waits between the threads is bounded
+// (TapeReader).
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,7 @@ class Tape {
   static Result<std::unique_ptr<Tape>> open(const std::vector<std::string>& files, unsigned run);
 
   /// The record 'ahead' of the next one; nothing (no bytes, and Lost) behind the end. The reference is valid until the next call, its bytes
-  /// stay until some megabytes of records were passed. Throws what reading threw.
+  /// stay until some megabytes of records were passed. Throws what reading threw, once; behind that the tape has ended.
   const TapeRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
   bool at_end() { return peek().size == 0; }
   journal::Kind kind() { return peek().kind; }

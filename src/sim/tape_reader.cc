@@ -1,8 +1,11 @@
 #include "sim/tape_reader.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <utility>
+
+#include "rondo/base/assert.h"
 
 namespace rondo::sim {
 
@@ -13,30 +16,56 @@ namespace {
 
 /// Records of a batch: few enough that they stay in a cache until they are compared, and so many that handing them over costs nothing.
 constexpr std::size_t kTogether = 2048;
-/// Batches that wait, at most. The reader, which is faster, begins again when half of them are taken, so that it is seldom woken.
+/// Their bytes, or one record's.
+constexpr std::size_t kBytesTogether = 256 * 1024;
+/// Batches that wait, at most, and their bytes, but for the batch that goes beyond. The reader, which is faster, begins again when half of
+/// them are taken, so that it is seldom woken.
 constexpr std::size_t kBatches = 32;
+constexpr std::size_t kBytes = kBatches * kBytesTogether;
+
+/// While it lives, the threads that are made have every signal blocked: signals of the process are not theirs.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
 
 }  // namespace
 
 TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first)
-    : readers_(std::move(readers)), reader_(first), batches_(kBatches), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+    : readers_(std::move(readers)), reader_(first), batches_(kBatches) {
+  const SignalsBlocked blocked;
+  thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
 
 TapeReader::~TapeReader() = default;
 
+bool TapeReader::is_full() const noexcept { return put_ - took_ == kBatches || bytes_ >= kBytes; }
+bool TapeReader::has_room() const noexcept { return put_ - took_ <= kBatches / 2 && bytes_ <= kBytes / 2; }
+
 void TapeReader::next(Batch& batch) {
   std::unique_lock lock(mutex_);
+  RONDO_ASSERT(!took_last_);
   filled_.wait(lock, [this] { return put_ > took_; });
+  const bool had_room = has_room();
   std::swap(batch, batches_[took_++ % kBatches]);
-  const bool wake = put_ - took_ == kBatches / 2;
+  bytes_ -= batch.bytes;
+  took_last_ = batch.records.empty();
+  const bool wake = !had_room && has_room();
   lock.unlock();
   if (wake) taken_.notify_one();
 }
 
 void TapeReader::work(const std::stop_token& stop) {
-  // Signals of the process are not this thread's.
-  sigset_t all;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   Batch batch;
   for (bool more = true; more;) {
     try {
@@ -44,12 +73,14 @@ void TapeReader::work(const std::stop_token& stop) {
     } catch (...) {
       batch.records.clear();
       batch.changes.clear();
+      batch.bytes = 0;
       batch.error = std::current_exception();
     }
     more = !batch.records.empty();
     std::unique_lock lock(mutex_);
-    if (put_ - took_ == kBatches && !taken_.wait(lock, stop, [this] { return put_ - took_ <= kBatches / 2; })) return;
+    if (is_full() && !taken_.wait(lock, stop, [this] { return has_room(); })) return;
     if (stop.stop_requested()) return;
+    bytes_ += batch.bytes;
     std::swap(batch, batches_[put_++ % kBatches]);
     lock.unlock();
     filled_.notify_one();
@@ -61,8 +92,9 @@ void TapeReader::fill(Batch& batch) {
   batch.records.reserve(kTogether);
   batch.changes.clear();
   batch.piece.reset();
+  batch.bytes = 0;
   batch.hole.clear();
-  while (batch.records.size() < kTogether && read_one(batch)) {
+  while (batch.records.size() < kTogether && batch.bytes < kBytesTogether && read_one(batch)) {
   }
 }
 
@@ -97,6 +129,7 @@ bool TapeReader::read_one(Batch& batch) {
   last_number_ = record.number;
   if (record.kind() == journal::Kind::Changed && journal::decode_change(record.bytes, change_))
     batch.changes.push_back({record.number, {change_.op, Record::make(change_.key, change_.fields, change_.verb)}});
+  batch.bytes += record.bytes.size();
   batch.records.push_back({record.bytes.data(), static_cast<std::uint32_t>(record.bytes.size()), record.kind()});
   return true;
 }

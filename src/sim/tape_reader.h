@@ -1,6 +1,6 @@
 // TapeReader: reads the records of one run ahead of a replay, on a thread of its own: asking the system for bytes, checking blocks, finding
-// where records begin, making the changes. What it reads goes over in batches through a bounded queue; what a replay sees of it is the same
-// at any speed.
+// where records begin, making the changes. What it reads goes over in batches through a queue that is bounded in batches and in bytes; what
+// a replay sees of it is the same at any speed.
 #pragma once
 
 #include <condition_variable>
@@ -38,6 +38,7 @@ class TapeReader {
     std::vector<TapeRecord> records;
     std::vector<Made> changes;  // Of those among them that are whole.
     std::shared_ptr<const char[]> piece;
+    std::size_t bytes = 0;     // Of the records.
     std::string hole;          // Why the tape ends behind these, before the run did; empty if it does not.
     std::exception_ptr error;  // Of the last: what reading threw.
   };
@@ -48,13 +49,15 @@ class TapeReader {
   TapeReader(const TapeReader&) = delete;
   TapeReader& operator=(const TapeReader&) = delete;
 
-  /// Exchanges 'batch' for the next one; waits for it. Not to be called behind the last.
+  /// Exchanges 'batch' for the next one; waits for it. Not to be called behind the last, which has no records.
   void next(Batch& batch);
 
  private:
   void work(const std::stop_token& stop);
   void fill(Batch& batch);
   bool read_one(Batch& batch);
+  bool is_full() const noexcept;
+  bool has_room() const noexcept;
 
   // The thread's own.
   std::vector<std::unique_ptr<journal::JournalReader>> readers_;
@@ -69,6 +72,8 @@ class TapeReader {
   std::vector<Batch> batches_;
   std::uint64_t put_ = 0;  // Batches that were put and taken; their places follow each other in batches_.
   std::uint64_t took_ = 0;
+  std::size_t bytes_ = 0;  // Of those that wait.
+  bool took_last_ = false;
 
   std::jthread thread_;  // The last: it ends before what it uses.
 };

@@ -5,11 +5,16 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <array>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <new>
 #include <string>
 
 namespace rondo::sim {
@@ -143,6 +148,34 @@ TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {
   EXPECT_LE(tape->passed(), kRecords);
   EXPECT_EQ(tape->passed() % kOfBlock, 0U);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need more address space than can be limited.
+/// Exit code 0: who reads is told once that memory has ended, and then the tape has ended. Removes the file.
+[[noreturn]] void read_without_memory(const std::string& file) {
+  ::mallopt(M_ARENA_MAX, 1);  // The thread has no memory of its own beforehand.
+  const std::unique_ptr<Tape> tape = std::move(Tape::open({file}, 0).value());
+  tape->peek();
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  const rlimit limit{pages * 4096 + 65536, pages * 4096 + 65536};
+  int code = ::setrlimit(RLIMIT_AS, &limit) == 0 ? 1 : 2;
+  // What was freed before is used up, but for less than a piece of a file needs.
+  for (void* volatile used = &pages; used != nullptr;) used = std::malloc(std::size_t{1} << 20);
+  try {
+    while (!tape->at_end()) tape->advance();
+  } catch (const std::bad_alloc&) {
+    if (tape->at_end() && tape->passed() < kRecords) code = 0;
+  }
+  ::unlink(file.c_str());
+  std::_Exit(code);
+}
+
+TEST_F(TapeTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A process of its own, with its own file: what others freed would be memory.
+  write(1, kRecords + 1);
+  EXPECT_EXIT(read_without_memory(file_), testing::ExitedWithCode(0), "");
+}
+#endif
 
 }  // namespace
 }  // namespace rondo::sim

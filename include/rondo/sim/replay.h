@@ -6,6 +6,8 @@
 //   Runtime runtime(replay->runtime_options());
 //   ... the same Orchs, made in the same order; data plane and programmer as below ...
 //   const sim::ReplayReport report = replay->run(runtime);
+// Threads: the caller's, and one of its own that reads the files ahead and ends with the replay; what comes of it is the same however fast
+// it is.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +24,6 @@
 #include "rondo/orch/runtime.h"
 
 namespace rondo::sim {
-
-// Threads: the caller's, and one of its own that reads the files ahead and ends with the replay; what comes of it is the same however fast
-// it is.
 
 /// What came of a replay.
 struct ReplayReport {

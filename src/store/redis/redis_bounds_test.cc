@@ -163,7 +163,7 @@ class RedisLargeTable : public RedisBounds {
 
 TEST_F(RedisLargeTable, IsResynchronisedInShortTurnsAndTellsTheDifferenceMillion) {
   using testing::Pair;
-  ::mallopt(M_MXFAST, 0);  // As rondod does: else freeing much once joins all small blocks at once.
+  ::mallopt(M_MXFAST, 0);  // As rondod does with this allocator, which else joins all small blocks when much is freed once.
   each_row(1, [](const std::string& row) { return redis_kit::RedisClient::Arguments{"HSET", row, "n", "1"}; });
   open();
   declare(driver(), "W", TableKind::Watched);
