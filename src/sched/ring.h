@@ -45,8 +45,11 @@ class Ring {
     RONDO_ASSERT(put_.next - put_.other_seen < capacity_);
     slots_[put_.next++ & (capacity_ - 1)] = std::move(item);
   }
-  /// Lets the other side see what was put. True: it waits, and must be woken; whoever is told so is the only one.
+  /// Lets the other side see what was put. True: it waits, and must be woken; whoever is told so is the only one. It may have taken all of
+  /// it meanwhile and wait anew: so whoever is woken and finds nothing must say once more that it waits. Where nothing was put since the
+  /// last time nobody is told: who is woken for nothing would have to say anew that it waits.
   [[nodiscard]] bool publish() noexcept {
+    if (put_.shared.load(std::memory_order_relaxed) == put_.next) return false;
     put_.shared.store(put_.next, std::memory_order_seq_cst);                                                       // C
     return take_.waits.load(std::memory_order_seq_cst) && take_.waits.exchange(false, std::memory_order_seq_cst);  // D
   }

@@ -61,6 +61,14 @@ TEST(Ring, WhoeverWaitsIsToBeWokenOnce) {
   EXPECT_FALSE(ring.wait_for_items()) << "there is something";
 }
 
+TEST(Ring, NobodyIsWokenForNothing) {
+  Ring<int> ring(4);
+  EXPECT_TRUE(ring.wait_for_items());
+  EXPECT_FALSE(ring.publish()) << "nothing was put";
+  ring.put(1);
+  EXPECT_TRUE(ring.publish()) << "it still waits";
+}
+
 TEST(Ring, WaiterForRoomIsWokenWhenThereIsAsMuchAsItWants) {
   Ring<int> ring(4);
   for (int i = 0; i < 4; ++i) ring.put(int{i});

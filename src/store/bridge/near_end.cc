@@ -36,7 +36,9 @@ void NearEnd::on_ready(std::function<void()> wake) {
 }
 
 void NearEnd::tell() {
-  if (!waits_ || !wake_ || !has_news()) return;
+  if (!waits_ || !wake_) return;
+  // It may have rung for what the consumer has taken meanwhile, and have ended the waiting that began after that: it would not ring again.
+  if (!has_news() && wait()) return;
   waits_ = false;
   wake_();
 }
