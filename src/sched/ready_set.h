@@ -45,8 +45,6 @@ class BasicReadySet {
   explicit BasicReadySet(Tie tie) noexcept : tie_(tie) {}
 
   bool empty() const noexcept { return occupied_ == 0; }
-  /// Bit p: priority p has ready sources.
-  std::uint64_t occupied() const noexcept { return occupied_; }
   bool has(unsigned priority) const noexcept { return (occupied_ >> priority & 1) != 0; }
   /// The number of the last service; goes on from another set's.
   std::uint64_t services() const noexcept { return sequence_; }
@@ -265,7 +263,7 @@ class BasicReadySet {
     prefetch_to_write(begin + sizeof(Source) - 1);
   }
 
-  std::uint64_t occupied_ = 0;
+  std::uint64_t occupied_ = 0;  // Bit p: priority p has ready sources.
   std::uint64_t sequence_ = 0;
   std::uint64_t order_ = 0;
   Tie tie_;

@@ -112,7 +112,7 @@ struct PolicySettings {
 
   Name name = Name::Frames;
   bool in_items = false;      // Budgets count items, else nanoseconds.
-  bool one_way = false;       // The cursor goes down only, until a new frame begins; of no effect where no budget is finite.
+  bool one_way = false;       // No turn is interrupted; where any budget is finite, the cursor goes down only until a new frame begins.
   bool item_by_item = false;  // Sources that do not know the arrival of their items get one a turn.
   Tie tie = Tie::LeastRecentlyServed;
   std::uint32_t batch = limits::kBatchItems;
