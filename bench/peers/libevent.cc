@@ -1,7 +1,8 @@
 // libevent 2.1: a persistent event for each descriptor, under event_priority_set with eight priorities. It runs all active events of the
-// best priority and looks at the kernel before the next. Candidates besides: EV_ET, which reports a descriptor once; "capped", which looks
-// after each event of a priority below the highest (event_config_set_max_dispatch_interval); and a queue of its user's in front, for those
-// who post much. A message of another thread is an event that is made active (event_active), which evthread_use_pthreads() allows.
+// best priority and looks at the kernel before the next. Candidates besides: EV_ET, which reports a descriptor once; "looks", which besides
+// looks at the kernel for what is more urgent as often as Rondo does, "capped", which does so after each event (both of them by
+// event_config_set_max_dispatch_interval, and below the highest priority); and a queue of its user's in front, for those who post much. A
+// message of another thread is an event that is made active (event_active), which evthread_use_pthreads() allows.
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <event2/thread.h>
@@ -22,8 +23,12 @@ void must(int result, const char* what) { require(result == 0, what); }
 /// 0 is the most urgent there.
 int number(unsigned priority) { return static_cast<int>(kPriorities - 1 - priority); }
 
+/// How often Rondo looks while turns are short (kPollPeriod of the scheduler).
+constexpr timeval kLooks = {.tv_sec = 0, .tv_usec = 16};
+
 struct Ways {
   bool edge = false;
+  bool looks = false;
   bool capped = false;
   bool own_queue = false;
 };
@@ -130,7 +135,13 @@ class LibeventLoop final : public Loop {
     } else {
       must(event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK), "event_config_set_flag failed");
     }
-    if (ways.capped) must(event_config_set_max_dispatch_interval(config, nullptr, 1, 1), "event_config_set_max_dispatch_interval failed");
+    const char* const failed = "event_config_set_max_dispatch_interval failed";
+    if (ways.looks) {
+      must(event_config_set_max_dispatch_interval(config, &kLooks, -1, 1), failed);
+      // Without it time goes on by the kernel's tick of some milliseconds, and no look comes so soon.
+      must(event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER), "event_config_set_flag failed");
+    }
+    if (ways.capped) must(event_config_set_max_dispatch_interval(config, nullptr, 1, 1), failed);
     base_ = event_base_new_with_config(config);
     event_config_free(config);
     require(base_ != nullptr, "event_base_new_with_config failed");
@@ -166,6 +177,7 @@ Candidate candidate(const char* name, unsigned works, Ways ways) {
 
 Candidates libevent_loops() {
   return {candidate("libevent", kAll, {}), candidate("libevent, edges", kDispatch, {.edge = true}),
+          candidate("libevent, edges, looks", kDispatch, {.edge = true, .looks = true}),
           candidate("libevent, capped", kFlood | kStarvation, {.capped = true}),
           candidate("libevent, own queue", kHandOver, {.own_queue = true})};
 }

@@ -65,6 +65,7 @@ class RowIndex {
     const std::uint32_t tag = tag_of(hash);
     const Segment& segment = *directory_[place_of(tag)];
     rondo::prefetch(&segment.slots[tag & segment.mask]);
+    rondo::prefetch(&segment.slots[(tag + kSlotsNear) & segment.mask]);
   }
 
   std::size_t size() const noexcept { return size_; }
@@ -75,6 +76,8 @@ class RowIndex {
     std::uint32_t tag = 0;
     std::uint32_t row = kNone;
   };
+  /// A lookup looks at so many slots in most cases, and these may lie in two cache lines.
+  static constexpr std::uint32_t kSlotsNear = 7;
   struct Segment {
     explicit Segment(std::uint32_t capacity, unsigned depth);
     std::unique_ptr<Slot[]> slots;

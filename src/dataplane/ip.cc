@@ -26,28 +26,30 @@ Status wrong_text(std::string_view what, std::string_view text) {
 }
 
 // One to three digits without a leading zero, as inet_pton takes them, from 'at' on. Returns what follows them; null if there are none.
-const char* take_number(const char* at, const char* end, std::uint32_t max, std::uint32_t& value) noexcept {
-  value = 0;
-  const char* const last = end - at < 3 ? end : at + 3;
-  const char* const begin = at;
-  for (; at != last && *at >= '0' && *at <= '9'; ++at) value = value * 10 + static_cast<std::uint32_t>(*at - '0');
-  if (at == begin || value > max || (at - begin > 1 && *begin == '0')) return nullptr;
+// Digit by digit: routes come in an order in which the processor foretells how long the next number is.
+[[gnu::always_inline]] inline const char* take_number(const char* at, const char* end, std::uint32_t& value) noexcept {
+  const auto is_digit = [end](const char* c) { return c != end && static_cast<unsigned char>(*c - '0') < 10; };
+  if (!is_digit(at)) return nullptr;
+  value = static_cast<std::uint32_t>(*at++ - '0');
+  if (!is_digit(at)) return at;
+  if (value == 0) return nullptr;
+  value = value * 10 + static_cast<std::uint32_t>(*at++ - '0');
+  if (!is_digit(at)) return at;
+  value = value * 10 + static_cast<std::uint32_t>(*at++ - '0');
   return at;
 }
 
-std::optional<std::uint32_t> parse_v4(std::string_view text) noexcept {
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  std::uint32_t host_order = 0;
+// Returns what follows the address at 'at'; null if there is none.
+const char* take_v4(const char* at, const char* end, std::uint32_t& host_order) noexcept {
+  host_order = 0;
   for (int i = 0; i < 4; ++i) {
-    if (i > 0 && (at == end || *at++ != '.')) return std::nullopt;
+    if (i > 0 && (at == end || *at++ != '.')) return nullptr;
     std::uint32_t byte = 0;
-    at = take_number(at, end, 255, byte);
-    if (at == nullptr) return std::nullopt;
+    at = take_number(at, end, byte);
+    if (at == nullptr || byte > 255) return nullptr;
     host_order = host_order << 8 | byte;
   }
-  if (at != end) return std::nullopt;
-  return host_order;
+  return at;
 }
 
 int digit_of(char c) noexcept {
@@ -103,19 +105,31 @@ std::optional<IpAddress> parse_mixed(std::string_view text) noexcept {
   return IpAddress::v6(bytes);
 }
 
-std::optional<IpAddress> parse_address(std::string_view text) noexcept {
-  if (const auto v4 = parse_v4(text)) return IpAddress::v4(*v4);
+std::optional<IpAddress> parse_v6_or_mixed(std::string_view text) noexcept {
   if (text.find(':') == std::string_view::npos) return std::nullopt;
   return text.find('.') == std::string_view::npos ? parse_v6(text) : parse_mixed(text);
 }
 
-// The address before the slash at 'slash' and the length behind it.
-std::optional<Prefix> parse_parts(std::string_view text, std::size_t slash) noexcept {
-  const auto address = parse_address(text.substr(0, slash));
-  if (!address) return std::nullopt;
+// The address that 'text' begins with, before a slash or the end; 'at' is set to it.
+std::optional<IpAddress> take_address(std::string_view text, const char*& at) noexcept {
   const char* const end = text.data() + text.size();
+  std::uint32_t host_order = 0;
+  at = take_v4(text.data(), end, host_order);
+  if (at != nullptr && (at == end || *at == '/')) return IpAddress::v4(host_order);
+  text = text.substr(0, text.find('/'));
+  at = text.data() + text.size();
+  return parse_v6_or_mixed(text);
+}
+
+// With or without a length; a host's, then.
+std::optional<Prefix> parse_prefix(std::string_view text) noexcept {
+  const char* const end = text.data() + text.size();
+  const char* slash = nullptr;
+  const auto address = take_address(text, slash);
+  if (!address) return std::nullopt;
+  if (slash == end) return Prefix::host(*address);
   std::uint32_t length = 0;
-  if (take_number(text.data() + slash + 1, end, address->is_v6() ? 128 : 32, length) != end) return std::nullopt;
+  if (take_number(slash + 1, end, length) != end || length > address->size() * 8) return std::nullopt;
   return Prefix{*address, static_cast<std::uint8_t>(length)};
 }
 
@@ -207,8 +221,10 @@ std::size_t hash_bytes(const IpAddress& address, std::uint64_t extra) noexcept {
 }  // namespace
 
 Result<IpAddress> IpAddress::parse(std::string_view text) {
-  if (const auto address = parse_address(text)) return *address;
-  return failure(wrong_text("an IP address", text));
+  const char* end = nullptr;
+  const auto address = take_address(text, end);
+  if (!address || end != text.data() + text.size()) return failure(wrong_text("an IP address", text));
+  return *address;
 }
 
 std::string IpAddress::to_string() const {
@@ -217,21 +233,14 @@ std::string IpAddress::to_string() const {
 }
 
 Result<Prefix> Prefix::parse(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  if (slash == std::string_view::npos) {
-    const auto address = parse_address(text);
-    if (!address) return failure(wrong_text("an IP prefix", text));
-    return host(*address);
-  }
-  const auto parsed = parse_parts(text, slash);
+  const auto parsed = parse_prefix(text);
   if (!parsed) return failure(wrong_text("an IP prefix", text));
   if (parsed->has_host_bits()) return failure(wrong_text("an IP prefix (bits beyond its length are set)", text));
   return *parsed;
 }
 
 Result<Prefix> Prefix::parse_interface(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const auto parsed = slash == std::string_view::npos ? std::nullopt : parse_parts(text, slash);
+  const auto parsed = text.find('/') == std::string_view::npos ? std::nullopt : parse_prefix(text);
   if (!parsed) return failure(wrong_text("an IP address with a length", text));
   return *parsed;
 }

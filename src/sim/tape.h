@@ -23,7 +23,7 @@ class Tape {
   static Result<std::unique_ptr<Tape>> open(const std::vector<std::string>& files, unsigned run);
 
   /// The record 'ahead' of the next one; nothing (no bytes, and Lost) behind the end. The reference is valid until the next call, its bytes
-  /// stay until some megabytes of records were passed. Throws what reading threw, once; behind that the tape has ended.
+  /// stay until a megabyte of records was passed. Throws what reading threw, once; behind that the tape has ended.
   const TapeRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
   bool at_end() { return peek().size == 0; }
   journal::Kind kind() { return peek().kind; }
