@@ -220,6 +220,21 @@ TEST_F(JournalCli, ATornFileIsReadAsFarAsItIsWholeAndTheRestNamed) {
   EXPECT_THAT(explain.out, HasSubstr("ROUTE_TABLE done"));
 }
 
+TEST_F(JournalCli, AReplayOfATornFileSaysWhatItLeftOut) {
+  EXPECT_TRUE(json::parse(rondo("--json replay " + file()).out).at("trouble").as_array().empty());
+  const std::string whole = bytes();
+  write(whole + whole.substr(whole.size() - 60));
+  const Ended text = rondo("replay " + file());
+  EXPECT_EQ(text.code, 0) << text.out;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("rondo: " + file() + ": at offset " + std::to_string(whole.size()) +
+                                        ": no block begins here; 60 bytes left out, at the end"),
+                              HasSubstr("the same: ")));
+  const json::value trouble = json::parse(rondo("--json replay " + file()).out).at("trouble");
+  ASSERT_EQ(trouble.as_array().size(), 1U);
+  EXPECT_EQ(trouble.at(0).at("bytes").to_number<int>(), 60);
+  EXPECT_EQ(trouble.at(0).at("file").as_string(), file());
+}
+
 TEST_F(JournalCli, FilesAreReadInOrderOfTimeHoweverTheyAreGiven) {
   cut_in_three();
   for (const char* const order : {" .2 .1 .0", " .0 .1 .2", " .1 .0 .2"}) {

@@ -22,6 +22,18 @@ json::object damage_json(const journal::Damage& damage) {
   return {{"offset", damage.offset}, {"bytes", damage.bytes}, {"reason", text(damage.reason)}, {"at_end", damage.at_end}};
 }
 
+void print_trouble(const json::object& one) {
+  std::string line = "rondo: ";
+  const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
+  if (one.contains("offset")) {
+    line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
+            json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
+  } else {
+    line += word("reason");
+  }
+  std::fprintf(stderr, "%s\n", visible_text(line).c_str());
+}
+
 OpenedJournal::OpenedJournal(const Options& options, const ReadJournal& call)
     : options_(options), files_(journal::JournalFiles::open(call.files)) {}
 
@@ -53,21 +65,9 @@ void OpenedJournal::tell_trouble() {
     if (options_.json) {
       print(json::serialize(json::object{{"trouble", one}}) + "\n");
     } else {
-      print_in_words(one.get_object());
+      print_trouble(one.get_object());
     }
   }
-}
-
-void OpenedJournal::print_in_words(const json::object& one) {
-  std::string line = "rondo: ";
-  const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
-  if (one.contains("offset")) {
-    line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
-            json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
-  } else {
-    line += word("reason");
-  }
-  std::fprintf(stderr, "%s\n", visible_text(line).c_str());
 }
 
 }  // namespace rondo::cli

@@ -23,6 +23,8 @@ int finish_output(int code);
 /// As JSON can hold it (rondo/admin/text.h).
 boost::json::string text(std::string_view bytes);
 boost::json::object damage_json(const journal::Damage& damage);
+/// A gap, or damage with its file, in words on standard error.
+void print_trouble(const boost::json::object& one);
 
 class OpenedJournal {
  public:
@@ -40,7 +42,6 @@ class OpenedJournal {
   void tell_trouble();
 
  private:
-  static void print_in_words(const boost::json::object& one);
   const Options& options_;
   Result<journal::JournalFiles> files_;
   std::size_t gaps_told_ = 0;

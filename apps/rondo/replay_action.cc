@@ -8,6 +8,7 @@
 #include "actions.h"
 #include "agent/agent.h"
 #include "exit_code.h"
+#include "opened_journal.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/sim/replay.h"
@@ -34,9 +35,19 @@ Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
   return {};
 }
 
+json::array trouble_of(const sim::Replay& replay) {
+  json::array all;
+  for (const sim::DamagedPart& part : replay.damage()) {
+    json::object one = damage_json({part.offset, part.bytes, part.reason, part.at_end});
+    one["file"] = text(part.file);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
 double seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
-void show(const Options& options, const sim::ReplayReport& done, Duration took) {
+void show(const Options& options, const sim::ReplayReport& done, Duration took, json::array trouble) {
   const double times = seconds(done.recorded) / std::max(seconds(took), 1e-9);
   if (options.json) {
     json::object result{{"same", done.same},
@@ -45,7 +56,8 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took) 
                         {"outcomes", done.outcomes},
                         {"recorded_seconds", seconds(done.recorded)},
                         {"seconds", seconds(took)},
-                        {"times_real_time", times}};
+                        {"times_real_time", times},
+                        {"trouble", std::move(trouble)}};
     if (!done.same) {
       result["difference"] =
           json::object{{"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
@@ -53,6 +65,7 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took) 
     std::printf("%s\n", json::serialize(result).c_str());
     return;
   }
+  for (const json::value& one : trouble) print_trouble(one.get_object());
   std::printf("%s: %llu records, %llu turns, %llu outcomes; %.3f s recorded, replayed in %.3f s (%.1f times real time)\n",
               done.same ? "the same" : "different", static_cast<unsigned long long>(done.records),
               static_cast<unsigned long long>(done.turns), static_cast<unsigned long long>(done.outcomes), seconds(done.recorded),
@@ -77,7 +90,7 @@ int replay_run(const Options& options, const ReplayRun& call) {
   const Status started = agent.start();
   const sim::ReplayReport done = replay.run(runtime);
   if (!started.ok()) return report(options, started);
-  show(options, done, clock.now() - start);
+  show(options, done, clock.now() - start, trouble_of(replay));
   if (std::fflush(stdout) != 0) return kExitFailed;
   return done.same ? kExitDone : kExitDifferent;
 }

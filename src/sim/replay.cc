@@ -432,6 +432,8 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   return std::unique_ptr<Replay>{new Replay(std::move(impl))};
 }
 
+const std::vector<DamagedPart>& Replay::damage() const noexcept { return impl_->tape->damage(); }
+
 std::optional<std::string> Replay::note(std::string_view name) const {
   const auto found = impl_->notes.find(name);
   return found == impl_->notes.end() ? std::nullopt : std::optional{found->second};

@@ -56,6 +56,14 @@ std::string run_without_beginning(const std::vector<std::unique_ptr<JournalReade
   return {};
 }
 
+std::vector<DamagedPart> damage_of(const std::vector<std::unique_ptr<JournalReader>>& readers) {
+  std::vector<DamagedPart> all;
+  for (const auto& reader : readers) {
+    for (const journal::Damage& one : reader->damage()) all.push_back({reader->name(), one.offset, one.bytes, one.reason, one.at_end});
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, unsigned run) {
@@ -84,6 +92,7 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
       readers[reader]->add_names(blocks[block], tape->names_);
     }
   }
+  tape->damage_ = damage_of(readers);
   try {
     tape->reader_ = std::make_unique<TapeReader>(std::move(readers), place.reader);
   } catch (const std::system_error& refused) {

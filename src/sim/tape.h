@@ -12,6 +12,7 @@
 #include "base/prefetch.h"
 #include "orch/journal_record.h"
 #include "rondo/base/result.h"
+#include "rondo/sim/replay.h"
 #include "sim/tape_reader.h"
 
 namespace rondo::sim {
@@ -40,6 +41,8 @@ class Tape {
   /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
   std::string hole() const { return met_end_ ? hole_ : std::string{}; }
 
+  /// Of the files, when they were opened.
+  const std::vector<DamagedPart>& damage() const noexcept { return damage_; }
   /// All of the run.
   const journal::Names& names() const noexcept { return names_; }
 
@@ -71,6 +74,7 @@ class Tape {
   std::uint64_t passed_ = 0;
   std::string hole_;
   journal::Names names_;
+  std::vector<DamagedPart> damage_;
 };
 
 }  // namespace rondo::sim

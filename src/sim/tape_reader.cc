@@ -43,6 +43,7 @@ class SignalsBlocked {
 
 TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first)
     : readers_(std::move(readers)), reader_(first), batches_(kBatches) {
+  for (const auto& reader : readers_) damaged_before_.push_back(reader->damage().size());
   const SignalsBlocked blocked;
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
@@ -98,6 +99,14 @@ void TapeReader::fill(Batch& batch) {
   }
 }
 
+/// What the end of a file lost since it was opened; empty if nothing. Before its end the numbers of the records tell.
+std::string TapeReader::lost_while_read(const JournalReader& reader, std::size_t damaged_before) {
+  if (reader.damage().size() == damaged_before) return {};
+  const journal::Damage& lost = reader.damage()[damaged_before];
+  return "records after record " + std::to_string(last_number_) + " are missing: '" + reader.name() + "' has at offset " +
+         std::to_string(lost.offset) + " " + lost.reason;
+}
+
 /// The next record of the files. False: the run has ended, or the record is the first of another batch.
 bool TapeReader::read_one(Batch& batch) {
   RawRecord record = std::exchange(ahead_, {});
@@ -105,7 +114,8 @@ bool TapeReader::read_one(Batch& batch) {
     if (reader_ == readers_.size()) return false;
     record = readers_[reader_]->next();
     if (!record.bytes.empty()) break;
-    ++reader_;
+    batch.hole = lost_while_read(*readers_[reader_], damaged_before_[reader_]);
+    reader_ = batch.hole.empty() ? reader_ + 1 : readers_.size();
   }
   const JournalReader& reader = *readers_[reader_];
   if (batch.records.empty()) batch.piece = reader.piece();

@@ -56,11 +56,13 @@ class TapeReader {
   void work(const std::stop_token& stop);
   void fill(Batch& batch);
   bool read_one(Batch& batch);
+  std::string lost_while_read(const journal::JournalReader& reader, std::size_t damaged_before);
   bool is_full() const noexcept;
   bool has_room() const noexcept;
 
   // The thread's own.
   std::vector<std::unique_ptr<journal::JournalReader>> readers_;
+  std::vector<std::size_t> damaged_before_;  // Damaged parts of each, when it was opened.
   std::size_t reader_;
   journal::RawRecord ahead_;  // Read, but of the next batch: its piece is another.
   std::uint64_t last_number_ = 0;

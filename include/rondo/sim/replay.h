@@ -39,6 +39,15 @@ struct ReplayReport {
   std::string came;
 };
 
+/// A part of a journal's file that is no whole block: of a file that a crash cut off, its end.
+struct DamagedPart {
+  std::string file;
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+  std::string reason;  // For people: "a block is cut off".
+  bool at_end = false;
+};
+
 class Replay {
  public:
   /// The run with this number (from 1; 0: the last) in the files, oldest first, of one journal. DataLoss when a file is none or the run's
@@ -49,6 +58,8 @@ class Replay {
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
+  /// What was left out of the files, as they were when they were opened. A run whose end alone was lost is the same, as far as it is there.
+  const std::vector<DamagedPart>& damage() const noexcept;
   /// What Journal::note() said.
   std::optional<std::string> note(std::string_view name) const;
 
