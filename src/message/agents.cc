@@ -233,8 +233,9 @@ void Agents::Core::close() noexcept {
   for (const auto& home : homes) home->close();
   while (!groups.empty()) {
     const std::shared_ptr<message::GroupState> group = groups.rbegin()->second;
-    for (std::size_t i = group->cells.size(); i-- > 0;) {
-      message::Cell& cell = *group->cells[i];
+    // Not all cells: some may have gone before, and with the last of its agents the group lets go of every cell.
+    for (std::size_t i = group->cells.size(); group->left > 0;) {
+      message::Cell& cell = *group->cells[--i];
       cell.lane->home().life.finish(cell);
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "message/cell.h"
 #include "rondo/sim/agent_kit.h"
 
 namespace rondo {
@@ -154,6 +155,34 @@ TEST(Removal, OfTwoWhoAskToBeToldTheFirstIs) {
   ASSERT_TRUE(room.kit.agents().remove(room.id, Removal::AtOnce, [&] { told += "second "; }).ok());
   room.kit.run_until_idle();
   EXPECT_EQ(told, "first ");
+}
+
+// Its first agent has gone when the program ends, its second has a queue still: with that one the group lets go of both, and what their
+// places in memory have then is somebody else's.
+TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {
+  std::vector<std::string> somebody_elses;
+  {
+    sim::AgentKit kit;
+    Doer* low = nullptr;
+    const GroupId id = kit.agents()
+                           .add([&](Group& group) {
+                             group.make<Doer>(Priority::p7, AgentOptions{});
+                             low = &group.make<Doer>(Priority::p0, AgentOptions{});
+                             return Status{};
+                           })
+                           .value();
+    kit.run_until_idle();
+    for (int i = 0; i < 10; ++i) ASSERT_TRUE(low->address().post(Job{i}).ok());
+    ASSERT_TRUE(kit.agents()
+                    .remove(id, Removal::AfterQueues,
+                            [&] {
+                              for (int i = 0; i < 8; ++i) somebody_elses.emplace_back(sizeof(message::Cell) - 1, '\x7f');
+                            })
+                    .ok());
+    kit.step();
+    ASSERT_EQ(kit.agents().figures_of_agents().size(), 1U);
+  }
+  EXPECT_EQ(somebody_elses, std::vector<std::string>(8, std::string(sizeof(message::Cell) - 1, '\x7f')));
 }
 
 // The memory of messages that are dropped while no message is handled can be had by others: here the limit leaves little more than that.
