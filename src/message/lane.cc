@@ -59,9 +59,19 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
   return Verdict::Queue;
 }
 
+/// The lock, with nothing among the arrivals for this lane: what comes in between would be before the next in the limit of its type, and
+/// behind it in the queue. Taken without the lock, because other lanes are woken.
+std::unique_lock<ShortLock> Lane::lock_behind_arrivals() noexcept {
+  for (;;) {
+    if (has_arrived()) arrivals_.take();
+    std::unique_lock<ShortLock> guard(lock());
+    if (!has_arrived()) [[likely]]
+      return guard;
+  }
+}
+
 Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now) {
-  if (has_arrived()) arrivals_.take();  // Not under the lock: other lanes are woken.
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::unique_lock<ShortLock> guard = lock_behind_arrivals();
   const Admission admission = admit(cell, handler, stored, true);
   if (admission.verdict != Verdict::Queue) return admission.verdict;
   Node& place = *admission.place;
@@ -289,6 +299,7 @@ void Lane::handle(Node& node) {
     if (cell.stage == Cell::Stage::Made && !stops) {
       cell.early.push(node);
     } else {
+      discard_early(cell);
       discard(node);
     }
     return;
@@ -348,9 +359,8 @@ Lane::Fate Lane::park(Node& node) noexcept {
 void Lane::try_again(ParkedMessage& parked) noexcept {
   Node& node = parked.node();
   bool is_superseded = false;
-  if (has_arrived()) arrivals_.take();
   {
-    const std::lock_guard<ShortLock> guard(lock());
+    const std::unique_lock<ShortLock> guard = lock_behind_arrivals();
     is_superseded = parked.is_superseded;
     if (!is_superseded) {
       TypeLimit* const limit = node.handler->limit;
@@ -423,6 +433,7 @@ void Lane::free(Node& node) noexcept {
   free_here_.keep(node);
 }
 
+/// Drops 'node', which is in no list.
 void Lane::discard(Node& node) noexcept {
   Cell& cell = *node.agent;
   if (node.handler->limit == nullptr || take_from_limit(node)) {
@@ -431,6 +442,11 @@ void Lane::discard(Node& node) noexcept {
   free(node);
   if (!running_) end_of_items();
   if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
+}
+
+/// Before any that came later: messages leave the limit of their type oldest first.
+void Lane::discard_early(Cell& cell) noexcept {
+  while (!cell.early.empty()) discard(cell.early.pop());
 }
 
 void Lane::put_first(NodeList& early) noexcept {

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "message/arrivals.h"
@@ -40,10 +41,10 @@ class Lane final : public Source {
   void drop_superseded() noexcept;
   /// The scheduler's thread: the agent of 'cell' ends, and accepts nothing any more.
   void discard_parked(Cell& cell) noexcept;
+  /// The scheduler's thread: the agent of 'cell' does not start any more.
+  void discard_early(Cell& cell) noexcept;
   /// The agent has started: what came too early is handled before all else.
   void put_first(NodeList& early) noexcept;
-  /// The scheduler's thread: drops 'node', which is in no list.
-  void discard(Node& node) noexcept;
   /// Agents::~Agents, on the scheduler's thread: refuses posts from now on and leaves the scheduler.
   void close() noexcept;
   /// Then: drops what waits.
@@ -80,6 +81,7 @@ class Lane final : public Source {
 
   ShortLock& lock() const noexcept { return arrivals_.lock(); }
   bool has_arrived() const noexcept { return arrivals_.has_any_for(level_); }
+  std::unique_lock<ShortLock> lock_behind_arrivals() noexcept;
   Verdict post_here(Cell& cell, const Handler& handler, void* stored);
   Verdict post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now);
   Verdict post_from_elsewhere(Cell& cell, const Handler& handler, void* stored);
@@ -98,6 +100,7 @@ class Lane final : public Source {
   Fate park(Node& node) noexcept;
   void let_go(ParkedMessage& parked) noexcept;
   void end_of_items() noexcept;
+  void discard(Node& node) noexcept;
   void free(Node& node) noexcept;
   void note_oldest() noexcept {
     oldest_here_.store(here_.empty() ? kNobodyWaits : here_.first->enqueued.nanoseconds(), std::memory_order_relaxed);

@@ -134,7 +134,7 @@ void Life::finish(Cell& cell) noexcept {
   cell.stage = Cell::Stage::Gone;
   delete std::exchange(cell.agent, nullptr);
   cell.lane->discard_parked(cell);
-  while (!cell.early.empty()) cell.lane->discard(cell.early.pop());
+  cell.lane->discard_early(cell);
   home_.core.gone(cell);
   if (!cell.forgotten && cell.has_nothing_left()) home_.core.forget(cell);
   cell.release();

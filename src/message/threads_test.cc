@@ -466,6 +466,50 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
   other.join();
 }
 
+/// Posts to itself what others post, and has some of it tried again.
+class Talker final : public Agent {
+ public:
+  Talker(Group& group, std::atomic<int>& handled)
+      : Agent(group, "talker", Priority::p3, {.reaction = Reaction::Retry, .retry_delay = Duration{0}, .retries_max = 1}),
+        handled_(handled) {
+    limit<Work>({.most = 10'000});
+    receive<&Talker::work>();
+    receive<&Talker::stop>();
+  }
+
+ private:
+  static constexpr int kRounds = 50'000;
+  void stop(const Stop&) {
+    if (++round_ == kRounds) return scheduler().stop();
+    for (int number = 0; number < 8; ++number) must(address().post(Work{0, number}));
+    must(address().post(Stop{}));
+  }
+  void work(const Work& work) {
+    if (++attempts_ % 16 == 0) throw attempts_;
+    if (work.producer == 1) handled_.fetch_add(1);
+  }
+  int round_ = 0;
+  int attempts_ = 0;
+  std::atomic<int>& handled_;
+};
+
+// Whatever comes at that moment: what an agent posts to itself, or tries again, leaves the limit of its type when it leaves the queue.
+TEST(AgentsThreads, OwnMessagesOfALimitedTypeHaveOnePlaceAmongThoseOfOthers) {
+  Loop loop;
+  std::atomic<int> handled{0};
+  const Address to = loop.agents.make<Talker>(handled).value();
+  must(to.post(Stop{}));
+  std::atomic<bool> ended{false};
+  std::thread other([&] {
+    for (int number = 0; !ended.load();) {
+      if (number - handled.load() < 1000) must(to.post(Work{1, number++}));
+    }
+  });
+  loop.scheduler.run();
+  ended.store(true);
+  other.join();
+}
+
 TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   auto threads = std::make_unique<AgentThreads>();
   std::atomic<int> handled{0};
