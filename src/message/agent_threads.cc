@@ -105,6 +105,7 @@ struct AgentThreads::Parts {
   std::condition_variable stopped;
   bool is_stopped = false;
   std::unique_ptr<Agents> agents;
+  Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
   Agents::Core* core = nullptr;
 };
 
@@ -115,6 +116,7 @@ AgentThreads::AgentThreads(AgentThreadsOptions options) : parts_(std::make_uniqu
   auto core = std::make_unique<Agents::Core>(std::move(inner), [&p](Priority priority) { return p.home_for(priority); });
   p.core = core.get();
   p.agents = std::unique_ptr<Agents>(new Agents(std::move(core)));
+  p.known_agents = p.agents.get();
 }
 
 AgentThreads::~AgentThreads() {
@@ -130,7 +132,7 @@ AgentThreads::~AgentThreads() {
   parts_->agents.reset();
 }
 
-Agents& AgentThreads::agents() noexcept { return *parts_->agents; }
+Agents& AgentThreads::agents() noexcept { return *parts_->known_agents; }
 
 Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <latch>
 #include <memory>
 #include <stdexcept>
@@ -185,6 +186,30 @@ TEST(AgentsShutdown, WhileEveryThreadIsInAHandlerItEndsWithinASecondOfTheirEnd) 
     EXPECT_LE(ring.handled(), static_cast<int>(3 * limits::kBatchItems)) << "each ends after the turn under way";
     expect_nothing_is_left();
   }
+}
+
+/// Calls 'at_end' when it finishes.
+class Leaver final : public Agent {
+ public:
+  Leaver(Group& group, std::latch& started, std::function<void()> at_end)
+      : Agent(group, "leaver", Priority::p3), started_(started), at_end_(std::move(at_end)) {}
+
+ private:
+  void on_start() override { started_.count_down(); }
+  void on_finish() override { at_end_(); }
+  std::latch& started_;
+  const std::function<void()> at_end_;
+};
+
+TEST(AgentsShutdown, TheLastWordsOfAnAgentMayAskForItsAgents) {
+  std::size_t groups = 0;
+  std::latch started(1);
+  {
+    AgentThreads threads;
+    ASSERT_TRUE(threads.agents().make<Leaver>(started, [&] { groups = threads.agents().groups(); }).has_value());
+    started.wait();
+  }
+  EXPECT_EQ(groups, 1U);
 }
 
 }  // namespace
