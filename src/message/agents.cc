@@ -133,23 +133,21 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
   for (const std::unique_ptr<Agent>& agent : agents) group->cells.push_back(message::Cell::of(*agent));
   std::ranges::stable_sort(group->cells, std::ranges::greater{}, &message::Cell::priority);
   group->left = group->cells.size();
-  {
-    const std::lock_guard<std::mutex> guard(lock);
-    if (closed) return failure(Code::FailedPrecondition, "agents: they are ending");
-    group->number = ++last_group;
-    groups.emplace(group->number, group);
-    // From here on nothing fails.
-    for (message::Cell* cell : group->cells) {
-      cell->acquire();
-      cell->group = group;
-    }
+  const std::lock_guard<std::mutex> guard(lock);
+  if (closed) return failure(Code::FailedPrecondition, "agents: they are ending");
+  group->number = ++last_group;
+  groups.emplace(group->number, group);
+  // From here on nothing fails.
+  for (message::Cell* cell : group->cells) {
+    cell->acquire();
+    cell->group = group;
   }
   for (std::unique_ptr<Agent>& agent : agents) static_cast<void>(agent.release());
-  const GroupId id{group->number};
+  // Under the lock: the first message can stop the group, which would be gone before the last of its agents accepts anything.
   for (message::Cell* cell : group->cells) cell->lane->set_accepting(*cell, true);
   message::Cell& first = *group->cells.front();
   first.lane->home().life.request(first, message::Cell::kStart);
-  return id;
+  return GroupId{group->number};
 }
 
 Status Agents::Core::remove(GroupId id, Removal how, std::function<void()> done) {
