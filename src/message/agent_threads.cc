@@ -99,8 +99,7 @@ struct AgentThreads::Parts {
 
   AgentThreadsOptions options;
   SystemClock clock;
-  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by Core's lock, as is the next.
-  bool has_ended = false;
+  std::vector<std::unique_ptr<PriorityThread>> threads;  // Guarded by Core's lock.
   std::mutex stopping;
   std::condition_variable stopped;
   bool is_stopped = false;
@@ -124,10 +123,8 @@ AgentThreads::~AgentThreads() {
   std::vector<std::unique_ptr<PriorityThread>> threads;
   {
     const std::lock_guard<std::mutex> guard(parts_->core->lock);
-    parts_->core->closed = true;  // No thread is made from here on.
-    threads.swap(parts_->threads);
+    threads.swap(parts_->threads);  // None is made any more.
   }
-  for (const auto& one : threads) one->scheduler.stop();
   for (const auto& one : threads) one->thread.join();
   parts_->agents.reset();
 }
@@ -136,7 +133,6 @@ Agents& AgentThreads::agents() noexcept { return *parts_->known_agents; }
 
 Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());
-  if (has_ended) return failure(Code::FailedPrecondition, "thread '" + name + "': the threads were stopped");
   for (const auto& one : threads) {
     if (one->priority == priority) return one->home;  // Made before, for a queue that then found no memory.
   }
@@ -157,9 +153,9 @@ Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority pr
 }
 
 void AgentThreads::Parts::stop() noexcept {
+  core->accept_no_more();
   {
     const std::lock_guard<std::mutex> guard(core->lock);
-    has_ended = true;
     for (const auto& one : threads) one->scheduler.stop();
   }
   const std::lock_guard<std::mutex> guard(stopping);

@@ -109,7 +109,7 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
 
 Result<std::shared_ptr<message::Lane>> Agents::Core::lane(Priority priority) {
   const std::lock_guard<std::mutex> guard(lock);
-  if (closed) return failure(Code::FailedPrecondition, "agents: they are ending");
+  if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
   std::shared_ptr<message::Lane>& known = lanes[priority.level()];
   if (known == nullptr) {
     Result<std::shared_ptr<message::Home>> home = home_for(priority);
@@ -134,7 +134,7 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
   std::ranges::stable_sort(group->cells, std::ranges::greater{}, &message::Cell::priority);
   group->left = group->cells.size();
   const std::lock_guard<std::mutex> guard(lock);
-  if (closed) return failure(Code::FailedPrecondition, "agents: they are ending");
+  if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
   group->number = ++last_group;
   groups.emplace(group->number, group);
   // From here on nothing fails.
@@ -218,6 +218,14 @@ void Agents::Core::forget(message::Cell& cell) noexcept {
 void Agents::Core::forget_unadded(message::Cell& cell) noexcept {
   figures.give_back(cell.figures);
   cell.release();
+}
+
+void Agents::Core::accept_no_more() noexcept {
+  const std::lock_guard<std::mutex> guard(lock);
+  closed = true;
+  for (const auto& [number, group] : groups) {
+    for (message::Cell* cell : group->cells) cell->lane->set_accepting(*cell, false);
+  }
 }
 
 void Agents::Core::close() noexcept {

@@ -49,6 +49,8 @@ struct Agents::Core {
   void forget(message::Cell& cell) noexcept;
   /// The agent of 'cell' was never added: any thread.
   void forget_unadded(message::Cell& cell) noexcept;
+  /// For good: no agent is added, and no message accepted. Any thread. O(agents).
+  void accept_no_more() noexcept;
   /// Every agent finishes, every lane is closed. No scheduler gives turns any more.
   void close() noexcept;
 
@@ -56,7 +58,7 @@ struct Agents::Core {
   HomeFor home_for;
   message::FiguresRegistry figures;
   mutable std::mutex lock;
-  bool closed = false;
+  bool closed = false;  // No agent is added, no lane made.
   std::vector<std::shared_ptr<message::Home>> homes;
   std::array<std::shared_ptr<message::Lane>, limits::kPriorities> lanes;
   std::array<std::atomic<message::Lane*>, limits::kPriorities> lanes_in_use{};  // The same, for those who only read.

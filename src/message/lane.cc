@@ -203,7 +203,7 @@ Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) 
   const std::string what = "message " + name_of(*handler.type) + " to agent '" + cell.name + "': ";
   switch (verdict) {
     case Verdict::Full: return {Code::ResourceExhausted, what + "the queue of its priority is full"};
-    case Verdict::Gone: return {Code::NotFound, what + "the agent has gone, or was not added yet"};
+    case Verdict::Gone: return {Code::NotFound, what + "the agent has gone or was stopped, or was not added yet"};
     case Verdict::StopAgent: return {Code::ResourceExhausted, what + "too many wait, and the agent is stopped"};
     case Verdict::StopRuntime: return {Code::ResourceExhausted, what + "too many wait, and the runtime is stopped"};
     default: return {Code::ResourceExhausted, what + std::to_string(handler.limit->limit().most) + " wait already, which is its limit"};

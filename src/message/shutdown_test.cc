@@ -133,8 +133,8 @@ TEST(AgentsShutdown, AfterAnyMessageItEndsWithinASecondAndLeavesNothing) {
       if (number == point) threads->stop();
     });
     threads = ring.threads.get();
-    known.count_down();
     for (int i = 0; i < 40; ++i) ASSERT_TRUE(ring.addresses[0].post(Job{20, {}}).ok());
+    known.count_down();
     threads->wait();
     EXPECT_GE(ring.handled(), point);
     const Duration took = ring.end();

@@ -517,6 +517,7 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   std::promise<void> posted;
   std::shared_future<void> all_posted = posted.get_future().share();
   Address to;
+  Status own;
   ASSERT_TRUE(threads->agents()
                   .add([&](Group& group) {
                     to = group
@@ -527,6 +528,7 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
                                             ready.set_value();
                                             all_posted.wait();
                                             threads->stop();
+                                            own = to.post(Work{0, 100});
                                           })
                              .address();
                     return Status{};
@@ -537,13 +539,20 @@ TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   for (int i = 1; i < 100; ++i) must(to.post(Work{0, i}));
   posted.set_value();
   threads->wait();
-  const Result<Address> late = threads->agents().make<Taker>(Priority::p5);
-  ASSERT_FALSE(late.has_value()) << "no thread begins any more";
-  EXPECT_EQ(late.error().code(), Code::FailedPrecondition);
-  EXPECT_NE(late.error().message().find("agents-p5"), std::string_view::npos) << late.error().to_string();
+  for (const Priority priority : {Priority::p3, Priority::p5}) {
+    const Result<Address> late = threads->agents().make<Taker>(priority);
+    ASSERT_FALSE(late.has_value()) << "no thread begins any more, and none that has begun goes on";
+    EXPECT_EQ(late.error().code(), Code::FailedPrecondition);
+    EXPECT_NE(late.error().message().find("were stopped"), std::string_view::npos) << late.error().to_string();
+  }
+  const Status refused = to.post(Work{0, 101});
+  EXPECT_EQ(refused.code(), Code::NotFound);
+  EXPECT_NE(refused.message().find("was stopped"), std::string_view::npos) << refused.to_string();
   EXPECT_EQ(threads->size(), 1U);
+  EXPECT_EQ(threads->agents().figures_of_queues().at(0).queued, 99U) << "what waits is dropped at the end";
   threads.reset();
   EXPECT_EQ(handled.load(), 1);
+  EXPECT_EQ(own.code(), Code::NotFound) << "of an agent, too";
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ class AgentThreads {
   Agents& agents() noexcept;
   /// Waits until somebody stops the threads: Reaction::StopRuntime, Overflow::StopRuntime, or stop().
   void wait();
-  /// Every thread ends after the message that it handles. Any thread; for good: an agent of a priority that has no thread yet is refused
-  /// (FailedPrecondition) from here on.
+  /// Every thread ends after the message that it handles. Any thread; for good: from here on every post is refused (NotFound), also one of
+  /// an agent, and so is whoever adds agents (FailedPrecondition). What waits is dropped when this ends. O(agents).
   void stop() noexcept;
   /// Threads that run.
   std::size_t size() const;
