@@ -238,6 +238,52 @@ TEST(MessageAllocations, WithoutMemoryAGroupIsNotAddedAndAThrowingHandlerIsSurvi
   EXPECT_EQ(loop.agents->figures_of_agents().at(0).faults, 1U);
 }
 
+struct Told {
+  std::shared_ptr<int> what;
+};
+
+class Listener final : public Agent {
+ public:
+  Listener(Group& group, const Topic<Told>& topic, std::size_t most, int& handled)
+      : Agent(group, "listener", Priority::p3), handled_(handled) {
+    limit<Told>({.most = most});
+    EXPECT_TRUE(subscribe<&Listener::told>(topic).ok());
+  }
+
+ private:
+  void told(const Told&) { ++handled_; }
+  int& handled_;
+};
+
+TEST(MessageAllocations, WithoutMemoryAPublishedMessageThatOneRefusesReachesTheNextAndIsNotLost) {
+  Loop loop;
+  const Topic<Told> topic = loop.agents->topic<Told>("told");
+  int of_the_first = 0;
+  int of_the_next = 0;
+  ASSERT_TRUE(loop.agents->make<Listener>(topic, std::size_t{1}, of_the_first).has_value());
+  ASSERT_TRUE(loop.agents->make<Listener>(topic, std::size_t{2}, of_the_next).has_value());
+  const auto what = std::make_shared<int>();
+  ASSERT_EQ(topic.publish({what}).delivered, 2U);
+  const std::uint64_t before = allocations.load();
+  Delivery second;
+  bool has_thrown = false;
+  memory_has_ended.store(true);
+  try {
+    second = topic.publish({what});
+  } catch (const std::bad_alloc&) {
+    has_thrown = true;
+  }
+  memory_has_ended.store(false);
+  EXPECT_FALSE(has_thrown);
+  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(second.delivered, 1U);
+  EXPECT_EQ(second.refused, 1U);
+  loop.scheduler.run_until_idle();
+  EXPECT_EQ(of_the_first, 1);
+  EXPECT_EQ(of_the_next, 2);
+  EXPECT_EQ(what.use_count(), 1);
+}
+
 class Taker final : public Agent {
  public:
   Taker(Group& group, Priority priority, int& handled) : Agent(group, "taker, whose name is not short", priority), handled_(handled) {

@@ -30,10 +30,17 @@ Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_m
 Lane::~Lane() { RONDO_ASSERT(here_.empty() && arrivals_.empty(level_) && superseded_.first == nullptr); }
 
 Status Lane::post(Cell& cell, const Handler& handler, void* stored) {
-  const Verdict verdict = home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
+  const Verdict verdict = decide(cell, handler, stored);
   if (verdict <= Verdict::Settled) [[likely]]
     return {};
   return refusal(cell, handler, verdict);
+}
+
+Code Lane::offer(Cell& cell, const Handler& handler, void* stored) { return code_of(decide(cell, handler, stored)); }
+
+Code Lane::code_of(Verdict verdict) noexcept {
+  if (verdict <= Verdict::Settled) return Code::Ok;
+  return verdict == Verdict::Gone ? Code::NotFound : Code::ResourceExhausted;
 }
 
 /// On the scheduler's thread, in the turn of an agent: nobody closes this lane meanwhile.
@@ -200,14 +207,15 @@ Lane::Verdict Lane::act(Cell& cell, Verdict verdict) {
 }
 
 Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) const {
-  const std::string what = "message " + name_of(*handler.type) + " to agent '" + cell.name + "': ";
+  std::string what = "message " + name_of(*handler.type) + " to agent '" + cell.name + "': ";
   switch (verdict) {
-    case Verdict::Full: return {Code::ResourceExhausted, what + "the queue of its priority is full"};
-    case Verdict::Gone: return {Code::NotFound, what + "the agent has gone or was stopped, or was not added yet"};
-    case Verdict::StopAgent: return {Code::ResourceExhausted, what + "too many wait, and the agent is stopped"};
-    case Verdict::StopRuntime: return {Code::ResourceExhausted, what + "too many wait, and the runtime is stopped"};
-    default: return {Code::ResourceExhausted, what + std::to_string(handler.limit->limit().most) + " wait already, which is its limit"};
+    case Verdict::Full: what += "the queue of its priority is full"; break;
+    case Verdict::Gone: what += "the agent has gone or was stopped, or was not added yet"; break;
+    case Verdict::StopAgent: what += "too many wait, and the agent is stopped"; break;
+    case Verdict::StopRuntime: what += "too many wait, and the runtime is stopped"; break;
+    default: what += std::to_string(handler.limit->limit().most) + " wait already, which is its limit"; break;
   }
+  return {code_of(verdict), std::move(what)};
 }
 
 Node* Lane::place_here() {

@@ -35,6 +35,8 @@ class Lane final : public Source {
 
   /// Any thread. What is left at 'stored' is the caller's.
   Status post(Cell& cell, const Handler& handler, void* stored);
+  /// The same without words, and so without asking for memory where it is refused.
+  Code offer(Cell& cell, const Handler& handler, void* stored);
   /// The scheduler's thread: 'parked' is due, and goes behind what waits.
   void try_again(ParkedMessage& parked) noexcept;
   /// The scheduler's thread: takes away parked messages that newer ones have taken the place of.
@@ -82,6 +84,10 @@ class Lane final : public Source {
   ShortLock& lock() const noexcept { return arrivals_.lock(); }
   bool has_arrived() const noexcept { return arrivals_.has_any_for(level_); }
   std::unique_lock<ShortLock> lock_behind_arrivals() noexcept;
+  Verdict decide(Cell& cell, const Handler& handler, void* stored) {
+    return home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
+  }
+  static Code code_of(Verdict verdict) noexcept;
   Verdict post_here(Cell& cell, const Handler& handler, void* stored);
   Verdict post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now);
   Verdict post_from_elsewhere(Cell& cell, const Handler& handler, void* stored);

@@ -57,11 +57,11 @@ Delivery TopicCore::publish(const MessageType& type, const void* original, void 
       continue;
     }
     Cell& cell = *Cell::of(one->address);
-    const Status status = cell.lane->post(cell, *one->handler, stored);
+    const Code code = cell.lane->offer(cell, *one->handler, stored);
     if (type.destroy != nullptr) type.destroy(stored);
-    if (status.ok()) {
+    if (code == Code::Ok) {
       ++delivery.delivered;
-    } else if (status.code() != Code::NotFound) {
+    } else if (code != Code::NotFound) {
       ++delivery.refused;
     }
   }

@@ -35,8 +35,8 @@ template <class M>
 class Topic {
  public:
   /// Delivers to every subscriber, from the highest priority down, equals in the order in which they subscribed. Any thread. Each gets a
-  /// copy where the message travels inline, else all share one, made with one allocation. A
-  /// copy that throws is refused. O(subscribers).
+  /// copy where the message travels inline, else all share one, made with one allocation; nothing else is allocated, also where it is
+  /// refused. A copy that throws is refused. O(subscribers).
   Delivery publish(M value) const {
     static_assert(Message<M> && std::is_copy_constructible_v<message::Stored<M>>, "what is published is copied for each subscriber");
     message::Stored<M> original = [&]() -> message::Stored<M> {
