@@ -35,8 +35,9 @@ class Address {
   /// Puts 'message' behind all that was posted to agents of the same priority before, and returns; its handler runs in a turn of its own.
   /// Any thread; on the agent's own thread, in the turn of an agent, without a lock. Ok also when the type's limit chose to drop or to
   /// merge. ResourceExhausted when the type's limit refuses or the queue is full, NotFound when the agent has no handler for M, has gone
-  /// or was stopped (AgentThreads::stop), or was not added yet; the message is then gone. O(1); allocates only for messages that do not
-  /// travel inline (kTravelsInline).
+  /// or was stopped (AgentThreads::stop), or was not added yet; the message is then gone. O(1). Allocates for messages that do not
+  /// travel inline (kTravelsInline) and for the words of a refusal; std::bad_alloc where there is no memory for them: nothing was posted
+  /// then.
   template <class M>
   requires Message<std::remove_cvref_t<M>> Status post(M&& message)
   const {
