@@ -204,6 +204,24 @@ TEST(BudgetedFrames, WhatVoidsTheBoundIsSaid) {
   EXPECT_EQ(warned(QuotedRoundRobin{}), 0U);
 }
 
+TEST(BudgetedFrames, WhatIsSaidOfOnePriorityAndOfSeveralIsSaidInWords) {
+  const auto said = [](const PolicyOptions& options) { return policy_warnings(*resolve_policy(options)).at(0); };
+  const std::string rest = " has work, no wait of a source of another priority that comes after has a bound";
+  EXPECT_EQ(said(BudgetedFrames{}.set(Priority{55}, kNoBudget)), "priority 55 has no budget: while it" + rest);
+  EXPECT_EQ(said(BudgetedFrames{}.set(Priority{3}, kNoBudget).set(Priority{55}, kNoBudget)),
+            "priorities 3, 55 have no budget: while one of them" + rest);
+  EXPECT_EQ(said(StrictPriority{}), "priorities 0 to 63 have no budget: while one of them" + rest);
+  test::Simulation simulation(BudgetedFrames{});
+  Flood first(simulation, "first", 7, 10ms);
+  simulation.scheduler.turn();
+  EXPECT_EQ(simulation.scheduler.policy().warnings().at(0),
+            "priority 7 had turns longer than its budget: after one it waits for several frames");
+  Flood second(simulation, "second", 8, 10ms);
+  while (second.stats().turns == 0) simulation.scheduler.turn();
+  EXPECT_EQ(simulation.scheduler.policy().warnings().at(0),
+            "priorities 7 to 8 had turns longer than their budget: after one they wait for several frames");
+}
+
 TEST(BudgetedFrames, ACursorThatGoesDownOnlyNeedsAFrameThatEnds) {
   PolicySettings settings{.one_way = true};
   settings.budgets.fill(PolicySettings::kInfinite);
