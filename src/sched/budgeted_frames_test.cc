@@ -50,6 +50,22 @@ TEST(BudgetedFrames, TheBudgetsGrowByEqualFactorsAndAFrameIsShort) {
   EXPECT_TRUE(policy_warnings(settings).empty());
 }
 
+// What docs/guide/policies.md says of the default budgets: the second is a priority's, not that of one source among its equals.
+TEST(BudgetedFrames, NoPriorityWaitsASecondThoughOneSourceAmongManyMay) {
+  const PolicySettings settings = *resolve_policy(BudgetedFrames{});
+  PriorityUses uses;
+  for (unsigned p = 0; p < limits::kPriorities; ++p) {
+    uses[p].longest = std::min(Duration{settings.budgets[p]}, settings.turn);
+    uses[p].sources = 1;
+  }
+  for (unsigned p = 0; p < limits::kPriorities; ++p) EXPECT_LT(wait_bound(settings, uses, Priority{p}), 1s) << "priority " << p;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 10ms, 69);
+  uses[0].sources = 4;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 10ms, 174);
+  uses[0].sources = 64;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 100ms, 227);
+}
+
 TEST(BudgetedFrames, ATurnIsNotLongerThanTheBudgetOfItsPriority) {
   const auto policy = test::policy(BudgetedFrames{});
   EXPECT_EQ(policy->budget(test::WorkSource("low", 0)).time, 500us);

@@ -160,7 +160,7 @@ std::vector<std::string> policy_warnings(const PolicySettings& settings) {
   }
   if (frame > limits::kFrameTime) {
     warnings.push_back("the budgets and longest turns of all priorities are " + std::to_string(frame / 1ms) + " ms a frame, above " +
-                       std::to_string(limits::kFrameTime / 1ms) + " ms: a wait may take longer than a second");
+                       std::to_string(limits::kFrameTime / 1ms) + " ms: a priority may wait for longer than a second");
   }
   return warnings;
 }
