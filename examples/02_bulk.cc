@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
@@ -57,6 +58,13 @@ class Device {
   std::map<std::string, std::string> rules_;
 };
 
+// region: message
+/// Somebody has plugged in a port: it happened, once, and is no row of a table.
+struct PluggedIn {
+  std::string port;
+};
+// endregion
+
 // region: rules
 class Rules final : public Orch {
  public:
@@ -64,15 +72,17 @@ class Rules final : public Orch {
       : Orch(runtime, "rules", Priority::p1), device_(device), clock_("device", Priority::p5, [this] { collect_answers(); }) {
     rules_ = &consume_batches("RULE", [this](Batch& batch) { apply(batch); });
     provide(kPort, [this](std::string_view port) { return device_.knows_port(port); });
+    receive<&Rules::plug_in>();
     runtime.scheduler().add(clock_);
     clock_.arm_every(1ms, runtime.clock().now() + 1ms);
   }
-  void plug_in(std::string_view port) {
-    device_.plug_in(port);
-    announce({kPort, std::string{port}});  // Rules that waited for it get their turns.
-  }
 
  private:
+  void plug_in(const PluggedIn& message) {
+    device_.plug_in(message.port);
+    announce({kPort, message.port});  // Rules that waited for it get their turns.
+  }
+
   void apply(Batch& batch) {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const Change change = batch[i];
@@ -106,8 +116,8 @@ class Rules final : public Orch {
 /// What an operator sees; looks every millisecond, and when nothing moves any more takes the next step.
 class Operator {
  public:
-  Operator(Runtime& runtime, Device& device, Rules& rules)
-      : runtime_(runtime), device_(device), rules_(rules), clock_("operator", Priority::p0, [this] { look(); }) {
+  Operator(Runtime& runtime, Device& device, Address rules)
+      : runtime_(runtime), device_(device), rules_(std::move(rules)), clock_("operator", Priority::p0, [this] { look(); }) {
     runtime.scheduler().add(clock_);
     clock_.arm_every(1ms, runtime.clock().now() + 1ms);
   }
@@ -124,12 +134,15 @@ class Operator {
       return;
     }
     first_look_was_right_ = device_.rules() == 900 && now.parked == 100 && now.rejected == 1;
-    rules_.plug_in("Ethernet8");
+    // region: post
+    // From any thread. Not ok: a limit, or the Orch has gone.
+    if (const Status sent = rules_.post(PluggedIn{"Ethernet8"}); !sent.ok()) std::printf("refused: %s\n", sent.to_string().c_str());
+    // endregion
   }
 
   Runtime& runtime_;
   Device& device_;
-  Rules& rules_;
+  Address rules_;
   TimerSource clock_;
   bool first_look_was_right_ = false;
   bool satisfied_ = false;
@@ -147,7 +160,7 @@ int main() {
     const char* const port = i % 10 == 0 ? "Ethernet8" : "Ethernet0";  // Nobody has plugged in Ethernet8 yet.
     accepted = accepted && table.set("rule" + std::to_string(i), {{"port", port}}).ok();
   }
-  const Operator person(runtime, device, rules);
+  const Operator person(runtime, device, rules.address());
   runtime.run();
   return accepted && person.satisfied() ? 0 : 1;
 }

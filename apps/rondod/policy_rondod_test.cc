@@ -186,8 +186,9 @@ TEST_F(CheckConfig, WarnsOfWhatLeavesWaitsWithoutABound) {
   EXPECT_EQ(warnings("policy = \"quoted-round-robin\"\n"), "");
   EXPECT_THAT(warnings("[scheduler.budgets_us]\n5 = 0\n6 = 0\n"),
               AllOf(HasSubstr("rondod: warning: scheduler.policy: priorities 5 to 6 have no budget"), HasSubstr("no wait")));
+  EXPECT_THAT(warnings("[scheduler.budgets_us]\n55 = 0\n"), HasSubstr("priority 55 has no budget: while it has work, no wait"));
   EXPECT_THAT(warnings("policy = \"strict\"\n"), HasSubstr("priorities 0 to 63 have no budget"));
-  EXPECT_THAT(warnings("highest_budget_us = 64000\n"), HasSubstr("a wait may take longer than a second"));
+  EXPECT_THAT(warnings("highest_budget_us = 64000\n"), HasSubstr("a priority may wait for longer than a second"));
 }
 
 }  // namespace

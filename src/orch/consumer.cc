@@ -33,6 +33,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;
   stats_.orch = std::move(identity.orch);
+  set_weight(options.weight);
   services_.scheduler.add(*this);
   subscription_->on_ready([this] {
     account_.became_ready();

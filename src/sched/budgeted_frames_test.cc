@@ -50,6 +50,22 @@ TEST(BudgetedFrames, TheBudgetsGrowByEqualFactorsAndAFrameIsShort) {
   EXPECT_TRUE(policy_warnings(settings).empty());
 }
 
+// What docs/guide/policies.md says of the default budgets: the second is a priority's, not that of one source among its equals.
+TEST(BudgetedFrames, NoPriorityWaitsASecondThoughOneSourceAmongManyMay) {
+  const PolicySettings settings = *resolve_policy(BudgetedFrames{});
+  PriorityUses uses;
+  for (unsigned p = 0; p < limits::kPriorities; ++p) {
+    uses[p].longest = std::min(Duration{settings.budgets[p]}, settings.turn);
+    uses[p].sources = 1;
+  }
+  for (unsigned p = 0; p < limits::kPriorities; ++p) EXPECT_LT(wait_bound(settings, uses, Priority{p}), 1s) << "priority " << p;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 10ms, 69);
+  uses[0].sources = 4;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 10ms, 174);
+  uses[0].sources = 64;
+  EXPECT_EQ(wait_bound(settings, uses, Priority{0}) / 100ms, 227);
+}
+
 TEST(BudgetedFrames, ATurnIsNotLongerThanTheBudgetOfItsPriority) {
   const auto policy = test::policy(BudgetedFrames{});
   EXPECT_EQ(policy->budget(test::WorkSource("low", 0)).time, 500us);
@@ -202,6 +218,24 @@ TEST(BudgetedFrames, WhatVoidsTheBoundIsSaid) {
   EXPECT_EQ(warned(BudgetedFrames{.highest = 64ms}), 1U);
   EXPECT_EQ(warned(StrictPriority{}), 1U);
   EXPECT_EQ(warned(QuotedRoundRobin{}), 0U);
+}
+
+TEST(BudgetedFrames, WhatIsSaidOfOnePriorityAndOfSeveralIsSaidInWords) {
+  const auto said = [](const PolicyOptions& options) { return policy_warnings(*resolve_policy(options)).at(0); };
+  const std::string rest = " has work, no wait of a source of another priority that comes after has a bound";
+  EXPECT_EQ(said(BudgetedFrames{}.set(Priority{55}, kNoBudget)), "priority 55 has no budget: while it" + rest);
+  EXPECT_EQ(said(BudgetedFrames{}.set(Priority{3}, kNoBudget).set(Priority{55}, kNoBudget)),
+            "priorities 3, 55 have no budget: while one of them" + rest);
+  EXPECT_EQ(said(StrictPriority{}), "priorities 0 to 63 have no budget: while one of them" + rest);
+  test::Simulation simulation(BudgetedFrames{});
+  Flood first(simulation, "first", 7, 10ms);
+  simulation.scheduler.turn();
+  EXPECT_EQ(simulation.scheduler.policy().warnings().at(0),
+            "priority 7 had turns longer than its budget: after one it waits for several frames");
+  Flood second(simulation, "second", 8, 10ms);
+  while (second.stats().turns == 0) simulation.scheduler.turn();
+  EXPECT_EQ(simulation.scheduler.policy().warnings().at(0),
+            "priorities 7 to 8 had turns longer than their budget: after one they wait for several frames");
 }
 
 TEST(BudgetedFrames, ACursorThatGoesDownOnlyNeedsAFrameThatEnds) {

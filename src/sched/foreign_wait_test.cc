@@ -1,10 +1,12 @@
 // A foreign event loop waits in the scheduler's place: its descriptor is readable exactly when there is something to do, and nothing that
-// another thread does between the last turn and the wait is lost. The foreign loop is poll(2).
+// another thread does between the last turn and the wait is lost, under each policy. The foreign loop is poll(2).
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <atomic>
 #include <memory>
+#include <ostream>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -20,14 +22,25 @@ bool is_readable(int fd, int milliseconds) {
   return ::poll(&question, 1, milliseconds) == 1;
 }
 
+struct Case {
+  const char* name;
+  PolicyOptions policy;
+};
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }
+
 struct Loop {
+  explicit Loop(const PolicyOptions& options) : scheduler(clock, *reactor, std::move(make_policy(options).value())) {}
   SystemClock clock;
   std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
-  Scheduler scheduler{clock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+  Scheduler scheduler;
 };
 
-TEST(SchedulerForeignWait, SaysWhenThereIsSomethingToDoAlready) {
-  Loop loop;
+class SchedulerForeignWait : public testing::TestWithParam<Case> {
+ protected:
+  Loop loop{GetParam().policy};
+};
+
+TEST_P(SchedulerForeignWait, SaysWhenThereIsSomethingToDoAlready) {
   Mailbox<int> mailbox("m", Priority{3}, [](int&&) {});
   loop.scheduler.add(mailbox);
   loop.scheduler.run_until_idle();
@@ -37,8 +50,7 @@ TEST(SchedulerForeignWait, SaysWhenThereIsSomethingToDoAlready) {
   EXPECT_EQ(loop.scheduler.before_foreign_wait(), Instant{});
 }
 
-TEST(SchedulerForeignWait, TellsTheNextTimer) {
-  Loop loop;
+TEST_P(SchedulerForeignWait, TellsTheNextTimer) {
   TimerSource timer("t", Priority{3}, [] {});
   loop.scheduler.add(timer);
   const Instant due = loop.clock.now() + 20ms;
@@ -47,8 +59,7 @@ TEST(SchedulerForeignWait, TellsTheNextTimer) {
   EXPECT_LE(loop.scheduler.before_foreign_wait(), due + 2ms);
 }
 
-TEST(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
-  Loop loop;
+TEST_P(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
   constexpr int kMessages = 5'000;
   int received = 0;
   Mailbox<int> mailbox("m", Priority{3}, [&](int&&) { ++received; });
@@ -69,6 +80,13 @@ TEST(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
   }
   poster.join();
 }
+
+INSTANTIATE_TEST_SUITE_P(Policy, SchedulerForeignWait,
+                         testing::Values(Case{"BudgetedFrames", BudgetedFrames{}},
+                                         Case{"ConsumedTime", BudgetedFrames{.tie = Tie::ConsumedTime}},
+                                         Case{"StrictPriority", StrictPriority{}}, Case{"StrictlyOrdered", StrictlyOrdered{}},
+                                         Case{"QuotedRoundRobin", QuotedRoundRobin{.quota = 2}}),
+                         [](const auto& one) { return std::string{one.param.name}; });
 
 }  // namespace
 }  // namespace rondo

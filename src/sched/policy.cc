@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sched/frames_policy.h"
 
@@ -101,18 +102,21 @@ std::string budgets_text(const PolicySettings& settings) {
   return text(*low, settings.in_items) + " at priority " + at(low) + " to " + text(*high, settings.in_items) + " at " + at(high);
 }
 
-/// The priorities for which 'holds', such as "3, 7 to 9".
+/// The priorities for which 'holds', as a subject for one of two verbs: "priority 3 has", "priorities 3, 7 to 9 have". Empty: none.
 template <class Holds>
-std::string priorities_text(const Holds& holds) {
+std::string priorities_text(const Holds& holds, const std::string& one, const std::string& several) {
   std::string all;
+  unsigned count = 0;
   for (unsigned p = 0; p < limits::kPriorities; ++p) {
     if (!holds(p)) continue;
     const unsigned first = p;
     while (p + 1 < limits::kPriorities && holds(p + 1)) ++p;
+    count += p - first + 1;
     all += (all.empty() ? "" : ", ") + std::to_string(first);
     if (p > first) all += " to " + std::to_string(p);
   }
-  return all;
+  if (count == 0) return all;
+  return count == 1 ? "priority " + all + " " + one : "priorities " + all + " " + several;
 }
 
 }  // namespace
@@ -145,10 +149,9 @@ std::string describe(const PolicySettings& settings) {
 std::vector<std::string> policy_warnings(const PolicySettings& settings) {
   std::vector<std::string> warnings;
   const auto is_infinite = [&](unsigned p) { return settings.budgets[p] == kInfinite; };
-  const std::string infinite = priorities_text(is_infinite);
+  const std::string infinite = priorities_text(is_infinite, "has no budget: while it", "have no budget: while one of them");
   if (!infinite.empty()) {
-    warnings.push_back("priorities " + infinite +
-                       " have no budget: while one of them has work, no wait of a source of another priority that comes after has a bound");
+    warnings.push_back(infinite + " has work, no wait of a source of another priority that comes after has a bound");
   }
   if (settings.in_items) return warnings;
   Duration frame{0};
@@ -157,7 +160,7 @@ std::vector<std::string> policy_warnings(const PolicySettings& settings) {
   }
   if (frame > limits::kFrameTime) {
     warnings.push_back("the budgets and longest turns of all priorities are " + std::to_string(frame / 1ms) + " ms a frame, above " +
-                       std::to_string(limits::kFrameTime / 1ms) + " ms: a wait may take longer than a second");
+                       std::to_string(limits::kFrameTime / 1ms) + " ms: a priority may wait for longer than a second");
   }
   return warnings;
 }
@@ -165,10 +168,10 @@ std::vector<std::string> policy_warnings(const PolicySettings& settings) {
 std::vector<std::string> Policy::warnings() const {
   std::vector<std::string> warnings = policy_warnings(settings());
   if (settings().in_items) return warnings;
-  const std::string over = priorities_text([this](unsigned p) { return uses()[p].longest.count() > settings().budgets[p]; });
-  if (!over.empty()) {
-    warnings.push_back("priorities " + over + " had turns longer than their budget: after one they wait for several frames");
-  }
+  const auto is_over = [this](unsigned p) { return uses()[p].longest.count() > settings().budgets[p]; };
+  std::string over = priorities_text(is_over, "had turns longer than its budget: after one it waits for several frames",
+                                     "had turns longer than their budget: after one they wait for several frames");
+  if (!over.empty()) warnings.push_back(std::move(over));
   return warnings;
 }
 

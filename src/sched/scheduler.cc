@@ -335,14 +335,23 @@ void Scheduler::run() {
   }
 }
 
-void Scheduler::poll() {
+std::uint64_t Scheduler::run_for(Duration span) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
+  if (span < Duration{0}) return 0;
   gather(Instant{});
-}
-
-void Scheduler::stop() noexcept {
-  stop_.store(true, std::memory_order_seq_cst);
-  reactor_.interrupt();
+  const Instant end = now_ + span;
+  const std::uint64_t at_once = span == Duration{0} ? count_ready() : 0;
+  std::uint64_t turns = 0;
+  while ((now_ < end || turns < at_once) && !stopping()) {
+    if (step()) {
+      ++turns;
+    } else if (now_ < end) {
+      wait(end);
+    } else {
+      break;
+    }
+  }
+  return turns;
 }
 
 Log2Histogram Scheduler::waits(const Source& source) const {

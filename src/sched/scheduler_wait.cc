@@ -1,4 +1,5 @@
-// How the scheduler waits while nobody is ready: a short look for what other threads bring, then sleep. See scheduler.cc for the rest.
+// How the scheduler waits while nobody is ready: a short look for what other threads bring, then sleep; and what ends it. See scheduler.cc
+// for the rest.
 #include <algorithm>
 #include <utility>
 
@@ -33,6 +34,24 @@ void pause_until(const Clock& clock, Instant end, Stop stop) {
   }
 }
 }  // namespace
+
+void Scheduler::poll() {
+  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  gather(Instant{});
+}
+
+void Scheduler::stop() noexcept {
+  stop_.store(true, std::memory_order_seq_cst);
+  reactor_.interrupt();
+}
+
+std::uint64_t Scheduler::count_ready() const noexcept {
+  std::uint64_t ready = 0;
+  for (const Source* source = first_added_; source != nullptr; source = source->added_next_) {
+    if (source->is_ready()) ++ready;
+  }
+  return ready;
+}
 
 void Scheduler::wait(Instant deadline) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);

@@ -38,8 +38,9 @@ inline constexpr Duration kSpinTime = 20us;
 inline constexpr Duration kSweepPeriod = 1000ms;
 /// Messages in one mailbox; post() beyond it is refused with ResourceExhausted and counted.
 inline constexpr std::size_t kMailboxMessages = 65536;
-/// What all priorities together should take at most in a frame of budgets, their longest turns included: nobody waits for two frames, so
-/// everybody has a turn within a second (seed 000, "Select Timeout Guarantee", which there holds for an idle loop only). More is warned of.
+/// What all priorities together should take at most in a frame of budgets, their longest turns included: no priority waits for two frames,
+/// so each has a turn within a second (seed 000, "Select Timeout Guarantee", which there holds for an idle loop only). More is warned of. A
+/// source shares the turns of its priority with its equals.
 inline constexpr Duration kFrameTime = 500ms;
 /// A budget or quota in time; more is refused: who means "for ever" says kNoBudget.
 inline constexpr Duration kBudgetMost = 3600s;

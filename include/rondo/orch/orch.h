@@ -32,6 +32,8 @@ struct ConsumeOptions {
   TableKind kind = TableKind::Staged;
   /// Unset: the Orch's own.
   std::optional<Priority> priority = {};
+  /// The consumer's share of the time of its priority, under Tie::ConsumedTime: see Source::weight. From 1 to limits::kWeightMost (assert).
+  std::uint32_t weight = 1;
   /// While retried and new rows both wait, this share of a turn's budget (in items) goes to retried rows; 0 means half. New rows always
   /// keep at least one item of a whole turn; in turns that end by time, and with one item a turn, the proportion holds over several of them
   /// (seed 002: "limit the number of tasks to retry ... avoid starvation").

@@ -51,8 +51,9 @@ enum class Tie : std::uint8_t {
 inline constexpr Duration kNoBudget = Duration::max();
 
 /// The default. Strict priority within a frame, and a bound on every wait (see above). Budgets grow geometrically from 'lowest' at
-/// priority 0 to 'highest' at 63: as given, the sum of all budgets and longest turns is below 0.5 s, so that nobody waits a second.
-/// Read a budget as "how long may this priority keep the others waiting". From the discussion of seeds 000 and 002 on starvation.
+/// priority 0 to 'highest' at 63: as given, the sum of all budgets and longest turns is below 0.5 s, so that no priority waits a second.
+/// One source among n of its priority may wait n frames, see above. Read a budget as "how long may this priority keep the others waiting".
+/// From the discussion of seeds 000 and 002 on starvation.
 struct BudgetedFrames {
   Duration lowest = 500us;
   Duration highest = 16ms;

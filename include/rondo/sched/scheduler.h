@@ -97,6 +97,11 @@ class Scheduler {
   std::uint64_t run_until_idle(std::uint64_t max_turns = UINT64_MAX);
   /// Gives turns and waits in between until stop(). Returns at once if stop() was called before.
   void run();
+  /// Gives turns and waits in between until 'span' is over or stop() was called; returns the number of turns. A turn that is under way then
+  /// is not interrupted, and what is ready still stays so for the next call. Of 0 it waits for nothing: it looks once at what has come and
+  /// gives as many turns as sources are ready then; O(sources). A policy may give one of them several and another none. Of
+  /// less than 0 it does nothing. Not inside a turn.
+  std::uint64_t run_for(Duration span);
   /// Looks at the reactor, other threads and time now, gives no turn. Not inside a turn.
   void poll();
   /// Waits (at most until 'deadline', or until stop()) for something to become ready, gives no turn.
@@ -173,6 +178,7 @@ class Scheduler {
   friend class Source;
   friend class Inbox;
   bool step();
+  std::uint64_t count_ready() const noexcept;
   Source* next();
   void give_turn(Source& source);
   void count_wait(Source& source) noexcept;
