@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rondo/store/record.h"
+#include "store/durable/wal_check.h"
 #include "store/percent.h"
 
 namespace rondo::store::durable {
@@ -151,6 +152,9 @@ class SqliteLogFile final : public LogFile {
   Status connect(Mode mode);
   Status open_for_looking();
   Status check_not_taken();
+  Status check_log();
+  /// As it is now, with its log: it is to be kept.
+  void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
   bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
   Result<std::int64_t> value_of(const char* text);
@@ -161,6 +165,7 @@ class SqliteLogFile final : public LogFile {
   std::string path_;
   std::optional<Print> print_;  // As it was when it was opened for looking.
   std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
+  WalCheck wal_;
   sqlite3* database_ = nullptr;
   bool is_empty_ = false;
   std::optional<Statement> append_;
@@ -242,7 +247,7 @@ Status SqliteLogFile::open_for_looking() {
                              : sqlite3_open_v2(address.c_str(), &database_, kFlags | SQLITE_OPEN_URI, "unix-none");
   if (opened != SQLITE_OK) return trouble("opening");
   let_repair();
-  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  leave_alone();
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
 
@@ -272,14 +277,24 @@ Status SqliteLogFile::connect(Mode mode) {
   }
   sqlite3_extended_result_codes(database_, 0);
   if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
+  if (Status bad = check_log(); !bad.ok()) return bad;
   return check_header();
+}
+
+/// When nobody else can write any more, and nothing was written here.
+Status SqliteLogFile::check_log() {
+  wal_ = check_wal(path_);
+  if (!wal_.damage.ok()) leave_alone();
+  return wal_.failed;
 }
 
 Status SqliteLogFile::open(Mode mode) {
   const bool writes = mode != Mode::ReadOnly;
   const Status header = begin(mode);
-  if (!header.ok() && (database_ == nullptr || !is_empty_ || !writes)) return header;
+  const bool is_lost = is_empty_ && !wal_.damage.ok();  // Its beginning was in the log.
+  if (!header.ok() && !is_lost && (database_ == nullptr || !is_empty_ || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
+  if (is_lost) return {};
   if (writes) {
     if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
       return trouble("opening");
@@ -302,6 +317,8 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
   if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
+  if (!wal_.damage.ok()) reading.damage.push_back(wal_.damage);
+  if (is_empty_ && !wal_.damage.ok()) return reading;
   std::vector<std::int64_t> all;
   // Damage stays; a disk that does not answer, or too little memory, may pass.
   const auto is_damage = [](const Status& why) { return why.code() == Code::DataLoss; };
@@ -332,6 +349,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     }
     one.reset();
   }
+  if (!reading.damage.empty()) leave_alone();
   if (print_ && *print_ != print_of(path_)) {
     reading.failed = {Code::Unavailable, quoted(path_) + " was changed while it was read: another process has it open now"};
   }
