@@ -22,9 +22,9 @@ constexpr std::size_t kFrameHeaderBytes = 24;
 constexpr std::uint32_t kMagic = 0x377f0682;  // The last bit: the checksums are of big-endian words.
 using Bytes = std::span<const unsigned char>;
 
-std::uint32_t big_endian(Bytes bytes, std::size_t at, std::size_t count = 4) {
+std::uint32_t big_endian(Bytes bytes, std::size_t at) {
   std::uint32_t value = 0;
-  for (const unsigned char byte : bytes.subspan(at, count)) value = value << 8U | byte;
+  for (const unsigned char byte : bytes.subspan(at, 4)) value = value << 8U | byte;
   return value;
 }
 
@@ -53,7 +53,8 @@ bool is_page_size(std::uint32_t bytes) { return bytes >= 512 && bytes <= 65536 &
 
 class Walk {
  public:
-  explicit Walk(const std::string& database) : database_(database), log_(::open((database + "-wal").c_str(), O_RDONLY | O_CLOEXEC)) {}
+  Walk(const std::string& database, std::uint32_t page_bytes)
+      : database_(database), page_bytes_(page_bytes), log_(::open((database + "-wal").c_str(), O_RDONLY | O_CLOEXEC)) {}
 
   WalCheck run() {
     if (!log_) {
@@ -68,8 +69,8 @@ class Walk {
   }
 
  private:
-  bool read(int fd, std::uint64_t from, std::span<unsigned char> into) {
-    const ssize_t got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(from));
+  bool read(std::uint64_t from, std::span<unsigned char> into) {
+    const ssize_t got = ::pread(log_.get(), into.data(), into.size(), static_cast<off_t>(from));
     if (got < 0) fail();
     return got == static_cast<ssize_t>(into.size());
   }
@@ -78,7 +79,7 @@ class Walk {
   /// False: there is nothing behind it.
   bool read_header() {
     std::array<unsigned char, kHeaderBytes> header{};
-    if (!read(log_.get(), 0, header)) return false;
+    if (!read(0, header)) return false;
     const Bytes bytes{header};
     const std::uint32_t magic = big_endian(bytes, 0);
     last_ = Checksum::stored(bytes, 24);
@@ -91,22 +92,14 @@ class Walk {
       salts_ = Checksum::stored(bytes, 16);
     } else {
       is_big_ = false;
-      found_.page_bytes = page_bytes_of_database();
+      found_.page_bytes = page_bytes_;
     }
     if (!is_page_size(found_.page_bytes)) return false;
     frame_.resize(kFrameHeaderBytes + found_.page_bytes);
     return true;
   }
 
-  std::uint32_t page_bytes_of_database() {
-    std::array<unsigned char, 18> header{};
-    const UniqueFd database{::open(database_.c_str(), O_RDONLY | O_CLOEXEC)};
-    if (!database || !read(database.get(), 0, header)) return 0;
-    const std::uint32_t bytes = big_endian(header, 16, 2);
-    return bytes == 1 ? 65536 : bytes;
-  }
-
-  bool read_frame() { return read(log_.get(), kHeaderBytes + found_.frames.size() * frame_.size(), frame_); }
+  bool read_frame() { return read(kHeaderBytes + found_.frames.size() * frame_.size(), frame_); }
 
   /// Each can be told alone: the checksum from which it goes on stands in the one before.
   void look_at_frame() {
@@ -140,6 +133,7 @@ class Walk {
   }
 
   const std::string& database_;
+  const std::uint32_t page_bytes_;
   const UniqueFd log_;
   WalCheck found_;
   std::vector<unsigned char> frame_;
@@ -153,6 +147,6 @@ class Walk {
 
 }  // namespace
 
-WalCheck check_wal(const std::string& database) { return Walk{database}.run(); }
+WalCheck check_wal(const std::string& database, std::uint32_t page_bytes) { return Walk{database, page_bytes}.run(); }
 
 }  // namespace rondo::store::durable

@@ -23,7 +23,8 @@ struct WalCheck {
   Status failed;  // It cannot be read now.
 };
 
-/// Of "DATABASE-wal". No such file is whole and has no frames. O(file).
-WalCheck check_wal(const std::string& database);
+/// Of "DATABASE-wal"; 'page_bytes' are those of the database, which count where the log's beginning is lost. No such file is whole and has
+/// no frames. O(file).
+WalCheck check_wal(const std::string& database, std::uint32_t page_bytes);
 
 }  // namespace rondo::store::durable
