@@ -233,6 +233,7 @@ Status Demo::feed(const feed::Parts& parts) {
   if (Status fed = feed::feed_all(routes_, *plan_, parts, writer); !fed.ok()) return fed;
   const auto totals = writer.finish();
   if (!totals) return totals.error();
+  if (totals->unwritten > 0) return totals->first_error.with_context(std::to_string(totals->unwritten) + " rows not written yet");
   if (totals->refused > 0) return totals->first_error.with_context(std::to_string(totals->refused) + " rows refused");
   if (!parts.routes) return {};
   const double seconds = std::chrono::duration<double>(clock_.now() - start).count();

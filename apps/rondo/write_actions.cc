@@ -49,13 +49,15 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   const double rate = static_cast<double>(totals.sent) / seconds;
   if (options.json) {
-    const json::object result{
-        {"rows", totals.sent}, {"accepted", totals.accepted}, {"refused", totals.refused}, {"seconds", seconds}, {"rows_per_second", rate}};
+    const json::object result{{"rows", totals.sent},           {"accepted", totals.accepted}, {"refused", totals.refused},
+                              {"unwritten", totals.unwritten}, {"seconds", seconds},          {"rows_per_second", rate}};
     std::printf("%s\n", json::serialize(result).c_str());
   } else {
-    std::printf("%llu rows in %.2f s (%.0f/s), %llu refused\n", static_cast<unsigned long long>(totals.sent), seconds, rate,
-                static_cast<unsigned long long>(totals.refused));
+    const std::string unwritten = totals.unwritten == 0 ? "" : ", " + std::to_string(totals.unwritten) + " accepted, but not written yet";
+    std::printf("%llu rows in %.2f s (%.0f/s), %llu refused%s\n", static_cast<unsigned long long>(totals.sent), seconds, rate,
+                static_cast<unsigned long long>(totals.refused), unwritten.c_str());
   }
+  if (totals.unwritten != 0) return report(options, totals.first_error.with_context("the first of these"), kExitFailed);
   if (totals.refused != 0) return report(options, totals.first_error.with_context("the first refused"), kExitFailed);
   return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
 }
@@ -75,7 +77,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
   Result<BulkTotals> totals = failure(Code::Internal, "nothing was written");
   {
     Progress progress(clock, what, rows, can_show_progress());
-    totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused); });
+    totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused + now.unwritten); });
   }
   if (!totals) return report(options, totals.error());
   return print_totals(options, *totals, clock.now() - start);

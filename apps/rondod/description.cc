@@ -55,7 +55,8 @@ Section journal() {
 std::vector<Setting> place() {
   return {{"url", "text", "\"\"",
            "Where the tables are. Empty: in rondod itself. \"file:///PATH\": a file from which they come back after a restart, with "
-           "?durability=none, interval or every-batch. Or a Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://. A password goes "
+           "?durability=none, interval (the default: a killed process loses at most the last interval_ms, 50) or every-batch (it loses "
+           "nothing that was acknowledged). Or a Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://. A password goes "
            "into a file: ?password_file=FILE."},
           {"separator", "\":\" or \"|\"", "\":\"", "What stands between table and key on a Redis."},
           {"replicas", "integer from 0 to 100", "0",

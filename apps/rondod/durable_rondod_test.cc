@@ -143,6 +143,31 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
+TEST_F(RondodOnFullDisk, RowsThatTookEffectAreNotToldAsRefused) {
+  constexpr std::uint64_t kRows = 100;
+  start(store());
+  limit_files(kFull);
+  BulkWriter writer(client());
+  ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+  for (std::uint64_t i = 0; i < kRows; ++i) {
+    const std::string none = "none" + std::string(1000, 'x');
+    const BulkField group{"nexthop_group", none};
+    ASSERT_TRUE(writer.row(BulkOp::Set, "10.0." + std::to_string(i) + ".0/24", {&group, 1}).ok());
+  }
+  ASSERT_TRUE(writer.end().ok());
+  const Result<BulkTotals> totals = writer.finish();
+  ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+  EXPECT_GT(totals->unwritten, 0U);
+  EXPECT_EQ(totals->unwritten + totals->refused, kRows);
+  EXPECT_THAT(totals->first_error.to_string(), AllOf(HasSubstr("row 'ROUTE_TABLE:10.0.0.0/24'"), HasSubstr("accepted and tried again")));
+  EXPECT_EQ(call("stats").at("admin").at("bulk_rows_unwritten").to_number<std::uint64_t>(), totals->unwritten);
+  limit_files(RLIM_INFINITY);
+  EXPECT_TRUE(becomes([this] { return figures().at("waiting").to_number<int>() == 0; }));
+  end(SIGKILL);
+  start(store());
+  EXPECT_EQ(figures().at("restored").to_number<std::uint64_t>(), totals->unwritten) << "what was refused had no effect";
+}
+
 TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   start(store());
   const std::string first = log_text();

@@ -260,6 +260,7 @@ json::object admin_json(const AdminServer* server) {
                       {"full_pages", stats.full_pages},
                       {"bulk_rows", stats.bulk_rows},
                       {"bulk_rows_refused", stats.bulk_rows_refused},
+                      {"bulk_rows_unwritten", stats.bulk_rows_unwritten},
                       {"bulk_pauses", stats.bulk_pauses},
                       {"bulk_waits", stats.bulk_waits},
                       {"malformed_frames", stats.malformed_frames},

@@ -29,7 +29,7 @@ void write_row(const CommandContext& context, const Arguments& arguments, Reply 
   // Done means on the disk where that is what the table promises.
   const bool waits = context.failures.waits_for_disk(table);
   const WriteDone done = !waits ? context.failures.listener(table) : [reply](const Status& end) mutable {
-    if (!end.ok()) return reply.fail(end);
+    if (!end.ok()) return reply.fail(not_yet_written(end));
     reply.finish();
   };
   Change change = Change::remove(key);

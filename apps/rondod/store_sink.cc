@@ -15,17 +15,16 @@ Status check_table(const Store& store, std::string_view table) {
   return Status{Code::NotFound, "no table '" + std::string{table} + "'" + did_you_mean(table, names)};
 }
 
+Status not_yet_written(const Status& why) { return why.with_context("accepted and tried again, but not on the disk yet"); }
+
 Status StoreSink::begin(std::string_view table) {
   table_ = std::string{table};
+  row_ = 0;
   on_the_way_.reset();
   done_ = {};
   if (failures_.waits_for_disk(table)) {
     on_the_way_ = std::make_shared<OnTheWay>();
-    done_ = [frame = on_the_way_](const Status& end) {
-      --frame->under_way;
-      if (!end.ok() && frame->failed++ == 0) frame->first = end;
-      frame->settle_if_known();
-    };
+    done_ = [frame = on_the_way_](const Status& end) { frame->end(end); };
   } else {
     done_ = failures_.listener(table);
   }
@@ -33,6 +32,20 @@ Status StoreSink::begin(std::string_view table) {
 }
 
 Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
+  const std::uint64_t number = row_++;
+  if (on_the_way_ == nullptr) return take(op, key, fields);
+  const std::size_t keys_before = on_the_way_->keys.size();
+  on_the_way_->keys.append(key);
+  on_the_way_->rows.push_back({number, on_the_way_->keys.size()});
+  Status taken = take(op, key, fields);
+  if (!taken.ok()) {
+    on_the_way_->keys.resize(keys_before);
+    on_the_way_->rows.pop_back();
+  }
+  return taken;
+}
+
+Status StoreSink::take(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
   if (op == BulkOp::Delete) return write(Change::remove(key));
   fields_.clear();
   for (const BulkField& field : fields) fields_.push_back({field.name, field.value});
@@ -40,12 +53,23 @@ Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField
   return write(Change::set(key, std::span<const Field>{fields_}));
 }
 
+void StoreSink::OnTheWay::end(const Status& status) {
+  if (!status.ok() && unwritten.rows++ == 0) {
+    const std::size_t key_begin = ended == 0 ? 0 : rows[ended - 1].key_end;
+    unwritten.first_row = rows[ended].number;
+    unwritten.first_key = keys.substr(key_begin, rows[ended].key_end - key_begin);
+    unwritten.first = not_yet_written(status);
+  }
+  ++ended;
+  settle_if_known();
+}
+
 void StoreSink::OnTheWay::settle_if_known() {
-  if (under_way == 0 && settled) std::exchange(settled, {})(failed, first);
+  if (ended == rows.size() && settled) std::exchange(settled, {})(unwritten);
 }
 
 void StoreSink::when_settled(Settled settled) {
-  if (on_the_way_ == nullptr) return settled(0, Status{});
+  if (on_the_way_ == nullptr) return settled({});
   const std::shared_ptr<OnTheWay> frame = std::exchange(on_the_way_, nullptr);
   done_ = {};
   frame->settled = std::move(settled);
@@ -59,10 +83,6 @@ Status StoreSink::write(Change change) {
   return written;
 }
 
-Status StoreSink::accept(Change change) {
-  Status accepted = store_.write(table_, std::move(change), done_);
-  if (accepted.ok() && on_the_way_ != nullptr) ++on_the_way_->under_way;
-  return accepted;
-}
+Status StoreSink::accept(Change change) { return store_.write(table_, std::move(change), done_); }
 
 }  // namespace rondo::daemon

@@ -16,6 +16,9 @@ namespace rondo::daemon {
 /// NotFound, with the nearest name, for a table that nobody declared.
 Status check_table(const Store& store, std::string_view table);
 
+/// Of a write to a table whose writes count when they are on the disk: it has taken effect, and 'why' says that the disk has it not.
+Status not_yet_written(const Status& why);
+
 class StoreSink final : public BulkSink {
  public:
   StoreSink(Store& store, WriteFailures& failures, Watchers& watchers) : store_(store), failures_(failures), watchers_(watchers) {}
@@ -27,12 +30,19 @@ class StoreSink final : public BulkSink {
  private:
   /// Rows of one frame that wait for the disk. Each has a share in it.
   struct OnTheWay {
-    std::uint64_t under_way = 0;
-    std::uint64_t failed = 0;
-    Status first;
+    struct Row {
+      std::uint64_t number = 0;
+      std::size_t key_end = 0;  // In 'keys'.
+    };
+    std::vector<Row> rows;
+    std::string keys;
+    std::size_t ended = 0;  // They end in the order in which they were written.
+    Unwritten unwritten;
     Settled settled;  // Once the frame has ended.
+    void end(const Status& status);
     void settle_if_known();
   };
+  Status take(BulkOp op, std::string_view key, std::span<const BulkField> fields);
   Status write(Change change);
   Status accept(Change change);
 
@@ -40,6 +50,7 @@ class StoreSink final : public BulkSink {
   WriteFailures& failures_;
   Watchers& watchers_;
   std::string table_;
+  std::uint64_t row_ = 0;  // Since begin().
   WriteDone done_;
   std::shared_ptr<OnTheWay> on_the_way_;  // Null where accepted is done.
   std::vector<Field> fields_;

@@ -108,6 +108,7 @@ Status BulkWriter::take_answers(std::size_t in_flight_max) {
     if (frames_->waiting.empty()) return fail(Status{Code::DataLoss, "the daemon answered a bulk write that was not sent"});
     totals_.accepted += count_of((**answer).body, "accepted");
     totals_.refused += count_of((**answer).body, "refused");
+    totals_.unwritten += count_of((**answer).body, "unwritten");
     if (totals_.first_error.ok()) totals_.first_error = refusal_of((**answer).body, frames_->waiting.front());
     frames_->waiting.pop_front();
     if (on_answer_) on_answer_(totals_);

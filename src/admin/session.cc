@@ -30,6 +30,13 @@ Result<json::value> parse_request(std::string_view payload) {
   return parser.release();
 }
 
+json::object error_of_row(std::uint64_t row, std::string_view key, const Status& why) {
+  return {{"row", row},
+          {"key", escape_text(key.substr(0, limits::kAdminPageBytes))},
+          {"code", to_string(why.code())},
+          {"message", visible_text(why.message().substr(0, limits::kAdminPageBytes))}};
+}
+
 }  // namespace
 
 AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
@@ -189,11 +196,7 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
 
 void AdminSession::note_error(std::string_view key, const Status& why) {
   if (!bulk_->first_error.empty()) return;
-  const json::object error{{"row", bulk_->reader.position() == 0 ? 0 : bulk_->reader.position() - 1},
-                           {"key", escape_text(key.substr(0, limits::kAdminPageBytes))},
-                           {"code", to_string(why.code())},
-                           {"message", visible_text(why.message().substr(0, limits::kAdminPageBytes))}};
-  append_json(bulk_->first_error, error);
+  append_json(bulk_->first_error, error_of_row(bulk_->reader.position() == 0 ? 0 : bulk_->reader.position() - 1, key, why));
 }
 
 void AdminSession::bulk_end(const Status& malformed) {
@@ -219,36 +222,34 @@ void AdminSession::bulk_end(const Status& malformed) {
   unsettled_.push_back(answer);
   if (unsettled_.size() == limits::kAdminBulkFrames) ++stats_.bulk_waits;
   // The sink may know it later than the connection lasts.
-  sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](std::uint64_t failed, const Status& first) {
+  sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](const BulkSink::Unwritten& unwritten) {
     const std::shared_ptr<Unsettled> known = waiting.lock();
     if (known == nullptr) return;
-    settle(*known, failed, first);
+    settle(*known, unwritten);
     send_settled();
   });
 }
 
-void AdminSession::settle(Unsettled& answer, std::uint64_t failed, const Status& first) {
-  failed = std::min(failed, answer.accepted);
+void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritten) {
+  const std::uint64_t failed = std::min(unwritten.rows, answer.accepted);
+  const Status& first = unwritten.first;
   answer.accepted -= failed;
-  answer.refused += failed;
   stats_.bulk_rows += answer.accepted;
-  stats_.bulk_rows_refused += failed;
+  stats_.bulk_rows_unwritten += failed;
   if (!answer.malformed.ok()) {
     std::string message{answer.malformed.message()};
     message.append("; ").append(std::to_string(answer.accepted)).append(" rows before it were accepted");
-    if (failed > 0) message.append("; ").append(std::to_string(failed)).append(" were not: ").append(first.message());
+    if (failed > 0) message.append("; ").append(std::to_string(failed)).append(" more, but not written: ").append(first.message());
     answer.frame = error_frame(0, Status{Code::InvalidArgument, std::move(message)});
     return;
   }
   if (failed > 0 && answer.first_error.empty()) {
-    append_json(answer.first_error, json::object{{"row", 0},
-                                                 {"key", ""},
-                                                 {"code", to_string(first.code())},
-                                                 {"message", visible_text(first.message().substr(0, limits::kAdminPageBytes))}});
+    append_json(answer.first_error, error_of_row(unwritten.first_row, unwritten.first_key, first));
   }
   const std::size_t start = begin_frame(answer.frame, FrameKind::Json);
   answer.frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(answer.accepted));
   answer.frame.append(",\"refused\":").append(std::to_string(answer.refused));
+  if (failed > 0) answer.frame.append(",\"unwritten\":").append(std::to_string(failed));
   if (!answer.first_error.empty()) answer.frame.append(",\"first_error\":").append(answer.first_error);
   answer.frame.append("}}");
   end_frame(answer.frame, start);

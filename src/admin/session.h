@@ -95,7 +95,7 @@ class AdminSession final : private ReplyPort {
     std::string frame;        // The whole answer, once it is known.
     bool closes = false;      // It is the last one.
   };
-  void settle(Unsettled& answer, std::uint64_t failed, const Status& first);
+  void settle(Unsettled& answer, const BulkSink::Unwritten& unwritten);
 
   const CommandRegistry& commands_;
   const std::unique_ptr<BulkSink> sink_;

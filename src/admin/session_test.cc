@@ -453,18 +453,22 @@ class SlowBulkSession : public BulkSession {
   std::vector<BulkSink::Settled> waiting;
 };
 
-TEST_F(SlowBulkSession, AFrameIsAnsweredWhenItsRowsAreSettledAndFailuresAreRefused) {
+TEST_F(SlowBulkSession, AFrameIsAnsweredWhenItsRowsAreSettledAndWhatIsNotWrittenIsCounted) {
   give(frame("T", 3));
   EXPECT_THAT(frames(), IsEmpty()) << "the rows are not done";
   ASSERT_THAT(waiting, SizeIs(1));
-  waiting[0](2, Status{Code::ResourceExhausted, "disk full"});
+  waiting[0]({.rows = 2, .first_row = 1, .first_key = "k1", .first = {Code::ResourceExhausted, "disk full"}});
   EXPECT_EQ(wakes, 1) << "somebody must write the answer out";
   const json::value result = only_answer().at("result");
   EXPECT_EQ(result.at("accepted").as_int64(), 1);
-  EXPECT_EQ(result.at("refused").as_int64(), 2);
+  EXPECT_EQ(result.at("refused").as_int64(), 0) << "they took effect";
+  EXPECT_EQ(result.at("unwritten").as_int64(), 2);
+  EXPECT_EQ(result.at("first_error").at("row").as_int64(), 1);
+  EXPECT_EQ(view(result.at("first_error").at("key").as_string()), "k1");
   EXPECT_EQ(view(result.at("first_error").at("message").as_string()), "disk full");
   EXPECT_EQ(stats.bulk_rows, 1U);
-  EXPECT_EQ(stats.bulk_rows_refused, 2U);
+  EXPECT_EQ(stats.bulk_rows_refused, 0U);
+  EXPECT_EQ(stats.bulk_rows_unwritten, 2U);
 }
 
 TEST_F(SlowBulkSession, AFeederThatIsTooFastIsHeldBackAndAnsweredInOrder) {
@@ -475,12 +479,12 @@ TEST_F(SlowBulkSession, AFeederThatIsTooFastIsHeldBackAndAnsweredInOrder) {
   EXPECT_EQ(stats.bulk_waits, 1U);
   EXPECT_FALSE(session->wants_input());
   EXPECT_FALSE(session->frame_cut()) << "it is not the client who is late";
-  waiting[1](0, {});
+  waiting[1]({});
   EXPECT_THAT(frames(), IsEmpty()) << "the first frame has no answer yet";
-  waiting[0](0, {});
+  waiting[0]({});
   steps();
   EXPECT_THAT(waiting, SizeIs(limits::kAdminBulkFrames + 2));
-  for (std::size_t i = 2; i < waiting.size(); ++i) waiting[i](0, {});
+  for (std::size_t i = 2; i < waiting.size(); ++i) waiting[i]({});
   EXPECT_TRUE(session->wants_input());
   const auto answers = frames();
   ASSERT_THAT(answers, SizeIs(limits::kAdminBulkFrames + 2));
@@ -493,7 +497,7 @@ TEST_F(SlowBulkSession, WhatComesBehindABulkFrameIsAnsweredBehindIt) {
   give(frame("T", 1) + frame("closed", 1) + frame_of(FrameKind::Json, R"({"id":7,"cmd":"echo","args":{"text":"x"}})"));
   EXPECT_THAT(frames(), IsEmpty());
   EXPECT_FALSE(session->has_step());
-  waiting.at(0)(0, {});
+  waiting.at(0)({});
   steps();
   const auto answers = frames();
   ASSERT_THAT(answers, SizeIs(3));
@@ -503,7 +507,7 @@ TEST_F(SlowBulkSession, WhatComesBehindABulkFrameIsAnsweredBehindIt) {
   waiting.clear();
   give(frame("T", 1) + "\xff\xff\xff\xff");
   EXPECT_FALSE(session->closing());
-  waiting.at(0)(0, {});
+  waiting.at(0)({});
   steps();
   EXPECT_THAT(frames(), SizeIs(2));
   EXPECT_TRUE(session->closing());
@@ -514,7 +518,7 @@ TEST_F(SlowBulkSession, AnEndThatComesLaterThanItsConnectionLastsIsHeardByNobody
   session->end_input();
   EXPECT_FALSE(session->drained()) << "an answer is owed";
   begin_anew();
-  waiting.at(0)(0, {});
+  waiting.at(0)({});
   EXPECT_THAT(frames(), IsEmpty());
 }
 

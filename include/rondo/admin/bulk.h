@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "rondo/base/status.h"
@@ -31,12 +32,18 @@ class BulkSink {
   virtual Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) = 0;
   /// No more rows for now. Also called when a malformed frame ends early.
   virtual Status end() = 0;
-  /// Of the rows accepted between the last begin() and end(): how many failed after all, and why the first of them did.
-  using Settled = std::function<void(std::uint64_t failed, const Status& first)>;
+  /// Of the rows accepted between the last begin() and end(): those that took effect, but are not where they are certain (on the disk).
+  struct Unwritten {
+    std::uint64_t rows = 0;
+    std::uint64_t first_row = 0;  // Of the first of them: its number among all rows since begin(), from 0, its key, and why.
+    std::string first_key = {};
+    Status first = {};
+  };
+  using Settled = std::function<void(const Unwritten& unwritten)>;
   /// Called after end(), before the next begin(). Calls 'settled' once, now or in a later turn, when it is known of all those rows what
   /// became of them: the admin server answers a frame then. Frames may be settled in any order. A sink whose rows are done when they are
   /// accepted leaves it as it is.
-  virtual void when_settled(Settled settled) { settled(0, Status{}); }
+  virtual void when_settled(Settled settled) { settled({}); }
 };
 
 }  // namespace rondo

@@ -43,10 +43,11 @@ class AdminClient {
 
 /// What became of the rows of a bulk write.
 struct BulkTotals {
-  std::uint64_t sent = 0;      // Given to row().
-  std::uint64_t accepted = 0;  // Answered.
-  std::uint64_t refused = 0;
-  /// Why the first refused row was refused, naming table and key; ok when none was.
+  std::uint64_t sent = 0;       // Given to row().
+  std::uint64_t accepted = 0;   // Answered.
+  std::uint64_t refused = 0;    // Without effect.
+  std::uint64_t unwritten = 0;  // Took effect; the disk has them not yet, but is tried again.
+  /// Why the first row that was refused, or is unwritten, was so, naming table and key; ok when none was.
   Status first_error;
 };
 

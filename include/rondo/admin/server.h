@@ -46,6 +46,7 @@ struct AdminServerStats {
   std::uint64_t bulk_frames = 0;
   std::uint64_t bulk_rows = 0;
   std::uint64_t bulk_rows_refused = 0;
+  std::uint64_t bulk_rows_unwritten = 0;  // Took effect, but were not on the disk when they were answered.
   std::uint64_t bulk_pauses = 0;          // Times the rest of a bulk write was left for the next turn: limits::kAdminRowsPerTurn.
   std::uint64_t bulk_waits = 0;           // Times a feeder was held back until the disk has its rows: limits::kAdminBulkFrames.
   std::uint64_t malformed_frames = 0;     // Connections closed because their stream made no sense.

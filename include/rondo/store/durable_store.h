@@ -74,8 +74,8 @@ class DurableStore final : public Store {
  public:
   /// Reads the file, which takes about a second for a million rows; rows are told to their consumers again. Unavailable: another process
   /// has it. PermissionDenied, NotFound, ResourceExhausted: as the file system says. FailedPrecondition: it is none of ours, or of a newer
-  /// version. DataLoss: its very first pages are damaged. A file that is damaged, or shorter than it should be, is read as far as it is
-  /// whole, kept under another name and replaced: see DurableStoreStats::damage.
+  /// version. DataLoss: its very first page is damaged. Of a file or log that is damaged, or shorter than it should be, every whole entry
+  /// is read; it is kept under another name and replaced: see DurableStoreStats::damage.
   static Result<std::unique_ptr<DurableStore>> open(Scheduler& scheduler, DurableStoreOptions options);
   /// As finish(), but nobody hears that it failed: call finish() before, where that matters.
   ~DurableStore() override;

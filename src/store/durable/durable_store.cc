@@ -37,7 +37,7 @@ LogFile::Mode mode_of(Durability durability) { return durability == Durability::
 std::string free_name(const std::string& path) {
   for (unsigned number = 1;; ++number) {
     std::string name = path + ".damaged-" + std::to_string(number);
-    if (!std::filesystem::exists(name)) return name;
+    if (!std::filesystem::exists(name) && !std::filesystem::exists(name + "-wal")) return name;
   }
 }
 
@@ -45,6 +45,21 @@ Status rename(const std::string& from, const std::string& to) {
   std::error_code error;
   std::filesystem::rename(from, to, error);
   return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
+}
+
+/// If a process ended while it replaced the file: it is still the damaged one, but its log may have gone aside already.
+Status undo_replacement(const std::string& path) {
+  std::error_code none;
+  std::string aside;
+  for (unsigned number = 1; std::filesystem::exists(aside = path + ".damaged-" + std::to_string(number), none); ++number) {
+    if (!std::filesystem::equivalent(path, aside, none)) continue;
+    if (std::filesystem::exists(aside + "-wal", none)) {
+      if (Status bad = rename(aside + "-wal", path + "-wal"); !bad.ok()) return bad;
+    }
+    std::filesystem::remove(aside, none);
+    return {};
+  }
+  return {};
 }
 
 /// So that the names outlive a power cut. As far as the file system can.
@@ -64,13 +79,14 @@ Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode 
     if (Status bad = (*made)->append(entries); !bad.ok()) return failure(std::move(bad));
   }
   if (std::filesystem::exists(repaired + "-wal")) return failure(Code::ResourceExhausted, "writing " + quoted(repaired) + " did not end");
-  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends.
-  if (std::filesystem::exists(path + "-wal")) {
-    if (Status bad = rename(path + "-wal", aside + "-wal"); !bad.ok()) return failure(std::move(bad));
-  }
+  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends; that of a
+  // damaged file whose log has gone is another name of it: see undo_replacement().
   std::error_code error;
   std::filesystem::create_hard_link(path, aside, error);
   if (error) return failure(status_from_errno(error.value(), "keeping " + quoted(path) + " as " + quoted(aside)));
+  if (std::filesystem::exists(path + "-wal")) {
+    if (Status bad = rename(path + "-wal", aside + "-wal"); !bad.ok()) return failure(std::move(bad));
+  }
   if (Status bad = rename(repaired, path); !bad.ok()) return failure(std::move(bad));
   sync_folder_of(path);
   return LogFile::open(path, mode);
@@ -173,6 +189,7 @@ Status DurableStore::Parts::refuse() const {
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, DurableStoreOptions options) {
   const LogFile::Mode mode = mode_of(options.durability);
+  if (Status bad = undo_replacement(options.path); !bad.ok()) return failure(std::move(bad));
   Result<std::unique_ptr<LogFile>> file = LogFile::open(options.path, mode);
   if (!file) return failure(file.error());
   LogContent content;

@@ -25,9 +25,11 @@
 namespace rondo::store::durable {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 constexpr TableKind kStaged = TableKind::Staged;
@@ -82,6 +84,7 @@ class Life {
 
 class DurableStoreTest : public testing::Test {
  protected:
+  explicit DurableStoreTest(const std::filesystem::path& where = std::filesystem::temp_directory_path()) : folder_(where) {}
   std::string path() const { return folder_.file("tables"); }
   /// The files as they are now, under another name.
   std::string copy() {
@@ -375,6 +378,34 @@ TEST_F(DurableStoreTest, DamageIsReportedAndWhatIsWholeIsKept) {
   EXPECT_EQ(const_cast<Life&>(again).store().stats().restored, kept);
 }
 
+TEST_F(DurableStoreTest, WhatABrokenTreeDoesNotLeadToIsFound) {
+  constexpr std::size_t kRows = 100;
+  const auto value = [](std::size_t i) {
+    return std::string(1000 * (i % 60), static_cast<char>('a' + i % 26));
+  };  // Some fill several pages.
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    for (std::size_t i = 0; i < kRows; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", value(i)}})).ok());
+  }
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(16384);  // The root of the tree is the second page.
+    file.put('\x55');
+  }
+  const Result<DurableFile> seen = read_durable_file(path());
+  ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+  EXPECT_THAT(seen->damage, Not(IsEmpty()));
+  Life life{path()};
+  ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  EXPECT_EQ(life.store().stats().damage, seen->damage);
+  life.declare("W", kWatched);
+  std::vector<Change> rows;
+  ASSERT_EQ(life.subscribe("W")->take(1000, rows), kRows);
+  for (const Change& row : rows) EXPECT_EQ(row.fields().find("value"), value(std::stoul(std::string{row.key().substr(4)}))) << row.key();
+}
+
 TEST_F(DurableStoreTest, AFileThatIsTooShortIsReadAsFarAsItGoes) {
   constexpr int kRows = 400;
   {
@@ -402,6 +433,145 @@ TEST_F(DurableStoreTest, AFileThatIsTooShortIsReadAsFarAsItGoes) {
   Life again{path()};
   EXPECT_THAT(again.store().stats().damage, IsEmpty()) << "it was replaced by a whole one";
   EXPECT_EQ(again.store().stats().restored, kept);
+}
+
+/// A log of which a page in the middle is not what was written: SQLite alone would leave out all that follows, and say nothing.
+class DamagedLog : public DurableStoreTest {
+ protected:
+  static constexpr std::uint64_t kRows = 150;
+  static constexpr std::uint64_t kFrame = 24 + 16384;
+  DamagedLog() : DurableStoreTest(Folder::in_memory()) {
+    Life life{path()};
+    life.declare("W", kWatched);
+    for (std::uint64_t i = 0; i < kRows; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", std::string(2000, 'v')}})).ok());
+    killed_ = copy();
+    frames_ = (std::filesystem::file_size(killed_ + "-wal") - 32) / kFrame;
+  }
+  void spoil(std::uint64_t at, std::size_t bytes = 1) {
+    std::fstream log(killed_ + "-wal", std::ios::in | std::ios::out | std::ios::binary);
+    for (std::uint64_t place = at; place < at + bytes; ++place) {
+      log.seekg(static_cast<std::streamoff>(place));
+      const int was = log.get();
+      log.seekp(static_cast<std::streamoff>(place));
+      log.put(static_cast<char>(was ^ 0x55));
+    }
+  }
+  static std::string bytes_of(const std::string& file) {
+    std::ifstream in(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// What a look at it says, and what a life finds; the files are kept as they are.
+  std::uint64_t open_damaged() {
+    const std::string file = bytes_of(killed_);
+    const std::string log = bytes_of(killed_ + "-wal");
+    const Result<DurableFile> seen = read_durable_file(killed_);
+    EXPECT_TRUE(seen.has_value()) << seen.error().to_string();
+    if (!seen) return 0;
+    EXPECT_THAT(seen->damage, Contains(HasSubstr("write-ahead log")));
+    std::uint64_t kept = 0;
+    {
+      Life life{killed_};
+      EXPECT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+      if (!life.trouble().ok()) return 0;
+      const DurableStoreStats& stats = life.store().stats();
+      EXPECT_EQ(stats.damage, seen->damage);
+      EXPECT_THAT(stats.damage, Contains(HasSubstr("write-ahead log")));
+      EXPECT_EQ(bytes_of(stats.damaged_file), file);
+      EXPECT_EQ(bytes_of(stats.damaged_file + "-wal"), log);
+      kept = stats.restored;
+      life.declare("W", kWatched);
+      EXPECT_TRUE(life.write("W", Change::set("later", {})).ok());
+    }
+    Life again{killed_};
+    EXPECT_THAT(again.store().stats().damage, IsEmpty()) << "it was replaced by a whole one";
+    EXPECT_EQ(again.store().stats().restored, kept + 1);
+    return kept;
+  }
+  std::string killed_;
+  std::uint64_t frames_ = 0;
+};
+
+TEST_F(DamagedLog, AByteInTheMiddleIsDamage) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  EXPECT_EQ(open_damaged(), kRows) << "a later page took its place";
+}
+
+TEST_F(DamagedLog, AByteOfAFramesHeaderIsDamage) {
+  spoil(32 + frames_ / 2 * kFrame + 16);
+  EXPECT_EQ(open_damaged(), kRows);
+}
+
+TEST_F(DamagedLog, ItsBeginningIsDamageToo) {
+  spoil(0, 32 + 24);
+  EXPECT_EQ(open_damaged(), kRows);
+}
+
+TEST_F(DamagedLog, ATornLastFrameIsNone) {
+  spoil(32 + (frames_ - 1) * kFrame + 24 + 5000);
+  Life life{killed_};
+  EXPECT_THAT(life.store().stats().damage, IsEmpty());
+  EXPECT_EQ(life.store().stats().restored, kRows - 1) << "as if it had not been written";
+}
+
+TEST_F(DamagedLog, PropertyAByteAnywhereIsToldOrWasOfTheLastCommit) {
+  const std::uint64_t bytes = 32 + frames_ * kFrame;
+  const std::string whole = bytes_of(killed_ + "-wal");
+  Random random{1};
+  int told = 0;
+  for (int spoilt = 0; spoilt < 100; ++spoilt) {
+    const std::uint64_t at = random.below(bytes);
+    SCOPED_TRACE("byte " + std::to_string(at));
+    spoil(at);
+    const Result<DurableFile> seen = read_durable_file(killed_);
+    spoil(at);
+    ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+    ASSERT_EQ(seen->tables.size(), 1U);
+    told += seen->damage.empty() ? 0 : 1;
+    EXPECT_GE(seen->tables[0].rows, kRows - 20) << "the rows of a page at most";
+    if (seen->damage.empty()) {
+      EXPECT_EQ(seen->tables[0].rows, kRows - 1);
+    }
+  }
+  EXPECT_GT(told, 90);
+  EXPECT_EQ(bytes_of(killed_ + "-wal"), whole);
+}
+
+TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  const std::string aside = killed_ + ".damaged-1";
+  std::filesystem::create_hard_link(killed_, aside);
+  std::filesystem::rename(killed_ + "-wal", aside + "-wal");
+  {
+    Life life{killed_};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_THAT(life.store().stats().damage, Not(IsEmpty()));
+    EXPECT_GT(life.store().stats().restored, 0U);
+    EXPECT_EQ(life.store().stats().damaged_file, aside);
+  }
+  EXPECT_FALSE(std::filesystem::exists(killed_ + ".damaged-2")) << "it is kept once";
+}
+
+TEST_F(DamagedLog, WhatIsLeftOfAnOlderRoundIsNone) {
+  killed_ = folder_.file("round");
+  Life life{killed_};
+  life.declare("W", kWatched);
+  const std::string log = killed_ + "-wal";
+  const auto salt = [&log] {
+    std::string beginning(20, ' ');
+    std::ifstream(log, std::ios::binary).read(beginning.data(), 20);
+    return beginning.substr(16);
+  };
+  const std::string first = salt();
+  std::uint64_t rows = 0;
+  for (; rows < 2000 && salt() == first; ++rows)
+    EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(rows), {{"value", std::string(20'000, 'v')}})).ok());
+  ASSERT_LT(rows, 2000U) << "the log must begin anew";
+  for (const char* const suffix : {"", "-wal"}) std::filesystem::copy_file(killed_ + suffix, folder_.file("old") + suffix);
+  ASSERT_GT(std::filesystem::file_size(folder_.file("old-wal")), 500 * kFrame) << "its old pages are there";
+  Life next{folder_.file("old")};
+  EXPECT_THAT(next.store().stats().damage, IsEmpty());
+  EXPECT_EQ(next.store().stats().restored, rows);
 }
 
 /// Somebody without rights, if this process has all.

@@ -11,10 +11,13 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "rondo/store/record.h"
+#include "store/durable/page_scan.h"
+#include "store/durable/wal_check.h"
 #include "store/percent.h"
 
 namespace rondo::store::durable {
@@ -23,16 +26,21 @@ namespace {
 
 constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
+constexpr std::uint32_t kPageBytes = 16384;
 /// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
 constexpr const char* kSettings =
     "PRAGMA journal_mode = WAL;"
     "PRAGMA wal_autocheckpoint = 1024;"
     "PRAGMA journal_size_limit = 67108864;"
-    "PRAGMA cache_size = -16384;";
+    "PRAGMA cache_size = -16384;"
+    "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find what was dropped.
 constexpr const char* kSchema =
     "CREATE TABLE IF NOT EXISTS log (number INTEGER PRIMARY KEY, checksum INTEGER NOT NULL, records BLOB NOT NULL)";
 
 std::int64_t checksum_of(std::string_view records) { return static_cast<std::int64_t>(XXH3_64bits(records.data(), records.size())); }
+
+/// Damage stays; a disk that does not answer, or too little memory, may pass.
+bool is_damage(const Status& why) { return why.code() == Code::DataLoss; }
 
 class Statement {
  public:
@@ -151,16 +159,30 @@ class SqliteLogFile final : public LogFile {
   Status connect(Mode mode);
   Status open_for_looking();
   Status check_not_taken();
+  Status check_log();
+  /// As it is now, with its log: it is to be kept.
+  void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
   bool run(const char* text) { return sqlite3_exec(database_, text, nullptr, nullptr, nullptr) == SQLITE_OK; }
   Result<std::int64_t> value_of(const char* text);
   Status check_header();
+  void look_for(std::vector<std::int64_t>& all, Reading& reading);
+  void look_through_pages(std::vector<std::int64_t>& all);
+  PageScan& pages();
+  bool read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each);
+  /// The size of a page of this file; where its header does not say, of ours.
+  std::uint32_t page_bytes() {
+    const Result<std::int64_t> told = value_of("PRAGMA page_size");
+    return told && *told > 0 ? static_cast<std::uint32_t>(*told) : kPageBytes;
+  }
   /// The numbers of the entries, ascending or descending, up to the end or to damage.
   bool numbers(bool ascending, std::vector<std::int64_t>& out);
 
   std::string path_;
   std::optional<Print> print_;  // As it was when it was opened for looking.
   std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
+  WalCheck wal_;
+  std::optional<PageScan> pages_;  // Of a damaged file.
   sqlite3* database_ = nullptr;
   bool is_empty_ = false;
   std::optional<Statement> append_;
@@ -242,7 +264,7 @@ Status SqliteLogFile::open_for_looking() {
                              : sqlite3_open_v2(address.c_str(), &database_, kFlags | SQLITE_OPEN_URI, "unix-none");
   if (opened != SQLITE_OK) return trouble("opening");
   let_repair();
-  sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  leave_alone();
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
 
@@ -268,18 +290,29 @@ Status SqliteLogFile::connect(Mode mode) {
     if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
     let_repair();
     // Before anything else: held until the end, so a second process finds the file taken.
-    if (!run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA page_size = 16384")) return trouble("opening");
+    if (!run("PRAGMA locking_mode = EXCLUSIVE") || !run(("PRAGMA page_size = " + std::to_string(kPageBytes)).c_str()))
+      return trouble("opening");
   }
   sqlite3_extended_result_codes(database_, 0);
   if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
+  if (Status bad = check_log(); !bad.ok()) return bad;
   return check_header();
+}
+
+/// When nobody else can write any more, and nothing was written here.
+Status SqliteLogFile::check_log() {
+  wal_ = check_wal(path_, page_bytes());
+  if (!wal_.damage.ok()) leave_alone();
+  return wal_.failed;
 }
 
 Status SqliteLogFile::open(Mode mode) {
   const bool writes = mode != Mode::ReadOnly;
   const Status header = begin(mode);
-  if (!header.ok() && (database_ == nullptr || !is_empty_ || !writes)) return header;
+  const bool is_lost = is_empty_ && !wal_.damage.ok();  // Its beginning was in the log.
+  if (!header.ok() && !is_lost && (database_ == nullptr || !is_empty_ || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
+  if (is_lost) return {};
   if (writes) {
     if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
       return trouble("opening");
@@ -299,14 +332,9 @@ bool SqliteLogFile::numbers(bool ascending, std::vector<std::int64_t>& out) {
   return sqlite3_errcode(database_) == SQLITE_DONE;
 }
 
-LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
-  Reading reading;
-  if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
-  std::vector<std::int64_t> all;
-  // Damage stays; a disk that does not answer, or too little memory, may pass.
-  const auto is_damage = [](const Status& why) { return why.code() == Code::DataLoss; };
+void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
   if (!numbers(true, all)) {
-    if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return reading;
+    if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return;
     reading.failed = Status{};  // Damaged in the middle of the tree: what is above it is found from the other end.
     reading.damage.push_back(trouble("reading").with_context("after entry " + std::to_string(all.empty() ? 0 : all.back())));
     std::vector<std::int64_t> above;
@@ -316,10 +344,65 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     all.insert(all.end(), above.rbegin(), above.rend());
   }
   if (!all.empty()) last_ = std::max(last_, all.back());
+}
+
+/// Adds the entries to which the tree does not lead.
+void SqliteLogFile::look_through_pages(std::vector<std::int64_t>& all) {
+  const std::vector<std::int64_t> seen = pages().numbers();
+  if (seen.empty()) return;
+  // In pages that are out of date: dropped since, together with what told how they went on.
+  const auto older = std::ranges::lower_bound(all, seen.front());
+  if (older != all.begin() && *std::prev(older) + 1 < seen.front()) all.erase(all.begin(), older);
+  std::vector<std::int64_t> both;
+  std::ranges::set_union(all, seen, std::back_inserter(both));
+  all = std::move(both);
+}
+
+PageScan& SqliteLogFile::pages() {
+  if (pages_) return *pages_;
+  sqlite3_file* file = nullptr;
+  sqlite3_int64 bytes = 0;
+  sqlite3_file_control(database_, "main", SQLITE_FCNTL_FILE_POINTER, static_cast<void*>(&file));
+  if (file != nullptr && file->pMethods != nullptr) file->pMethods->xFileSize(file, &bytes);
+  // With SQLite's own descriptor: to close another one would give up its locks.
+  const auto read = [file](std::uint64_t from, std::span<unsigned char> into) {
+    return file->pMethods->xRead(file, into.data(), static_cast<int>(into.size()), static_cast<sqlite3_int64>(from)) == SQLITE_OK;
+  };
+  return pages_.emplace(PageScan::Database{read, static_cast<std::uint64_t>(bytes), page_bytes()}, path_ + "-wal", wal_);
+}
+
+bool SqliteLogFile::read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each) {
+  for (const PageScan::Entry& entry : pages().find(number)) {
+    if (checksum_of(entry.records) != entry.checksum || !each(entry.records).ok()) continue;
+    ++reading.entries;
+    reading.bytes += entry.records.size();
+    return true;
+  }
+  return false;
+}
+
+LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
+  Reading reading;
+  if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
+  if (!wal_.damage.ok()) reading.damage.push_back(wal_.damage);
+  std::vector<std::int64_t> all;
+  if (!is_empty_ || wal_.damage.ok()) look_for(all, reading);
+  if (!reading.failed.ok()) return reading;
+  if (!reading.damage.empty()) look_through_pages(all);
   Statement one{database_, "SELECT checksum, records FROM log WHERE number = ?1"};
+  std::int64_t before = all.empty() ? 0 : all.front() - 1;
   for (const std::int64_t number : all) {
-    const auto damaged = [&](const Status& why) { reading.damage.push_back(why.with_context("entry " + std::to_string(number))); };
-    if (one.bind(1, number).step() != SQLITE_ROW) {
+    const auto damaged = [&](const Status& why) {
+      if (!read_from_pages(number, reading, each)) reading.damage.push_back(why.with_context("entry " + std::to_string(number)));
+    };
+    if (number > before + 1 && !reading.damage.empty()) {
+      reading.damage.emplace_back(Code::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
+    }
+    before = number;
+    const int found = is_empty_ ? SQLITE_DONE : one.bind(1, number).step();
+    if (found == SQLITE_DONE) {
+      damaged({Code::DataLoss, "it is not whole"});
+    } else if (found != SQLITE_ROW) {
       if (reading.failed = trouble("reading"); !is_damage(reading.failed)) return reading;
       damaged(std::exchange(reading.failed, {}));
     } else if (const std::string_view records = one.blob(1); checksum_of(records) != one.integer(0)) {
@@ -332,6 +415,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     }
     one.reset();
   }
+  if (!reading.damage.empty()) leave_alone();
   if (print_ && *print_ != print_of(path_)) {
     reading.failed = {Code::Unavailable, quoted(path_) + " was changed while it was read: another process has it open now"};
   }
