@@ -77,8 +77,10 @@ void Terminal::draw(const std::vector<std::string>& lines) {
   say(text.append("\x1b[J"));
 }
 
-Terminal::Heard Terminal::wait(Duration patience) {
-  std::array<pollfd, 2> watched{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = signals_, .events = POLLIN, .revents = 0}}};
+Terminal::Heard Terminal::wait(Duration patience, int other) {
+  std::array<pollfd, 3> watched{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                 {.fd = signals_, .events = POLLIN, .revents = 0},
+                                 {.fd = other, .events = POLLIN, .revents = 0}}};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::max(patience, Duration{0})).count();
   if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000'000))) <= 0) return {};
   if ((watched[1].revents & POLLIN) != 0) {
@@ -86,6 +88,7 @@ Terminal::Heard Terminal::wait(Duration patience) {
     if (::read(signals_, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) return {};
     return {told.ssi_signo == SIGWINCH ? Event::Resized : Event::Leave, 0};
   }
+  if (watched[0].revents == 0) return {Event::Other, 0};
   char key = 0;
   const ssize_t got = ::read(STDIN_FILENO, &key, 1);
   if (got == 1) return {Event::Key, key};

@@ -31,13 +31,14 @@ class Terminal {
   /// One line each, the first at the top; what does not fit is cut off, what was there is gone.
   void draw(const std::vector<std::string>& lines);
 
-  enum class Event : unsigned char { Time, Key, Resized, Leave };
+  enum class Event : unsigned char { Time, Key, Resized, Other, Leave };
   struct Heard {
     Event event = Event::Time;
     char key = 0;
   };
-  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), or 'patience' is over.
-  Heard wait(Duration patience);
+  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), something to read at 'other' (none
+  /// when it is negative), or 'patience' is over. The keyboard goes before 'other'.
+  Heard wait(Duration patience, int other = -1);
 
  private:
   Terminal() = default;

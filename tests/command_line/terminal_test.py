@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -96,6 +97,35 @@ def check_top(daemon):
     interrupted.end()
 
 
+def check_stuck_top(daemon):
+    """A daemon that answers nothing: the screen says for how long, keys and signals are obeyed at once."""
+    def begin(leave):
+        screen = Screen(daemon.command(["top", "--every", "0.1"]), 24, 80)
+        screen.frame("q quits, p")
+        os.kill(daemon.process.pid, signal.SIGSTOP)
+        try:
+            screen.frame("NO ANSWER for 1 s")
+            screen.frame("NO ANSWER for 2 s")
+            start = time.monotonic()
+            leave(screen)
+            screen.end()
+            # Far below --timeout, which is what a blocking call would take.
+            assert time.monotonic() - start < PATIENCE / 3
+        finally:
+            os.kill(daemon.process.pid, signal.SIGCONT)
+    begin(lambda screen: screen.press("q"))
+    begin(lambda screen: screen.press("\x03"))
+    begin(lambda screen: screen.process.send_signal(signal.SIGTERM))
+    again = Screen(daemon.command(["top", "--every", "0.1"]), 24, 80)
+    again.frame("q quits, p")
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    again.frame("NO ANSWER")
+    os.kill(daemon.process.pid, signal.SIGCONT)
+    again.frame("q quits, p")
+    again.press("q")
+    again.end()
+
+
 def offers(daemon, *words, **environment):
     start = time.monotonic()
     said = subprocess.run([daemon.rondo, "complete", "--", *words], capture_output=True, text=True, timeout=PATIENCE, check=False,
@@ -128,6 +158,7 @@ def main():
     with Rondod(rondod, rondo) as daemon:
         check_offers(daemon)
         check_top(daemon)
+        check_stuck_top(daemon)
     print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
 
 
