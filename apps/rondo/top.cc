@@ -89,7 +89,7 @@ int print_frames(const Options& options, const Top& top) {
     } else {
       view.take(std::move(*frame));
       if (i != 0) std::puts("");
-      for (const std::string& line : view.lines(SIZE_MAX / 2, false, {})) std::puts(line.c_str());
+      for (const std::string& line : view.lines({}, false, {})) std::puts(line.c_str());
     }
     if (std::fflush(stdout) != 0) return kExitFailed;
   }
@@ -97,7 +97,7 @@ int print_frames(const Options& options, const Top& top) {
 }
 
 /// False: leave.
-bool obey(char key, TopView& view, bool& paused) {
+bool obey(std::uint16_t key, TopView& view, bool& paused) {
   switch (key) {
     case 'q': return false;
     case 'p':
@@ -109,6 +109,16 @@ bool obey(char key, TopView& view, bool& paused) {
     case 'd': view.sort_by(SourceOrder::Depth); break;
     case 'w': view.sort_by(SourceOrder::Waiting); break;
     case 'b': view.sort_by(SourceOrder::Busy); break;
+    case '<':
+    case Terminal::kLeft: view.move(TopView::Move::Left); break;
+    case '>':
+    case Terminal::kRight: view.move(TopView::Move::Right); break;
+    case Terminal::kUp: view.move(TopView::Move::Up); break;
+    case Terminal::kDown: view.move(TopView::Move::Down); break;
+    case Terminal::kPageUp: view.move(TopView::Move::PageUp); break;
+    case Terminal::kPageDown: view.move(TopView::Move::PageDown); break;
+    case Terminal::kHome: view.move(TopView::Move::First); break;
+    case Terminal::kEnd: view.move(TopView::Move::Last); break;
     default: break;
   }
   return true;
@@ -126,7 +136,8 @@ class Screen {
     for (;;) {
       if (!frames_.asked() && !paused_ && clock_.now() >= next_) ask();
       if (frames_.asked()) take_answer();
-      terminal_.draw(view_.lines(Terminal::size().lines, true, note()));
+      const Terminal::Size size = Terminal::size();
+      terminal_.draw(view_.lines({size.lines, size.columns}, true, note()));
       const Terminal::Heard heard = terminal_.wait(patience(), frames_.fd());
       if (heard.event == Terminal::Event::Leave) return kExitDone;
       if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_)) return kExitDone;
@@ -167,7 +178,7 @@ class Screen {
       const auto seconds = std::chrono::floor<std::chrono::seconds>(silence()).count();
       return "NO ANSWER for " + std::to_string(seconds) + " s; q quits" + (trouble_.empty() ? "" : ". " + trouble_);
     }
-    return paused_ ? "paused: p goes on" : "q quits, p pauses; sort by t n d r l w b";
+    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b";
   }
 
   const Top& top_;

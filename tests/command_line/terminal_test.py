@@ -70,7 +70,7 @@ def is_sorted_by_name(part):
     title = next((i for i, line in enumerate(lines) if line.startswith("SOURCE")), None)
     if "\x1b[J" not in part or title is None:
         return False
-    names = [line[:lines[title].index("PRIORITY")].strip() for line in lines[title + 1:]]
+    names = [line[:lines[title].index("PRIORITY")].strip() for line in lines[title + 1:] if not line.startswith("... ")]
     return len(names) > 3 and names == sorted(names)
 
 
@@ -91,6 +91,24 @@ def check_top(daemon):
     screen.frame("q quits")
     screen.press("q")
     screen.end()
+    small = Screen(daemon.command(["top", "--sort", "name"]), 24, 80)
+    first = plain_lines(small.frame("q quits"))
+    assert max(map(len, first)) <= 80 and any(line.startswith("... ") and line.endswith(" more") for line in first), first
+    title = next(line for line in first if line.startswith("SOURCE"))
+    assert title.endswith("  >") and "BUSY" not in title, title
+    for _ in range(20):
+        small.press("\x1b[C")  # Right
+    small.frame("BUSY  <")
+    small.press("\x1bOD<<\x1b[5~")
+    small.frame("  <>")
+    small.press("\x1b[F")  # End
+    small.frame(" above")
+    small.press("\x1b[H")
+    small.frame(" more")
+    small.press("\x1b[6~\x1b[B")
+    small.frame(" more, ")
+    small.press("\x1b[99~q")  # A key of no meaning, whose bytes are no keys.
+    small.end()
     interrupted = Screen(daemon.command(["top"]), 24, 80)
     interrupted.frame("q quits")
     interrupted.press("\x03")  # Ctrl-C
