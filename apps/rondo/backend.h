@@ -34,6 +34,9 @@ Backend::OnRow wanted_keys(const boost::json::object& arguments, Backend::OnRow 
 /// The daemon at the first place where one answers, or the store that the options name. Unavailable, naming the places, when none does.
 Result<std::unique_ptr<Backend>> open_backend(const Options& options);
 
+/// The daemon at the first place where one answers; 'options' names no store. Unavailable as above.
+Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options);
+
 /// The store of options.store. Unimplemented in a program that was built without Redis.
 Result<std::unique_ptr<Backend>> open_store(const Options& options);
 

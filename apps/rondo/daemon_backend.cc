@@ -74,10 +74,16 @@ Backend::OnRow wanted_keys(const json::object& arguments, Backend::OnRow on_row)
 Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
   if (options.store.is_file()) return open_file(options);
   if (options.store.given()) return open_store(options);
+  Result<std::unique_ptr<AdminClient>> client = open_daemon(options);
+  if (!client) return failure(client.error());
+  return std::make_unique<DaemonBackend>(std::move(*client));
+}
+
+Result<std::unique_ptr<AdminClient>> open_daemon(const Options& options) {
   std::string tried;
   for (const std::string& path : socket_candidates(options.socket)) {
     Result<std::unique_ptr<AdminClient>> client = AdminClient::connect(path, options.patience);
-    if (client) return std::make_unique<DaemonBackend>(std::move(*client));
+    if (client) return client;
     if (client.error().code() == Code::PermissionDenied || client.error().code() == Code::InvalidArgument) return failure(client.error());
     tried.append(tried.empty() ? "" : "; ").append(client.error().message());
   }

@@ -77,8 +77,47 @@ void Terminal::draw(const std::vector<std::string>& lines) {
   say(text.append("\x1b[J"));
 }
 
-Terminal::Heard Terminal::wait(Duration patience) {
-  std::array<pollfd, 2> watched{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0}, {.fd = signals_, .events = POLLIN, .revents = 0}}};
+Terminal::Heard Terminal::next_key() {
+  struct Named {
+    std::string_view bytes;
+    Key key;
+  };
+  // As xterm and what descends from it send them; the second form is that of a keypad in application mode, and of the Linux console.
+  static constexpr std::array<Named, 14> kNamed{{{"\x1b[A", kUp},
+                                                 {"\x1bOA", kUp},
+                                                 {"\x1b[B", kDown},
+                                                 {"\x1bOB", kDown},
+                                                 {"\x1b[D", kLeft},
+                                                 {"\x1bOD", kLeft},
+                                                 {"\x1b[C", kRight},
+                                                 {"\x1bOC", kRight},
+                                                 {"\x1b[5~", kPageUp},
+                                                 {"\x1b[6~", kPageDown},
+                                                 {"\x1b[H", kHome},
+                                                 {"\x1b[1~", kHome},
+                                                 {"\x1b[F", kEnd},
+                                                 {"\x1b[4~", kEnd}}};
+  std::size_t length = 1;
+  std::uint16_t key = static_cast<unsigned char>(typed_.front());
+  if (key == '\x1b') {
+    key = kOtherKey;
+    if (typed_.size() > 1 && (typed_[1] == '[' || typed_[1] == 'O')) {
+      const auto is_last = [](char c) { return c >= '@' && c <= '~'; };
+      length = 2;
+      while (length < typed_.size() && !is_last(typed_[length++])) continue;
+    }
+    const auto* const named = std::ranges::find(kNamed, std::string_view{typed_}.substr(0, length), &Named::bytes);
+    if (named != kNamed.end()) key = named->key;
+  }
+  typed_.erase(0, length);
+  return {Event::Key, key};
+}
+
+Terminal::Heard Terminal::wait(Duration patience, int other) {
+  if (!typed_.empty()) return next_key();
+  std::array<pollfd, 3> watched{{{.fd = STDIN_FILENO, .events = POLLIN, .revents = 0},
+                                 {.fd = signals_, .events = POLLIN, .revents = 0},
+                                 {.fd = other, .events = POLLIN, .revents = 0}}};
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(std::max(patience, Duration{0})).count();
   if (::poll(watched.data(), watched.size(), static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000'000))) <= 0) return {};
   if ((watched[1].revents & POLLIN) != 0) {
@@ -86,9 +125,13 @@ Terminal::Heard Terminal::wait(Duration patience) {
     if (::read(signals_, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) return {};
     return {told.ssi_signo == SIGWINCH ? Event::Resized : Event::Leave, 0};
   }
-  char key = 0;
-  const ssize_t got = ::read(STDIN_FILENO, &key, 1);
-  if (got == 1) return {Event::Key, key};
+  if (watched[0].revents == 0) return {Event::Other, 0};
+  std::array<char, 64> bytes;  // A key's bytes come together.
+  const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+  if (got > 0) {
+    typed_.assign(bytes.data(), static_cast<std::size_t>(got));
+    return next_key();
+  }
   return {got == 0 || (watched[0].revents & POLLHUP) != 0 ? Event::Leave : Event::Time, 0};
 }
 

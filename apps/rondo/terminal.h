@@ -5,6 +5,7 @@
 #include <termios.h>
 
 #include <csignal>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,19 +32,24 @@ class Terminal {
   /// One line each, the first at the top; what does not fit is cut off, what was there is gone.
   void draw(const std::vector<std::string>& lines);
 
-  enum class Event : unsigned char { Time, Key, Resized, Leave };
+  enum class Event : unsigned char { Time, Key, Resized, Other, Leave };
+  /// Keys that are no character; beyond every character.
+  enum Key : std::uint16_t { kUp = 256, kDown, kLeft, kRight, kPageUp, kPageDown, kHome, kEnd, kOtherKey };
   struct Heard {
     Event event = Event::Time;
-    char key = 0;
+    std::uint16_t key = 0;  // A character, or a Key.
   };
-  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), or 'patience' is over.
-  Heard wait(Duration patience);
+  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), something to read at 'other' (none
+  /// when it is negative), or 'patience' is over. The keyboard goes before 'other'.
+  Heard wait(Duration patience, int other = -1);
 
  private:
   Terminal() = default;
+  Heard next_key();
   termios before_{};
   sigset_t mask_before_{};
   int signals_ = -1;
+  std::string typed_;  // Read and not yet told.
 };
 
 /// 'line' cut to 'columns' characters. Sequences that colour are kept and not counted.

@@ -1,10 +1,14 @@
 // rondo top: frames of the daemon, once a second, on the whole terminal or as text.
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
+#include <chrono>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "actions.h"
 #include "backend.h"
@@ -18,25 +22,57 @@ namespace {
 
 namespace json = boost::json;
 
+/// A daemon that has not answered for so long is said to be silent. One that is well takes milliseconds.
+constexpr Duration kSilence = 1s;
+
 /// The daemon, asked again and again; one that went away is looked for at the next frame.
 class Frames {
  public:
   explicit Frames(const Options& options) : options_(options) {}
 
+  /// Waits for the answer, as long as the options say.
   Result<json::object> next() {
-    if (backend_ == nullptr) {
-      Result<std::unique_ptr<Backend>> opened = open_backend(options_);
-      if (!opened) return failure(opened.error());
-      backend_ = std::move(*opened);
-    }
-    Result<json::object> frame = backend_->call("top", {}, {});
-    if (!frame) backend_.reset();
+    if (Status connected = connect(); !connected.ok()) return failure(std::move(connected));
+    Result<json::object> frame = client_->call("top", {});
+    if (!frame) client_.reset();
+    return frame;
+  }
+
+  /// In steps that do not wait: ask(), then answer() until asked() is over. A daemon that is stuck keeps its question: the connection ends
+  /// when the daemon does, and until then more of them would only fill its queue.
+  Status ask() {
+    if (Status connected = connect(); !connected.ok()) return connected;
+    if (Status sent = client_->ask("top", {}); !sent.ok()) return give_up(std::move(sent));
+    asked_ = true;
+    return {};
+  }
+  bool asked() const noexcept { return asked_; }
+  int fd() const noexcept { return asked_ ? client_->fd() : -1; }
+  Result<std::optional<json::object>> answer() {
+    Result<std::optional<json::object>> frame = client_->answer();
+    if (!frame) return failure(give_up(frame.error()));
+    asked_ = !frame->has_value();
     return frame;
   }
 
  private:
+  Status connect() {
+    if (client_ != nullptr) return {};
+    Result<std::unique_ptr<AdminClient>> opened = open_daemon(options_);
+    if (!opened) return opened.error();
+    client_ = std::move(*opened);
+    return {};
+  }
+
+  Status give_up(Status why) {
+    client_.reset();
+    asked_ = false;
+    return why;
+  }
+
   const Options& options_;
-  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<AdminClient> client_;
+  bool asked_ = false;
 };
 
 /// Frames one after the other; the first is there at once.
@@ -53,7 +89,7 @@ int print_frames(const Options& options, const Top& top) {
     } else {
       view.take(std::move(*frame));
       if (i != 0) std::puts("");
-      for (const std::string& line : view.lines(SIZE_MAX / 2, false, {})) std::puts(line.c_str());
+      for (const std::string& line : view.lines({}, false, {})) std::puts(line.c_str());
     }
     if (std::fflush(stdout) != 0) return kExitFailed;
   }
@@ -61,7 +97,7 @@ int print_frames(const Options& options, const Top& top) {
 }
 
 /// False: leave.
-bool obey(char key, TopView& view, bool& paused) {
+bool obey(std::uint16_t key, TopView& view, bool& paused) {
   switch (key) {
     case 'q': return false;
     case 'p':
@@ -73,40 +109,98 @@ bool obey(char key, TopView& view, bool& paused) {
     case 'd': view.sort_by(SourceOrder::Depth); break;
     case 'w': view.sort_by(SourceOrder::Waiting); break;
     case 'b': view.sort_by(SourceOrder::Busy); break;
+    case '<':
+    case Terminal::kLeft: view.move(TopView::Move::Left); break;
+    case '>':
+    case Terminal::kRight: view.move(TopView::Move::Right); break;
+    case Terminal::kUp: view.move(TopView::Move::Up); break;
+    case Terminal::kDown: view.move(TopView::Move::Down); break;
+    case Terminal::kPageUp: view.move(TopView::Move::PageUp); break;
+    case Terminal::kPageDown: view.move(TopView::Move::PageDown); break;
+    case Terminal::kHome: view.move(TopView::Move::First); break;
+    case Terminal::kEnd: view.move(TopView::Move::Last); break;
     default: break;
   }
   return true;
 }
 
-int show_frames(const Options& options, const Top& top, Terminal& terminal) {
-  const SystemClock clock;
-  Frames frames(options);
-  TopView view(top.order);
-  bool paused = false;
-  std::string trouble;
-  for (Instant next = clock.now();;) {
-    if (clock.now() >= next && !paused) {
-      Result<json::object> frame = frames.next();
-      trouble = frame ? std::string{} : std::string{frame.error().message()};
-      if (frame) view.take(std::move(*frame));
-      next = clock.now() + top.every;
-    }
-    const std::string note = !trouble.empty() ? trouble : paused ? "paused: p goes on" : "q quits, p pauses; sort by t n d r l w b";
-    terminal.draw(view.lines(Terminal::size().lines, true, note));
-    const Terminal::Heard heard = terminal.wait(paused ? 3600s : next - clock.now());
-    if (heard.event == Terminal::Event::Leave) return kExitDone;
-    if (heard.event == Terminal::Event::Key && !obey(heard.key, view, paused)) return kExitDone;
+/// The live view: the terminal and the daemon are watched together, so that neither waits for the other.
+class Screen {
+ public:
+  Screen(const Top& top, Terminal& terminal, Frames& frames, json::object first)
+      : top_(top), terminal_(terminal), frames_(frames), view_(top.order) {
+    view_.take(std::move(first));
   }
-}
+
+  int run() {
+    for (;;) {
+      if (!frames_.asked() && !paused_ && clock_.now() >= next_) ask();
+      if (frames_.asked()) take_answer();
+      const Terminal::Size size = Terminal::size();
+      terminal_.draw(view_.lines({size.lines, size.columns}, true, note()));
+      const Terminal::Heard heard = terminal_.wait(patience(), frames_.fd());
+      if (heard.event == Terminal::Event::Leave) return kExitDone;
+      if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_)) return kExitDone;
+    }
+  }
+
+ private:
+  void ask() {
+    const Instant now = clock_.now();
+    next_ = now + top_.every;
+    if (!unanswered_) unanswered_ = now;
+    if (Status asked = frames_.ask(); !asked.ok()) trouble_ = std::string{asked.message()};
+  }
+
+  void take_answer() {
+    Result<std::optional<json::object>> frame = frames_.answer();
+    if (!frame) {
+      trouble_ = std::string{frame.error().message()};
+    } else if (frame->has_value()) {
+      view_.take(std::move(**frame));
+      trouble_.clear();
+      unanswered_.reset();
+    }
+  }
+
+  Duration silence() const { return unanswered_ ? clock_.now() - *unanswered_ : Duration{0}; }
+
+  /// Until the next frame is due; while there is no answer, until its age is another.
+  Duration patience() const {
+    const Duration next_second = 1s - silence() % 1s;
+    if (frames_.asked()) return next_second;
+    const Duration due = paused_ ? Duration{3600s} : next_ - clock_.now();
+    return unanswered_ ? std::min(due, next_second) : due;
+  }
+
+  std::string note() const {
+    if (silence() >= kSilence || !trouble_.empty()) {
+      const auto seconds = std::chrono::floor<std::chrono::seconds>(silence()).count();
+      return "NO ANSWER for " + std::to_string(seconds) + " s; q quits" + (trouble_.empty() ? "" : ". " + trouble_);
+    }
+    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b";
+  }
+
+  const Top& top_;
+  Terminal& terminal_;
+  const SystemClock clock_;
+  Frames& frames_;
+  TopView view_;
+  bool paused_ = false;
+  std::string trouble_;                       // Why a question had no answer; empty again with the next answer.
+  Instant next_ = clock_.now() + top_.every;  // When the next question is due.
+  std::optional<Instant> unanswered_;         // When the first question since the last answer was asked.
+};
 
 }  // namespace
 
 int show_top(const Options& options, const Top& top) {
   if (options.json || top.frames != 0) return print_frames(options, top);
-  Frames first(options);
-  if (const Result<json::object> frame = first.next(); !frame) return report(options, frame.error());
+  Frames frames(options);
+  Result<json::object> first = frames.next();
+  if (!first) return report(options, first.error());
   const Result<std::unique_ptr<Terminal>> terminal = Terminal::open();
-  return terminal ? show_frames(options, top, **terminal) : print_frames(options, top);
+  return terminal ? Screen(top, **terminal, frames, std::move(*first)).run() : print_frames(options, top);
 }
 
 }  // namespace rondo::cli

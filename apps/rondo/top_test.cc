@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <string>
 
+#include "render.h"
 #include "tar.h"
 #include "terminal.h"
 #include "top_view.h"
@@ -62,9 +65,9 @@ json::object frame(double at_us, int turns, int taken) {
                                         {"busy_us", 2e6}}}}};
 }
 
-std::string all_of(const TopView& view, std::size_t most = 1000) {
+std::string all_of(TopView& view, std::size_t most = 1000, std::size_t columns = 1000) {
   std::string text;
-  for (const std::string& line : view.lines(most, false, "note")) text += line + "\n";
+  for (const std::string& line : view.lines({most, columns}, false, "note")) text += line + "\n";
   return text;
 }
 
@@ -94,8 +97,72 @@ TEST(TopView, ADaemonThatBeganAnewBeginsAnew) {
 TEST(TopView, FitsTheLinesThereAre) {
   TopView view(SourceOrder::Name);
   view.take(frame(10e6, 1000, 5000));
-  for (std::size_t most = 6; most < 30; ++most) EXPECT_LE(view.lines(most, true, "").size(), most) << most;
+  for (std::size_t most = 6; most < 30; ++most) EXPECT_LE(view.lines({most, 80}, true, "").size(), most) << most;
   EXPECT_THAT(all_of(view, 24), HasSubstr("busy"));
+}
+
+/// A frame with sources s10 to s43, as many as a whole daemon has.
+json::object frame_of_many() {
+  json::object many = frame(10e6, 1000, 5000);
+  json::array rows;
+  for (int i = 10; i < 44; ++i) {
+    json::object row = many.at("rows").at(1).as_object();
+    row["name"] = "s" + std::to_string(i);
+    rows.push_back(std::move(row));
+  }
+  many["rows"] = std::move(rows);
+  return many;
+}
+
+TEST(TopView, EverySourceCanBeReachedAndTheOthersAreCounted) {
+  TopView view(SourceOrder::Name);
+  view.take(frame_of_many());
+  std::string text = all_of(view, 24);
+  EXPECT_THAT(text, HasSubstr("s10 "));
+  ASSERT_THAT(text, MatchesRegex("(.|\n)*\n\\.\\.\\. [0-9]+ more\n"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 24);
+  std::set<std::string> seen;
+  for (int pages = 0; pages < 10; ++pages) {
+    for (int i = 10; i < 44; ++i) {
+      const std::string name = "s" + std::to_string(i);
+      if (text.find("\n" + name + " ") != std::string::npos) seen.insert(name);
+    }
+    view.move(TopView::Move::PageDown);
+    text = all_of(view, 24);
+  }
+  EXPECT_EQ(seen.size(), 34U);
+  EXPECT_THAT(text, HasSubstr("s43 ")) << "what is beyond the end stays at it";
+  EXPECT_THAT(text, MatchesRegex("(.|\n)*\n\\.\\.\\. [0-9]+ above\n"));
+  view.move(TopView::Move::Up);
+  EXPECT_THAT(all_of(view, 24), MatchesRegex("(.|\n)*s42 (.|\n)*\n\\.\\.\\. 1 more, [0-9]+ above\n"));
+  view.move(TopView::Move::First);
+  EXPECT_THAT(all_of(view, 24), HasSubstr("s10 "));
+  view.move(TopView::Move::Last);
+  EXPECT_THAT(all_of(view, 24), HasSubstr("s43 "));
+  EXPECT_THAT(all_of(view), testing::Not(HasSubstr(" more"))) << "all fit";
+}
+
+TEST(TopView, EveryColumnCanBeReached) {
+  TopView view(SourceOrder::Name);
+  view.take(frame(10e6, 1000, 5000));
+  const auto titles = [&] {
+    for (const std::string& line : view.lines({24, 80}, false, "")) {
+      EXPECT_LE(characters(line), 80U) << line;
+      if (line.starts_with("SOURCE")) return line;
+    }
+    return std::string{};
+  };
+  EXPECT_THAT(titles(), MatchesRegex("SOURCE +PRIORITY +STATE.*  >"));
+  EXPECT_THAT(titles(), testing::Not(HasSubstr("BUSY")));
+  view.move(TopView::Move::Right);
+  EXPECT_THAT(titles(), MatchesRegex("SOURCE +STATE.*  <>"));
+  for (int i = 0; i < 20; ++i) view.move(TopView::Move::Right);
+  EXPECT_THAT(titles(), MatchesRegex("SOURCE .* BOUND +BUSY  <"));
+  EXPECT_THAT(all_of(view, 24, 80), HasSubstr("TABLE        QUEUED  PARKED")) << "what fits stays";
+  view.move(TopView::Move::Left);
+  EXPECT_THAT(titles(), HasSubstr("<>")) << "one step back is seen at once";
+  for (std::size_t columns = 1; columns < 120; ++columns) EXPECT_FALSE(view.lines({24, columns}, true, "").empty()) << columns;
+  EXPECT_THAT(all_of(view), MatchesRegex("(.|\n)*SOURCE +PRIORITY[^<>]*BUSY\n(.|\n)*"));
 }
 
 TEST(TopView, LinesAreCutByCharactersAndNotByBytes) {

@@ -64,23 +64,53 @@ std::string percent(double part) {
   return text;
 }
 
-/// A table whose cells are texts already; those of the columns from 'first_right' on stand to the right.
-std::vector<std::string> aligned(const std::vector<std::vector<std::string>>& rows, std::size_t first_right) {
+using Rows = std::vector<std::vector<std::string>>;
+
+constexpr std::size_t kGap = 2;
+constexpr std::size_t kMarks = 4;  // "  <>" at the end of the title.
+
+std::vector<std::size_t> widths_of(const Rows& rows) {
   std::vector<std::size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], characters(row[i]));
   }
+  return widths;
+}
+
+/// How many columns behind the first must be skipped so that the last is in sight; all but the last at most.
+std::size_t most_skipped(const std::vector<std::size_t>& widths, std::size_t columns) {
+  std::size_t need = widths.front();
+  for (std::size_t i = 1; i < widths.size(); ++i) need += kGap + widths[i];
+  if (need <= columns) return 0;
+  need += kMarks;
+  std::size_t skipped = 0;
+  while (need > columns && skipped + 2 < widths.size()) need -= kGap + widths[++skipped];
+  return skipped;
+}
+
+/// A table whose cells are texts already; those of the columns from 'first_right' on stand to the right. Of the columns behind the first
+/// 'skipped' are left out, and those that do not fit.
+std::vector<std::string> aligned(const Rows& rows, std::size_t first_right, std::size_t skipped, std::size_t columns) {
+  const std::vector<std::size_t> widths = widths_of(rows);
+  const std::size_t most = most_skipped(widths, columns);
+  skipped = std::min(skipped, most);
+  std::size_t used = widths.front() + (most == 0 ? 0 : kMarks);
+  std::size_t end = 1 + skipped;
+  // One column is shown even if it is cut off.
+  while (end < widths.size() && (end == 1 + skipped || used + kGap + widths[end] <= columns)) used += kGap + widths[end++];
   std::vector<std::string> out;
   for (const auto& row : rows) {
     std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(end, row.size()); ++i) {
+      if (i != 0 && i <= skipped) continue;
       const std::string gap(widths[i] - characters(row[i]), ' ');
-      line.append(i == 0 ? "" : "  ").append(i < first_right ? row[i] + gap : gap + row[i]);
+      line.append(i == 0 ? 0 : kGap, ' ').append(i < first_right ? row[i] + gap : gap + row[i]);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out.push_back(std::move(line));
   }
+  if (most != 0) out.front().append("  ").append(skipped > 0 ? "<" : "").append(end < widths.size() ? ">" : "");
   return out;
 }
 
@@ -117,8 +147,8 @@ std::vector<std::string> TopView::head() const {
               percent(rate(now, &before, "busy_us") / 1e6)};
 }
 
-std::vector<std::string> TopView::tables() const {
-  std::vector<std::vector<std::string>> rows{{"TABLE", "QUEUED", "PARKED", "IN FLIGHT", "TAKEN/s", "DONE/s", "REJECTED"}};
+TopView::Rows TopView::tables() const {
+  Rows rows{{"TABLE", "QUEUED", "PARKED", "IN FLIGHT", "TAKEN/s", "DONE/s", "REJECTED"}};
   for (const json::value& value : list(now_, "tables")) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
@@ -126,11 +156,11 @@ std::vector<std::string> TopView::tables() const {
     rows.push_back({word(one, "table"), whole(number(one, "queued")), whole(number(one, "parked")), whole(number(one, "in_flight")),
                     whole(rate(one, old, "taken")), whole(rate(one, old, "done")), whole(number(one, "rejected"))});
   }
-  return aligned(rows, 1);
+  return rows;
 }
 
-std::vector<std::string> TopView::facts() const {
-  std::vector<std::vector<std::string>> rows{{"WAITS FOR (" + whole(number(now_, "awaited_facts")) + " facts)", "TABLE", "ROWS", "OLDEST"}};
+TopView::Rows TopView::facts() const {
+  Rows rows{{"WAITS FOR (" + whole(number(now_, "awaited_facts")) + " facts)", "TABLE", "ROWS", "OLDEST"}};
   for (const json::value& value : list(now_, "facts")) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
@@ -140,10 +170,10 @@ std::vector<std::string> TopView::facts() const {
                     whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
   }
   if (rows.size() == 1) return {};
-  return aligned(rows, 2);
+  return rows;
 }
 
-std::vector<std::string> TopView::sources() const {
+TopView::Rows TopView::sources() const {
   struct Line {
     double by;
     std::string name;
@@ -166,28 +196,68 @@ std::vector<std::string> TopView::sources() const {
                     time_text(number(one, "waiting_us")), time_text(number(one, "wait_bound_us")), time_text(number(one, "busy_us"))}});
   }
   std::ranges::stable_sort(all, [](const Line& a, const Line& b) { return a.by != b.by ? a.by > b.by : a.name < b.name; });
-  std::vector<std::vector<std::string>> rows{
-      {"SOURCE", "PRIORITY", "STATE", "TURNS/s", "ITEMS/s", "SHARE", "A TURN", "LONGEST", "DEPTH", "WAITING", "BOUND", "BUSY"}};
+  Rows rows{{"SOURCE", "PRIORITY", "STATE", "TURNS/s", "ITEMS/s", "SHARE", "A TURN", "LONGEST", "DEPTH", "WAITING", "BOUND", "BUSY"}};
   for (Line& line : all) rows.push_back(std::move(line.cells));
-  return aligned(rows, 3);
+  return rows;
 }
 
-std::vector<std::string> TopView::lines(std::size_t most, bool color, const std::string& note) const {
+void TopView::move(Move move) {
+  const auto back = [](std::size_t& place, std::size_t by) { place -= std::min(place, by); };
+  switch (move) {
+    case Move::Left: return back(skipped_, 1);
+    case Move::Right: skipped_ = std::min(skipped_ + 1, skipped_max_); return;
+    case Move::Up: return back(top_row_, 1);
+    case Move::Down: ++top_row_; return;  // page() keeps the last in sight.
+    case Move::PageUp: return back(top_row_, page_rows_);
+    case Move::PageDown: top_row_ += page_rows_; return;
+    case Move::First: top_row_ = 0; return;
+    case Move::Last: top_row_ = SIZE_MAX / 2; return;
+  }
+}
+
+TopView::Rows TopView::page(Rows rows, std::size_t most, std::string& more) {
+  const std::size_t all = rows.size() - 1;
+  // The titles, and a line for what is not shown.
+  page_rows_ = all < most ? all : std::max<std::size_t>(1, most > 2 ? most - 2 : 1);
+  top_row_ = std::min(top_row_, all - std::min(page_rows_, all));
+  const std::size_t below = all - std::min(all, top_row_ + page_rows_);
+  if (below > 0) more = whole(static_cast<double>(below)) + " more";
+  if (top_row_ > 0) more.append(more.empty() ? "" : ", ").append(whole(static_cast<double>(top_row_)) + " above");
+  Rows shown{std::move(rows.front())};
+  for (std::size_t i = 0; i < std::min(page_rows_, all); ++i) shown.push_back(std::move(rows[1 + top_row_ + i]));
+  return shown;
+}
+
+std::vector<std::string> TopView::lines(Room room, bool color, const std::string& note) {
   std::vector<std::string> all = head();
   all.push_back(note);
-  const auto add = [&](std::vector<std::string> part, std::size_t room) {
-    if (part.empty() || room < 2) return;
-    if (part.size() > room) part.resize(room);
+  skipped_max_ = 0;
+  const auto add = [&](const Rows& rows, std::size_t first_right, const std::string& more) {
+    skipped_max_ = std::max(skipped_max_, most_skipped(widths_of(rows), room.columns));
+    std::vector<std::string> part = aligned(rows, first_right, skipped_, room.columns);
     if (color) part.front() = "\x1b[7m" + part.front() + "\x1b[0m";
     all.insert(all.end(), part.begin(), part.end());
+    if (!more.empty()) all.push_back("... " + more);
     all.emplace_back();
   };
+  const auto add_first = [&](Rows rows, std::size_t first_right, std::size_t most, bool says_more) {
+    if (rows.size() < 2 || most < 2) return;
+    says_more = says_more && most > 2 && rows.size() > most;
+    const std::size_t shown = std::min(rows.size(), most - (says_more ? 1 : 0));
+    const std::string more = says_more ? whole(static_cast<double>(rows.size() - shown)) + " more" : "";
+    rows.resize(shown);
+    add(rows, first_right, more);
+  };
   // Two lines at least are for the sources; facts have a third of what is left.
-  const auto left = [&] { return most > all.size() + 3 ? most - all.size() - 3 : 0; };
-  add(tables(), left());
-  add(facts(), left() / 3 + 1);
-  add(sources(), std::max<std::size_t>(2, most > all.size() ? most - all.size() : 0));
+  const auto left = [&] { return room.lines > all.size() + 3 ? room.lines - all.size() - 3 : 0; };
+  add_first(tables(), 1, left(), true);
+  add_first(facts(), 2, left() / 3 + 1, false);  // Their title says how many there are.
+  std::string more;
+  const std::size_t most = std::max<std::size_t>(2, room.lines > all.size() ? room.lines - all.size() : 0);
+  const Rows shown = page(sources(), most, more);
+  add(shown, 3, most < 3 ? std::string{} : more);
   all.pop_back();
+  skipped_ = std::min(skipped_, skipped_max_);
   return all;
 }
 

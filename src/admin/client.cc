@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "admin/client_wire.h"
 #include "rondo/admin/text.h"
@@ -156,7 +158,7 @@ Result<json::object> AdminClient::call(std::string_view command, const json::obj
   return result;
 }
 
-Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments, const RowVisitor& on_row) {
+Status AdminClient::ask(std::string_view command, const json::object& arguments) {
   json::object request{{"id", ++wire_->last_id}, {"command", command}};
   for (const auto& argument : arguments) request[argument.key()] = argument.value();
   std::string frame;
@@ -164,7 +166,32 @@ Result<json::object> AdminClient::call(std::string_view command, const json::obj
   append_json(frame, request);
   end_frame(frame, start);
   wire_->queue(frame);
-  if (Status sent = wire_->exchange(); !sent.ok()) return failure(std::move(sent));
+  return wire_->write_some();  // And reads nothing: the caller waits for something to read.
+}
+
+Result<std::optional<json::object>> AdminClient::answer() {
+  if (Status moved = wire_->exchange(); !moved.ok()) return failure(std::move(moved));
+  for (;;) {
+    Result<std::optional<AdminAnswer>> next = wire_->next_answer();
+    if (!next) return failure(next.error());
+    if (!*next) break;
+    AdminAnswer& answer = **next;
+    if (!answer.error.ok()) return failure(answer.error);
+    json::value* const rows = answer.body.if_contains("rows");
+    const bool has_rows = rows != nullptr && rows->is_array();
+    if (has_rows) std::ranges::move(rows->get_array(), std::back_inserter(wire_->rows));
+    if (answer.more) continue;
+    if (has_rows || !wire_->rows.empty()) answer.body["rows"] = std::exchange(wire_->rows, {});
+    return std::optional{std::move(answer.body)};
+  }
+  if (!wire_->peer_writes) return failure(Code::Unavailable, "the daemon closed the connection");
+  return std::optional<json::object>{};
+}
+
+int AdminClient::fd() const noexcept { return wire_->fd.get(); }
+
+Result<json::object> AdminClient::call(std::string_view command, const json::object& arguments, const RowVisitor& on_row) {
+  if (Status sent = ask(command, arguments); !sent.ok()) return failure(std::move(sent));
   for (;;) {
     Result<AdminAnswer> answer = wire_->await_answer();
     if (!answer) return failure(answer.error());

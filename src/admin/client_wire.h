@@ -26,6 +26,8 @@ struct AdminClient::Wire {
   Wire(UniqueFd socket, Duration longest_silence) : fd(std::move(socket)), patience(longest_silence) {}
 
   void queue(std::string_view frame) { output.append(frame); }
+  /// Writes without waiting.
+  Status write_some();
   /// Writes and reads without waiting.
   Status exchange();
   /// Waits until something can be written or read, and does it. DeadlineExceeded after 'patience' of silence.
@@ -40,11 +42,11 @@ struct AdminClient::Wire {
   ByteBuffer input;
   ByteBuffer output;
   std::int64_t last_id = 0;
+  json::array rows;         // Of the answer that AdminClient::answer() is waiting for.
   bool peer_reads = true;   // False after the daemon closed its reading end: its last words may still come.
   bool peer_writes = true;  // False after the end of its stream.
 
  private:
-  Status write_some();
   Status read_some();
 };
 

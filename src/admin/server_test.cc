@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -389,6 +390,41 @@ TEST_F(AdminSocket, AClientGivesUpOnASilentDaemon) {
   });
   scheduler->run_until_idle();
   EXPECT_EQ(server->stats().connections, 0U) << "a caller that hung up does not wait for its answer";
+}
+
+/// The result of ask(), read whenever there is something to read.
+Result<json::object> answer_in_steps(AdminClient& client) {
+  for (;;) {
+    pollfd watched{.fd = client.fd(), .events = POLLIN, .revents = 0};
+    if (::poll(&watched, 1, 20'000) != 1) return failure(Code::DeadlineExceeded, "nothing came");
+    Result<std::optional<json::object>> answer = client.answer();
+    if (!answer) return failure(answer.error());
+    if (*answer) return std::move(**answer);
+  }
+}
+
+TEST_F(AdminSocket, AnAnswerInStepsIsThatOfACall) {
+  with_caller([this] {
+    const auto client = connect();
+    for (const int wanted : {0, 3, 100'000}) {
+      ASSERT_TRUE(client->ask("count", {{"rows", wanted}}).ok());
+      const Result<json::object> answer = answer_in_steps(*client);
+      ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
+      EXPECT_EQ(*answer, client->call("count", {{"rows", wanted}}).value()) << wanted;
+    }
+    ASSERT_TRUE(client->ask("nonsense", {}).ok());
+    const Result<json::object> refused = answer_in_steps(*client);
+    EXPECT_EQ(refused.error().to_string(), client->call("nonsense", {}).error().to_string());
+  });
+}
+
+TEST_F(AdminSocket, AnAnswerInStepsNeverWaits) {
+  open();
+  const auto client = connect();
+  ASSERT_TRUE(client->ask("version", {}).ok());
+  EXPECT_FALSE(client->answer().value().has_value()) << "the scheduler has had no turn";
+  server.reset();
+  EXPECT_EQ(client->answer().error().code(), Code::Unavailable);
 }
 
 TEST_F(AdminSocket, AServerThatGoesAwayIsUnavailable) {

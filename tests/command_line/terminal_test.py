@@ -5,6 +5,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import socket
 import struct
 import subprocess
@@ -69,7 +70,7 @@ def is_sorted_by_name(part):
     title = next((i for i, line in enumerate(lines) if line.startswith("SOURCE")), None)
     if "\x1b[J" not in part or title is None:
         return False
-    names = [line[:lines[title].index("PRIORITY")].strip() for line in lines[title + 1:]]
+    names = [line[:lines[title].index("PRIORITY")].strip() for line in lines[title + 1:] if not line.startswith("... ")]
     return len(names) > 3 and names == sorted(names)
 
 
@@ -90,10 +91,57 @@ def check_top(daemon):
     screen.frame("q quits")
     screen.press("q")
     screen.end()
+    small = Screen(daemon.command(["top", "--sort", "name"]), 24, 80)
+    first = plain_lines(small.frame("q quits"))
+    assert max(map(len, first)) <= 80 and any(line.startswith("... ") and line.endswith(" more") for line in first), first
+    title = next(line for line in first if line.startswith("SOURCE"))
+    assert title.endswith("  >") and "BUSY" not in title, title
+    for _ in range(20):
+        small.press("\x1b[C")  # Right
+    small.frame("BUSY  <")
+    small.press("\x1bOD<<\x1b[5~")
+    small.frame("  <>")
+    small.press("\x1b[F")  # End
+    small.frame(" above")
+    small.press("\x1b[H")
+    small.frame(" more")
+    small.press("\x1b[6~\x1b[B")
+    small.frame(" more, ")
+    small.press("\x1b[99~q")  # A key of no meaning, whose bytes are no keys.
+    small.end()
     interrupted = Screen(daemon.command(["top"]), 24, 80)
     interrupted.frame("q quits")
     interrupted.press("\x03")  # Ctrl-C
     interrupted.end()
+
+
+def check_stuck_top(daemon):
+    """A daemon that answers nothing: the screen says for how long, keys and signals are obeyed at once."""
+    def begin(leave):
+        screen = Screen(daemon.command(["top", "--every", "0.1"]), 24, 80)
+        screen.frame("q quits, p")
+        os.kill(daemon.process.pid, signal.SIGSTOP)
+        try:
+            screen.frame("NO ANSWER for 1 s")
+            screen.frame("NO ANSWER for 2 s")
+            start = time.monotonic()
+            leave(screen)
+            screen.end()
+            # Far below --timeout, which is what a blocking call would take.
+            assert time.monotonic() - start < PATIENCE / 3
+        finally:
+            os.kill(daemon.process.pid, signal.SIGCONT)
+    begin(lambda screen: screen.press("q"))
+    begin(lambda screen: screen.press("\x03"))
+    begin(lambda screen: screen.process.send_signal(signal.SIGTERM))
+    again = Screen(daemon.command(["top", "--every", "0.1"]), 24, 80)
+    again.frame("q quits, p")
+    os.kill(daemon.process.pid, signal.SIGSTOP)
+    again.frame("NO ANSWER")
+    os.kill(daemon.process.pid, signal.SIGCONT)
+    again.frame("q quits, p")
+    again.press("q")
+    again.end()
 
 
 def offers(daemon, *words, **environment):
@@ -128,6 +176,7 @@ def main():
     with Rondod(rondod, rondo) as daemon:
         check_offers(daemon)
         check_top(daemon)
+        check_stuck_top(daemon)
     print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
 
 

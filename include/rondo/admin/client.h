@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,6 +34,13 @@ class AdminClient {
   /// "rows".
   using RowVisitor = std::function<void(const boost::json::value& row)>;
   Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments, const RowVisitor& on_row);
+
+  /// The same in two steps that never wait, for a caller who watches more than the daemon: ask() once, then answer() each time that fd()
+  /// can be read, until it has the result. Nothing while it is under way; 'patience' is the caller's. One question at a time.
+  Status ask(std::string_view command, const boost::json::object& arguments);
+  Result<std::optional<boost::json::object>> answer();
+  /// To watch for reading. Of this object, as long as it lives.
+  int fd() const noexcept;
 
  private:
   friend class BulkWriter;
