@@ -153,6 +153,13 @@ TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
 }
 
+TEST_F(RondodOnFile, TheFileOfTheTablesIsNoJournal) {
+  EXPECT_EQ(fail_to_start(store() + "[journal]\nfile = \"" + file("tables") + "\"\n"), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("tables")), HasSubstr("is no journal")));
+  start(store());
+  EXPECT_TRUE(call("health").at("healthy").as_bool());
+}
+
 TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
   start(store());
   write_all();
