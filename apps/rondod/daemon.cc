@@ -260,7 +260,8 @@ Status Daemon::run() {
                         {"store", describe_stores(config_)}});
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
-  if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});
+  static_cast<void>(runtime_->journal().flush());  // Its answer may be of a trouble that is long over and told.
+  if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
   for (const auto& writes : redis_writes_) {
     if (writes->unanswered() == 0) continue;
     log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});

@@ -16,6 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class RondodWithJournal : public RondodProcess {
  protected:
@@ -58,8 +59,14 @@ TEST_F(RondodWithJournal, WhyRecordsAreLostIsToldWhileTheyAre) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr(file("day")), HasSubstr("File too large")));
   EXPECT_THAT(json::serialize(call("stats").at("journal").at("last_error")), HasSubstr("File too large"));
   EXPECT_THAT(json::serialize(call("health").at("troubles")), HasSubstr("cannot write the journal"));
+  EXPECT_FALSE(call("health").at("healthy").as_bool());
   limit_files(RLIM_INFINITY);
   EXPECT_TRUE(comes_to_say("the journal is written again")) << log_text();
+  const json::object health = call("health");
+  EXPECT_TRUE(health.at("healthy").as_bool()) << json::serialize(health);
+  EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("records of the journal were dropped"));
+  EXPECT_EQ(end(SIGTERM), 0);
+  EXPECT_THAT(log_text(), Not(HasSubstr("journal not written"))) << "that was over";
 }
 
 TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
