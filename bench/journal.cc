@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "orch/journal_fault_kit.h"
 #include "rondo/orch/journal.h"
 #include "rondo/sched/source.h"
 
@@ -17,11 +18,10 @@ namespace fs = std::filesystem;
 
 class File {
  public:
-  explicit File(bool real) {
+  File() {
     std::string pattern = (fs::temp_directory_path() / "rondo-bench-journal-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) std::abort();
     directory_ = pattern;
-    if (!real) fs::create_symlink("/dev/null", path());
   }
   ~File() { fs::remove_all(directory_); }
   File(const File&) = delete;
@@ -41,11 +41,12 @@ Change route(int fields) {
 /// Calls 'one' with a journal and a number, again and again. 'real': into a file of the temporary directory instead of /dev/null.
 template <class One>
 void record(benchmark::State& state, bool real, const One& one) {
-  const File file(real);
+  const File file;
   const SystemClock clock;
   auto opened = Journal::open({.file = file.path().string()}, clock);
   if (!opened) return state.SkipWithError(opened.error().to_string().c_str());
   Journal& journal = **opened;
+  if (!real) journal::replace_file(file.path().string(), "/dev/null");
   const std::uint32_t table = journal.name("ROUTE_TABLE");
   std::uint32_t row = 0;
   for (auto unused : state) {

@@ -9,6 +9,7 @@
 #include "rondo/admin/command.h"
 #include "rondo/admin/server.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/stall_watchdog.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
@@ -19,7 +20,7 @@
 
 namespace rondo::daemon {
 
-/// What the commands look at. Everything outlives the registry's use; 'server' and 'simulated' may be null (simulated: there is a real
+/// What the commands look at. Everything outlives the registry's use; 'server', 'watchdog' (before it is started) and 'simulated' may be null (simulated: there is a real
 /// kernel).
 struct CommandContext {
   Runtime& runtime;
@@ -27,6 +28,7 @@ struct CommandContext {
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
   const std::unique_ptr<AdminServer>& server;
+  const std::unique_ptr<StallWatchdog>& watchdog;
   WriteFailures& failures;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;

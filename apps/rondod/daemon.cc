@@ -31,11 +31,14 @@ Daemon::~Daemon() {
 
 Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, const LogKeeper& kept) {
   std::unique_ptr<Daemon> daemon{new Daemon(config, log, kept)};
-  for (const auto step : {&Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
+  for (const auto step : {&Daemon::check_socket, &Daemon::open_plane, &Daemon::open_runtime, &Daemon::open_admin, &Daemon::start_agent}) {
     if (Status status = (daemon.get()->*step)(); !status.ok()) return failure(std::move(status));
   }
   return daemon;
 }
+
+/// Before anything is made: one that is refused leaves no trace. open_admin() asks again.
+Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).with_context("opening the admin socket"); }
 
 Status Daemon::open_plane() {
   if (config_.simulated) {
@@ -186,9 +189,9 @@ void Daemon::watch_store() {
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
   if (health.ok()) {
-    log_.info("the store is there", {{"store", describe_stores(config_)}});
+    log_.info("the store is well again", {{"store", describe_stores(config_)}});
   } else {
-    log_.warn("the store is not there, going on without it", {{"why", health}});
+    log_.warn("the store has trouble, going on", {{"why", health}});
   }
 }
 
@@ -230,7 +233,7 @@ Status Daemon::open_admin() {
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   watchers_ = std::make_unique<Watchers>(*runtime_);
-  const CommandContext context{*runtime_, *agent_, *plane_,    simulated_, server_, failures_,
+  const CommandContext context{*runtime_, *agent_, *plane_,    simulated_, server_, watchdog_, failures_,
                                feeds_,    files_,  *watchers_, config_,    kept_,   runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
@@ -260,7 +263,8 @@ Status Daemon::run() {
                         {"store", describe_stores(config_)}});
   if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   runtime_->run();
-  if (Status written = runtime_->journal().flush(); !written.ok()) log_.error("journal not written", {{"why", written}});
+  static_cast<void>(runtime_->journal().flush());  // Its answer may be of a trouble that is long over and told.
+  if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
   for (const auto& writes : redis_writes_) {
     if (writes->unanswered() == 0) continue;
     log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});

@@ -42,6 +42,7 @@ class Daemon {
   static constexpr Duration kHealth = 1s;
 
   Daemon(const Config& config, Log& log, const LogKeeper& kept);
+  Status check_socket();
   Status open_plane();
   Status open_runtime();
   StoreHooks store_hooks();

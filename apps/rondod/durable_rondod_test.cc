@@ -133,6 +133,7 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   ASSERT_TRUE(totals.has_value());
   EXPECT_EQ(totals->accepted, 0U);
   EXPECT_EQ(totals->refused, 1U);
+  EXPECT_TRUE(becomes([this] { return log_text().find("the store has trouble, going on") != std::string::npos; })) << log_text();
   EXPECT_THAT(health(), AllOf(HasSubstr("\"healthy\":false"), HasSubstr("nothing could be written"), HasSubstr("records wait")));
   EXPECT_GT(figures().at("waiting").to_number<int>(), 0);
   EXPECT_NE(figures().at("trouble").as_string(), "");
@@ -140,6 +141,7 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << health();
   EXPECT_GT(figures().at("failed_commits").to_number<int>(), 0) << "stats know of the past";
   EXPECT_TRUE(becomes([this] { return figures().at("waiting").to_number<int>() == 0; }));
+  EXPECT_TRUE(becomes([this] { return log_text().find("the store is well again") != std::string::npos; })) << log_text();
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
@@ -171,11 +173,25 @@ TEST_F(RondodOnFullDisk, RowsThatTookEffectAreNotToldAsRefused) {
 TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   start(store());
   const std::string first = log_text();
-  EXPECT_NE(fail_to_start("url = \"file:///not/there/tables\"\n"), 0);
+  EXPECT_NE(fail_to_start("url = \"file:///not/there/tables\"\n", "socket2"), 0);
   EXPECT_THAT(log_text(), HasSubstr("/not/there/tables"));
-  EXPECT_NE(fail_to_start(store()), 0);
+  EXPECT_NE(fail_to_start(store(), "socket2"), 0);
   EXPECT_THAT(log_text(), HasSubstr("another process has it open"));
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
+}
+
+TEST_F(RondodOnFile, OneThatIsRefusedForItsSocketLeavesNoFile) {
+  start("");
+  EXPECT_EQ(fail_to_start(store()), 69) << log_text();
+  EXPECT_THAT(log_text(), HasSubstr("another server answers"));
+  EXPECT_FALSE(std::filesystem::exists(file("tables")));
+}
+
+TEST_F(RondodOnFile, TheFileOfTheTablesIsNoJournal) {
+  EXPECT_EQ(fail_to_start(store() + "[journal]\nfile = \"" + file("tables") + "\"\n"), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("tables")), HasSubstr("is no journal")));
+  start(store());
+  EXPECT_TRUE(call("health").at("healthy").as_bool());
 }
 
 TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {

@@ -24,10 +24,9 @@ std::string_view state_of(const Source& source) {
   return source.is_running() ? "running" : source.is_ready() ? "ready" : "idle";
 }
 
-/// What every look at a source shows, `top` too. The bound is the longest that it can wait, as long as turns are no longer than those seen.
-json::object source_json(const Source& source, Instant now) {
+/// The bound is the longest that it can wait, as long as turns are no longer than those seen.
+json::object source_and_waits(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
-  const bool busy = source.is_ready() || source.is_running();
   const Duration bound = source.scheduler()->bound(source);
   return json::object{{"name", text(source.name())},
                       {"priority", source.priority().level()},
@@ -38,20 +37,31 @@ json::object source_json(const Source& source, Instant now) {
                       {"ran_us", microseconds(stats.ran)},
                       {"longest_us", microseconds(stats.longest_turn)},
                       {"waiting_us", source.is_ready() ? microseconds(now - source.ready_since()) : 0.0},
-                      {"wait_bound_us", bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound))},
-                      {"busy_us", busy ? microseconds(now - source.busy_since()) : 0.0}};
+                      {"wait_bound_us", bound == Duration::max() ? json::value(nullptr) : json::value(microseconds(bound))}};
+}
+
+double busy_us(const Source& source, Instant now) {
+  return source.is_ready() || source.is_running() ? microseconds(now - source.busy_since()) : 0.0;
+}
+
+/// What `top` shows.
+json::object source_json(const Source& source, Instant now) {
+  json::object row = source_and_waits(source, now);
+  row["busy_us"] = busy_us(source, now);
+  return row;
 }
 
 json::object source_row(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
-  json::object row = source_json(source, now);
+  json::object row = source_and_waits(source, now);
+  row["longest_wait_us"] = microseconds(stats.longest_wait);  // Beside its bound: the two are to be compared.
+  row["busy_us"] = busy_us(source, now);
   row["turned_away"] = source.turned_away();
   row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);
   const Log2Histogram waits = source.waits();
   row["wait_p50_us"] = microseconds(waits.quantile(0.5));
   row["wait_p99_us"] = microseconds(waits.quantile(0.99));
   row["wait_max_us"] = microseconds(waits.max());
-  row["longest_wait_us"] = microseconds(stats.longest_wait);
   row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }
@@ -152,7 +162,8 @@ json::object dataplane_json(const CommandContext& context) {
                       {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
 }
 
-json::object scheduler_json(const Scheduler& scheduler) {
+json::object scheduler_json(const CommandContext& context) {
+  const Scheduler& scheduler = context.runtime.scheduler();
   const SchedulerStats& stats = scheduler.stats();
   return json::object{{"policy", text(scheduler.policy().describe())},
                       {"turns", stats.turns},
@@ -161,6 +172,7 @@ json::object scheduler_json(const Scheduler& scheduler) {
                       {"quarantined", stats.quarantined},
                       {"longest_turn_us", microseconds(stats.longest_turn)},
                       {"long_turns", stats.long_turns},
+                      {"stalls", context.watchdog == nullptr ? 0 : context.watchdog->stalls()},
                       {"full_turns", stats.full_turns},
                       {"timed_out_turns", stats.timed_out_turns},
                       {"due_polls", stats.due_polls},
@@ -279,7 +291,7 @@ void command_stats(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
   reply.finish(json::object{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
                             {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
-                            {"scheduler", scheduler_json(runtime.scheduler())},
+                            {"scheduler", scheduler_json(context)},
                             {"store", store_json(context)},
                             {"direct", direct_json(context)},
                             {"consumers", consumers_json(runtime)},

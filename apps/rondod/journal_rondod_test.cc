@@ -2,7 +2,9 @@
 // records are lost is told while they are. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -14,10 +16,21 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class RondodWithJournal : public RondodProcess {
  protected:
+  RondodWithJournal() : before_(std::signal(SIGXFSZ, SIG_IGN)) {}
+  ~RondodWithJournal() override { std::signal(SIGXFSZ, before_); }
+  static constexpr rlim_t kFull = 20'000;  // More than the log of the program.
+  /// While something happens that is on the record.
+  bool comes_to_say(const char* words) {
+    return becomes([&] { return call("version").contains("name") && log_text().find(words) != std::string::npos; });
+  }
   std::string journal(const std::string& name) const { return "[journal]\nfile = \"" + file(name) + "\"\n"; }
+
+ private:
+  void (*before_)(int);
 };
 
 TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {
@@ -38,17 +51,35 @@ TEST_F(RondodWithJournal, OneThatIsRefusedLeavesNoTrace) {
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
 }
 
-// /dev/full answers every write with ENOSPC.
+// A limit of its files stands for a full disk.
 TEST_F(RondodWithJournal, WhyRecordsAreLostIsToldWhileTheyAre) {
-  std::filesystem::create_symlink("/dev/full", file("day"));
   start(journal("day"));
-  EXPECT_TRUE(becomes([this] { return log_text().find("the journal is not written as it should be") != std::string::npos; })) << log_text();
-  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("day")), HasSubstr("No space left")));
-  EXPECT_THAT(json::serialize(call("stats").at("journal").at("last_error")), HasSubstr("No space left"));
+  limit_files(kFull);
+  EXPECT_TRUE(comes_to_say("the journal is not written as it should be")) << log_text();
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("day")), HasSubstr("File too large")));
+  EXPECT_THAT(json::serialize(call("stats").at("journal").at("last_error")), HasSubstr("File too large"));
   EXPECT_THAT(json::serialize(call("health").at("troubles")), HasSubstr("cannot write the journal"));
-  std::filesystem::remove(file("day"));
-  signal(SIGHUP);
-  EXPECT_TRUE(becomes([this] { return log_text().find("the journal is written again") != std::string::npos; })) << log_text();
+  EXPECT_FALSE(call("health").at("healthy").as_bool());
+  limit_files(RLIM_INFINITY);
+  EXPECT_TRUE(comes_to_say("the journal is written again")) << log_text();
+  const json::object health = call("health");
+  EXPECT_TRUE(health.at("healthy").as_bool()) << json::serialize(health);
+  EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("records of the journal were dropped"));
+  EXPECT_EQ(end(SIGTERM), 0);
+  EXPECT_THAT(log_text(), Not(HasSubstr("journal not written"))) << "that was over";
+}
+
+TEST_F(RondodWithJournal, AFileThatIsNoJournalIsRefusedAndStaysAsItIs) {
+  const auto text_of = [](const std::string& path) {
+    std::ifstream in(path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_EQ(fail_to_start(journal("toml")), 1);  // Its own configuration.
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("toml")), HasSubstr("is no journal")));
+  EXPECT_THAT(text_of(file("toml")), testing::EndsWith(journal("toml")));
+  ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(fail_to_start(journal("pipe")), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr(file("pipe")), HasSubstr("no regular file")));
 }
 
 }  // namespace

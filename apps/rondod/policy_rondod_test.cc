@@ -108,6 +108,15 @@ sim::ReplayReport replay(const std::string& day) {
   return (*opened)->run(runtime);
 }
 
+// What was chosen is told, and is nothing to be woken for.
+TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
+  start("[scheduler]\npolicy = \"strict\"\n");
+  EXPECT_THAT(log_text(), HasSubstr("warn policy"));
+  const json::object health = call("health");
+  EXPECT_TRUE(health.at("healthy").as_bool()) << json::serialize(health);
+  EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("policy: "));
+}
+
 TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   start(sections("policy = \"frames\"\n"));
   std::vector<std::optional<double>> bounds{bound()};

@@ -54,8 +54,8 @@ class RondodProcess : public testing::Test {
   std::string file(const std::string& name) const { return folder_ + "/" + name; }
 
   /// Writes its configuration; read when it starts, and the policy again on SIGHUP. 'store' stands in [store], other sections may follow.
-  void configure(const std::string& store) const {
-    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file("socket") << "\"\n[dataplane]\nkind = \"simulated\"\n"
+  void configure(const std::string& store, const char* socket = "socket") const {
+    std::ofstream(file("toml")) << "[admin]\nsocket = \"" << file(socket) << "\"\n[dataplane]\nkind = \"simulated\"\n"
                                 << "simulated_ports = [\"swp1\"]\n[store]\n"
                                 << store;
   }
@@ -80,9 +80,9 @@ class RondodProcess : public testing::Test {
     ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
     client_ = std::move(*connected);
   }
-  /// The exit code of a rondod that does not get as far as serving.
-  int fail_to_start(const std::string& store) {
-    configure(store);
+  /// The exit code of a rondod that does not get as far as serving. With the socket of one that serves it does not get far.
+  int fail_to_start(const std::string& store, const char* socket = "socket") {
+    configure(store, socket);
     const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " 2> " + file("log");
     const int status = std::system(command.c_str());
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;

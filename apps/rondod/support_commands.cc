@@ -154,7 +154,8 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
   }
 }
 
-/// Troubles that are known, each in words; none of them: "healthy".
+/// Troubles of now, each in words; none of them: "healthy". Notes are what an operator may want to know and need not mend: what was chosen,
+/// and what is over.
 void command_health(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
@@ -165,21 +166,23 @@ void command_health(const CommandContext& context, Reply reply) {
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
     troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
   });
-  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) troubles.push_back(text("policy: " + why));
-  const auto count = [&troubles](std::uint64_t number, std::string_view what) {
-    if (number != 0) troubles.push_back(text(std::to_string(number) + " " + std::string{what}));
+  json::array notes;
+  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(text("policy: " + why));
+  const auto count = [](json::array& in, std::uint64_t number, std::string_view what) {
+    if (number != 0) in.push_back(text(std::to_string(number) + " " + std::string{what}));
   };
-  count(runtime.scheduler().stats().sweep_rescues, "lost wake-ups were rescued");
+  count(troubles, runtime.scheduler().stats().sweep_rescues, "lost wake-ups were rescued");
   const JournalStats journal = runtime.journal().stats();
   if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
-  count(journal.write_errors, "writes of the journal failed");
-  count(journal.dropped, "records of the journal were dropped");
-  count(context.failures.count(), "accepted writes failed later");
-  count(context.agent.programmer().stats().failed, "orders were refused by the data plane");
+  count(notes, journal.write_errors, "writes of the journal failed since the start");
+  count(notes, journal.dropped, "records of the journal were dropped since the start");
+  count(troubles, context.failures.count(), "accepted writes failed later");
+  count(troubles, context.agent.programmer().stats().failed, "orders were refused by the data plane");
   utsname system{};
   ::uname(&system);
   reply.finish(json::object{{"healthy", troubles.empty()},
                             {"troubles", std::move(troubles)},
+                            {"notes", std::move(notes)},
                             {"kernel", json::object{{"system", text(system.sysname)},
                                                     {"release", text(system.release)},
                                                     {"version", text(system.version)},
@@ -197,7 +200,7 @@ void command_log(const CommandContext& context, Reply reply) {
 void add_support_commands(CommandAdder& commands) {
   commands.add({"config", "The configuration in force, without secrets", {}}, command_config);
   commands.add({"limits", "The bounds of the daemon", {}}, command_limits);
-  commands.add({"health", "Known troubles, and the kernel", {}}, command_health);
+  commands.add({"health", "Known troubles, notes, and the kernel", {}}, command_health);
   commands.add({"log", "The newest lines of the daemon's log, without secrets", {}}, command_log);
 }
 

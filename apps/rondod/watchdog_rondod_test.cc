@@ -1,10 +1,18 @@
-// The heartbeat of a real rondod, as a service manager hears it.
+// The heartbeat of a real rondod, as a service manager hears it, and what it tells of a turn that does not end.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <string>
 
 #include "rondod/rondod_kit.h"
 
 namespace rondo::daemon {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 class WatchdogRondod : public RondodProcess {
  protected:
@@ -31,6 +39,26 @@ TEST_F(WatchdogRondod, AHeartbeatAskedOfAnotherProcessIsNotGiven) {
   ::setenv("WATCHDOG_PID", "1", 1);
   ASSERT_NO_FATAL_FAILURE(start(""));
   EXPECT_EQ(told(200), "");
+}
+
+// A configuration that is a pipe holds the turn that reads it again for as long as nobody writes into it.
+TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
+  ASSERT_NO_FATAL_FAILURE(start("[scheduler]\nstall_ms = 200\nstall_stack = true\n"));
+  const auto logs = [this](const char* words) {
+    return becomes([&] { return log_text().find(words) != std::string::npos; });
+  };
+  std::filesystem::remove(file("toml"));
+  ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);
+  signal(SIGHUP);
+  EXPECT_TRUE(logs("error a turn does not end source=signals")) << log_text();
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
+  EXPECT_EQ(told(20'000), "STATUS=stuck in a turn of signals");
+  EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
+  configure("");  // Into the pipe.
+  EXPECT_TRUE(logs("warn the stalled turn has ended")) << log_text();
+  EXPECT_EQ(told(20'000), "STATUS=serving");
+  EXPECT_TRUE(call("health").at("healthy").as_bool());
+  EXPECT_GE(call("stats").at("scheduler").at("stalls").to_number<int>(), 1);
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -23,16 +25,25 @@ constexpr int kListenBacklog = 64;
 constexpr Duration kCheckPeriod = 1s;
 constexpr Duration kCheckPeriodLeast = 10ms;
 
-/// Makes room for a socket at 'path': removes one that nobody answers on, refuses everything else that is there.
-Status clear_path(const std::string& path) {
+/// Whether a socket at 'path' is stale, which nobody answers on; false: nothing is there. Everything else that is there is refused.
+Result<bool> is_stale(const std::string& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    return errno == ENOENT ? Status{} : status_from_errno(errno, "look at '" + path + "'");
+    if (errno == ENOENT) return false;
+    return failure(status_from_errno(errno, "look at '" + path + "'"));
   }
-  if (!S_ISSOCK(status.st_mode)) return Status{Code::InvalidArgument, "'" + path + "' exists and is not a socket"};
+  if (!S_ISSOCK(status.st_mode)) return failure(Code::InvalidArgument, "'" + path + "' exists and is not a socket");
   const Result<UniqueFd> peer = connect_unix(path);
-  if (peer) return Status{Code::AlreadyExists, "another server answers on '" + path + "'"};
-  if (peer.error().origin_errno() != ECONNREFUSED && peer.error().origin_errno() != ENOENT) return peer.error();
+  if (peer) return failure(Code::AlreadyExists, "another server answers on '" + path + "'");
+  if (peer.error().origin_errno() != ECONNREFUSED && peer.error().origin_errno() != ENOENT) return failure(Status{peer.error()});
+  return true;
+}
+
+/// Makes room for a socket at 'path'.
+Status clear_path(const std::string& path) {
+  const Result<bool> stale = is_stale(path);
+  if (!stale) return stale.error();
+  if (!*stale) return {};
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return status_from_errno(errno, "remove the stale socket '" + path + "'");
   return {};
 }
@@ -197,6 +208,14 @@ Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, con
   auto listener = std::make_unique<Listener>(scheduler, commands, std::move(options), std::move(make_sink));
   if (const Status started = listener->start(); !started.ok()) return failure(started.with_context("admin socket"));
   return std::unique_ptr<AdminServer>(new AdminServer(std::move(listener)));
+}
+
+Status AdminServer::check_path(const std::string& path) {
+  if (const Result<sockaddr_un> address = unix_address(path); !address) return address.error();
+  if (const Result<bool> stale = is_stale(path); !stale) return stale.error();
+  const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
+  const std::string where = folder.empty() ? "." : folder.string();
+  return status_from_errno(::access(where.c_str(), W_OK | X_OK) == 0 ? 0 : errno, "bind '" + path + "'");
 }
 
 const AdminServerStats& AdminServer::stats() const noexcept { return listener_->stats(); }

@@ -1,5 +1,5 @@
 // The files of one journal, read as one: in order, across their borders, and across what is missing. And what its writer does when a file
-// is another's, was cut off, cannot be renamed or cannot be written.
+// is another's or no journal, was cut off, cannot be renamed or cannot be written.
 #include "orch/journal_files.h"
 
 #include <gmock/gmock.h>
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "orch/journal_fault_kit.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
 #include "rondo/orch/journal.h"
@@ -263,17 +264,94 @@ TEST_F(JournalFilesTest, AFileThatCannotBeRenamedGrowsToTwiceItsSizeAndStatsSayW
 
 // /dev/full answers every write with ENOSPC.
 TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
-  fs::create_symlink("/dev/full", file());
-  auto journal = start(options());
+  auto opened = Journal::open(options(), clock_);
+  ASSERT_TRUE(opened.has_value());
+  const std::unique_ptr<Journal> journal = std::move(*opened);
+  journal::replace_file(file(), "/dev/full");
+  journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
   static_cast<void>(journal->flush());
   EXPECT_EQ(journal->stats().last_error.origin_errno(), ENOSPC);
   static_cast<void>(journal->flush());
   EXPECT_FALSE(journal->stats().last_error.ok()) << "flush() tells an error once, the state lasts";
   fs::remove(file());
   journal->rotate();
-  journal->changed(kTable, 1, Change::remove("after"));
+  journal->changed(journal->name("ROUTE_TABLE"), 1, Change::remove("after"));
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_TRUE(journal->stats().last_error.ok());
+}
+
+// --- Files that are somebody else's
+
+class ForeignFile : public JournalFilesTest {
+ protected:
+  static std::string bytes_of(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
+  /// What a journal says that is to append to the file as it is; nothing when it did.
+  std::string refusal() {
+    auto opened = Journal::open(options(), clock_);
+    if (!opened) {
+      EXPECT_EQ(opened.error().code(), Code::InvalidArgument);
+      return std::string{opened.error().message()};
+    }
+    (*opened)->changed((*opened)->name("ROUTE_TABLE"), 1, Change::remove("appended"));
+    EXPECT_TRUE((*opened)->flush().ok());
+    return {};
+  }
+};
+
+TEST_F(ForeignFile, WhatIsNoJournalIsRefusedAndStaysAsItIs) {
+  for (const std::string& text : {std::string{"[journal]\nfile = \"j\"\n"}, std::string{"R"} + "oad works", std::string{"x"}}) {
+    write(text);
+    EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("is no journal"))) << text;
+    EXPECT_EQ(bytes_of(file()), text);
+  }
+}
+
+TEST_F(ForeignFile, WhatBeganAsAJournalIsGoneOnWith) {
+  start(options())->changed(kTable, 1, Change::remove("before"));
+  const std::string whole = bytes_of(file());
+  std::string damaged = whole;
+  damaged[journal::kHeadBytes] ^= 1;  // In the first block.
+  for (const std::string& begin : {std::string{}, whole, damaged, whole.substr(0, 2), whole.substr(0, 20), std::string(100, '\0')}) {
+    write(begin);
+    EXPECT_EQ(refusal(), "");
+    EXPECT_TRUE(bytes_of(file()).starts_with(begin));
+    EXPECT_THAT(words(file()), testing::Contains("changed ROUTE_TABLE appended DEL"));
+  }
+}
+
+TEST_F(ForeignFile, AVersionThatIsNotKnownIsRefused) {
+  start(options())->changed(kTable, 1, Change::remove("before"));
+  std::string bytes = bytes_of(file());
+  bytes[sizeof journal::kMagic] = 9;
+  write(bytes);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("version 9")));
+  EXPECT_EQ(bytes_of(file()), bytes);
+}
+
+TEST_F(ForeignFile, WhatIsNoRegularFileIsRefusedWithoutWaiting) {
+  ASSERT_EQ(::mkfifo(file().c_str(), 0600), 0);
+  EXPECT_THAT(refusal(), AllOf(HasSubstr(file()), HasSubstr("no regular file")));
+  fs::remove(file());
+  fs::create_symlink("/dev/null", file());
+  EXPECT_THAT(refusal(), HasSubstr("no regular file"));
+  fs::remove(file());
+  fs::create_directory(file());
+  EXPECT_THAT(refusal(), HasSubstr("no regular file"));
+}
+
+TEST_F(ForeignFile, OneThatCameInItsPlaceIsLeftAlone) {
+  auto journal = start(options());
+  fs::rename(file(), file(".1"));
+  write("not ours\n");
+  journal->rotate();
+  journal->changed(kTable, 1, Change::remove("kept"));
+  EXPECT_THAT(std::string{journal->flush().message()}, HasSubstr("is no journal"));
+  EXPECT_EQ(bytes_of(file()), "not ours\n");
+  EXPECT_THAT(words(file(".1")), testing::Contains("changed ROUTE_TABLE kept DEL"));
 }
 
 }  // namespace

@@ -3,26 +3,66 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "orch/journal_format.h"
 
 namespace rondo::journal {
+namespace {
+
+Status no_regular_file(const std::string& path) { return {Code::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
+
+/// Why 'file' is not to be appended to; ok for an empty one, and for one that begins as a journal's file does. A first block that is
+/// damaged behind its mark is a journal's still, and so are a mark that is cut off (the first write did not end) and zeros where it was to
+/// be (a power failure): readers go on behind what is damaged, and a daemon is not to stay down for it.
+Status check_begin(int file, const std::string& path) {
+  std::array<char, sizeof(BlockHead)> bytes{};
+  const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
+  if (got < 0) return status_from_errno(errno, "cannot read the journal '" + path + "'");
+  BlockHead head;
+  const std::string_view begin{bytes.data(), static_cast<std::size_t>(got)};
+  const std::string_view mark{reinterpret_cast<const char*>(&head.magic), sizeof head.magic};
+  const std::size_t known = std::min(begin.size(), mark.size());
+  const bool zeros = std::ranges::all_of(begin, [](char byte) { return byte == 0; });
+  if (begin.substr(0, known) != mark.substr(0, known) && !zeros)
+    return {Code::InvalidArgument, "the file '" + path + "' is no journal, nothing is appended to it: name another one, or move it away"};
+  if (zeros || begin.size() < offsetof(BlockHead, version) + sizeof head.version) return {};
+  std::memcpy(&head, begin.data(), begin.size());
+  if (head.version >= kOldestVersion && head.version <= kVersion) return {};
+  return {Code::InvalidArgument, "the journal '" + path + "' is of version " + std::to_string(head.version) + ", and only " +
+                                     std::to_string(kOldestVersion) + " to " + std::to_string(kVersion) +
+                                     " are known: name another file, or move it away"};
+}
+
+}  // namespace
 
 Result<UniqueFd> open_locked(const std::string& path) {
   // Each time that the name leads elsewhere when the lock is there, somebody has rotated the file: it does not happen many times in a row.
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    UniqueFd file{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)};
+    // Not for ever for the reader of a pipe, which is no journal anyway.
+    UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644)};
+    if (!file && (errno == EISDIR || errno == ENXIO)) return failure(no_regular_file(path));
     if (!file) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
     struct stat found {};
     if (::fstat(file.get(), &found) != 0) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
-    if (!S_ISREG(found.st_mode)) return file;
+    if (!S_ISREG(found.st_mode)) return failure(no_regular_file(path));
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       if (error != EWOULDBLOCK) return failure(status_from_errno(error, "cannot lock the journal '" + path + "'"));
       return failure(Code::Unavailable, "cannot write the journal '" + path + "': another process has it open");
     }
-    if (is_at(file.get(), path)) return file;
+    if (!is_at(file.get(), path)) continue;
+    if (Status foreign = check_begin(file.get(), path); !foreign.ok()) return failure(std::move(foreign));
+    return file;
   }
   return failure(Code::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");
 }

@@ -12,7 +12,8 @@
 
 namespace rondo::journal {
 
-/// Opens 'path' for appending, and locks it if it is a plain file. Unavailable when another journal has it; all errors name it.
+/// Opens 'path' for appending, and locks it. Never waits. Unavailable when another journal has it; InvalidArgument for what is no regular
+/// file, or has something in it and does not begin as a journal of a known version does: that stays as it is. All errors name it.
 Result<UniqueFd> open_locked(const std::string& path);
 /// Whether 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;

@@ -64,6 +64,8 @@ class AdminServer {
   /// is too long or names something that is not a socket, or the error of the system call. Scheduler and registry outlive the server.
   static Result<std::unique_ptr<AdminServer>> open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options,
                                                    BulkSinkFactory make_sink = {});
+  /// What open() would say of the path as it is now, as far as that can be told without a change of anything.
+  static Status check_path(const std::string& path);
   /// Closes every connection and removes the socket file, if it is still ours.
   ~AdminServer();
   AdminServer(const AdminServer&) = delete;

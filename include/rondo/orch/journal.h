@@ -61,7 +61,8 @@ class Journal final : public TurnWatch, public OrderWatch {
   Journal(std::unique_ptr<JournalSink> sink, const Clock& clock);
   /// Opens the file for appending; what is in it stays. 'clock' must outlive the journal. A Status that names the file when that fails;
   /// Unavailable when another journal, of this process or another, writes it: a journal holds a lock (flock) on the file that it appends
-  /// to.
+  /// to; InvalidArgument for what is no regular file, or has something in it that does not begin as a journal of a known version: nothing
+  /// is appended to that.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, const Clock& clock);
   /// Writes what is buffered.
   ~Journal() override;
