@@ -57,28 +57,41 @@ void Consumer::release() {
 Turn Consumer::run(const Budget& budget) {
   Turn turn;
   if (held_) return turn;
-  while (turn.items < budget.items && ready()) {
-    const std::uint32_t looked_at = step(std::min(step_items_, budget.items - turn.items), budget.items);
-    turn.items += looked_at;
-    if (looked_at == 0 || time_is_up(budget)) break;
+  while (turn.items < budget.items && ready() && !step(std::min(step_items_, budget.items - turn.items), budget, turn)) {
   }
   if (ledger_.size() >= rows_max_ && !subscription_->empty()) ++stats_.full_turns;
   turn.backlog = ready() ? Backlog::More : Backlog::Empty;
   return turn;
 }
 
-std::uint32_t Consumer::step(std::uint32_t max, std::uint32_t turn_items) {
+bool Consumer::step(std::uint32_t max, const Budget& budget, Turn& turn) {
   // What a step cannot handle stays in the table, where it merges for free.
   take(max - std::min<std::size_t>(max, ledger_.new_rows()));
-  const std::uint32_t looked_at = gather_tasks(max, turn_items);
+  ledger_.expect_resolved(max);
+  return handle_batch_ ? step_by_batch(max, budget, turn) : step_one_by_one(max, budget, turn);
+}
+
+bool Consumer::step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn) {
+  const std::uint32_t looked_at = gather_tasks(max, budget.items);
+  turn.items += looked_at;
   stats_.handled += tasks_.size();
-  if (handle_batch_) {
-    if (!tasks_.empty()) run_batch(tasks_);
-  } else {
-    for (const Ledger::Task& task : tasks_) run_one(task);
-  }
+  if (!tasks_.empty()) run_batch(tasks_);
   tasks_.clear();
-  return looked_at;
+  return looked_at == 0 || turn_is_over(budget, limits::kItemsPerStep);
+}
+
+/// A row is gathered just before its handler is asked, so that the turn can end after any of them.
+bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn) {
+  for (std::uint32_t looked_at = 0; looked_at < max; ++looked_at) {
+    if (gather_tasks(1, budget.items) == 0) return true;
+    if (!tasks_.empty()) {
+      ++stats_.handled;
+      run_one(tasks_.front());
+      tasks_.clear();
+    }
+    if (turn_is_over(budget, ++turn.items)) return true;
+  }
+  return false;
 }
 
 void Consumer::take(std::size_t max) {
@@ -135,7 +148,6 @@ std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
     const Duration waited = services_.scheduler.clock().now() - std::exchange(resolved_since_, Instant{});
     stats_.longest_resolve_wait = std::max(stats_.longest_resolve_wait, waited);
   }
-  ledger_.expect_resolved(max);
   while (looked_at < max && ledger_.has_resolved()) {
     const std::uint32_t row = ledger_.peek_resolved();
     ++looked_at;

@@ -80,8 +80,10 @@ class Consumer final : public Source {
  private:
   bool ready() const;
   void take(std::size_t max);
-  /// Takes, gathers and handles up to 'max' items of a turn of 'turn_items'; returns how many it looked at.
-  std::uint32_t step(std::uint32_t max, std::uint32_t turn_items);
+  /// Takes, gathers and handles up to 'max' items of a turn that has 'turn'; true if the turn is over.
+  bool step(std::uint32_t max, const Budget& budget, Turn& turn);
+  bool step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn);
+  bool step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn);
   std::uint32_t gather_tasks(std::uint32_t max, std::uint32_t turn_items);
   /// How many items of a step resolved rows may have while new ones wait, too.
   std::uint32_t retry_share(std::uint32_t max, std::uint32_t turn_items);

@@ -49,14 +49,14 @@ class Listener final : public Source {
         deliver(Change{}, [this](const Change&) { tell_gap(); });
       }
       events_.clear();
-      turn.items += static_cast<std::uint32_t>(subscription_->take(std::min(limits::kItemsPerStep, budget.items - turn.items), events_));
+      turn.items += static_cast<std::uint32_t>(subscription_->take(1, events_));  // What is taken is told in this turn.
       if (!events_.empty()) journal_.took(table_name_, events_.size(), subscription_->empty());
       for (const Change& event : events_) {
         journal_.event(table_name_, event);
         deliver(event, handler_);
         subscription_->dealt_with(event);
       }
-      if (subscription_->empty() || time_is_up(budget)) break;
+      if (subscription_->empty() || turn_is_over(budget, turn.items)) break;
     }
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
     return turn;

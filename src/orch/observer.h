@@ -39,7 +39,7 @@ class Observer final : public Source {
       ++turn.items;
       if (node.mapped().ended) deliver(node.key(), false);
       if (node.mapped().holds) deliver(node.key(), true);
-      if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
+      if (turn_is_over(budget, turn.items)) break;
     }
     turn.backlog = order_.empty() ? Backlog::Empty : Backlog::More;
     return turn;

@@ -1,5 +1,6 @@
 #include "rondo/orch/priority_workers.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -12,9 +13,13 @@ struct PriorityWorkers::Parts {
   ~Parts() {
     while (!workers.empty()) workers.erase(workers.begin());
   }
+  struct OfPriority {
+    std::unique_ptr<Worker> worker;
+    Duration drain{0};
+  };
   Runtime& home;
   const PriorityWorkersOptions options;
-  std::map<unsigned, std::unique_ptr<Worker>, std::greater<>> workers;
+  std::map<unsigned, OfPriority, std::greater<>> workers;
   bool started = false;
 };
 
@@ -25,13 +30,14 @@ PriorityWorkers::~PriorityWorkers() { stop(); }
 
 Worker& PriorityWorkers::at(Priority priority) {
   Parts& p = *parts_;
-  std::unique_ptr<Worker>& worker = p.workers[priority.level()];
+  auto& [worker, drain] = p.workers[priority.level()];
   if (worker == nullptr) {
     RONDO_ASSERT(!p.started);
     WorkerOptions options;
     options.name = p.options.name + "-p" + std::to_string(priority.level());
     options.policy = p.options.policy;
     if (p.options.adjust) p.options.adjust(priority, options);
+    drain = options.drain;
     worker = std::make_unique<Worker>(p.home, std::move(options));
   }
   return *worker;
@@ -45,8 +51,8 @@ Status PriorityWorkers::start() {
   Parts& p = *parts_;
   if (p.started) return {Code::FailedPrecondition, "the workers of '" + p.options.name + "' were started before"};
   p.started = true;
-  for (const auto& [level, worker] : p.workers) {
-    Status status = worker->start();
+  for (const auto& [level, of_priority] : p.workers) {
+    Status status = of_priority.worker->start();
     if (status.ok()) continue;
     stop();
     return status;
@@ -55,7 +61,12 @@ Status PriorityWorkers::start() {
 }
 
 void PriorityWorkers::stop() {
-  for (const auto& [level, worker] : parts_->workers) worker->stop();
+  const Clock& clock = parts_->home.clock();
+  const Instant begin = clock.now();
+  for (const auto& [level, of_priority] : parts_->workers) {
+    const Duration left = begin + of_priority.drain - clock.now();
+    of_priority.worker->stop(std::max(left, Duration{0}));
+  }
 }
 
 }  // namespace rondo

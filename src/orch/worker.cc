@@ -53,6 +53,7 @@ struct Worker::Parts {
   std::thread thread;
   bool started = false;
   std::atomic<bool> ended{false};
+  std::atomic<Instant> drain_end{};
   std::atomic<std::uint64_t> untold_rejects{0};
   std::uint64_t untaken = 0;
   std::uint64_t unanswered = 0;  // Home thread.
@@ -175,16 +176,19 @@ void Worker::Parts::work(std::promise<Status> settled) {
   runtime->run();
   // Told to stop: nothing new comes from the tables. What has come is handled, as long as there is time.
   Scheduler& scheduler = runtime->scheduler();
-  const Instant deadline = scheduler.clock().now() + options.drain;
+  const Instant deadline = drain_end.load(std::memory_order_acquire);
   while (scheduler.turn() && scheduler.clock().now() < deadline) {
   }
   ended.store(true, std::memory_order_release);
   home_end->ring_bell(true);
 }
 
-void Worker::stop() {
+void Worker::stop() { stop(parts_->options.drain); }
+
+void Worker::stop(Duration drain) {
   Parts& p = *parts_;
   if (!p.thread.joinable()) return;
+  p.drain_end.store(p.runtime->clock().now() + drain, std::memory_order_release);
   p.home_end->listen_to_bell();
   p.home_end->pause();
   p.runtime->stop();

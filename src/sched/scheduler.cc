@@ -360,13 +360,6 @@ Log2Histogram Scheduler::waits(const Source& source) const {
   return waits;
 }
 
-bool Scheduler::time_is_up(const Budget& budget) {
-  const bool by_clock = clock_.now() - now_ >= budget.time;
-  const bool is_up = watch_ != nullptr ? watch_->time_is_up(by_clock) : by_clock;
-  time_was_up_ = time_was_up_ || is_up;
-  return is_up;
-}
-
 /// 'source' was idle.
 [[gnu::always_inline]] inline void Scheduler::make_ready(Source& source) {
   source.state_ = Source::State::Ready;

@@ -46,6 +46,11 @@ void Source::add_waits_alike(Log2Histogram& waits) const noexcept {
   if (shorter != 0) waits.add(longer != 0 ? any_of_the_shorter : longest_alike_, shorter);
 }
 
+bool Source::turn_is_over(const Budget& budget, std::uint32_t items) const {
+  Scheduler* const owner = scheduler();
+  return owner != nullptr && owner->turn_is_over(budget, long_items_ || items % limits::kItemsPerStep == 0);
+}
+
 bool Source::should_yield() const {
   const Scheduler* owner = scheduler();
   return owner != nullptr && owner->should_yield();

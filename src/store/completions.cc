@@ -43,7 +43,7 @@ Turn Completions::run(const Budget& budget) {
                           [](const Scan& scan) { scan.done(scan.page); }},
                completion);
     ++turn.items;
-    if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
+    if (turn_is_over(budget, turn.items)) break;
   }
   turn.backlog = waiting_.empty() ? Backlog::Empty : Backlog::More;
   return turn;

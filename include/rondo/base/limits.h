@@ -143,8 +143,9 @@ inline constexpr std::size_t kWorkerRequests = 4096;
 inline constexpr Duration kWorkerCallWait = 5000ms;
 /// How long the home thread waits for a worker when somebody asks what waits there; then the answer says that the worker is busy.
 inline constexpr Duration kWorkerAskWait = 3ms;
-/// How long a worker that was told to stop goes on with what it has; then the rest is given up and counted.
-inline constexpr Duration kWorkerDrain = 5000ms;
+/// How long a worker that was told to stop goes on with what it has; then the rest is given up and counted. An end should come within a
+/// second.
+inline constexpr Duration kWorkerDrain = 800ms;
 /// Facts of other threads that are remembered though nobody waits for them; of more, the one idle longest is forgotten, and asked for anew.
 inline constexpr std::size_t kBoardFacts = 262'144;
 

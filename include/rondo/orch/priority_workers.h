@@ -57,7 +57,8 @@ class PriorityWorkers {
 
   /// Starts all, the highest priority first. Once (FailedPrecondition). If one cannot be started, none runs, and its Status says why.
   Status start();
-  /// Worker::stop() of each, the highest first, so each may go on for its drain.
+  /// Worker::stop() of each, the highest first. The time of each (WorkerOptions::drain) begins now, so that all of them take no longer than
+  /// the longest.
   void stop();
 
  private:

@@ -88,6 +88,8 @@ class Worker {
   /// that does not return is waited for. Writes of the worker made by then reach the home store. Rows that wait for facts are given up, as
   /// when a runtime ends. Blocks the home thread; must not be called in a turn of the worker itself.
   void stop();
+  /// The same with so much time, whatever the options say.
+  void stop(Duration drain);
 
   /// Any time on the home thread.
   WorkerStats stats() const;

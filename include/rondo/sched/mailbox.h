@@ -54,7 +54,7 @@ class Mailbox final : public Source {
       if (position_ == taken_.size() && !refill()) return turn;
       handler_(std::move(taken_[position_++]));
       ++turn.items;
-      if (turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
+      if (turn_is_over(budget, turn.items)) break;
     }
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     return turn;

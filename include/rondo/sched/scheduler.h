@@ -193,6 +193,8 @@ class Scheduler {
   void take_out(Source& source);
   void forget_in_watch(Source& source);
   bool time_is_up(const Budget& budget);
+  bool time_is_up(const Budget& budget, Instant now);
+  bool turn_is_over(const Budget& budget, bool looks_at_clock);
   void wake(Source& source);
   void make_ready(Source& source);
   void wake_remote(Source& source) noexcept;

@@ -130,6 +130,10 @@ class alignas(64) Source {
   /// In run(), between two items: whether the turn should end now, with More, because somebody else must be next. A few nanoseconds; see
   /// Scheduler::should_yield. A source without a scheduler need not.
   bool should_yield() const;
+  /// Both, for sources that call a handler for each item, after the 'items'th of the turn: so who is more urgent waits for one handler. At
+  /// the clock it looks every few items, after each where those of the last turn were long; a look at the reactor that is due by then
+  /// (limits::kPollPeriod) ends the turn, too, where the policy lets anybody in.
+  bool turn_is_over(const Budget& budget, std::uint32_t items) const;
 
  private:
   friend class Scheduler;
