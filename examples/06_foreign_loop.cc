@@ -43,8 +43,11 @@ class Bridge {
   static int on_readable(sd_event_source*, int, std::uint32_t, void* self) { return static_cast<Bridge*>(self)->give_turns(); }
   static int on_time(sd_event_source*, std::uint64_t, void* self) { return static_cast<Bridge*>(self)->give_turns(); }
   int give_turns() {
-    scheduler_.run_until_idle(1000);  // Then others of this loop have theirs; what is left is told by before_foreign_wait().
-    return 0;
+    // After so many others of this loop have theirs; what is left is told by before_foreign_wait().
+    for (int turns = 0; turns < 1000 && !scheduler_.stopping(); ++turns) {
+      if (!scheduler_.turn()) break;
+    }
+    return scheduler_.stopping() ? sd_event_exit(sd_event_source_get_event(io_), 0) : 0;  // An agent, or anybody else, has called stop().
   }
   Scheduler& scheduler_;
   sd_event_source* io_ = nullptr;
@@ -59,7 +62,7 @@ struct Greeting {
 
 class Greeter final : public Agent {
  public:
-  Greeter(Group& group, sd_event* loop) : Agent(group, "greeter", Priority::p3), loop_(loop) {
+  explicit Greeter(Group& group) : Agent(group, "greeter", Priority::p3) {
     receive<&Greeter::greet>();
     receive<&Greeter::tick>();
   }
@@ -78,9 +81,8 @@ class Greeter final : public Agent {
     end_if_done();
   }
   void end_if_done() {
-    if (greetings == 100 && ticks >= 3) sd_event_exit(loop_, 0);
+    if (greetings == 100 && ticks >= 3) scheduler().stop();
   }
-  sd_event* loop_;
   TimedMessage timer_;
 };
 
@@ -95,7 +97,7 @@ int main() {
     Agents agents(scheduler);
     Greeter* greeter = nullptr;
     const Result<GroupId> added = agents.add([&](Group& group) {
-      greeter = &group.make<Greeter>(loop);
+      greeter = &group.make<Greeter>();
       return Status{};
     });
     const Bridge bridge(loop, scheduler, *reactor);

@@ -59,6 +59,21 @@ TEST_P(SchedulerForeignWait, TellsTheNextTimer) {
   EXPECT_LE(loop.scheduler.before_foreign_wait(), due + 2ms);
 }
 
+TEST_P(SchedulerForeignWait, IsEndedByAStopOfAnotherThreadAndTurnsGoOnWorking) {
+  int received = 0;
+  Mailbox<int> mailbox("m", Priority{3}, [&](int&&) { ++received; });
+  loop.scheduler.add(mailbox);
+  loop.scheduler.run_until_idle();
+  EXPECT_GT(loop.scheduler.before_foreign_wait(), loop.clock.now());
+  std::thread([&] { loop.scheduler.stop(); }).join();
+  EXPECT_TRUE(is_readable(loop.reactor->wait_descriptor(), 0));
+  EXPECT_TRUE(loop.scheduler.stopping());
+  ASSERT_TRUE(mailbox.post(1).ok());
+  loop.scheduler.run_until_idle();
+  EXPECT_EQ(received, 1);
+  EXPECT_GT(loop.scheduler.before_foreign_wait(), loop.clock.now());
+}
+
 TEST_P(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
   constexpr int kMessages = 5'000;
   int received = 0;

@@ -111,7 +111,9 @@ class Scheduler {
   /// readable. Instant{} when there is something to do already. Not inside a turn.
   Instant before_foreign_wait();
   /// Makes run() and wait() return after the current turn. Any thread; async-signal-safe. For good: turn() and run_until_idle() go on
-  /// working.
+  /// working, and before_foreign_wait() says what it said. Whoever gives turns by these must ask stopping() after each, or each round of
+  /// them: it is how Reaction::StopRuntime and Overflow::StopRuntime stop, too. Reactor::wait_descriptor() becomes readable, so a foreign
+  /// loop that waits comes to ask.
   void stop() noexcept;
   bool stopping() const noexcept { return stop_.load(std::memory_order_relaxed); }
 
