@@ -14,9 +14,9 @@ Section scheduler() {
           {"policy", "\"frames\", \"strict\", \"strictly-ordered\" or \"quoted-round-robin\"", "\"frames\"",
            "Who is next. frames: the highest priority that has budget left in this frame, so that every wait has a bound. strict: the "
            "highest, "
-           "for ever. strictly-ordered: that, and items of one priority in the order of arrival. quoted-round-robin: each priority up to "
-           "its "
-           "quota, from the highest down. SIGHUP reads the policy and what belongs to it again."},
+           "for ever. strictly-ordered: that, and tables of one priority in the order in which they became ready, one row a turn (rows of "
+           "several tables are not put into the order of their arrival). quoted-round-robin: each priority up to its quota, from the "
+           "highest down. SIGHUP reads the policy and what belongs to it again."},
           {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
            "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
            "ready first, or the one that has consumed the least time."},

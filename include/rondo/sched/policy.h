@@ -77,9 +77,10 @@ struct StrictPriority {
   Duration turn = limits::kTurnTime;          // Budget::time, more than 0.
 };
 
-/// SObjectizer's strictly_ordered (seed 003): highest priority first, and within one the items of all sources in the order of arrival. A
-/// higher arrival goes next after the item under way (where messages come by the million a second, at most limits::kPollAfter later).
-/// Sources that do not know the arrival of their items get one item a turn.
+/// SObjectizer's strictly_ordered (seed 003): highest priority first, and within one the items of all sources that number them (agents'
+/// messages, see Source::head_arrival) in the order of arrival. A higher arrival goes next after the item under way (where messages come
+/// by the million a second, at most limits::kPollAfter later). Sources that do not know the arrival of their items (the tables of Orchs,
+/// mailboxes, timers) get one item a turn, in the order in which they became ready.
 struct StrictlyOrdered {
   std::uint32_t batch = limits::kBatchItems;
   Duration turn = limits::kTurnTime;
@@ -89,9 +90,9 @@ struct StrictlyOrdered {
 enum class QuotaUnit : std::uint8_t { Items, Microseconds };
 
 /// SObjectizer's quoted_round_robin (seed 003): the priorities take turns from the highest to the lowest, each up to its quota; a higher
-/// arrival waits until the cursor has come round. Items of one priority go in the order of arrival. What seed 003 leaves open: a quota that
-/// is used up exactly moves the cursor on at once; a queue that runs dry inside its quota does so when the next is picked, and the rest of
-/// the quota is lost; after idleness the cursor begins at the highest again. A turn without items counts as one.
+/// arrival waits until the cursor has come round. Items of one priority go in the order of arrival, as in StrictlyOrdered. What seed 003
+/// leaves open: a quota that is used up exactly moves the cursor on at once; a queue that runs dry inside its quota does so when the next
+/// is picked, and the rest of the quota is lost; after idleness the cursor begins at the highest again. A turn without items counts as one.
 struct QuotedRoundRobin {
   std::uint32_t quota = 10;  // Of each priority, at least 1.
   std::vector<std::pair<Priority, std::uint32_t>> raised = {};
