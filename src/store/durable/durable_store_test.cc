@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -312,9 +314,17 @@ TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
       }
       EXPECT_EQ(life.store().size("S")->staged, static_cast<std::size_t>(accepted + (synced ? 0 : 1))) << "memory has what was accepted";
     }
+    const auto damage_of_copy = [&file](const std::string& name) {
+      for (const char* const suffix : {"", "-wal"}) {
+        if (std::filesystem::exists(file + suffix)) std::filesystem::copy_file(file + suffix, file + name + suffix);
+      }
+      return Life{file + name}.store().stats().damage;
+    };
+    EXPECT_THAT(damage_of_copy("-full"), IsEmpty()) << "what was given up in the middle of a commit is a torn end";
     life.world().clock().advance(2s);
     life.settle();
     life.settle();
+    EXPECT_THAT(damage_of_copy("-again"), IsEmpty());
     EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
     EXPECT_EQ(life.store().stats().failing_since, Instant{}) << "it is over";
     EXPECT_EQ(life.store().stats().waiting, 0U);
@@ -535,6 +545,49 @@ TEST_F(DamagedLog, PropertyAByteAnywhereIsToldOrWasOfTheLastCommit) {
   }
   EXPECT_GT(told, 90);
   EXPECT_EQ(bytes_of(killed_ + "-wal"), whole);
+}
+
+TEST_F(DamagedLog, PropertyWhateverIsSpoilt) {
+  // A file with a tree of its own, and a log; values of several pages, too.
+  const auto value = [](std::uint64_t i) { return std::string(300 * (i % 100), static_cast<char>('a' + i % 26)); };
+  const std::string file = folder_.file("both");
+  {
+    Life life{file};
+    life.declare("W", kWatched);
+    for (std::uint64_t i = 0; i < 100; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", value(i)}})).ok());
+  }
+  Life life{file};
+  life.declare("W", kWatched);
+  for (std::uint64_t i = 100; i < 200; ++i)
+    EXPECT_TRUE(life.write("W", Change::set("key-" + std::to_string(i), {{"value", value(i)}})).ok());
+  const std::array<std::string, 2> whole{bytes_of(file), bytes_of(file + "-wal")};
+  Random random{1};
+  std::uint64_t least = 200;
+  for (int round = 0; round < 50; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    std::array<std::string, 2> spoilt = whole;
+    for (std::uint64_t strokes = 1 + random.below(4); strokes > 0; --strokes) {
+      std::string& bytes = spoilt.at(random.below(2));
+      const std::uint64_t from = random.below(bytes.size() * 3 / 4);  // The log's end is never whole for certain.
+      const std::uint64_t to = std::min<std::uint64_t>(bytes.size(), from + (random.below(2) == 0 ? 1 : random.below(20'000)));
+      for (std::uint64_t at = from; at < to; ++at) bytes[at] = static_cast<char>(random.below(256));
+    }
+    const std::string copied = folder_.file("spoilt");
+    std::ofstream(copied, std::ios::binary) << spoilt[0];
+    std::ofstream(copied + "-wal", std::ios::binary) << spoilt[1];
+    std::uint64_t rows = 0;
+    const Result<DurableFile> seen = read_durable_file(copied, [&](const TableSpec&, const Change& row) {
+      ++rows;
+      EXPECT_EQ(row.fields().find("value"), value(std::stoul(std::string{row.key().substr(4)}))) << row.key();
+    });
+    if (!seen) continue;  // Its first page.
+    if (rows < 199) {
+      EXPECT_THAT(seen->damage, Not(IsEmpty()));
+    }
+    least = std::min(least, rows);
+  }
+  EXPECT_LT(least, 200U) << "some of it must lose rows";
 }
 
 TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) {
