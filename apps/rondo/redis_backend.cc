@@ -118,7 +118,8 @@ class RedisBackend final : public Backend {
     json::array rows;
     const OnRow take = on_row ? on_row : OnRow{[&rows](const json::value& row) { rows.push_back(row); }};
     Result<json::object> result = answer(command, arguments, take);
-    if (result && !on_row && !rows.empty()) (*result)["rows"] = std::move(rows);
+    const bool is_list = command == "keys" || command == "pending" || command == "doctor";
+    if (result && is_list) (*result)["rows"] = std::move(rows);  // None is a list, too.
     return result;
   }
 
