@@ -64,6 +64,9 @@ std::vector<Command> report_commands() {
        .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
       {.name = "parked",
        .help = "What waits for which fact; with TABLE its waiting rows",
+       .details = "A row is counted once: under the first of the facts that it lacks. When that one holds, the row is tried again and "
+                  "moves to the\n"
+                  "next that is missing. With TABLE every row has all its facts.",
        .arguments = {table(false)},
        .answered_by = Daemon},
       {.name = "watch",

@@ -75,6 +75,10 @@ def check_calls(daemon, checker):
     checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)
     assert len(checker.check("keys", daemon.run("--json", "keys", "PORT_TABLE", "swp*", "--count", "1").stdout)["rows"]) == 1
     assert checker.check("parked", daemon.run("--json", "parked", "ROUTE_TABLE").stdout)["rows"]
+    # A row that lacks several facts is counted once.
+    rows = json.loads(daemon.run("--json", "parked", "NEXTHOP_GROUP_TABLE").stdout)["rows"]
+    counted = [row["rows"] for row in json.loads(daemon.run("--json", "parked").stdout)["rows"] if row["table"] == "NEXTHOP_GROUP_TABLE"]
+    assert any(len(row["facts"]) > 1 for row in rows) and sum(counted) == len(rows), (rows, counted)
     why = checker.check("why", daemon.run("--json", "why", "ROUTE_TABLE", "10.0.0.0/24").stdout)
     assert [link["table"] for link in why["chain"]] == ["ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"], why
     several = checker.check("why", daemon.run("--json", "why", "NEXTHOP_GROUP_TABLE", "7").stdout)
