@@ -327,10 +327,17 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
             "G 1: parked, waits for n a, n b (the other 1 are there) (provided by p)\n"
-            "└ N a: parked, waits for port x: nobody provides it\n"
-            "  └ P x: absent: no such row\n"
+            "├ N a: parked, waits for port x: nobody provides it\n"
+            "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"
             "These rows wait for each other: a cycle.\n");
+}
+
+TEST(Render, TheLogIsAsItWasWritten) {
+  const std::string line = R"(warn change rejected why="'sw\\xff' is not a port name")";
+  const json::object log{
+      {"rows", json::array{json::object{{"line", escape_text(line)}}, json::object{{"line", escape_text("a\x1b[2Jb")}}}}};
+  EXPECT_EQ(render_result("log", log, false), line + "\na\\x1b[2Jb\n") << "what a terminal would obey stays escaped";
 }
 
 TEST(Render, ChangesAndEventsAreLines) {

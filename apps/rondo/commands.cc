@@ -153,7 +153,7 @@ std::vector<Command> store_commands() {
        .arguments = {table(false)},
        .answered_by = File},
       {.name = "doctor",
-       .help = "Say whether a store's server is fit to hold tables, and what to change",
+       .help = "Say whether a Redis is fit to hold tables and what to change, or whether a daemon's file is whole",
        .options = {{.name = "--stock-peers", .value = {}, .help = "Programs built on SONiC's own library share the tables"}},
        .answered_by = Redis | File},
   };
