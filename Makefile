@@ -4,8 +4,9 @@ SEED ?= 1
 SEEDS ?= 1
 TURNS ?= 3000
 BOUND_TURNS ?= 10000
+KILLS ?= 1000
 JOBS ?= $(shell nproc)
-.PHONY: help run build test check quick asan tsan coverage fuzz bench bench-peers sim sim-nightly bound-property format tidy docs install clean
+.PHONY: help run build test check quick asan tsan coverage fuzz bench bench-peers sim sim-nightly bound-property kills format tidy docs install clean
 
 help:  ## This list.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +67,11 @@ bound-property:  ## The bound on waits, BOUND_TURNS=10000 turns in each of a tho
 	cmake --preset sim
 	cmake --build build/sim --target sched_test --parallel $(JOBS)
 	RONDO_BOUND_TURNS=$(BOUND_TURNS) build/sim/sched_test --gtest_filter='WaitBound*'
+
+kills:  ## A process that writes durable tables is killed KILLS=1000 times, and its file read: before a change of the durable store.
+	cmake --preset sim
+	cmake --build build/sim --target durable_test --parallel $(JOBS)
+	RONDO_KILLS=$(KILLS) build/sim/durable_test --gtest_filter='DurableKill.*'
 
 format:  ## Formats every source file in place (clang-format of Debian 12).
 	python3 tools/format.py --fix

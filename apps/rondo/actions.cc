@@ -186,10 +186,13 @@ struct Run {
 
 }  // namespace
 
+std::string error_json(const Status& why) {
+  return json::serialize(json::object{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}});
+}
+
 int report(const Options& options, const Status& why, int code) {
   if (options.json) {
-    const json::object error{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}};
-    std::fprintf(stderr, "%s\n", json::serialize(error).c_str());
+    std::fprintf(stderr, "%s\n", error_json(why).c_str());
   } else {
     std::fprintf(stderr, "rondo: %s\n", visible_text(why.message()).c_str());
   }

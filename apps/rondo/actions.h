@@ -2,12 +2,17 @@
 // return the exit code.
 #pragma once
 
+#include <string>
+
 #include "options.h"
 #include "rondo/base/status.h"
 
 namespace rondo::cli {
 
 int run(const Options& options);
+
+/// What stands on standard error with --json (docs/schema/error.json), on one line without its end.
+std::string error_json(const Status& why);
 
 /// Says 'why' on standard error ({"error":{code,message}} with --json) and returns its exit code, or 'code' if that is given.
 int report(const Options& options, const Status& why, int code = -1);

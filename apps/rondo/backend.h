@@ -19,7 +19,8 @@ class Backend {
   using OnRow = std::function<void(const boost::json::value& row)>;
   virtual ~Backend() = default;
 
-  /// Rows go to 'on_row' as they come; without it they are in the result's "rows". Text in 'arguments' is escaped (rondo/admin/text.h).
+  /// Rows go to 'on_row' as they come; without it they are in the result's "rows", which a list without rows has, too. Text in 'arguments'
+  /// is escaped (rondo/admin/text.h).
   virtual Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) = 0;
 
   /// Calls 'rows' with a sink, and waits until every row's end is known. 'on_totals' hears now and then how far it is.

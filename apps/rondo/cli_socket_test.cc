@@ -183,6 +183,9 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
   EXPECT_THAT(rows, ElementsAre(testing::Pair("T", 2), testing::Pair("U", 1)));
   EXPECT_EQ(rondo("load - < " + file()).code, 0);
   EXPECT_EQ(rondo("load --dry-run " + file()).out, "T:a|SET|f:v\nT:b|DEL\nU:c|SET\n");
+  const std::string entries = rondo("--json load --dry-run " + file()).out;
+  EXPECT_EQ(entries, "[\n{\"T:a\":{\"f\":\"v\"},\"OP\":\"SET\"},\n{\"T:b\":{},\"OP\":\"DEL\"},\n{\"U:c\":{},\"OP\":\"SET\"}\n]\n");
+  EXPECT_EQ(rondo("--json load --dry-run " + file() + " | " + "$RONDO --json load --dry-run -").out, entries) << "load takes it";
 
   { std::ofstream(file()) << "[\n {\"T:a\": {}}]"; }
   const Outcome malformed = rondo("load " + file() + " 2>&1");

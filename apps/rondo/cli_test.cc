@@ -122,6 +122,25 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
   }
 }
 
+TEST(CommandLine, MistakesAreJsonWhereJsonWasAskedFor) {
+  const std::vector<std::pair<std::vector<const char*>, const char*>> table{
+      {{"--json", "get", "T"}, "KEY is required"},
+      {{"stats", "--json", "--timeout", "0"}, "--timeout"},
+      {{"--json", "sorces"}, "unknown command 'sorces'; did you mean 'sources'?"},
+      {{"--json", "--store", "file:///t", "watch", "T"}, "can only be looked at"},
+      {{"--json", "--colour"}, "unknown option '--colour'"},
+  };
+  for (const auto& [words, part] : table) {
+    const Parsed parsed = parse(words);
+    EXPECT_EQ(parsed.exit_code, kExitUsage) << part;
+    const json::value error = json::parse(parsed.text).at("error");
+    EXPECT_EQ(error.at("code").as_string(), "invalid-argument");
+    EXPECT_THAT(std::string{error.at("message").as_string()}, HasSubstr(part));
+    EXPECT_EQ(parsed.text.find('\n'), parsed.text.size() - 1) << "one line";
+  }
+  EXPECT_THAT(parse({"get", "T", "--", "--json", "x"}).text, testing::StartsWith("rondo: ")) << "a key may be named so";
+}
+
 TEST(CommandLine, WatchTraceTopAndDumpTakeTheirWords) {
   const Parsed watch = parse({"watch", "PORT_TABLE", "Eth*", "--count", "3", "--timeout", "2"});
   ASSERT_FALSE(watch.finished) << watch.text;
@@ -308,10 +327,17 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
             "G 1: parked, waits for n a, n b (the other 1 are there) (provided by p)\n"
-            "└ N a: parked, waits for port x: nobody provides it\n"
-            "  └ P x: absent: no such row\n"
+            "├ N a: parked, waits for port x: nobody provides it\n"
+            "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"
             "These rows wait for each other: a cycle.\n");
+}
+
+TEST(Render, TheLogIsAsItWasWritten) {
+  const std::string line = R"(warn change rejected why="'sw\\xff' is not a port name")";
+  const json::object log{
+      {"rows", json::array{json::object{{"line", escape_text(line)}}, json::object{{"line", escape_text("a\x1b[2Jb")}}}}};
+  EXPECT_EQ(render_result("log", log, false), line + "\na\\x1b[2Jb\n") << "what a terminal would obey stays escaped";
 }
 
 TEST(Render, ChangesAndEventsAreLines) {

@@ -64,6 +64,9 @@ std::vector<Command> report_commands() {
        .examples = {{"rondo why ROUTE_TABLE 10.0.0.0/24", "Why a route is not in the kernel:"}}},
       {.name = "parked",
        .help = "What waits for which fact; with TABLE its waiting rows",
+       .details = "A row is counted once: under the first of the facts that it lacks. When that one holds, the row is tried again and "
+                  "moves to the\n"
+                  "next that is missing. With TABLE every row has all its facts.",
        .arguments = {table(false)},
        .answered_by = Daemon},
       {.name = "watch",
@@ -150,7 +153,7 @@ std::vector<Command> store_commands() {
        .arguments = {table(false)},
        .answered_by = File},
       {.name = "doctor",
-       .help = "Say whether a store's server is fit to hold tables, and what to change",
+       .help = "Say whether a Redis is fit to hold tables and what to change, or whether a daemon's file is whole",
        .options = {{.name = "--stock-peers", .value = {}, .help = "Programs built on SONiC's own library share the tables"}},
        .answered_by = Redis | File},
   };

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "load.h"
 #include "rondo/admin/text.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
@@ -21,9 +23,9 @@ json::array fields_of(const Change& change) {
 
 /// A row as `rondo load` takes it.
 json::object load_row(const TableSpec& table, const Change& change) {
-  json::object fields;
-  for (const Field field : change.fields()) fields[escape_text(field.name)] = escape_text(field.value);
-  return {{escape_text(table.name + ":" + std::string{change.key()}), std::move(fields)}, {"OP", to_string(change.op())}};
+  std::vector<BulkField> fields;
+  for (const Field field : change.fields()) fields.push_back({field.name, field.value});
+  return load_entry(table.name, change.key(), change.op() == Op::Delete ? BulkOp::Delete : BulkOp::Set, fields);
 }
 
 class FileBackend final : public Backend {
@@ -38,7 +40,7 @@ class FileBackend final : public Backend {
       return value == nullptr ? std::string{} : unescape_text(value->as_string());
     };
     Result<json::object> result = answer(command, text("table"), text("key"), command == "keys" ? wanted_keys(arguments, tell) : tell);
-    if (result && !on_row && command != "get") (*result)["rows"] = std::move(rows);
+    if (result && command != "get") (*result)["rows"] = std::move(rows);
     return result;
   }
 

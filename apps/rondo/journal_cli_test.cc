@@ -324,6 +324,7 @@ TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {
   EXPECT_EQ(replay.code, 3);
   EXPECT_THAT(replay.out, HasSubstr("are missing"));
   EXPECT_EQ(rondo("replay" + files(" .0 .1")).code, 78) << "no run begins there";
+  EXPECT_THAT(rondo("replay" + files(" .0")).out, AllOf(HasSubstr("no run begins in"), HasSubstr(file() + ".0.1'")));
   EXPECT_EQ(rondo("replay" + files(" .0 .0")).code, 2);
 }
 

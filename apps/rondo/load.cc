@@ -154,6 +154,12 @@ Result<std::string> read_text(const std::string& path) {
   return text;
 }
 
+json::object load_entry(std::string_view table, std::string_view key, BulkOp op, std::span<const BulkField> fields) {
+  json::object members;
+  for (const BulkField& field : fields) members[escape_text(field.name)] = escape_text(field.value);
+  return {{escape_text(std::string{table} + ":" + std::string{key}), std::move(members)}, {"OP", op == BulkOp::Set ? "SET" : "DEL"}};
+}
+
 Status write_rows(std::span<const LoadRow> rows, BulkSink& sink) {
   std::vector<BulkField> fields;
   const std::string* open_table = nullptr;

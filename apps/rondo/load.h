@@ -2,6 +2,7 @@
 // "OP" of "SET" or "DEL". The whole file is checked before a row is written; an error names file, line, column and the entry's number.
 #pragma once
 
+#include <boost/json.hpp>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,9 @@ Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string
 
 /// The file's text; "-" is standard input.
 Result<std::string> read_text(const std::string& path);
+
+/// One row as an entry of such a file.
+boost::json::object load_entry(std::string_view table, std::string_view key, BulkOp op, std::span<const BulkField> fields);
 
 /// Writes the rows in their order; neighbours of one table share a begin and an end.
 Status write_rows(std::span<const LoadRow> rows, BulkSink& sink);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "actions.h"
 #include "commands.h"
 #include "exit_code.h"
 #include "manual/man_page.h"
@@ -351,8 +352,17 @@ std::string unknown_word(std::span<const char* const> words) {
   return {};
 }
 
+/// Whether it was asked for JSON, as far as that can be said of words that make no sense together.
+bool wants_json(std::span<const char* const> words) {
+  const auto end = std::ranges::find(words, std::string_view{"--"}, [](const char* word) { return std::string_view{word}; });
+  return std::any_of(words.begin(), end, [](const char* word) { return std::string_view{word} == "--json"; });
+}
+
 std::string usage_error(const CLI::Error& error, std::span<const char* const> words) {
   const std::string unknown = unknown_word(words);
+  if (wants_json(words)) {
+    return error_json(Status{Code::InvalidArgument, unknown.empty() ? error.what() : unknown}) + "\n";
+  }
   if (!unknown.empty()) return "rondo: " + unknown + "\nRun 'rondo --help' for the commands, 'rondo COMMAND --help' for their options.\n";
   return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";
 }

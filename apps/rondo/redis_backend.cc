@@ -118,7 +118,8 @@ class RedisBackend final : public Backend {
     json::array rows;
     const OnRow take = on_row ? on_row : OnRow{[&rows](const json::value& row) { rows.push_back(row); }};
     Result<json::object> result = answer(command, arguments, take);
-    if (result && !on_row && !rows.empty()) (*result)["rows"] = std::move(rows);
+    const bool is_list = command == "keys" || command == "pending" || command == "doctor";
+    if (result && is_list) (*result)["rows"] = std::move(rows);  // None is a list, too.
     return result;
   }
 
@@ -273,6 +274,12 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
 /// Where the tables are and what stands between table and key.
 Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.where.find("://") != std::string::npos) {
+    const std::string_view kind = std::string_view{choice.where}.substr(0, choice.where.find("://"));
+    if (kind != "unix" && kind.find("redis") == std::string_view::npos) {
+      return failure(Code::InvalidArgument, "--store: '" + std::string{kind} +
+                                                "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or redis+sentinel://, "
+                                                "the file of a daemon file:///PATH");
+    }
     Result<RedisAddress> address = parse_redis_address(choice.where);
     if (!address) return failure(address.error().with_context("--store"));
     return DatabaseEntry{.address = std::move(*address), .separator = ':'};

@@ -234,6 +234,9 @@ TEST_F(RedisCli, WhoDoesNotAnswerIsNamed) {
   EXPECT_EQ(nobody.code, 69);
   EXPECT_THAT(nobody.out, AllOf(HasSubstr("unix:///nowhere/at/all"), HasSubstr("No such file")));
   EXPECT_EQ(run("--store redis://127.0.0.1:port/ keys T").code, 2);
+  const Outcome other = run("--store sqlite:///nowhere keys T");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.out, AllOf(HasSubstr("'sqlite://'"), HasSubstr("redis://"), HasSubstr("file:///PATH")));
   server->freeze();
   const Outcome silent = rondo("--timeout 0.5 keys T");
   server->thaw();

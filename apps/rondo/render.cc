@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "rondo/admin/text.h"
+
 namespace rondo::cli {
 namespace {
 
@@ -136,23 +138,60 @@ std::string why_line(const json::object& link) {
   return line;
 }
 
+/// A link of the chain in the tree that its parents make.
+struct Branch {
+  std::size_t parent = 0;
+  std::size_t depth = 0;
+  bool is_last = true;  // Of its parent's.
+};
+
+/// A daemon that names no parents means the link before.
+std::vector<Branch> branches_of(const json::array& chain) {
+  std::vector<Branch> all;
+  std::vector<std::size_t> last_child(chain.size());
+  for (const json::value& link : chain) {
+    const json::value* const named = link.is_object() ? link.get_object().if_contains("parent") : nullptr;
+    const std::size_t at = all.size();
+    const std::size_t parent = named != nullptr && named->is_number() ? named->to_number<std::size_t>() : at - (at == 0 ? 0 : 1);
+    const bool is_root = parent >= at;
+    all.push_back({is_root ? at : parent, is_root ? 0 : all[parent].depth + 1});
+    if (is_root) continue;
+    if (last_child[parent] != 0) all[last_child[parent]].is_last = false;
+    last_child[parent] = at;
+  }
+  return all;
+}
+
+/// "│ └ ": a line goes down beside what comes before the next one of the same parent.
+std::string branch_text(const std::vector<Branch>& branches, std::size_t at) {
+  if (branches[at].depth == 0) return {};
+  std::string text = branches[at].is_last ? "└ " : "├ ";
+  for (at = branches[at].parent; branches[at].depth != 0; at = branches[at].parent) text.insert(0, branches[at].is_last ? "  " : "│ ");
+  return text;
+}
+
 std::string render_why(const json::object& result, bool color) {
   const json::value* const chain = result.if_contains("chain");
   if (chain == nullptr || !chain->is_array()) return render_object(result, color);
   std::string out;
-  std::vector<std::size_t> depths;  // Of each link; a daemon that names no parents means the link before.
-  for (const json::value& link : chain->get_array()) {
-    const json::object* const object = link.if_object();
+  const std::vector<Branch> branches = branches_of(chain->get_array());
+  for (std::size_t at = 0; at < branches.size(); ++at) {
+    const json::object* const object = chain->get_array()[at].if_object();
     if (object == nullptr) return render_object(result, color);
-    const json::value* const named = object->if_contains("parent");
-    const std::size_t parent = named != nullptr && named->is_number() ? named->to_number<std::size_t>() : depths.size() - !depths.empty();
-    depths.push_back(parent < depths.size() ? depths[parent] + 1 : 0);
-    if (depths.back() != 0) out.append(2 * (depths.back() - 1), ' ').append("└ ");
-    out.append(why_line(*object)).append("\n");
+    out.append(branch_text(branches, at)).append(why_line(*object)).append("\n");
   }
   const json::value* const cycle = result.if_contains("cycle");
   if (cycle != nullptr && cycle->is_bool() && cycle->get_bool()) {
     out.append(color ? kBold : "").append("These rows wait for each other: a cycle.").append(color ? kPlain : "").append("\n");
+  }
+  return out;
+}
+
+/// The lines as they stand in the daemon's log, whose own escapes are shown once.
+std::string render_log(const json::array& rows) {
+  std::string out;
+  for (const json::value& row : rows) {
+    if (row.is_object()) out.append(visible_text(unescape_text(text_member(row.get_object(), "line")))).append("\n");
   }
   return out;
 }
@@ -289,6 +328,7 @@ std::string render_result(std::string_view command, const json::object& result, 
   if (command == "why") return render_why(result, color);
   const json::value* const rows = result.if_contains("rows");
   if (rows == nullptr || !rows->is_array()) return render_object(result, color);
+  if (command == "log") return render_log(rows->get_array());
   if (command == "commands") return render_commands(rows->get_array(), color);
   if (command == "doctor") return render_doctor(rows->get_array(), color);
   json::object rest = result;

@@ -1,5 +1,5 @@
 // Results for people: aligned tables with a header, numbers to the right, nothing cut off. Knows shapes, not commands, except for those
-// whose shape deserves better (get, why, commands, doctor). JSON for machines does not pass through here.
+// whose shape deserves better (get, why, log, commands, doctor). JSON for machines does not pass through here.
 #pragma once
 
 #include <boost/json/fwd.hpp>

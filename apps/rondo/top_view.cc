@@ -160,7 +160,7 @@ TopView::Rows TopView::tables() const {
 }
 
 TopView::Rows TopView::facts() const {
-  Rows rows{{"WAITS FOR (" + whole(number(now_, "awaited_facts")) + " facts)", "TABLE", "ROWS", "OLDEST"}};
+  Rows rows{{"WAITS FIRST FOR (" + whole(number(now_, "awaited_facts")) + " facts)", "TABLE", "ROWS", "OLDEST"}};
   for (const json::value& value : list(now_, "facts")) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();

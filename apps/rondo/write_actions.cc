@@ -24,25 +24,40 @@ namespace {
 
 namespace json = boost::json;
 
-/// Prints each row as SONiC's swss.rec spells it: TABLE:key|SET|field:value|...
+/// Prints each row as SONiC's swss.rec spells it: TABLE:key|SET|field:value|... In JSON: an array with an entry a line, which load takes.
 class PrintingSink final : public BulkSink {
  public:
+  explicit PrintingSink(bool as_json) : as_json_(as_json) {}
+
   Status begin(std::string_view table) override {
     table_ = table;
     return {};
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
+    if (as_json_) return print((rows_++ == 0 ? "[\n" : ",\n") + json::serialize(load_entry(table_, key, op, fields)));
     std::string line = table_;
     line.append(":").append(escape_text(key)).append(op == BulkOp::Set ? "|SET" : "|DEL");
     for (const BulkField& field : fields) line.append("|").append(escape_text(field.name)).append(":").append(escape_text(field.value));
-    line += '\n';
-    if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size()) return Status{Code::Unavailable, "standard output is closed"};
-    return {};
+    return print(line + '\n');
   }
   Status end() override { return {}; }
+  /// After the last row.
+  Status finish() {
+    if (as_json_) {
+      if (Status printed = print(rows_ == 0 ? "[]\n" : "\n]\n"); !printed.ok()) return printed;
+    }
+    return std::fflush(stdout) == 0 ? Status{} : closed();
+  }
 
  private:
+  static Status closed() { return Status{Code::Internal, "standard output is closed"}; }
+  static Status print(const std::string& text) {
+    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status{} : closed();
+  }
+
+  const bool as_json_;
   std::string table_;
+  std::uint64_t rows_ = 0;
 };
 
 int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed) {
@@ -66,9 +81,10 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
 template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write) {
   if (dry_run) {
-    PrintingSink sink;
-    const Status printed = write(sink);
-    return printed.ok() && std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+    PrintingSink sink(options.json);
+    Status printed = write(sink);
+    if (printed.ok()) printed = sink.finish();
+    return printed.ok() ? kExitDone : report(options, printed, kExitFailed);
   }
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());

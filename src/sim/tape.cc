@@ -72,7 +72,10 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
   if (!opened) return failure(std::move(opened).error());
   std::vector<std::unique_ptr<JournalReader>>& readers = opened->readers;
   const std::vector<Place> runs = find_runs(readers);
-  if (runs.empty()) return failure(Code::DataLoss, "no run begins in " + (files.empty() ? "no file" : "'" + files.front() + "'"));
+  if (runs.empty()) {
+    const std::string first = files.empty() ? std::string{} : files.front();
+    return failure(Code::DataLoss, "no run begins in '" + first + "'; give the older files of its journal, too, such as '" + first + ".1'");
+  }
   if (run > runs.size())
     return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
   if (run == 0) {

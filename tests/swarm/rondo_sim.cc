@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
@@ -16,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include "life.h"
 
@@ -61,10 +63,15 @@ constexpr const char* kHelp =
     "  --watch TEXT    print every event of keys that contain TEXT\n"
     "  --hash          print the number that stands for all that happened, for each seed\n";
 
-bool read_number(const char* text, std::uint64_t& number) {
-  char* end = nullptr;
-  number = std::strtoull(text, &end, 10);
-  return end != text && *end == '\0';
+/// Digits and nothing else: strtoull takes -1 for the largest number there is.
+bool read_number(std::string_view text, std::uint64_t& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+bool refuse(const std::string& why) {
+  std::fprintf(stderr, "rondo-sim: %s\n", why.c_str());
+  return false;
 }
 
 bool parse(int count, char** words, Arguments& arguments) {
@@ -78,13 +85,27 @@ bool parse(int count, char** words, Arguments& arguments) {
     }
     const char* const value = i + 1 < count ? words[++i] : nullptr;
     const auto number = numbers.find(word);
-    if (value == nullptr || (word != "--program" && word != "--watch" && number == numbers.end())) return false;
+    if (word != "--program" && word != "--watch" && number == numbers.end()) {
+      return refuse("unknown option '" + std::string{word} + "'");
+    }
+    if (value == nullptr) return refuse(std::string{word} + " needs a value");
     if (word == "--program") arguments.program = value;
     if (word == "--watch") arguments.watched = value;
-    if (number != numbers.end() && !read_number(value, *number->second)) return false;
+    if (number != numbers.end() && !read_number(value, *number->second)) {
+      return refuse(std::string{word} + " '" + value + "' is no whole number from 0 to 18446744073709551615");
+    }
   }
-  if (arguments.jobs < 1 || arguments.jobs > kJobsMax) return false;
-  return arguments.program.empty() || make_life(arguments.program, 1) != nullptr;
+  if (arguments.jobs < 1 || arguments.jobs > kJobsMax) return refuse("--jobs is 1 to " + std::to_string(kJobsMax));
+  if (arguments.seeds < 1) return refuse("--seeds is 1 or more: no seed proves nothing");
+  if (arguments.turns < 1) return refuse("--turns is 1 or more: no turn proves nothing");
+  // The jobs step through the seeds, beyond the last by as many as there are jobs.
+  if (arguments.seed > UINT64_MAX - kJobsMax || arguments.seeds > UINT64_MAX - kJobsMax - arguments.seed) {
+    return refuse("--seed and --seeds together are beyond the largest number");
+  }
+  if (!arguments.program.empty() && make_life(arguments.program, 1) == nullptr) {
+    return refuse("unknown program '" + std::string{arguments.program} + "'");
+  }
+  return true;
 }
 
 /// What was done.

@@ -63,7 +63,7 @@ struct ParkedRow {
   std::string why;       // For rows parked on time: the handler's words.
 };
 
-/// A constraint and how many rows wait for it.
+/// A constraint and how many rows are parked on it: each row on one at a time, the first that it lacks.
 struct ParkedConstraint {
   Constraint fact;
   std::string table;  // Of the rows.
