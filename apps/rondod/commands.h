@@ -20,8 +20,8 @@
 
 namespace rondo::daemon {
 
-/// What the commands look at. Everything outlives the registry's use; 'server', 'watchdog' (before it is started) and 'simulated' may be null (simulated: there is a real
-/// kernel).
+/// What the commands look at. Everything outlives the registry's use; 'server', 'watchdog' (before it is started) and 'simulated' may be
+/// null (simulated: there is a real kernel).
 struct CommandContext {
   Runtime& runtime;
   const agent::Agent& agent;

@@ -233,8 +233,19 @@ Status Daemon::open_admin() {
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   watchers_ = std::make_unique<Watchers>(*runtime_);
-  const CommandContext context{*runtime_, *agent_, *plane_,    simulated_, server_, watchdog_, failures_,
-                               feeds_,    files_,  *watchers_, config_,    kept_,   runtime_->clock().now()};
+  const CommandContext context{*runtime_,
+                               *agent_,
+                               *plane_,
+                               simulated_,
+                               server_,
+                               watchdog_,
+                               failures_,
+                               feeds_,
+                               files_,
+                               *watchers_,
+                               config_,
+                               kept_,
+                               runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
                                   [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_, *watchers_); });
