@@ -138,7 +138,8 @@ std::string render_story(const std::vector<StoryEvent>& story) {
     const bool follows = i > 0 && event.what != "missing" && time_between(story[i - 1], event) >= 0ns;
     std::string line = journal::stamp(event.wall) + " " + (follows ? "+" + duration_text(time_between(story[i - 1], event)) : "");
     line.resize(std::max<std::size_t>(line.size(), 38), ' ');
-    line.append(" ").append(event.table).append(" ").append(event.what);
+    if (!event.table.empty()) line.append(" ").append(event.table);
+    line.append(" ").append(event.what);
     if (!event.detail.empty()) line.append(": ").append(event.detail);
     if (!event.turn.empty() && event.turn != event.table) line.append(" (in the turn of '").append(event.turn).append("')");
     lines += visible_text(line) + "\n";
@@ -155,7 +156,8 @@ int explain(const Options& options, const ReadJournal& call) {
   const std::string key = unescape_text(call.word);
   const std::vector<StoryEvent> story = story_of(walk, table, key);
   if (!options.json) opened.tell_trouble();
-  const bool known = std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing"; });
+  const bool known =
+      std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
   if (!known) return report(options, Status{Code::NotFound, "nothing is recorded about '" + call.word + "'"});
   if (options.json) {
     print(json::serialize(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");

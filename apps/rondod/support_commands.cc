@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 93> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 95> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -121,6 +121,8 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 93> kShownLimit
     {"admin_page_rows", limits::kAdminPageRows},
     {"admin_page_bytes", limits::kAdminPageBytes},
     {"admin_request_bytes", limits::kAdminRequestBytes},
+    {"admin_request_values", limits::kAdminRequestValues},
+    {"admin_row_fields", limits::kAdminRowFields},
     {"admin_output_bytes", limits::kAdminOutputBytes},
     {"admin_stall_us", in_microseconds(limits::kAdminStall)},
     {"pattern_bytes", limits::kPatternBytes},

@@ -3,6 +3,7 @@
 
 #include <exception>
 
+#include "admin/field_count.h"
 #include "base/json.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
@@ -142,6 +143,8 @@ Status CommandRegistry::check(const CommandSpec& spec, const json::object& reque
       return Status{Code::InvalidArgument,
                     "argument '" + argument->name + "' of '" + spec.name + "' must be " + std::string{expectation(argument->kind)}};
     }
+    if (argument->kind != ArgumentKind::Fields) continue;
+    if (Status counted = check_field_count(member.value().as_array().size()); !counted.ok()) return counted;
   }
   for (const ArgumentSpec& argument : spec.arguments) {
     if (argument.required && !request.contains(argument.name)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "admin/field_count.h"
 #include "admin/frame.h"
 #include "base/json.h"
 #include "rondo/admin/text.h"
@@ -16,6 +17,37 @@ namespace {
 
 /// Bytes of rows that end a slice of a bulk write early: large rows cost by the byte.
 constexpr std::size_t kSliceBytes = 64 * 1024;
+/// A field costs as much as so many bytes beside its own: a slice ends with kAdminRowFields of them.
+constexpr std::size_t kFieldBytes = kSliceBytes / limits::kAdminRowFields;
+
+/// The quote that ends the text whose quote is at 'at', or the end of 'json'.
+std::size_t end_of_text(std::string_view json, std::size_t at) {
+  for (;;) {
+    at = json.find('"', at + 1);
+    if (at == std::string_view::npos) return json.size();
+    std::size_t first = at;
+    while (json[first - 1] == '\\') --first;
+    if ((at - first) % 2 == 0) return at;
+  }
+}
+
+/// Whether 'json' may hold more than 'most' values: one, and one more for each sign that another one can follow. Names count, too. Where it
+/// is no JSON, the parser says so.
+bool has_many_values(std::string_view json, std::size_t most) {
+  if (json.size() <= most) return false;
+  std::size_t values = 1;
+  for (std::size_t at = 0; at < json.size() && values <= most; ++at) {
+    switch (json[at]) {
+      case '"': at = end_of_text(json, at); break;
+      case '[':
+      case '{':
+      case ',':
+      case ':': ++values; break;
+      default: break;
+    }
+  }
+  return values > most;
+}
 
 /// Parses the whole of 'payload', or says what is wrong at which byte.
 Result<json::value> parse_request(std::string_view payload) {
@@ -127,6 +159,11 @@ void AdminSession::json_request(const Frame& frame) {
     input_.consume(frame.bytes);
     return;
   }
+  if (has_many_values(frame.payload, limits::kAdminRequestValues)) {
+    answer(0, Status{Code::InvalidArgument, "the request has more than " + std::to_string(limits::kAdminRequestValues) + " JSON values"});
+    input_.consume(frame.bytes);
+    return;
+  }
   const Result<json::value> value = parse_request(frame.payload);
   input_.consume(frame.bytes);
   if (!value) {
@@ -180,7 +217,8 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
     const Result<std::optional<BulkReader::Row>> row = bulk_->reader.next();
     if (!row) return bulk_end(row.error());
     if (!*row) return bulk_end({});
-    const Status taken = sink_->row((**row).op, (**row).key, (**row).fields);
+    const Status counted = check_field_count((**row).fields.size());
+    const Status taken = counted.ok() ? sink_->row((**row).op, (**row).key, (**row).fields) : counted;
     if (taken.ok()) {
       ++bulk_->accepted;
     } else {
@@ -188,7 +226,7 @@ void AdminSession::bulk_rows(const TimeIsUp& time_is_up) {
       ++stats_.bulk_rows_refused;
       note_error((**row).key, taken);
     }
-    bytes += (**row).key.size();
+    bytes += (**row).key.size() + kFieldBytes * (**row).fields.size();
     for (const BulkField& field : (**row).fields) bytes += field.name.size() + field.value.size();
   }
   ++stats_.bulk_pauses;

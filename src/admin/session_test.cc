@@ -17,6 +17,7 @@
 namespace rondo {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -235,6 +236,31 @@ TEST_F(Session, ATooLargeRequestIsRefusedAndTheNextOneIsRead) {
   EXPECT_TRUE(only_answer().at("ok").as_bool());
 }
 
+/// A request with a text that is no structure, and an array of so many pairs.
+std::string request_with(std::size_t fields) {
+  std::string text = R"({"id":1,"command":"echo","text":"[,\",{:\\","fields":[)";
+  for (std::size_t i = 0; i < fields; ++i) text += i == 0 ? R"(["a","1"])" : R"(,["a","1"])";
+  return text + "]}";
+}
+
+TEST_F(Session, ARequestOfTooManyValuesIsRefusedAndTheNextOneIsRead) {
+  const std::string nothings(limits::kAdminRequestValues, ',');
+  for (const std::string& many : {request_with(limits::kAdminRequestValues / 3), "[" + nothings, std::string(100'000, '[')}) {
+    request(many);
+    EXPECT_THAT(only_error("invalid-argument"), HasSubstr("more than 8192 JSON values"));
+  }
+  EXPECT_EQ(stats.failed_requests, 3U);
+  request(R"({"id":2,"command":"echo","text":")" + nothings + R"(\"[{:\\"})");
+  EXPECT_TRUE(only_answer().at("ok").as_bool()) << "what stands in a text is one value";
+}
+
+TEST_F(Session, ARowOfTooManyFieldsIsRefused) {
+  request(request_with(limits::kAdminRowFields));
+  EXPECT_EQ(only_answer().at("result").at("fields").to_number<std::size_t>(), limits::kAdminRowFields);
+  request(request_with(limits::kAdminRowFields + 1));
+  EXPECT_THAT(only_error("invalid-argument"), AllOf(HasSubstr("a row of 2049 fields"), HasSubstr("2048")));
+}
+
 TEST_F(Session, BytesThatAreNoFrameAreAnsweredOnceAndEndTheSession) {
   const auto length = [](std::size_t bytes) {
     std::string head;
@@ -414,6 +440,22 @@ TEST_F(BulkSession, ATurnHandlesABoundedNumberOfRows) {
   EXPECT_EQ(steps_taken, 4) << "three full slices, and the one that finds the end";
   EXPECT_THAT(log, SizeIs(limits::kAdminRowsPerTurn * 3 + 2));
   EXPECT_EQ(stats.bulk_pauses, 3U);
+}
+
+TEST_F(BulkSession, ARowOfTooManyFieldsIsRefusedAndTheRestGoesOn) {
+  const std::vector<BulkField> fields(limits::kAdminRowFields + 1);
+  ASSERT_TRUE(encoder.start("T").ok());
+  ASSERT_TRUE(encoder.add(BulkOp::Set, "wide", fields, limits::kAdminFrameBytes).ok());
+  for (int i = 0; i < 3; ++i) {
+    const auto most = std::span{fields}.first(limits::kAdminRowFields);
+    ASSERT_TRUE(encoder.add(BulkOp::Set, "most", most, limits::kAdminFrameBytes).ok());
+  }
+  give(encoder.finish());
+  const json::value result = only_answer().at("result");
+  EXPECT_EQ(result.at("accepted").as_int64(), 3);
+  EXPECT_EQ(result.at("refused").as_int64(), 1);
+  EXPECT_EQ(view(result.at("first_error").at("key").as_string()), "wide");
+  EXPECT_EQ(stats.bulk_pauses, 4U) << "a row of so many fields is all that a turn handles";
 }
 
 TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {

@@ -280,6 +280,32 @@ TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
   EXPECT_TRUE(journal->stats().last_error.ok());
 }
 
+// A restart: what was done is taken again.
+TEST_F(JournalFilesTest, AStorySaysWhereAnotherRunBegan) {
+  const auto run = [this] {
+    auto journal = start(options());
+    clock_.time = clock_.time + 1s;
+    journal->changed(kTable, 1, Change::remove("10.0.0.0/24"));
+    journal->done(kTable, 1);
+  };
+  run();
+  start(options())->changed(kTable, 1, Change::remove("somebody else"));
+  clock_.time = clock_.time + 1s;
+  run();
+  const auto reader = std::move(JournalReader::open(file()).value());
+  JournalWalk walk(*reader);
+  const std::vector<journal::StoryEvent> events = story_of(walk, "", "10.0.0.0/24");
+  ASSERT_EQ(events.size(), 5U) << "one for each run in which something happened";
+  const journal::StoryEvent& began = events[2];
+  EXPECT_EQ(began.what, journal::kRunBegan);
+  EXPECT_EQ(began.table, "");
+  EXPECT_THAT(began.detail, HasSubstr("strict"));
+  EXPECT_EQ(began.wall, WallTime::from_nanoseconds(1'726'080'938'000'000'000) + 3s);
+  EXPECT_EQ(began.run, events[3].run);
+  EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "done", "another run began", "taken", "done"));
+  EXPECT_THAT(story({file()}, "somebody else"), ElementsAre("taken"));
+}
+
 // --- Files that are somebody else's
 
 class ForeignFile : public JournalFilesTest {

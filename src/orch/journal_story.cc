@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -25,7 +26,12 @@ class Story {
 
   void follow(const JournalWalk& walk) {
     const JournalRecord& record = walk.record();
-    if (walk.run() != std::exchange(run_, walk.run())) waits_.clear();
+    if (walk.run() != std::exchange(run_, walk.run())) {
+      waits_.clear();
+      began_.reset();
+    }
+    if (record.kind == Kind::Started)
+      began_ = StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, describe(*record.policy), {}};
     if (walk.missing() > 0) {
       add(walk, "missing", std::to_string(walk.missing()) + " records");
       waits_.clear();
@@ -45,6 +51,11 @@ class Story {
   using Facts = std::set<std::string>;
 
   void add(const JournalWalk& walk, std::string what, std::string detail) {
+    // What was before is done with: rows are told anew, and parked again.
+    if (!events_.empty() && events_.back().run != walk.run()) {
+      events_.push_back(
+          began_ ? *began_ : StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, "its beginning is missing", {}});
+    }
     events_.push_back({walk.time(), walk.wall(), walk.run(), walk.table(), std::move(what), std::move(detail), walk.turn_of()});
   }
 
@@ -87,6 +98,7 @@ class Story {
   const std::string_view table_;
   const std::string_view key_;
   std::uint64_t run_ = 0;
+  std::optional<StoryEvent> began_;     // The run, where its beginning is on the record.
   std::map<std::string, Facts> waits_;  // By table.
   std::vector<StoryEvent> events_;
 };

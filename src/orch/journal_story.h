@@ -10,17 +10,22 @@
 
 namespace rondo::journal {
 
+inline constexpr std::string_view kRunBegan = "another run began";
+
 /// One thing that happened to a row of the key, or to a fact that the row waits for.
 struct StoryEvent {
   Instant time;
   WallTime wall;
   std::uint64_t run = 0;  // JournalWalk::run(). Times of different runs may be of different boots of the machine.
   std::string table;
-  std::string what;    // taken, parked, delayed, resolved, retried, unparked, still parked, ordered, done, rejected, again, missing.
+  std::string what;    // taken, parked, delayed, resolved, retried, unparked, still parked, ordered, done, rejected, again, missing,
+                       // another run began.
   std::string detail;  // Fields, facts, reasons; for people.
   std::string turn;    // The source in whose turn it happened; empty between turns.
 };
 
+/// kRunBegan, with no table: before the first thing that happened in a run after one in which something did; its time and detail (the
+/// policy) are those of the run's beginning, or of that first thing where the beginning is missing.
 /// Goes on with 'walk' to its end. 'table' empty: of every table. Where records are missing, what the key waited for is forgotten.
 std::vector<StoryEvent> story_of(JournalWalk& walk, std::string_view table, std::string_view key);
 

@@ -191,8 +191,14 @@ inline constexpr std::size_t kAdminConnections = 64;
 /// Rows in one page of an answer, and bytes of them: a page takes a turn to make and to send. The next page is made in a later turn.
 inline constexpr std::size_t kAdminPageRows = 1000;
 inline constexpr std::size_t kAdminPageBytes = 64 * 1024;
-/// Largest JSON request, so that parsing it stays far below a millisecond; a larger one is answered with InvalidArgument.
+/// Largest JSON request, and JSON values in it (each costs a parser some 20 to 40 ns, a byte of a long text far less), so that parsing
+/// stays far below a millisecond; a larger one is answered with InvalidArgument.
 inline constexpr std::size_t kAdminRequestBytes = 256 * 1024;
+inline constexpr std::size_t kAdminRequestValues = 8192;
+/// Fields of one row in a request or a bulk write: each is hashed and copied, and a turn is to stay far below a millisecond. More is
+/// answered with InvalidArgument. A row that is written in parts may have more, up to kFields.
+inline constexpr std::size_t kAdminRowFields = 2048;
+static_assert(3 * kAdminRowFields < kAdminRequestValues, "a request has room for a row: a pair and two texts for each field");
 /// Output waiting for one reader. Pages wait from a quarter of it on; beyond it the reader is cut and counted.
 inline constexpr std::size_t kAdminOutputBytes = 2 * kAdminFrameBytes;
 /// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.

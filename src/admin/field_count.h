@@ -1,0 +1,19 @@
+// How many fields a row may have in a request, whichever way it comes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/status.h"
+
+namespace rondo {
+
+/// InvalidArgument beyond limits::kAdminRowFields.
+inline Status check_field_count(std::size_t fields) {
+  if (fields <= limits::kAdminRowFields) return {};
+  return {Code::InvalidArgument, "a row of " + std::to_string(fields) + " fields: a request takes " +
+                                     std::to_string(limits::kAdminRowFields) + " of one row at most; write it in parts"};
+}
+
+}  // namespace rondo
