@@ -506,19 +506,27 @@ TEST_F(ConsumerTest, TheLedgerThatIsNotLimitedByAnOptionHasTheLimitOfAll) {
   static_assert(limits::kLedgerRows < UINT32_MAX);
 }
 
+// Nobody could be more urgent, for whom it would end before.
+constexpr Priority kHighest{limits::kPriorities - 1};
+
 TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
   std::vector<std::uint64_t> turns;
-  consume([&](Op, std::string_view, const Fields&) {
-    turns.push_back(source("T").turns);
-    world.clock().advance(limits::kTurnTime / 10);
-    return Outcome::done();
-  });
+  runtime.add<OpenOrch>("highest", kHighest)
+      .consume(
+          "T",
+          [&](std::string_view, const Fields&) {
+            turns.push_back(source("T").turns);
+            world.clock().advance(limits::kTurnTime / 10);
+            return Outcome::done();
+          },
+          [](std::string_view) { return Outcome::done(); });
   for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
   run();
   ASSERT_EQ(turns.size(), 100U);
-  // The clock is looked at between steps of kItemsPerStep: the step that it ends in is the last.
+  // The clock is looked at every kItemsPerStep items, and after each when those of the last turn were long.
   constexpr std::ptrdiff_t kItems = 2 * limits::kItemsPerStep;
-  for (std::uint64_t turn = turns.front(); turn < turns.back(); ++turn) EXPECT_EQ(std::ranges::count(turns, turn), kItems);
+  EXPECT_EQ(std::ranges::count(turns, turns.front()), kItems);
+  for (std::uint64_t turn = turns.front() + 1; turn < turns.back(); ++turn) EXPECT_EQ(std::ranges::count(turns, turn), 10);
   EXPECT_EQ(source("T").longest_turn, kItems * limits::kTurnTime / 10);
   EXPECT_GE(runtime.scheduler().stats().timed_out_turns, turns.back() - turns.front());
 }
@@ -526,7 +534,8 @@ TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
 TEST_F(ConsumerTest, ABulkHandlerHasItsBatchAndATurnAsManyAsItsTimeAllows) {
   std::vector<std::size_t> batches;
   std::vector<std::uint64_t> turns;
-  orch.consume_batches("T",
+  runtime.add<OpenOrch>("highest", kHighest)
+      .consume_batches("T",
                        [&](Batch& batch) {
                          batches.push_back(batch.size());
                          turns.push_back(source("T").turns);

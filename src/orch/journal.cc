@@ -224,6 +224,7 @@ void Journal::turn_begins(std::uint32_t source, Instant now) {
     });
   }
   turn_began_ = now;
+  asked_ = 0;
   put(1 + kVarintBytes + 8, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::TurnBegins));
     to.number(source);
@@ -231,16 +232,24 @@ void Journal::turn_begins(std::uint32_t source, Instant now) {
   });
 }
 
+// Items may leave no record: so the question of the turn that was answered by yes is told by its number.
 bool Journal::time_is_up(bool by_clock) {
-  if (!sink_->time_is_up(by_clock)) return false;
-  put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::TimeUp)); });
+  if (!sink_->time_is_up(by_clock, ++asked_)) return false;
+  put_answer(static_cast<std::uint8_t>(Kind::TimeUp));
   return true;
 }
 
 bool Journal::should_yield(bool by_state) {
-  if (!sink_->should_yield(by_state)) return false;
-  put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::Yields)); });
+  if (!sink_->should_yield(by_state, ++asked_)) return false;
+  put_answer(static_cast<std::uint8_t>(Kind::Yields));
   return true;
+}
+
+void Journal::put_answer(std::uint8_t kind) {
+  put(1 + kVarintBytes, [&](Encoder& to) {
+    to.byte(kind);
+    to.number(asked_);
+  });
 }
 
 void Journal::turn_ends(const Turn& turn, Instant now) {

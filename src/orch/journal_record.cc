@@ -190,6 +190,10 @@ void read_turn(Decoder& from, JournalRecord& record) {
       record.name = from.text();
       return;
     case Kind::Looked: record.time = instant(from); return;
+    case Kind::TimeUp:
+    case Kind::Yields:
+      if (!from.at_end()) record.count = from.number();  // Older builds tell no number.
+      return;
     case Kind::Policy: record.policy = read_policy(from); return;
     case Kind::Weight:
       record.source = number32(from);
@@ -401,11 +405,11 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::WriteRefused: return record.why.to_string();
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
     case Kind::Yields:
+    case Kind::TimeUp: return record.count == 0 ? std::string{} : "at question " + std::to_string(record.count);
     case Kind::Started:
     case Kind::Clocks:
     case Kind::Looked:
-    case Kind::Timers:
-    case Kind::TimeUp: return {};
+    case Kind::Timers: return {};
   }
   return {};
 }

@@ -31,8 +31,9 @@ class JournalSink {
 
   virtual void before_source(Source& source) { static_cast<void>(source); }
   virtual bool timers_due() { return true; }
-  virtual bool time_is_up(bool by_clock) { return by_clock; }
-  virtual bool should_yield(bool by_state) { return by_state; }
+  // 'asked' is the number of the question in its turn, from 1.
+  virtual bool time_is_up(bool by_clock, std::uint64_t /*asked*/) { return by_clock; }
+  virtual bool should_yield(bool by_state, std::uint64_t /*asked*/) { return by_state; }
 
   // See Journal. Any thread.
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/clock.h"
 
 namespace rondo {
 
@@ -61,7 +62,7 @@ Status PriorityWorkers::start() {
 }
 
 void PriorityWorkers::stop() {
-  const Clock& clock = parts_->home.clock();
+  const SystemClock clock;  // The home runtime may have ended, and its workers with it.
   const Instant begin = clock.now();
   for (const auto& [level, of_priority] : parts_->workers) {
     const Duration left = begin + of_priority.drain - clock.now();

@@ -248,7 +248,8 @@ TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
   run();
   const Instant before = world.now();
   set("NEXTHOP_GROUP", "102");
-  EXPECT_EQ(runtime.run_until_idle(), 2U) << "one turn of the groups, one of the routes";
+  // Routes take kRouteCost each, so between some of them the reactor is looked at for who is more urgent.
+  EXPECT_LE(runtime.run_until_idle(), 1U + 10U) << "one turn of the groups, then those of the routes";
   EXPECT_EQ(installed.size(), 10U);
   EXPECT_LE(world.now() - before, 10 * kRouteCost) << "there: about once a second, when a timer fires";
 }

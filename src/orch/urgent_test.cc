@@ -4,9 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <thread>
-#include <tuple>
+#include <vector>
 
 #include "orch/runtime_fixture.h"
 #include "rondo/sched/mailbox.h"
@@ -107,9 +108,9 @@ class Urgent {
   }
 
   sim::World world_{1};
+  Runtime runtime_;
   test::WorkSource urgent_{"urgent", 7};
   std::unique_ptr<Mailbox<int>> mailbox_;
-  Runtime runtime_;
   bool open_ = false;
   Duration each_{0};
   std::function<void()> news_;
@@ -117,11 +118,27 @@ class Urgent {
   int handled_before_ = 1000;
 };
 
-class UrgentTest : public testing::TestWithParam<std::tuple<Work, PolicyOptions>> {
+struct Case {
+  Work work;
+  const char* under;
+  PolicyOptions policy;
+};
+void PrintTo(const Case& tested, std::ostream* out) { *out << name_of(tested.work) << "Under" << tested.under; }
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Work work : {Work::Rows, Work::Retries, Work::Events, Work::Facts, Work::Messages}) {
+    all.push_back({work, "Frames", BudgetedFrames{}});
+    all.push_back({work, "Strict", StrictPriority{}});
+    all.push_back({work, "StrictlyOrdered", StrictlyOrdered{}});
+  }
+  return all;
+}
+
+class UrgentTest : public testing::TestWithParam<Case> {
  protected:
-  UrgentTest() : urgent_(std::get<1>(GetParam())) {}
-  Work what() const { return std::get<0>(GetParam()); }
-  Urgent urgent_;
+  Work what() const { return GetParam().work; }
+  Urgent urgent_{GetParam().policy};
 };
 
 TEST_P(UrgentTest, WaitsForTheHandlerThatWokeIt) {
@@ -146,19 +163,7 @@ TEST_P(UrgentTest, WaitsForAFewShortHandlersAfterItsDescriptorBecameReady) {
   EXPECT_LE(urgent_.run(), static_cast<int>(limits::kPollPeriod / 1us + limits::kItemsPerStep));
 }
 
-std::string case_name(const testing::TestParamInfo<UrgentTest::ParamType>& one) {
-  const PolicyOptions& policy = std::get<1>(one.param);
-  const char* const under = std::holds_alternative<BudgetedFrames>(policy)   ? "UnderFrames"
-                            : std::holds_alternative<StrictPriority>(policy) ? "UnderStrict"
-                                                                             : "UnderStrictlyOrdered";
-  return name_of(std::get<0>(one.param)) + under;
-}
-
-INSTANTIATE_TEST_SUITE_P(All, UrgentTest,
-                         testing::Combine(testing::Values(Work::Rows, Work::Retries, Work::Events, Work::Facts, Work::Messages),
-                                          testing::Values(PolicyOptions{BudgetedFrames{}}, PolicyOptions{StrictPriority{}},
-                                                          PolicyOptions{StrictlyOrdered{}})),
-                         case_name);
+INSTANTIATE_TEST_SUITE_P(All, UrgentTest, testing::ValuesIn(cases()), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace rondo

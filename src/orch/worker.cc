@@ -198,6 +198,7 @@ void Worker::stop(Duration drain) {
   p.home_end->threaded(false);
   p.home_end->serve();
   p.untaken = p.bridge->untaken();
+  for (const auto& [table, consumer] : p.runtime->parts_->consumers) p.untaken += consumer->ledger().new_rows();
   p.tell_rejects();
 }
 

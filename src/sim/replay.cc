@@ -53,6 +53,12 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
 
   /// What a journal that asks is told.
   bool is_next(Kind kind) { return over() || tape->kind() == kind; }
+  /// Whether the question of this number in its turn was answered by yes. An older journal does not say which it was: the first, then.
+  bool was_answered(Kind kind, std::uint64_t asked) {
+    if (over() || tape->kind() != kind) return over();
+    const std::uint64_t answered = record(0).count;
+    return answered == 0 || answered == asked;
+  }
   void number(Source& source);
 
   bool feed();
@@ -142,8 +148,8 @@ class Replay::Impl::Comparison final : public JournalSink {
 
   void before_source(Source& source) override { impl_.number(source); }
   bool timers_due() override { return impl_.is_next(Kind::Timers); }
-  bool time_is_up(bool) override { return impl_.is_next(Kind::TimeUp); }
-  bool should_yield(bool) override { return impl_.is_next(Kind::Yields); }
+  bool time_is_up(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::TimeUp, asked); }
+  bool should_yield(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::Yields, asked); }
 
  private:
   Impl& impl_;
@@ -210,7 +216,11 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
   // Version 1 says less of the policy.
   if (tape->kind() == Kind::Started && came.size() > journal::kLongLength && static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
     return pass();
-  std::string kept;  // Feeding makes records of its own in the same place.
+  const auto is_same_answer = [&](Kind kind) {
+    return tape->kind() == kind && came.size() > 1 && static_cast<Kind>(came[1]) == kind && record(0).count == 0;
+  };
+  if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // Of an older build.
+  std::string kept;                                                                 // Feeding makes records of its own in the same place.
   for (;;) {
     if (tape->at_end()) {
       ended = true;

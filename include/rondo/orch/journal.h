@@ -178,6 +178,7 @@ class Journal final : public TurnWatch, public OrderWatch {
  private:
   template <class Content>
   void put(std::size_t bound, const Content& content);
+  void put_answer(std::uint8_t kind);
   void put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change);
   void put_time();
   std::uint32_t kind_name(ConstraintKind kind);
@@ -200,10 +201,11 @@ class Journal final : public TurnWatch, public OrderWatch {
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::vector<KindName> kinds_;  // A handful.
   std::uint32_t sources_ = 0;
-  Instant looked_;      // What the scheduler read last between turns,
-  Instant told_;        // the time that was recorded last,
-  Instant turn_began_;  // and, in a turn, its beginning.
-  Instant clocks_due_;  // When both clocks are to be read again.
+  Instant looked_;           // What the scheduler read last between turns,
+  Instant told_;             // the time that was recorded last,
+  Instant turn_began_;       // and, in a turn, its beginning.
+  std::uint64_t asked_ = 0;  // By the source of the turn, whether it should end.
+  Instant clocks_due_;       // When both clocks are to be read again.
 };
 
 }  // namespace rondo
