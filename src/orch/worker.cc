@@ -176,7 +176,8 @@ void Worker::Parts::work(std::promise<Status> settled) {
   runtime->run();
   // Told to stop: nothing new comes from the tables. What has come is handled, as long as there is time.
   Scheduler& scheduler = runtime->scheduler();
-  const Instant deadline = drain_end.load(std::memory_order_acquire);
+  const Instant told = drain_end.load(std::memory_order_acquire);
+  const Instant deadline = told != Instant{} ? told : scheduler.clock().now() + options.drain;  // Else its own runtime stopped it.
   while (scheduler.turn() && scheduler.clock().now() < deadline) {
   }
   ended.store(true, std::memory_order_release);
