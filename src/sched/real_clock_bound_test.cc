@@ -1,0 +1,62 @@
+// The bound of budgeted frames on the real clock and a real reactor. It counts turns as they were seen, so what the machine itself lets a
+// turn stand still for is in it, and it must hold on any machine.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/sched/reactor.h"
+#include "rondo/sched/scheduler.h"
+#include "sim/test_source.h"
+
+namespace rondo {
+namespace {
+
+constexpr Duration kHandler = 50us;
+constexpr Duration kRun = 400ms;
+constexpr unsigned kFlooded = 8;  // Priorities.
+
+/// Always busy, on the processor.
+class RealFlood final : public Source {
+ public:
+  RealFlood(Scheduler& scheduler, unsigned priority, unsigned number)
+      : Source("p" + std::to_string(priority) + " " + std::to_string(number), Priority{priority}), scheduler_(scheduler) {
+    scheduler.add(*this);
+    wake();
+  }
+  Turn run(const Budget& budget) override {
+    Turn turn{.items = 0, .backlog = Backlog::More};
+    do {
+      const Instant end = scheduler_.clock().now() + kHandler;
+      while (scheduler_.clock().now() < end) {
+      }
+    } while (!turn_is_over(budget, ++turn.items));
+    return turn;
+  }
+
+ private:
+  Scheduler& scheduler_;
+};
+
+class RealClockBoundTest : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RealClockBoundTest, NobodyWaitsLongerThanTheBoundUnderAFloodOfAllPriorities) {
+  const SystemClock clock;
+  const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
+  Scheduler scheduler(clock, *reactor, test::policy(BudgetedFrames{}));
+  std::vector<std::unique_ptr<RealFlood>> floods;
+  for (unsigned priority = 0; priority < kFlooded; ++priority) {
+    for (unsigned number = 0; number < GetParam(); ++number) floods.push_back(std::make_unique<RealFlood>(scheduler, priority, number));
+  }
+  scheduler.run_for(kRun);
+  for (const auto& flood : floods) {
+    EXPECT_GT(flood->stats().turns, 1U) << flood->name();
+    EXPECT_LE(flood->stats().longest_wait, scheduler.bound(*flood)) << flood->name();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(SourcesOfAPriority, RealClockBoundTest, testing::Values(1U, 3U), testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace rondo
