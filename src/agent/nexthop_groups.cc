@@ -35,11 +35,12 @@ std::uint32_t next_choice(std::uint32_t id) { return id + 1 == kGroupIdBase + kG
 
 }  // namespace
 
-NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups)
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),
       ports_(ports),
       ids_(groups),
+      by_name_(by_name),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
   runtime.scheduler().add(retry_timer_);
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
@@ -104,7 +105,7 @@ NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std:
   if (first) {
     it->second.fact = fact;
     it->second.id = number_of_group(fact, hops);
-    group_ids_.insert(it->second.id.value());
+    if (by_name_) group_ids_.insert(it->second.id.value());
     ids_.at(fact).id = it->second.id;
   }
   return it->second;
@@ -142,7 +143,7 @@ NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
 /// The kernel's group has the members whose ports had a carrier. Of several with these members it is the one that this name would have come
 /// to first: the others are those of other names, and routes need not move from one to the other.
 NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
-  std::uint32_t id = first_choice(fact);
+  std::uint32_t id = by_name_ ? first_choice(fact) : kGroupIdBase;
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const Hop& hop : hops) {
@@ -159,6 +160,7 @@ NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vect
       return NexthopId{id};
     }
   }
+  if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
   while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(id);
   return NexthopId{id};
 }
@@ -209,7 +211,11 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
   if (outcome.kind() == Outcome::Kind::Done) {
     release_leaving(it->second);
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
-    group_ids_.erase(it->second.id.value());
+    if (by_name_) {
+      group_ids_.erase(it->second.id.value());
+    } else {
+      free_group_ids_.push_back(it->second.id.value());
+    }
     ids_.forget(fact);
     groups_.erase(it);
   } else if (outcome.kind() == Outcome::Kind::Reject) {
