@@ -181,8 +181,9 @@ void Daemon::watch_store() {
   if (const std::uint64_t failed = failures_.count() - std::exchange(failures_told_, failures_.count()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", failures_.last()}});
   }
-  if (const std::uint64_t lost = mishaps_.look(runtime_->scheduler().stats(), failures_, agent_->programmer().stats(), runtime_->clock());
-      lost != 0) {
+  const SchedulerStats& turns = runtime_->scheduler().stats();
+  mishaps_.look(turns, failures_, agent_->programmer().stats(), runtime_->clock());
+  if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_told_, turns.sweep_rescues); lost != 0) {
     log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
   }
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {

@@ -73,6 +73,7 @@ class Daemon {
   const LogKeeper& kept_;
   WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
+  std::uint64_t rescues_told_ = 0;
   Mishaps mishaps_;
   Status store_failure_;                                    // Why a direct server or a file could not be opened.
   Status feed_trouble_;                                     // The newest.

@@ -33,14 +33,12 @@ std::string time_text(WallTime time) {
 
 }  // namespace
 
-std::uint64_t Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
-  const std::uint64_t more = count - count_;
-  if (more == 0) return 0;
+void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
+  if (count == count_) return;
   count_ = count;
   newest_ = newest;
   last_ = clock.now();
   last_wall_ = clock.wall_now();
-  return more;
 }
 
 void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
@@ -56,11 +54,10 @@ void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array&
   }
 }
 
-std::uint64_t Mishaps::look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders,
-                            const Clock& clock) {
+void Mishaps::look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock) {
   writes_.look(writes.count(), writes.last().message(), clock);
   orders_.look(orders.failed, "what it refuses for good is rejected, the log has why", clock);
-  return wakes_.look(scheduler.sweep_rescues, "a fault of the program, please report it", clock);
+  wakes_.look(scheduler.sweep_rescues, "a fault of the program, please report it", clock);
 }
 
 void Mishaps::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {

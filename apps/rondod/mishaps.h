@@ -22,8 +22,8 @@ class Mishap {
   /// 'what' happened, such as "accepted writes that failed later"; static storage.
   explicit Mishap(std::string_view what) : what_(what) {}
 
-  /// 'count' of them since the start; 'newest' says more of the last one. What is new is taken to have happened now. How many were new.
-  std::uint64_t look(std::uint64_t count, std::string_view newest, const Clock& clock);
+  /// 'count' of them since the start; 'newest' says more of the last one. What is new is taken to have happened now.
+  void look(std::uint64_t count, std::string_view newest, const Clock& clock);
   /// Into one of the two, if it ever happened.
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
 
@@ -37,8 +37,8 @@ class Mishap {
 
 class Mishaps {
  public:
-  /// Often enough that "now" is when it happened: each second, and before tell(). How many wake-ups were found lost since the last call.
-  std::uint64_t look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock);
+  /// Often enough that "now" is when it happened: each second, and before tell().
+  void look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock);
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
 
  private:

@@ -39,7 +39,7 @@ Told told(const Teller& teller, const Clock& clock) {
 TEST(Mishaps, NoneIsNothingToTell) {
   sim::SimClock clock;
   Mishap mishap{"cups that fell"};
-  EXPECT_EQ(mishap.look(0, "", clock), 0U);
+  mishap.look(0, "", clock);
   EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
   EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
 }
@@ -47,9 +47,9 @@ TEST(Mishaps, NoneIsNothingToTell) {
 TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
   sim::SimClock clock;
   Mishap mishap{"cups that fell"};
-  EXPECT_EQ(mishap.look(2, "the blue one", clock), 2U);
+  mishap.look(2, "the blue one", clock);
   clock.advance(42s);
-  EXPECT_EQ(mishap.look(2, "the blue one", clock), 0U) << "looking is not happening";
+  mishap.look(2, "the blue one", clock);  // Looking is not happening.
   EXPECT_THAT(told(mishap, clock).troubles,
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));
@@ -69,7 +69,7 @@ TEST(Mishaps, AnotherOneIsATroubleAnew) {
   Mishap mishap{"cups that fell"};
   mishap.look(1, "the blue one", clock);
   clock.advance(limits::kMishapTold);
-  EXPECT_EQ(mishap.look(4, "the red one", clock), 3U);
+  mishap.look(4, "the red one", clock);
   EXPECT_THAT(told(mishap, clock).troubles, ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
   EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
 }
@@ -81,12 +81,12 @@ TEST(Mishaps, EachKindHasItsOwnTimeAndNoSecretIsTold) {
   const WriteFailures writes{config};
   SchedulerStats scheduler;
   ProgrammerStats orders;
-  EXPECT_EQ(mishaps.look(scheduler, writes, orders, clock), 0U);
+  mishaps.look(scheduler, writes, orders, clock);
   scheduler.sweep_rescues = 1;
-  EXPECT_EQ(mishaps.look(scheduler, writes, orders, clock), 1U);
+  mishaps.look(scheduler, writes, orders, clock);
   clock.advance(limits::kMishapTold / 2);
   orders.failed = 5;
-  EXPECT_EQ(mishaps.look(scheduler, writes, orders, clock), 0U);
+  mishaps.look(scheduler, writes, orders, clock);
   EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("lost wake-ups that were rescued: 1"), HasSubstr("refused: 5")));
   clock.advance(limits::kMishapTold / 2);
   EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("refused: 5")));

@@ -178,8 +178,7 @@ void command_health(const CommandContext& context, Reply reply) {
   if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
   count(journal.write_errors, "writes of the journal failed since the start");
   count(journal.dropped, "records of the journal were dropped since the start");
-  static_cast<void>(
-      context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock()));
+  context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock());
   context.mishaps.tell(now, troubles, notes);
   utsname system{};
   ::uname(&system);
