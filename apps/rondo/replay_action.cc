@@ -30,6 +30,7 @@ Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
   settings.answers = &replay.answers();
   settings.restart = &replay.restart();
   return {};

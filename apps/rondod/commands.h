@@ -15,6 +15,7 @@
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
 #include "rondod/log_keeper.h"
+#include "rondod/mishaps.h"
 #include "rondod/watchers.h"
 #include "rondod/write_failures.h"
 
@@ -30,6 +31,7 @@ struct CommandContext {
   const std::unique_ptr<AdminServer>& server;
   const std::unique_ptr<StallWatchdog>& watchdog;
   WriteFailures& failures;
+  Mishaps& mishaps;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
   Watchers& watchers;

@@ -181,6 +181,11 @@ void Daemon::watch_store() {
   if (const std::uint64_t failed = failures_.count() - std::exchange(failures_told_, failures_.count()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", failures_.last()}});
   }
+  const SchedulerStats& turns = runtime_->scheduler().stats();
+  mishaps_.look(turns, failures_, agent_->programmer().stats(), runtime_->clock());
+  if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_told_, turns.sweep_rescues); lost != 0) {
+    log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
+  }
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
@@ -233,19 +238,8 @@ Status Daemon::open_admin() {
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
   watchers_ = std::make_unique<Watchers>(*runtime_);
-  const CommandContext context{*runtime_,
-                               *agent_,
-                               *plane_,
-                               simulated_,
-                               server_,
-                               watchdog_,
-                               failures_,
-                               feeds_,
-                               files_,
-                               *watchers_,
-                               config_,
-                               kept_,
-                               runtime_->clock().now()};
+  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, watchdog_, failures_,
+                               mishaps_,  feeds_,  files_,  *watchers_, config_, kept_,     runtime_->clock().now()};
   if (Status status = register_commands(commands_, context); !status.ok()) return status;
   auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
                                   [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_, *watchers_); });

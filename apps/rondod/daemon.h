@@ -15,6 +15,7 @@
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/log_keeper.h"
+#include "rondod/mishaps.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
@@ -72,6 +73,8 @@ class Daemon {
   const LogKeeper& kept_;
   WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
+  std::uint64_t rescues_told_ = 0;
+  Mishaps mishaps_;
   Status store_failure_;                                    // Why a direct server or a file could not be opened.
   Status feed_trouble_;                                     // The newest.
   std::uint64_t feed_troubles_ = 0;                         // Not logged yet.

@@ -176,6 +176,8 @@ TEST_F(RondodOnRedis, AWriteThatNoReplicaHasIsCountedAndLogged) {
   EXPECT_THAT(std::string{call("stats").at("store").at("last_failure").as_string()},
               AllOf(HasSubstr("INTF_TABLE"), HasSubstr("only 0 of 1 replicas")));
   EXPECT_EQ(call("stats").at("store").at("health"), "ok") << "the server is there";
+  EXPECT_THAT(json::serialize(call("health").at("troubles")),
+              AllOf(HasSubstr("failed later: 1 since the start, the last "), HasSubstr("only 0 of 1 replicas")));
   EXPECT_TRUE(becomes([this] { return log_text().find("only 0 of 1 replicas") != std::string::npos; }));
   EXPECT_TRUE(becomes([this] { return server->command({"HGET", "INTF_TABLE:swp1", "mtu"}) == "1500"; })) << "written all the same";
 }

@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 95> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 96> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -132,6 +132,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 95> kShownLimit
     {"watch_bytes", limits::kWatchBytes},
     {"log_lines_kept", limits::kLogLinesKept},
     {"log_line_bytes_kept", limits::kLogLineBytesKept},
+    {"mishap_told_us", in_microseconds(limits::kMishapTold)},
     {"dump_rows", limits::kDumpRows},
     {"route_line_bytes", limits::kRouteLineBytes},
 }};
@@ -157,7 +158,7 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
 }
 
 /// Troubles of now, each in words; none of them: "healthy". Notes are what an operator may want to know and need not mend: what was chosen,
-/// and what is over.
+/// and what is over, such as a mishap after a while.
 void command_health(const CommandContext& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
@@ -170,16 +171,15 @@ void command_health(const CommandContext& context, Reply reply) {
   });
   json::array notes;
   for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(text("policy: " + why));
-  const auto count = [](json::array& in, std::uint64_t number, std::string_view what) {
-    if (number != 0) in.push_back(text(std::to_string(number) + " " + std::string{what}));
+  const auto count = [&notes](std::uint64_t number, std::string_view what) {
+    if (number != 0) notes.push_back(text(std::to_string(number) + " " + std::string{what}));
   };
-  count(troubles, runtime.scheduler().stats().sweep_rescues, "lost wake-ups were rescued");
   const JournalStats journal = runtime.journal().stats();
   if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
-  count(notes, journal.write_errors, "writes of the journal failed since the start");
-  count(notes, journal.dropped, "records of the journal were dropped since the start");
-  count(troubles, context.failures.count(), "accepted writes failed later");
-  count(troubles, context.agent.programmer().stats().failed, "orders were refused by the data plane");
+  count(journal.write_errors, "writes of the journal failed since the start");
+  count(journal.dropped, "records of the journal were dropped since the start");
+  context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock());
+  context.mishaps.tell(now, troubles, notes);
   utsname system{};
   ::uname(&system);
   reply.finish(json::object{{"healthy", troubles.empty()},

@@ -46,13 +46,14 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
                    .watch = watch_of(runtime),
                    .answers = options_.answers}),
       ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
-      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_)),
+      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name)),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
   runtime.scheduler().add(restart_timer_);
   runtime.journal().note("agent.table", std::to_string(options_.table));
   runtime.journal().note("agent.orders_max", std::to_string(options_.orders_max));
   runtime.journal().note("agent.retry_quota", std::to_string(options_.retry_quota));
+  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
 }
 
 Agent::~Agent() = default;

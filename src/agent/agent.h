@@ -30,6 +30,9 @@ struct AgentOptions {
   std::size_t orders_max = limits::kProgrammerOps;
   /// Routes that a turn may retry while new ones wait, too; 0 means half of the batch.
   std::uint32_t retry_quota = 0;
+  /// The number of a next-hop group follows from its name, which a restart needs; false is for the replay of a day that was recorded
+  /// before: from the order in which they came.
+  bool groups_by_name = true;
   /// CPUs of the programming thread; empty: any.
   std::vector<unsigned> programmer_cpus = {};
   /// What an earlier run left in the kernel, and no row asks for, stays at least so long after the start: the time that feeders need to

@@ -11,6 +11,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
+#include "rondo/store/record.h"
 
 namespace rondo::agent {
 
@@ -24,13 +25,22 @@ std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, con
   return id;
 }
 
+/// The number that a group has if no other one has it; otherwise the next one that is free.
+std::uint32_t first_choice(const Constraint& fact) {
+  const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
+  return kGroupIdBase + static_cast<std::uint32_t>(hash % kGroupIds);
+}
+
+std::uint32_t next_choice(std::uint32_t id) { return id + 1 == kGroupIdBase + kGroupIds ? kGroupIdBase : id + 1; }
+
 }  // namespace
 
-NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups)
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),
       ports_(ports),
       ids_(groups),
+      by_name_(by_name),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
   runtime.scheduler().add(retry_timer_);
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
@@ -94,7 +104,8 @@ NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std:
   const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{});
   if (first) {
     it->second.fact = fact;
-    it->second.id = number_of_group(hops);
+    it->second.id = number_of_group(fact, hops);
+    if (by_name_) group_ids_.insert(it->second.id.value());
     ids_.at(fact).id = it->second.id;
   }
   return it->second;
@@ -112,7 +123,7 @@ void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const GroupMember& member : entry.members) members.emplace_back(member.nexthop.value(), member.weight);
     std::ranges::sort(members);
-    left_groups_.emplace(std::move(members), entry.id);
+    left_groups_[std::move(members)].insert(entry.id.value());
   }
 }
 
@@ -129,8 +140,10 @@ NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
   return id;
 }
 
-/// The kernel's group has the members whose ports had a carrier.
-NexthopId NexthopGroups::number_of_group(const std::vector<Hop>& hops) {
+/// The kernel's group has the members whose ports had a carrier. Of several with these members it is the one that this name would have come
+/// to first: the others are those of other names, and routes need not move from one to the other.
+NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
+  std::uint32_t id = by_name_ ? first_choice(fact) : kGroupIdBase;
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const Hop& hop : hops) {
@@ -138,12 +151,18 @@ NexthopId NexthopGroups::number_of_group(const std::vector<Hop>& hops) {
     }
     std::ranges::sort(members);
     if (const auto left = left_groups_.find(members); left != left_groups_.end()) {
-      const NexthopId id = left->second;
-      left_groups_.erase(left);
-      return id;
+      std::set<std::uint32_t>& ids = left->second;
+      const auto from_here = ids.lower_bound(id);
+      const auto nearest = from_here == ids.end() ? ids.begin() : from_here;
+      id = *nearest;
+      ids.erase(nearest);
+      if (ids.empty()) left_groups_.erase(left);
+      return NexthopId{id};
     }
   }
-  return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
+  if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
+  while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(id);
+  return NexthopId{id};
 }
 
 void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
@@ -192,7 +211,11 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
   if (outcome.kind() == Outcome::Kind::Done) {
     release_leaving(it->second);
     for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
-    free_group_ids_.push_back(it->second.id.value());
+    if (by_name_) {
+      group_ids_.erase(it->second.id.value());
+    } else {
+      free_group_ids_.push_back(it->second.id.value());
+    }
     ids_.forget(fact);
     groups_.erase(it);
   } else if (outcome.kind() == Outcome::Kind::Reject) {

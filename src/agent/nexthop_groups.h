@@ -29,10 +29,12 @@ namespace rondo::agent {
 /// Our part of the kernel's id space, far above what zebra counts up from 1.
 inline constexpr std::uint32_t kNexthopIdBase = 0x52000000;
 inline constexpr std::uint32_t kGroupIdBase = 0x53000000;
+/// Many times as many as there can be groups, so that names seldom want the same one.
+inline constexpr std::uint32_t kGroupIds = 0x0d000000;
 
 class NexthopGroups final : public Orch {
  public:
-  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups);
+  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name);
   ~NexthopGroups() override;
 
   struct Counts {
@@ -43,7 +45,8 @@ class NexthopGroups final : public Orch {
   };
   Counts counts() const;
 
-  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and no other one does. Before the first row.
+  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and no other one does. Of groups with the
+  /// same members each gets its own, if numbers follow from names. Before the first row.
   void adopt(const std::vector<NexthopEntry>& left);
   /// From here on nothing gets a number of what is left.
   void end_adoption();
@@ -91,7 +94,7 @@ class NexthopGroups final : public Orch {
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
   Outcome remove(ConstraintKind kind, std::string_view name);
   Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
-  NexthopId number_of_group(const std::vector<Hop>& hops);
+  NexthopId number_of_group(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId number_of_nexthop(const HopKey& key);
   void set_members(Group& group, const std::vector<Hop>& hops);
 
@@ -124,16 +127,18 @@ class NexthopGroups final : public Orch {
   Programmer& programmer_;
   const PortIds& ports_;
   GroupIds& ids_;
+  const bool by_name_;  // AgentOptions::groups_by_name.
   std::map<HopKey, Nexthop> nexthops_;
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
-  std::vector<std::uint32_t> free_group_ids_;
   std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.
   std::uint32_t next_nexthop_id_ = kNexthopIdBase;
+  std::vector<std::uint32_t> free_group_ids_;  // This and the next without names.
   std::uint32_t next_group_id_ = kGroupIdBase;
+  std::set<std::uint32_t> group_ids_;                                 // Of groups_, by name.
   std::set<std::uint32_t> left_ids_;                                  // Numbers of what an earlier run left.
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.
-  std::multimap<std::vector<std::pair<std::uint32_t, std::uint16_t>>, NexthopId> left_groups_;
+  std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::uint64_t group_replaces_ = 0;
   TimerSource retry_timer_;
 };

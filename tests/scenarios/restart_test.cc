@@ -122,6 +122,36 @@ TEST(Restart, OnUnchangedTablesChangesNothing) {
   EXPECT_EQ(box.plane.executed(), orders + 2);
 }
 
+// The kernel tells groups with the same members apart by their numbers alone; which was whose follows from the name.
+TEST(Restart, GroupsWithTheSameMembersKeepTheirOwnNumbers) {
+  Rows rows = RestartBox::base();
+  for (int group = 0; group < 5; ++group) {
+    const std::string name = "ab-" + std::to_string(group);
+    rows[{"NEXTHOP_GROUP_TABLE", name}] = rows.at({"NEXTHOP_GROUP_TABLE", "ab"});
+    for (int i = 0; i < 20; ++i)
+      rows[{"ROUTE_TABLE", "21." + std::to_string(group) + "." + std::to_string(i) + ".0/24"}] = {{"nexthop_group", name}};
+  }
+  // One of them came to be like the others later.
+  Rows first = rows;
+  first[{"NEXTHOP_GROUP_TABLE", "ab-3"}] = rows.at({"NEXTHOP_GROUP_TABLE", "c"});
+  RestartBox box;
+  box.start();
+  box.feed(first);
+  box.run_for(2s);
+  box.feed(rows);
+  box.run_for(2s);
+  const std::uint64_t orders = box.plane.executed();
+  for (std::uint64_t seed = 2; seed < 8; ++seed) {
+    box.stop();
+    box.start();
+    box.feed(rows, seed);
+    box.run_for(2s);
+    EXPECT_TRUE(box.agent->has_restarted());
+    EXPECT_EQ(box.plane.executed(), orders) << "needless orders";
+    EXPECT_EQ(box.agent->reconciled().changed, 0U);
+  }
+}
+
 TEST(Restart, WhatNobodyAsksForStaysForTheHoldAndThenGoes) {
   RestartBox box;
   box.start();

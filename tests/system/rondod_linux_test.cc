@@ -4,27 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <boost/json.hpp>
 
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iostream>
-#include <memory>
+#include <string>
 
-#include "dataplane/netlink/lab.h"
-#include "rondo/admin/client.h"
-#include "rondo/base/clock.h"
-#include "rondo/dataplane/dataplane.h"
+#include "rondod_on_linux.h"
 
 namespace rondo {
 namespace {
@@ -32,101 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 namespace json = boost::json;
 
-/// A socket in the part of systemd: what the daemon tells its service manager.
-class NotifySocket {
- public:
-  explicit NotifySocket(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size());
-    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  }
-  ~NotifySocket() { ::close(fd_); }
-  NotifySocket(const NotifySocket&) = delete;
-  NotifySocket& operator=(const NotifySocket&) = delete;
-  /// The next message, or nothing after a while.
-  std::string next() const {
-    pollfd wanted{fd_, POLLIN, 0};
-    if (::poll(&wanted, 1, 20'000) != 1) return {};
-    char text[512];
-    const ssize_t size = ::recv(fd_, text, sizeof text, 0);
-    return size > 0 ? std::string(text, static_cast<std::size_t>(size)) : std::string{};
-  }
-
- private:
-  int fd_;
-};
-
-class RondodOnLinux : public ::testing::Test {
+class RondodOnLinux : public SystemRondod {
  protected:
-  void SetUp() override {
-    const char* const program = std::getenv("RONDOD");
-    if (program == nullptr) {
-      std::cerr << "SKIPPED: RONDOD does not name the program\n";
-      GTEST_SKIP() << "RONDOD does not name the program";
-    }
-    program_ = program;
-    char name[] = "/tmp/rondod-test-XXXXXX";
-    directory = ::mkdtemp(name);
-    notify = std::make_unique<NotifySocket>(directory / "notify");
-    auto made = netlink::Lab::make();
-    if (made) {
-      lab = std::move(*made);
-      ASSERT_TRUE(lab->add_port(1));
-    } else {
-      std::cerr << "ON THE SIMULATED DATA PLANE: " << made.error().to_string() << '\n';
-    }
-    std::ofstream config(directory / "rondod.toml");
-    config << "[admin]\nsocket = \"" << socket() << "\"\n[journal]\nfile = \"" << (directory / "day.journal").string()
-           << "\"\n[dataplane]\n";
-    if (lab)
-      config << "network_namespace = \"" << lab->path() << "\"\n";
-    else
-      config << "kind = \"simulated\"\nsimulated_ports = [\"swp1\"]\n";
-  }
-  void TearDown() override {
-    if (pid > 0) {
-      ::kill(pid, SIGKILL);
-      wait();
-    }
-    if (!directory.empty()) fs::remove_all(directory);
-  }
-  std::string socket() const { return (directory / "socket").string(); }
-
-  void start() {
-    const std::string config = (directory / "rondod.toml").string();
-    const std::string log = (directory / "log").string();
-    const std::string notify_path = (directory / "notify").string();
-    pid = ::fork();
-    ASSERT_GE(pid, 0);
-    if (pid == 0) {
-      ::setenv("NOTIFY_SOCKET", notify_path.c_str(), 1);
-      const int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-      ::dup2(out, 2);
-      ::execl(program_.c_str(), program_.c_str(), "--config", config.c_str(), static_cast<char*>(nullptr));
-      ::_exit(127);
-    }
-    ASSERT_THAT(notify->next(), ::testing::HasSubstr("READY=1")) << log_text();
-    auto connected = AdminClient::connect(socket());
-    ASSERT_TRUE(connected.has_value()) << connected.error().to_string();
-    client = std::move(*connected);
-  }
-  int wait() {
-    int status = 0;
-    ::waitpid(pid, &status, 0);
-    pid = -1;
-    return status;
-  }
-  std::string log_text() const {
-    std::ifstream in(directory / "log");
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
-  void set(std::string_view table, std::string_view key, std::initializer_list<std::pair<const char*, const char*>> fields) {
-    json::array pairs;
-    for (const auto& [name, value] : fields) pairs.push_back(json::array{name, value});
-    const auto answer = client->call("set", {{"table", table}, {"key", key}, {"fields", std::move(pairs)}});
-    ASSERT_TRUE(answer.has_value()) << answer.error().to_string();
-  }
   void write_rows() {
     set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
     set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
@@ -135,33 +31,10 @@ class RondodOnLinux : public ::testing::Test {
     set("INTF_TABLE", "swp1", {{"mtu", "1500"}});
     set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
   }
-  /// Asks until 'done' is true of the daemon's answer; false after a while.
-  bool becomes(const std::function<bool()>& done) {
-    const SystemClock clock;
-    for (const Instant end = clock.now() + 20s; clock.now() < end;) {
-      if (done()) return true;
-      static_cast<void>(::poll(nullptr, 0, 10));  // Another process works; nothing here could be told of it.
-    }
-    return false;
-  }
   bool route_is_done() {
     const auto answer = client->call("why", {{"table", "ROUTE_TABLE"}, {"key", "192.168.0.0/16"}});
     return answer && json::serialize(*answer).find("\"done\"") != std::string::npos && kernel_routes() == (lab ? 1U : 0U);
   }
-  std::size_t kernel_routes() {
-    if (!lab) return 0;
-    auto plane = make_linux_dataplane({.network_namespace = lab->path()});
-    std::size_t routes = 0;
-    EXPECT_TRUE(plane && (*plane)->routes([&](const RouteEntry&) { ++routes; }).ok());
-    return routes;
-  }
-
-  fs::path directory;
-  std::string program_;
-  std::unique_ptr<NotifySocket> notify;
-  std::unique_ptr<netlink::Lab> lab;
-  std::unique_ptr<AdminClient> client;
-  pid_t pid = -1;
 };
 
 TEST_F(RondodOnLinux, ServesAndEndsWithZeroWhenAsked) {

@@ -217,6 +217,9 @@ inline constexpr std::size_t kWatchBytes = 1024 * 1024;
 /// Lines of the log that rondod remembers for a support bundle, and bytes of each.
 inline constexpr std::size_t kLogLinesKept = 500;
 inline constexpr std::size_t kLogLineBytesKept = 1024;
+/// How long what happened and is over (a write that failed later, a lost wake-up, a refused order) is a trouble of `rondo health`, before
+/// it is a note: a monitor that asks every five minutes sees it thrice, and nobody restarts a daemon to be rid of it.
+inline constexpr Duration kMishapTold = 900s;
 /// Rows of one answer in a support bundle; more would be a table and not a figure. It says how many were left out.
 inline constexpr std::size_t kDumpRows = 10'000;
 /// Bytes of one line of a file of routes; a longer one ends the load with its line number: the file is something else.

@@ -1,0 +1,67 @@
+#include "rondod/mishaps.h"
+
+#include <array>
+#include <boost/json.hpp>
+#include <chrono>
+#include <ctime>
+
+#include "rondo/admin/secrets.h"
+#include "rondo/base/limits.h"
+#include "rondod/answers.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+/// As people say it: "42 s", "5 min", "3 h", "9 days".
+std::string span_text(Duration span) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+  if (seconds < 2 * 60) return std::to_string(seconds) + " s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + " min";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
+  return std::to_string(seconds / (24 * 3600)) + " days";
+}
+
+/// As the log has it, to the second.
+std::string time_text(WallTime time) {
+  const std::time_t calendar = time.nanoseconds() / 1'000'000'000;
+  std::tm parts{};
+  ::gmtime_r(&calendar, &parts);
+  std::array<char, 40> buffer{};
+  return {buffer.data(), std::strftime(buffer.data(), buffer.size(), "%Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+}  // namespace
+
+void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
+  if (count == count_) return;
+  count_ = count;
+  newest_ = newest;
+  last_ = clock.now();
+  last_wall_ = clock.wall_now();
+}
+
+void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+  if (count_ == 0) return;
+  const Duration ago = now - last_;
+  std::string told = std::string{what_} + ": " + std::to_string(count_) + " since the start, the last " + span_text(ago) + " ago (" +
+                     time_text(last_wall_) + ")";
+  if (!newest_.empty()) told += ": " + hide_secrets(newest_);
+  if (ago >= limits::kMishapTold) {
+    notes.push_back(text(told));
+  } else {
+    troubles.push_back(text(told + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
+  }
+}
+
+void Mishaps::look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock) {
+  writes_.look(writes.count(), writes.last().message(), clock);
+  orders_.look(orders.failed, "what it refuses for good is rejected, the log has why", clock);
+  wakes_.look(scheduler.sweep_rescues, "a fault of the program, please report it", clock);
+}
+
+void Mishaps::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
+  for (const Mishap* const one : {&wakes_, &writes_, &orders_}) one->tell(now, troubles, notes);
+}
+
+}  // namespace rondo::daemon

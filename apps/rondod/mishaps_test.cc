@@ -1,0 +1,100 @@
+// Mishaps under a clock that is told what to say: what happened is a trouble with its time, then a note, and a trouble again when it
+// happens again.
+#include "rondod/mishaps.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <string>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/sim/sim_clock.h"
+
+namespace rondo::daemon {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+struct Told {
+  std::vector<std::string> troubles;
+  std::vector<std::string> notes;
+};
+
+template <class Teller>
+Told told(const Teller& teller, const Clock& clock) {
+  boost::json::array troubles, notes;
+  teller.tell(clock.now(), troubles, notes);
+  Told told;
+  for (const auto& text : troubles) told.troubles.emplace_back(text.as_string());
+  for (const auto& text : notes) told.notes.emplace_back(text.as_string());
+  return told;
+}
+
+TEST(Mishaps, NoneIsNothingToTell) {
+  sim::SimClock clock;
+  Mishap mishap{"cups that fell"};
+  mishap.look(0, "", clock);
+  EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
+  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+}
+
+TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
+  sim::SimClock clock;
+  Mishap mishap{"cups that fell"};
+  mishap.look(2, "the blue one", clock);
+  clock.advance(42s);
+  mishap.look(2, "the blue one", clock);  // Looking is not happening.
+  EXPECT_THAT(told(mishap, clock).troubles,
+              ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
+                                HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));
+  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+  clock.advance(limits::kMishapTold - 42s - 1ns);
+  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+  clock.advance(1ns);
+  EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
+  EXPECT_THAT(told(mishap, clock).notes,
+              ElementsAre(AllOf(HasSubstr("2 since the start, the last 15 min ago"), Not(HasSubstr("without")))));
+  clock.advance(72h);
+  EXPECT_THAT(told(mishap, clock).notes, ElementsAre(HasSubstr("the last 3 days ago")));
+}
+
+TEST(Mishaps, AnotherOneIsATroubleAnew) {
+  sim::SimClock clock;
+  Mishap mishap{"cups that fell"};
+  mishap.look(1, "the blue one", clock);
+  clock.advance(limits::kMishapTold);
+  mishap.look(4, "the red one", clock);
+  EXPECT_THAT(told(mishap, clock).troubles, ElementsAre(AllOf(HasSubstr("4 since the start, the last 0 s ago"), HasSubstr("the red one"))));
+  EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
+}
+
+TEST(Mishaps, EachKindHasItsOwnTimeAndNoSecretIsTold) {
+  sim::SimClock clock;
+  Mishaps mishaps;
+  const Config config;
+  const WriteFailures writes{config};
+  SchedulerStats scheduler;
+  ProgrammerStats orders;
+  mishaps.look(scheduler, writes, orders, clock);
+  scheduler.sweep_rescues = 1;
+  mishaps.look(scheduler, writes, orders, clock);
+  clock.advance(limits::kMishapTold / 2);
+  orders.failed = 5;
+  mishaps.look(scheduler, writes, orders, clock);
+  EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("lost wake-ups that were rescued: 1"), HasSubstr("refused: 5")));
+  clock.advance(limits::kMishapTold / 2);
+  EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("refused: 5")));
+  EXPECT_THAT(told(mishaps, clock).notes, ElementsAre(HasSubstr("please report it")));
+  Mishap leak{"servers that went"};
+  leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
+  EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));
+}
+
+}  // namespace
+}  // namespace rondo::daemon
