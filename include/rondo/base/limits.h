@@ -20,7 +20,9 @@ inline constexpr std::uint32_t kBatchItems = 128;
 inline constexpr Duration kTurnTime = 1000us;
 /// A turn that took longer than this is counted: what waits behind it, a port event say, waits as long.
 inline constexpr Duration kLongTurn = 5000us;
-/// Items between two looks at the clock in a turn.
+/// Items between two looks at the clock in a turn, and rows that a consumer takes from its table at a time. Where items took longer than
+/// kPollAfter just before, on average, the clock is looked at after each. Who is more urgent and known to be is asked for between all
+/// items.
 inline constexpr std::uint32_t kItemsPerStep = 8;
 /// The reactor is looked at before the next turn when the last one took longer than this; see kPollPeriod for short turns.
 inline constexpr Duration kPollAfter = 2us;
