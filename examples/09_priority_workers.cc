@@ -1,6 +1,9 @@
 // A thread for each priority: ports and routes have slow handlers, and neither waits for the other. The Orchs are written as always; where
-// they are added says that each lives on the worker of its priority.
+// they are added says that each lives on the worker of its priority. It prints on how many threads they were handled.
+#include <cstdio>
+#include <set>
 #include <string>
+#include <thread>
 
 #include "rondo/base/clock.h"
 #include "rondo/orch/orch.h"
@@ -24,9 +27,11 @@ class Ports final : public Orch {
     provide(kPort, [this](std::string_view) { return is_up_; });
   }
   bool is_up() const { return is_up_; }
+  std::thread::id thread() const { return thread_; }
 
  private:
   Outcome set(std::string_view key, const Fields&) {
+    thread_ = std::this_thread::get_id();
     call_something_slow(clock_);
     is_up_ = true;
     announce({kPort, std::string{key}});  // Routes wait for it on another thread.
@@ -38,6 +43,7 @@ class Ports final : public Orch {
     return Outcome::done();
   }
   SystemClock clock_;
+  std::thread::id thread_;
   bool is_up_ = false;
 };
 
@@ -45,10 +51,12 @@ class Routes final : public Orch {
  public:
   explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) { consume("ROUTE", this, &Routes::set, &Routes::remove); }
   std::size_t installed() const { return installed_; }
+  std::thread::id thread() const { return thread_; }
 
  private:
   Outcome set(std::string_view key, const Fields&) {
     if (!holds({kPort, "Ethernet0"})) return Outcome::wait_for({kPort, "Ethernet0"});
+    thread_ = std::this_thread::get_id();
     call_something_slow(clock_);
     ++installed_;
     const Status told = runtime().table("ROUTE_STATE").set(key, {{"state", "installed"}});
@@ -56,6 +64,7 @@ class Routes final : public Orch {
   }
   Outcome remove(std::string_view) { return Outcome::done(); }
   SystemClock clock_;
+  std::thread::id thread_;
   std::size_t installed_ = 0;
 };
 
@@ -92,5 +101,8 @@ int main() {
   if (!home.table("PORT").set("Ethernet0", {{"admin_status", "up"}}).ok()) return 1;
   home.run();
   workers.stop();  // From here on the Orchs may be looked at.
-  return routes.installed() == kRoutes && ports.is_up() ? 0 : 1;
+  const std::set<std::thread::id> threads{ports.thread(), routes.thread(), std::this_thread::get_id()};
+  std::printf("%zu routes and %s port, on %zu threads: ports on that of priority 6, routes on that of priority 1, progress at home\n",
+              routes.installed(), ports.is_up() ? "their" : "no", threads.size());
+  return routes.installed() == kRoutes && ports.is_up() && threads.size() == 3 ? 0 : 1;
 }

@@ -15,7 +15,7 @@ CONSTANT = re.compile(r"^inline constexpr ([\w:]+(?: \w+)?) (k\w+) = ([^;]+);", 
 ROW = re.compile(r"^\| `(k\w+)` \|(.*)\|$", re.MULTILINE)
 TEST = re.compile(r"^\s*(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(\s*(\w+),\s*(\w+)\s*\)", re.MULTILINE)
 # A name that sounds like a bound which a user or an operator could meet.
-BOUND = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s+(k\w*(?:Max|Most|Limit|Depth)|k(?:Max|Most|Longest|Largest)\w*)\s*(?:=|\{)")
+BOUND = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s+(k\w*(?:Max|Most|Limit|Depth|Kept|Shown)|k(?:Max|Most|Longest|Largest)\w*)\s*(?:=|\{)")
 
 # Bounds of one file that nobody outside can meet, and why.
 LOCAL_BOUNDS = {
@@ -25,17 +25,23 @@ LOCAL_BOUNDS = {
     "apps/rondo/print_offers.cc:kSecondsMost": "how long the completion of a shell may wait",
     "apps/rondo/redis_backend.cc:kUnansweredMax": "a pipeline's depth: the program waits, and its user meets nothing",
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",
+    "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",
     "src/dataplane/netlink/dump.cc:kAttemptsMax": "tries at a dump that the kernel interrupts; then the error is told",
     "src/dataplane/netlink/dump.cc:kForeignMax": "answers for others in one dump; then the error is told",
     "src/dataplane/netlink/floor.cc:kRouteBytesMax": "the size of one encoded route in a measurement",
     "src/dataplane/netlink/socket.cc:kStrangersMax": "messages of others in one read",
+    "src/dataplane/op.cc:kShown": "how much of an order a line of a journal or a log repeats",
     "src/orch/journal_record.cc:kMost": "what a record that is not ours could claim",
+    "src/orch/journal_record.cc:kShown": "how many orders of a batch one line repeats",
     "src/orch/journal_record.h:kTimeMost": "what a record that is not ours could claim",
     "src/sched/stall_watchdog.cc:kLooksPerLimit": "looks at a turn in the time that it may take",
+    "src/sim/event_trace.h:kKept": "the last steps of a simulation that are shown when it fails",
     "src/sim/replay.cc:kMost": "what a record that is not ours could claim",
     "src/sim/sim_dataplane_kernel.cc:kMtuMax": "the simulated kernel's rule",
     "src/store/durable/durable_address.cc:kIntervalMost": "limits::kDurableInterval in milliseconds",
+    "src/store/record.cc:kShown": "how much of a wrong text an error repeats",
     "src/store/redis/reader.cc:kPlacesMax": "places of scans that are remembered; an older one is found anew",
+    "src/store/redis/reply.cc:kChunksKept": "memory kept for the next reply; a longer reply gives the rest back",
 }
 
 

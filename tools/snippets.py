@@ -2,7 +2,7 @@
 """Code in documents is cut from examples: a fenced block that begins with ```cpp FILE:REGION shows that region of that file.
 
 In the file a region stands between `// region: NAME` and `// endregion`; pieces of one name are joined, and the indentation that all lines
-share is taken off. tools/tidy.py reports blocks that differ; --fix writes them anew.
+share is taken off. tools/tidy.py reports blocks that differ, and blocks of the guide that are cut from nowhere; --fix writes them anew.
 """
 import argparse
 import os
@@ -11,6 +11,7 @@ import sys
 import textwrap
 
 BLOCK = re.compile(r"^```cpp (?P<file>[\w./-]+):(?P<region>[\w-]+)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+FREE = re.compile(r"^```(?:cpp|c\+\+)[ \t]*$", re.MULTILINE)
 MARK = re.compile(r"^\s*// (?:region: (?P<name>[\w-]+)|(?P<end>endregion))\s*$")
 
 
@@ -42,6 +43,9 @@ def check(texts):
     for path, text in texts.items():
         if not path.endswith(".md"):
             continue
+        if path.startswith("docs/guide/"):
+            for match in FREE.finditer(text):
+                yield path, text.count("\n", 0, match.start()) + 1, "code of the guide is cut from an example: ```cpp FILE:REGION"
         for match, code, wrong in blocks_of(text, texts):
             line = text.count("\n", 0, match.start()) + 1
             if wrong:

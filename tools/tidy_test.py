@@ -265,6 +265,10 @@ class TidyTest(unittest.TestCase):
     def test_a_file_that_is_not_there_is_found(self):
         self.finds("snippets", "'examples/y.cc' does not exist", docs__page_dot_md="```cpp examples/y.cc:all\n```\n")
 
+    def test_code_of_the_guide_that_is_cut_from_nowhere_is_found(self):
+        self.finds("snippets", "cut from an example", docs__guide__page_dot_md="# Page\n\n```cpp\nint one = 1;\n```\n")
+        self.passes(docs__page_dot_md="# Page\n\n```cpp\nint one = 1;\n```\n")
+
     def test_fixing_writes_the_region(self):
         texts = {"examples/x.cc": self.EXAMPLE}
         self.assertEqual(snippets.fixed("a\n```cpp examples/x.cc:all\nold\n```\nb\n", texts),

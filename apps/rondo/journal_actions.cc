@@ -183,19 +183,27 @@ int export_text(const Options& options, const ReadJournal& call) {
 struct Contents {
   std::uint64_t records = 0;
   std::uint64_t missing = 0;
-  std::uint64_t runs = 0;
+  std::uint64_t runs = 0;      // That begin in it.
+  bool begins_in_run = false;  // Its first records are of a run whose beginning is elsewhere.
 };
+
+std::string runs_text(const Contents& contents) {
+  const std::string begun = std::to_string(contents.runs) + (contents.runs == 1 ? " run" : " runs");
+  if (!contents.begins_in_run) return begun;
+  return (contents.runs == 0 ? "" : begun + " and ") + std::string{"a run that began before"};
+}
 
 void print_contents(const Options& options, const JournalReader& reader, const Contents& contents) {
   if (!options.json) {
-    print(visible_text(reader.name()) + ": " + std::to_string(contents.records) + " records of " + std::to_string(contents.runs) +
-          " runs, " + std::to_string(contents.missing) + " missing, " + std::to_string(reader.damage().size()) + " damaged places\n");
+    print(visible_text(reader.name()) + ": " + std::to_string(contents.records) + " records of " + runs_text(contents) + ", " +
+          std::to_string(contents.missing) + " missing, " + std::to_string(reader.damage().size()) + " damaged places\n");
     return;
   }
   json::array damage;
   for (const journal::Damage& one : reader.damage()) damage.push_back(damage_json(one));
   print(json::serialize(json::object{{"file", text(reader.name())},
                                      {"runs", contents.runs},
+                                     {"begins_in_run", contents.begins_in_run},
                                      {"records", contents.records},
                                      {"missing", contents.missing},
                                      {"damage", std::move(damage)}}) +
@@ -208,9 +216,10 @@ int check(const Options& options, const ReadJournal& call) {
   std::vector<Contents> all(opened.readers().size());
   for (JournalWalk walk(opened.readers()); walk.next();) {
     Contents& contents = all[walk.file()];
-    ++contents.records;
+    const bool begins = walk.record().kind == journal::Kind::Started;
+    if (contents.records++ == 0) contents.begins_in_run = !begins;
     contents.missing += walk.missing();
-    if (walk.record().kind == journal::Kind::Started) ++contents.runs;
+    if (begins) ++contents.runs;
   }
   opened.tell_trouble();
   bool whole = opened.gaps().empty();

@@ -293,7 +293,7 @@ TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayed) {
   const std::vector<journal::Block> blocks = journal::find_blocks(bytes, damage);
   ASSERT_FALSE(blocks.empty());
   for (const journal::Block& block : blocks) EXPECT_EQ(block.head.version, 1) << "a file of today tests nothing";
-  EXPECT_THAT(rondo("journal check " + old).out, HasSubstr("244 records of 1 runs, 0 missing, 0 damaged places"));
+  EXPECT_THAT(rondo("journal check " + old).out, HasSubstr("244 records of 1 run, 0 missing, 0 damaged places"));
   const Ended story = rondo("journal explain 10.0.1.0/24 " + old);
   EXPECT_THAT(story.out, AllOf(HasSubstr("2025-06-15.15:06:40"), HasSubstr("parked: SET waits for nexthop-group:102"), HasSubstr("done")));
   const Ended audit = rondo("--json journal audit " + old);
@@ -310,6 +310,18 @@ TEST(OldJournal, ADayOfVersion1IsReadToldAuditedAndReplayed) {
   ASSERT_TRUE(journal::decode(reader.next().bytes, started));
   ASSERT_NE(started.policy, nullptr);
   EXPECT_EQ(*started.policy, *resolve_policy(StrictPriority{.tie = Tie::Arrival, .batch = 3, .turn = 700us}));
+}
+
+TEST_F(JournalCli, APartThatHoldsTheMiddleOfARunSaysSo) {
+  cut_in_three();
+  const std::vector<std::string> parts = lines(rondo("journal check" + files(" .0 .1 .2")).out);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_THAT(parts[0], HasSubstr(" records of 1 run, 0 missing"));
+  EXPECT_THAT(parts[1], HasSubstr(" records of a run that began before, 0 missing"));
+  EXPECT_THAT(parts[2], HasSubstr(" records of a run that began before, 0 missing"));
+  const json::value middle = json::parse(lines(rondo("--json journal check" + files(" .0 .1 .2")).out)[1]);
+  EXPECT_EQ(middle.at("runs"), 0);
+  EXPECT_EQ(middle.at("begins_in_run"), true);
 }
 
 TEST_F(JournalCli, AFileThatIsMissingIsNamedAndNothingIsTheSame) {

@@ -40,24 +40,54 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
   if (::tcgetattr(STDIN_FILENO, &terminal->before_) != 0) return failure(status_from_errno(errno, "read the terminal's settings"));
   sigset_t wanted;
   sigemptyset(&wanted);
-  for (const int signal : {SIGWINCH, SIGINT, SIGTERM, SIGHUP}) sigaddset(&wanted, signal);
+  for (const int signal : {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&wanted, signal);
   ::sigprocmask(SIG_BLOCK, &wanted, &terminal->mask_before_);
   terminal->signals_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  termios raw = terminal->before_;
-  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-  raw.c_cc[VMIN] = 0;
-  raw.c_cc[VTIME] = 0;
-  ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-  say(kEnter);
+  terminal->enter();
   return terminal;
 }
 
 Terminal::~Terminal() {
   if (signals_ < 0) return;
-  say(kLeave);
-  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+  leave();
   ::close(signals_);
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
+}
+
+/// The settings first: in the background they stop the process, before it has written anything.
+void Terminal::enter() {
+  termios raw = before_;
+  raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+  raw.c_cc[VMIN] = 0;
+  raw.c_cc[VTIME] = 0;
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+  say(kEnter);
+}
+
+void Terminal::leave() {
+  say(kLeave);
+  ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
+}
+
+/// Returns when somebody lets it go on; at once where nobody could (the group of the process is an orphan).
+void Terminal::stop() {
+  leave();
+  sigset_t stopping;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, SIGTSTP);
+  ::raise(SIGTSTP);
+  ::sigprocmask(SIG_UNBLOCK, &stopping, nullptr);  // Here it stops.
+  ::sigprocmask(SIG_BLOCK, &stopping, nullptr);
+  enter();
+}
+
+Terminal::Heard Terminal::obey(std::uint32_t signal) {
+  switch (signal) {
+    case SIGWINCH: return {Event::Resized, 0};
+    case SIGTSTP: stop(); return {Event::Resized, 0};
+    case SIGCONT: enter(); return {Event::Resized, 0};  // After stop() it only draws again; stopped unasked, others had the terminal.
+    default: return {Event::Leave, 0};
+  }
 }
 
 Terminal::Size Terminal::size() {
@@ -123,7 +153,7 @@ Terminal::Heard Terminal::wait(Duration patience, int other) {
   if ((watched[1].revents & POLLIN) != 0) {
     signalfd_siginfo told{};
     if (::read(signals_, &told, sizeof told) != static_cast<ssize_t>(sizeof told)) return {};
-    return {told.ssi_signo == SIGWINCH ? Event::Resized : Event::Leave, 0};
+    return obey(told.ssi_signo);
   }
   if (watched[0].revents == 0) return {Event::Other, 0};
   std::array<char, 64> bytes;  // A key's bytes come together.

@@ -1,5 +1,6 @@
-// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed.
-// Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH, SIGINT, SIGTERM and SIGHUP meanwhile.
+// A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed, and
+// while the process is stopped (Ctrl-Z). Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH,
+// SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT meanwhile.
 #pragma once
 
 #include <termios.h>
@@ -39,12 +40,16 @@ class Terminal {
     Event event = Event::Time;
     std::uint16_t key = 0;  // A character, or a Key.
   };
-  /// What comes first: a key, another size, the wish to leave (Ctrl-C, a signal, the end of the input), something to read at 'other' (none
-  /// when it is negative), or 'patience' is over. The keyboard goes before 'other'.
+  /// What comes first: a key, another size or the end of a stop (all is to be drawn again), the wish to leave (Ctrl-C, a signal, the end of
+  /// the input), something to read at 'other' (none when it is negative), or 'patience' is over. The keyboard goes before 'other'.
   Heard wait(Duration patience, int other = -1);
 
  private:
   Terminal() = default;
+  void enter();
+  void leave();
+  void stop();
+  Heard obey(std::uint32_t signal);
   Heard next_key();
   termios before_{};
   sigset_t mask_before_{};

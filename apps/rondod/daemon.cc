@@ -6,6 +6,7 @@
 
 #include "agent/priorities.h"
 #include "rondo/admin/suggest.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/commands.h"
 #include "rondod/notify.h"
@@ -294,7 +295,7 @@ void Daemon::on_signal(int signal) {
   log_.info("draining", {{"signal", signal}});
   server_.reset();
   for (const auto& feed : feeds_) feed->hold();
-  drain_until_ = runtime_->clock().now() + kDrain;
+  drain_until_ = runtime_->clock().now() + limits::kDaemonDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());
 }
 

@@ -33,13 +33,12 @@ class Daemon {
   Daemon(const Daemon&) = delete;
   Daemon& operator=(const Daemon&) = delete;
 
-  /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most kDrain; a second signal ends at
-  /// once) and returns. SIGHUP reopens the journal's files, and reads the policy of
-  /// the scheduler again. DataLoss: rows that were accepted are in no file.
+  /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most limits::kDaemonDrain; a second
+  /// signal ends at once) and returns. SIGHUP reopens the journal's files, and reads the policy of the scheduler again. DataLoss: rows that
+  /// were accepted are in no file.
   Status run();
 
  private:
-  static constexpr Duration kDrain = 5s;
   static constexpr Duration kHealth = 1s;
 
   Daemon(const Config& config, Log& log, const LogKeeper& kept);

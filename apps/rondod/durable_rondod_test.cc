@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
 
@@ -211,6 +212,27 @@ TEST_F(RondodOnFile, ADamagedFileIsToldAndWhatIsWholeIsKept) {
   EXPECT_GT(call("stats").at("store").at("files").at(0).at("damage_parts").to_number<int>(), 0);
   write_all();
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
+}
+
+TEST_F(RondodOnFile, OfManyDamagedPartsSomeAreNamedAndAllAreCounted) {
+  start(store());
+  constexpr int kRows = 2 * limits::kDamageShown;
+  const std::string large(100'000, 'x');  // Each in an entry of the log and on pages of its own.
+  for (int i = 0; i < kRows; ++i) set("PORT_TABLE", ("swp" + std::to_string(i)).c_str(), {json::array{"remark", large}});
+  EXPECT_EQ(end(SIGTERM), 0);
+  {
+    std::ifstream in(file("tables"), std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(in), {}};
+    const std::string run(5000, 'x');  // Pages hold 16 KiB.
+    int damaged = 0;
+    for (std::size_t at = bytes.find(run); at != std::string::npos; at = bytes.find(run, at + large.size() / 2), ++damaged) bytes[at] = 'y';
+    EXPECT_GE(damaged, kRows);
+    std::ofstream(file("tables"), std::ios::binary) << bytes;
+  }
+  start(store());
+  const json::object figures = call("stats").at("store").at("files").at(0).as_object();
+  EXPECT_EQ(figures.at("damage").as_array().size(), limits::kDamageShown);
+  EXPECT_GE(figures.at("damage_parts").to_number<int>(), kRows);
 }
 
 }  // namespace

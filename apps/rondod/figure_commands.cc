@@ -90,9 +90,6 @@ void command_sources(const CommandContext& context, Reply reply) {
   answer_sources(context.runtime.scheduler(), std::move(reply), source_row, [](Reply r) { r.finish(); });
 }
 
-/// Of the parts of a file that are lost; the log has all.
-constexpr std::size_t kDamageShown = 16;
-
 std::uint64_t memory_bytes(std::string_view name) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -205,7 +202,7 @@ json::array files_json(const CommandContext& context) {
     const bool fails = !file.trouble.ok();
     json::array damage;
     for (const std::string& lost : file.damage) {
-      if (damage.size() == kDamageShown) break;
+      if (damage.size() == limits::kDamageShown) break;
       damage.push_back(text(lost));
     }
     rows.push_back(json::object{{"file", text(one->path())},
@@ -304,18 +301,14 @@ void command_stats(const CommandContext& context, Reply reply) {
                             {"log", log_json(context.log)}});
 }
 
-/// Of one frame of `top`: facts looked at for the largest, and how many are shown.
-constexpr std::size_t kTopPlaces = 4 * Runtime::kPlacesOfPage;
-constexpr std::size_t kTopFacts = 16;
-
-/// The facts with the most rows among the first kTopPlaces: the places of facts that came first.
+/// The facts with the most rows among those of the first kTopFactsSeen places: the facts that came first.
 json::array top_facts(const Runtime& runtime) {
   std::vector<ParkedConstraint> found;
   std::uint32_t place = 0;
-  while (place < kTopPlaces && found.size() < kTopPlaces) {
-    for (ParkedConstraint& one : runtime.parked_constraints(kTopPlaces, place)) found.push_back(std::move(one));
+  while (place < limits::kTopFactsSeen && found.size() < limits::kTopFactsSeen) {
+    for (ParkedConstraint& one : runtime.parked_constraints(limits::kTopFactsSeen, place)) found.push_back(std::move(one));
   }
-  const std::size_t shown = std::min(kTopFacts, found.size());
+  const std::size_t shown = std::min(limits::kTopFacts, found.size());
   std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(shown), found.end(),
                     [](const ParkedConstraint& a, const ParkedConstraint& b) { return a.rows > b.rows; });
   json::array rows;

@@ -18,7 +18,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// A row up to this size is answered whole; a larger one field by field, and a value in pieces of this size.
+/// A row up to this size is answered whole; a larger one field by field, and a value in pieces of this size. The caller puts them together
+/// and meets no bound.
 constexpr std::size_t kWholeBytes = 32 * 1024;
 
 void write_row(const CommandContext& context, const Arguments& arguments, Reply reply, Op op) {

@@ -38,7 +38,11 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
+<<<<<<< HEAD
 constexpr std::array<std::pair<std::string_view, std::uint64_t>, 96> kShownLimits{{
+=======
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 105> kShownLimits{{
+>>>>>>> left
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -77,6 +81,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 96> kShownLimit
     {"queued_events", limits::kQueuedEvents},
     {"tables", limits::kTables},
     {"view_writes", limits::kViewWrites},
+    {"full_store_tries", limits::kFullStoreTries},
     {"waiting_writes", limits::kWaitingWrites},
     {"waiting_write_bytes", limits::kWaitingWriteBytes},
     {"durable_interval_us", in_microseconds(limits::kDurableInterval)},
@@ -111,10 +116,14 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 96> kShownLimit
     {"journal_record_bytes", limits::kJournalRecordBytes},
     {"journal_file_mib", limits::kJournalFileMib},
     {"journal_files", limits::kJournalFiles},
+    {"replay_batches_ahead", limits::kReplayBatchesAhead},
+    {"replay_bytes_ahead", limits::kReplayBytesAhead},
     {"netlink_batch", limits::kNetlinkBatch},
     {"programmer_orders", limits::kProgrammerOps},
+    {"programmer_batches", limits::kProgrammerBatches},
     {"group_members", limits::kGroupMembers},
     {"link_events", limits::kLinkEvents},
+    {"carrier_changes", limits::kCarrierChanges},
     {"restart_hold_s", limits::kRestartHold},
     {"admin_frame_bytes", limits::kAdminFrameBytes},
     {"admin_connections", limits::kAdminConnections},
@@ -130,6 +139,11 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 96> kShownLimit
     {"admin_bulk_frames", limits::kAdminBulkFrames},
     {"watch_events", limits::kWatchEvents},
     {"watch_bytes", limits::kWatchBytes},
+    {"watch_row_bytes", limits::kWatchRowBytes},
+    {"top_facts", limits::kTopFacts},
+    {"top_facts_seen", limits::kTopFactsSeen},
+    {"damage_shown", limits::kDamageShown},
+    {"daemon_drain_us", in_microseconds(limits::kDaemonDrain)},
     {"log_lines_kept", limits::kLogLinesKept},
     {"log_line_bytes_kept", limits::kLogLineBytesKept},
     {"mishap_told_us", in_microseconds(limits::kMishapTold)},

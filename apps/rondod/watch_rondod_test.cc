@@ -149,6 +149,42 @@ TEST_F(LookingOn, ASlowReaderHoldsNobodyAndIsToldWhatItMissed) {
   EXPECT_EQ(call("stats").at("watch").at("missed").to_number<std::uint64_t>(), missed);
 }
 
+TEST_F(LookingOn, AChangeThatIsTooLargeIsToldByItsSize) {
+  Reader reader(file("socket"), {{"id", 1}, {"command", "watch"}, {"table", "PORT_TABLE"}, {"count", 2}});
+  ASSERT_TRUE(becomes([this] { return watchers() == 1; }));
+  set("PORT_TABLE", "swp1", {json::array{"remark", std::string(limits::kWatchRowBytes - 1000, 'x')}});
+  set("PORT_TABLE", "swp2", {json::array{"remark", std::string(limits::kWatchRowBytes, 'x')}});
+  while (reader.read()) continue;
+  ASSERT_EQ(reader.rows.size(), 2U);
+  EXPECT_EQ(reader.rows[0].at("fields").as_array().size(), 1U);
+  EXPECT_FALSE(reader.rows[0].as_object().contains("bytes"));
+  EXPECT_EQ(reader.rows[1].at("fields").as_array().size(), 0U);
+  EXPECT_GT(reader.rows[1].at("bytes").to_number<std::size_t>(), limits::kWatchRowBytes);
+}
+
+TEST_F(LookingOn, TopShowsTheFactsWithTheMostRowsOfThoseItLooksAt) {
+  // A group that nobody writes for each route; then some have a second route: one of the first groups, and one that is not looked at.
+  constexpr std::size_t kGroups = limits::kTopFactsSeen + 100;
+  BulkWriter writer(client());
+  ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+  const auto route = [&](std::size_t number, std::size_t group) {
+    const std::string name = std::to_string(group);
+    const BulkField field{"nexthop_group", name};
+    const std::string key = "20." + std::to_string(number / 256) + "." + std::to_string(number % 256) + ".0/24";
+    ASSERT_TRUE(writer.row(BulkOp::Set, key, {&field, 1}).ok());
+  };
+  for (std::size_t i = 0; i < kGroups; ++i) route(i, i);
+  for (const std::size_t group : {std::size_t{700}, kGroups - 1, kGroups - 1}) route(kGroups + group, group);
+  ASSERT_TRUE(writer.end().ok());
+  ASSERT_TRUE(writer.finish().has_value());
+  ASSERT_TRUE(becomes([this] { return call("top").at("awaited_facts").to_number<std::size_t>() == kGroups; }));
+  const json::array facts = call("top").at("facts").as_array();
+  ASSERT_EQ(facts.size(), limits::kTopFacts);
+  EXPECT_EQ(facts[0].at("rows"), 2) << json::serialize(facts[0]);
+  EXPECT_EQ(facts[0].at("key"), "700");
+  EXPECT_EQ(facts[1].at("rows"), 1) << "the last group is beyond those that are looked at";
+}
+
 TEST_F(LookingOn, TraceTellsTheStoryOfARow) {
   Reader reader(file("socket"), {{"id", 1}, {"command", "trace"}, {"table", "NEIGH_TABLE"}, {"key", "swp1:10.0.0.2"}, {"count", 7}});
   ASSERT_TRUE(becomes([this] { return watchers() == 1; }));

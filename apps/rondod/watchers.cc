@@ -23,12 +23,10 @@ constexpr Duration kLook = 100ms;
 constexpr std::size_t kEventBytes = 64;
 /// What a line of a trace is taken for.
 constexpr std::size_t kTraceBytes = 512;
-/// A larger change is told without its fields, by its size: a turn must stay short, and `get` tells them.
-constexpr std::size_t kShownBytes = 32 * 1024;
 
 json::object change_json(const Change& change) {
   json::object row{{"op", text(change.verb())}, {"key", text(change.key())}};
-  if (change.record().bytes() <= kShownBytes) {
+  if (change.record().bytes() <= limits::kWatchRowBytes) {
     row["fields"] = fields_json(change.fields());
   } else {
     row["fields"] = json::array{};

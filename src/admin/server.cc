@@ -20,6 +20,7 @@
 namespace rondo {
 namespace {
 
+/// Connections that the kernel holds until a turn takes them: no bound of ours, which is limits::kAdminConnections.
 constexpr int kListenBacklog = 64;
 /// Stalled connections are looked for so often, and more often where a stall is short.
 constexpr Duration kCheckPeriod = 1s;

@@ -7,6 +7,7 @@
 #include "agent/facts.h"
 #include "agent/priorities.h"
 #include "agent/program.h"
+#include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 
@@ -144,10 +145,10 @@ void Ports::device_gone(State& port) {
 
 void Ports::note_handled(const State& port) {
   const Handled handled{next_sequence_, port.name, port.carrier, runtime().clock().now()};
-  if (handled_.size() < kHandledKept) {
+  if (handled_.size() < limits::kCarrierChanges) {
     handled_.push_back(handled);
   } else {
-    handled_[next_sequence_ % kHandledKept] = handled;
+    handled_[(next_sequence_ - 1) % limits::kCarrierChanges] = handled;  // Numbers begin with 1.
   }
   ++next_sequence_;
 }

@@ -39,14 +39,13 @@ class Ports final : public Orch {
   };
   std::vector<Port> ports() const;
 
-  /// A change of carrier and when it was handled, for measuring from outside. The last kHandledKept are kept.
+  /// A change of carrier and when it was handled, for measuring from outside. The last limits::kCarrierChanges are kept.
   struct Handled {
     std::uint64_t sequence = 0;
     std::string port;
     bool carrier = false;
     Instant at;
   };
-  static constexpr std::size_t kHandledKept = 4096;
   std::vector<Handled> handled_since(std::uint64_t sequence) const;
   /// From the event being read from the kernel to its handling, in nanoseconds.
   const Histogram& event_wait_ns() const noexcept { return event_wait_ns_; }

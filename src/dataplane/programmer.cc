@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
 #include "sched/ring.h"
@@ -32,9 +33,6 @@ constexpr std::size_t kBatch = limits::kNetlinkBatch;
 
 // Most answers between two looks at the clock.
 constexpr std::uint32_t kStep = 16;
-
-// Batches of a lane that lie ready for the programming thread: a turn's time of work. What waits behind them still shares batches.
-constexpr std::size_t kReady = 4;
 
 // What one submit() handed over.
 struct Submission {
@@ -343,10 +341,10 @@ struct Programmer::Impl final : public Source {
   LaneChoice choice;  // Whoever programs.
 
   // Between the threads.
-  std::array<Ring<std::unique_ptr<Batch>>, 2> ready{Ring<std::unique_ptr<Batch>>{kReady},
-                                                    Ring<std::unique_ptr<Batch>>{kReady}};  // By Lane.
-  Ring<std::unique_ptr<Batch>> finished{2 * kReady + 2};  // Room for all that was ready and the one in hand.
-  std::atomic<std::uint32_t> bell{0};                     // Rung when there are batches, or the end.
+  std::array<Ring<std::unique_ptr<Batch>>, 2> ready{Ring<std::unique_ptr<Batch>>{limits::kProgrammerBatches},
+                                                    Ring<std::unique_ptr<Batch>>{limits::kProgrammerBatches}};  // By Lane.
+  Ring<std::unique_ptr<Batch>> finished{2 * limits::kProgrammerBatches + 2};  // Room for all that was ready and the one in hand.
+  std::atomic<std::uint32_t> bell{0};                                         // Rung when there are batches, or the end.
 
   std::jthread thread;
 };

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "rondo/base/clock.h"
+#include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondo/sched/scheduler.h"
 
@@ -289,6 +290,26 @@ TEST_P(ThreadProgrammer, WhatOneTurnSubmitsSharesABatch) {
   for (std::uint32_t i = 0; i < 64; ++i) programmer_->submit(Lane::Urgent, orders(2 * i, 1), collect());
   run_until_answered(64);
   EXPECT_EQ(plane_.batches().size(), 1U);
+}
+
+TEST_P(ThreadProgrammer, WhatWaitsBehindTheReadyBatchesSharesOne) {
+  make();
+  plane_.hold();
+  programmer_->submit(Lane::Bulk, orders(0, 1), collect());
+  scheduler_.run_until_idle();
+  plane_.wait_until_entered(1);
+  constexpr std::uint32_t kMore = 10;  // One a turn, each of which hands over what it can.
+  for (std::uint32_t i = 1; i <= limits::kProgrammerBatches + kMore; ++i) {
+    programmer_->submit(Lane::Bulk, orders(2 * i, 1), collect());
+    scheduler_.run_until_idle();
+  }
+  plane_.release();
+  run_until_answered(1 + limits::kProgrammerBatches + kMore);
+  std::vector<std::size_t> sizes;
+  for (const auto& batch : plane_.batches()) sizes.push_back(batch.size());
+  std::vector<std::size_t> wanted(1 + limits::kProgrammerBatches, 1);
+  wanted.push_back(kMore);
+  EXPECT_EQ(sizes, wanted) << "one in the plane, as many ready as there may be, and the rest together";
 }
 
 TEST_P(ThreadProgrammer, TheThreadStaysOnTheCpusItWasGiven) {

@@ -1,6 +1,7 @@
 // An Orch is an agent that also consumes tables: its messages and its changes take turns on one thread, and share its state.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -126,6 +127,33 @@ TEST(OrchMessages, OptionsOfTheAgentsAreTheRuntimes) {
   EXPECT_LE(accepted, 4 + static_cast<int>(limits::kMessagePlacesKept));
   runtime.run_until_idle();
   EXPECT_EQ(told, accepted);
+}
+
+/// Calls 'at_end' when it finishes.
+class Leaver final : public Agent {
+ public:
+  Leaver(Group& group, std::function<void()> at_end) : Agent(group, "leaver", Priority::p3), at_end_(std::move(at_end)) {}
+
+ private:
+  void on_finish() override { at_end_(); }
+  const std::function<void()> at_end_;
+};
+
+TEST(OrchMessages, TheLastWordsOfAnAgentMayAskForItsAgentsAndTheRuntime) {
+  std::size_t groups = 0;
+  std::size_t tables = 0;
+  {
+    Runtime runtime;
+    ASSERT_TRUE(runtime.store().declare({.name = "ROUTE"}).ok());
+    const auto at_end = [&] {
+      groups = runtime.agents().groups();
+      tables = runtime.store().tables().size();
+    };
+    ASSERT_TRUE(runtime.agents().make<Leaver>(at_end).has_value());
+    runtime.run_until_idle();
+  }
+  EXPECT_EQ(groups, 1U);
+  EXPECT_EQ(tables, 1U);
 }
 
 TEST(OrchMessages, EndWithTheRuntime) {

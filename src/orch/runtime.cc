@@ -38,6 +38,7 @@ Runtime::~Runtime() {
   while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // Last made, first destroyed: an Orch may use what was made before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
+  parts_->agents.reset();  // While all that their last words may ask for is there.
 }
 
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
@@ -102,12 +103,13 @@ Table Runtime::table(std::string_view name) {
 
 Agents& Runtime::agents() {
   Parts& p = *parts_;
-  if (p.agents == nullptr) {
+  if (p.known_agents == nullptr) {
     AgentsOptions options = p.agents_options;
     if (!options.on_fault) options.on_fault = [&p](const MessageFault& fault) { p.tell_fault(fault); };
     p.agents = std::make_unique<Agents>(*p.scheduler, std::move(options));
+    p.known_agents = p.agents.get();
   }
-  return *p.agents;
+  return *p.known_agents;
 }
 
 void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {

@@ -50,6 +50,7 @@ struct Runtime::Parts {
   std::vector<Worker*> workers;                                                             // Of which this is the home.
   AgentsOptions agents_options;
   std::unique_ptr<Agents> agents;  // None until somebody asks.
+  Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::sim {
 
@@ -16,12 +17,10 @@ namespace {
 
 /// Records of a batch: few enough that they stay in a cache until they are compared, and so many that handing them over costs nothing.
 constexpr std::size_t kTogether = 2048;
-/// Their bytes, or one record's.
+/// Their bytes, or one record's. What waits is bounded by the two limits below.
 constexpr std::size_t kBytesTogether = 256 * 1024;
-/// Batches that wait, at most, and their bytes, but for the batch that goes beyond. The reader, which is faster, begins again when half of
-/// them are taken, so that it is seldom woken.
-constexpr std::size_t kBatches = 32;
-constexpr std::size_t kBytes = kBatches * kBytesTogether;
+using limits::kReplayBatchesAhead;
+using limits::kReplayBytesAhead;
 
 /// While it lives, the threads that are made have every signal blocked: signals of the process are not theirs.
 class SignalsBlocked {
@@ -42,7 +41,7 @@ class SignalsBlocked {
 }  // namespace
 
 TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first)
-    : readers_(std::move(readers)), reader_(first), batches_(kBatches) {
+    : readers_(std::move(readers)), reader_(first), batches_(kReplayBatchesAhead) {
   for (const auto& reader : readers_) damaged_before_.push_back(reader->damage().size());
   const SignalsBlocked blocked;
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
@@ -50,15 +49,15 @@ TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std:
 
 TapeReader::~TapeReader() = default;
 
-bool TapeReader::is_full() const noexcept { return put_ - took_ == kBatches || bytes_ >= kBytes; }
-bool TapeReader::has_room() const noexcept { return put_ - took_ <= kBatches / 2 && bytes_ <= kBytes / 2; }
+bool TapeReader::is_full() const noexcept { return put_ - took_ == kReplayBatchesAhead || bytes_ >= kReplayBytesAhead; }
+bool TapeReader::has_room() const noexcept { return put_ - took_ <= kReplayBatchesAhead / 2 && bytes_ <= kReplayBytesAhead / 2; }
 
 void TapeReader::next(Batch& batch) {
   std::unique_lock lock(mutex_);
   RONDO_ASSERT(!took_last_);
   filled_.wait(lock, [this] { return put_ > took_; });
   const bool had_room = has_room();
-  std::swap(batch, batches_[took_++ % kBatches]);
+  std::swap(batch, batches_[took_++ % kReplayBatchesAhead]);
   bytes_ -= batch.bytes;
   took_last_ = batch.records.empty();
   const bool wake = !had_room && has_room();
@@ -82,7 +81,7 @@ void TapeReader::work(const std::stop_token& stop) {
     if (is_full() && !taken_.wait(lock, stop, [this] { return has_room(); })) return;
     if (stop.stop_requested()) return;
     bytes_ += batch.bytes;
-    std::swap(batch, batches_[put_++ % kBatches]);
+    std::swap(batch, batches_[put_++ % kReplayBatchesAhead]);
     lock.unlock();
     filled_.notify_one();
   }

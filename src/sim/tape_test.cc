@@ -9,13 +9,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
 #include <string>
+#include <vector>
+
+#include "rondo/base/limits.h"
 
 namespace rondo::sim {
 namespace {
@@ -32,9 +34,11 @@ std::string key_of(std::uint64_t number) { return "key " + std::to_string(number
 /// Each third is a change, the rest are outcomes.
 Kind kind_of(std::uint64_t number) { return number % 3 == 0 ? Kind::Changed : Kind::Done; }
 
-std::string record(std::uint64_t number) {
-  std::array<char, 256> bytes{};
-  journal::Encoder to(bytes.data() + 1);
+/// Changes have a field of so many bytes.
+std::string record(std::uint64_t number, std::size_t large = 100) {
+  const std::size_t length_bytes = journal::length_bytes(large);
+  std::vector<char> bytes(large + 156);
+  journal::Encoder to(bytes.data() + length_bytes);
   to.byte(static_cast<std::uint8_t>(kind_of(number)));
   to.number(1);  // Table
   to.number(number);
@@ -43,9 +47,9 @@ std::string record(std::uint64_t number) {
     to.text(key_of(number));
     to.number(1);
     to.text("name");
-    to.text(std::string(100, static_cast<char>('a' + number % 26)));
+    to.text(std::string(large, static_cast<char>('a' + number % 26)));
   }
-  journal::put_length(bytes.data(), 1, static_cast<std::size_t>(to.at() - bytes.data() - 1));
+  journal::put_length(bytes.data(), large, static_cast<std::size_t>(to.at() - bytes.data()) - length_bytes);
   return {bytes.data(), to.at()};
 }
 
@@ -54,12 +58,12 @@ class TapeTest : public testing::Test {
   TapeTest() : file_(fs::temp_directory_path() / ("rondo-tape-" + std::to_string(::getpid()))) {}
   ~TapeTest() override { fs::remove(file_); }
 
-  void write(std::uint64_t from, std::uint64_t to) {
+  void write(std::uint64_t from, std::uint64_t to, std::size_t large = 100, std::uint64_t of_block = kOfBlock) {
     std::ofstream out(file_, std::ios::binary | std::ios::app);
-    for (std::uint64_t first = from; first < to; first += kOfBlock) {
+    for (std::uint64_t first = from; first < to; first += of_block) {
       std::string payload;
-      const std::uint64_t end = std::min(first + kOfBlock, to);
-      for (std::uint64_t number = first; number < end; ++number) payload += record(number);
+      const std::uint64_t end = std::min(first + of_block, to);
+      for (std::uint64_t number = first; number < end; ++number) payload += record(number, large);
       journal::BlockHead head{.payload_bytes = static_cast<std::uint32_t>(payload.size()),
                               .records = static_cast<std::uint32_t>(end - first),
                               .first_record = first};
@@ -150,6 +154,32 @@ TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {
   EXPECT_THAT(tape->hole(),
               HasSubstr("records after record " + std::to_string(tape->passed()) + " are missing: '" + file_ + "' has at offset "));
   EXPECT_THAT(tape->hole(), HasSubstr("a block that the file lost while it was read"));
+}
+
+TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
+  // The file loses its end while the tape stands at its beginning: what still comes was read ahead. The rest of a batch that was taken and
+  // one that waits for room are beyond the bound.
+  const auto passed_when_cut = [this] {
+    const auto tape = open();
+    tape->peek();
+    for (int times = 0; times < 5; ++times) {  // Time to read ahead; more than the bound is never read, however long this takes.
+      std::ifstream in(file_, std::ios::binary);
+      EXPECT_NE(std::string(std::istreambuf_iterator<char>(in), {}), "");
+    }
+    fs::resize_file(file_, 4096);
+    while (!tape->at_end()) tape->advance();
+    fs::remove(file_);
+    return tape->passed();
+  };
+  write(1, kRecords + 1);
+  constexpr std::uint64_t kOfBatch = 2048;
+  EXPECT_LE(passed_when_cut(), (limits::kReplayBatchesAhead + 2) * kOfBatch);
+
+  constexpr std::size_t kLarge = 1024 * 1024;  // A batch each, of which the bytes are too many before the batches are.
+  static_assert(limits::kReplayBytesAhead / kLarge < limits::kReplayBatchesAhead);
+  constexpr std::uint64_t kMost = 3 * (limits::kReplayBytesAhead / kLarge + 3);  // Each third is a change.
+  write(1, kMost + 30, kLarge, 1);
+  EXPECT_LE(passed_when_cut(), kMost);
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need more address space than can be limited.

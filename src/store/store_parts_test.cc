@@ -319,7 +319,7 @@ TEST(TableRules, CursorIsANumberOrNothing) {
   for (const char* bad : {"x", "1x", "-1", "4294967296", " 1"}) EXPECT_EQ(parse_cursor(bad).error().code(), Code::InvalidArgument) << bad;
 }
 
-TEST(TableRules, ATableMayHoldTheLimitOfRowsAndNotOneMore) {
+TEST(TableRules, ASpecMayAskForTheLimitOfRowsAndNotOneMore) {
   EXPECT_TRUE(check_spec({.name = "T", .rows_max = limits::kTableRows}).ok());
   for (const std::size_t wrong : {std::size_t{0}, limits::kTableRows + 1}) {
     const Status refused = check_spec({.name = "T", .rows_max = wrong});
@@ -328,7 +328,7 @@ TEST(TableRules, ATableMayHoldTheLimitOfRowsAndNotOneMore) {
   }
 }
 
-TEST(TableRules, QueuesHoldNoMoreThanTheLimit) {
+TEST(TableRules, AQueueWithoutASizeHasThatOfTheLimit) {
   EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue}), limits::kQueuedEvents);
   EXPECT_EQ(queue_capacity({.name = "Q", .kind = TableKind::Queue, .rows_max = 5}), 5U);
 }

@@ -16,7 +16,6 @@ namespace rondo {
 namespace {
 
 constexpr std::size_t kPageRows = 256;
-constexpr unsigned kTriesWhenFull = 20;
 
 /// Trying again later may help.
 bool may_pass(const Status& why) {
@@ -295,7 +294,7 @@ bool TableView::Parts::tell_store(Change change) {
   }
   const bool full = refused.code() == Code::ResourceExhausted;
   if (full && accepted_ == answered_) ++tries_;
-  if (may_pass(refused) && tries_ < kTriesWhenFull) {
+  if (may_pass(refused) && tries_ < limits::kFullStoreTries) {
     pause();
   } else {
     fail(refused);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rondo at a terminal: `top` on a pseudo terminal (keys, another size, the end, what it leaves behind), and what a shell is offered from a
+"""rondo at a terminal: `top` on a pseudo terminal (keys, another size, a stop, the end, what it leaves behind), and what a shell is offered from a
 running daemon, from a silent one and from none."""
 import fcntl
 import os
@@ -115,6 +115,29 @@ def check_top(daemon):
     interrupted.end()
 
 
+def check_stopped_top(daemon):
+    """Ctrl-Z gives the shell its terminal back, and `fg` the screen: under a shell with job control, because without one nothing stops."""
+    shell = 'set -m; "$0" "$@"; echo "stopped: $?"; read -r go; fg; echo "stopped: $?"; read -r go; fg'
+    screen = Screen(["sh", "-c", shell, *daemon.command(["top", "--every", "0.1"])], 24, 80)
+    screen.frame("q quits")
+    screen.press("\x1a")  # Ctrl-Z
+    said = screen.wait_for(lambda text: f"stopped: {128 + signal.SIGTSTP}" in text)
+    assert said.index("\x1b[?1049l") < said.index("stopped: "), "the screen is left before it stops"
+    assert termios.tcgetattr(screen.slave) == screen.before, "the terminal is as it was"
+    screen.press("\n")
+    again = screen.frame("q quits")
+    assert any(line.startswith("SOURCE") for line in plain_lines(again)), again
+    assert "\x1b[?1049h" in screen.seen, "it is on the other screen again"
+    screen.press("n")  # Keys are keys again.
+    screen.wait_for(lambda text: any(is_sorted_by_name(part) for part in text.split("\x1b[H")[1:]))
+    screen.press("\x1a")
+    screen.wait_for(lambda text: "\x1b[?1049l" in text and "stopped: " in text)
+    screen.press("\n")
+    screen.frame("q quits")
+    screen.press("q")
+    screen.end()
+
+
 def check_stuck_top(daemon):
     """A daemon that answers nothing: the screen says for how long, keys and signals are obeyed at once."""
     def begin(leave):
@@ -176,6 +199,7 @@ def main():
     with Rondod(rondod, rondo) as daemon:
         check_offers(daemon)
         check_top(daemon)
+        check_stopped_top(daemon)
         check_stuck_top(daemon)
     print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
 

@@ -193,6 +193,22 @@ TEST_F(SwitchAgent, AFlapOfOneMemberOrdersNoRoute) {
   EXPECT_EQ(box.runtime.scheduler().stats().sweep_rescues, 0U);
 }
 
+TEST_F(SwitchAgent, OfManyChangesOfCarrierTheNewestAreRemembered) {
+  set_up(1);
+  const std::uint64_t before = box.agent.ports().event_wait_ns().count();
+  constexpr std::uint64_t kChanges = limits::kCarrierChanges + 10;
+  for (std::uint64_t i = 0; i < kChanges; ++i) {
+    box.plane.set_carrier("A", i % 2 != 0);
+    box.run_for(1ms);
+  }
+  EXPECT_EQ(box.agent.ports().event_wait_ns().count() - before, kChanges);
+  const std::vector<Ports::Handled> kept = box.agent.ports().handled_since(0);
+  ASSERT_EQ(kept.size(), limits::kCarrierChanges);
+  EXPECT_EQ(kept.back().sequence - kept.front().sequence + 1, limits::kCarrierChanges) << "those in a row";
+  EXPECT_GT(kept.front().sequence, kChanges - limits::kCarrierChanges) << "and the newest";
+  EXPECT_EQ(kept.back().carrier, (kChanges - 1) % 2 != 0);
+}
+
 TEST_F(SwitchAgent, RoutesOfALostGroupArePutBackExactlyAndInSlices) {
   set_up(1000);
   const Lines before = box.actual();

@@ -20,7 +20,9 @@ inline constexpr std::uint32_t kBatchItems = 128;
 inline constexpr Duration kTurnTime = 1000us;
 /// A turn that took longer than this is counted: what waits behind it, a port event say, waits as long.
 inline constexpr Duration kLongTurn = 5000us;
-/// Items between two looks at the clock in a turn.
+/// Items between two looks at the clock in a turn, and rows that a consumer takes from its table at a time. Where items took longer than
+/// kPollAfter just before, on average, the clock is looked at after each. Who is more urgent and known to be is asked for between all
+/// items.
 inline constexpr std::uint32_t kItemsPerStep = 8;
 /// The reactor is looked at before the next turn when the last one took longer than this; see kPollPeriod for short turns.
 inline constexpr Duration kPollAfter = 2us;
@@ -95,6 +97,10 @@ inline constexpr std::size_t kQueuedEvents = 1'000'000;
 inline constexpr std::size_t kTables = 4096;
 /// Writes of one TableView under way: enough to keep a remote store busy, little beside what it accepts. Then it waits for answers.
 inline constexpr std::size_t kViewWrites = 1024;
+/// How often in a row a full store may refuse a change that a TableView or the copy of a direct table tries again: a table may get room,
+/// but for a change that is too large there never is. Then apply() ends with ResourceExhausted; the copy leaves the change out and counts
+/// it.
+inline constexpr unsigned kFullStoreTries = 20;
 /// Writes accepted and not yet in the file of a durable store, and their bytes; with rondod, on its Redis, too. A whole table, because
 /// whoever writes over the admin socket is not made to wait. The next is refused with ResourceExhausted.
 inline constexpr std::size_t kWaitingWrites = 2'000'000;
@@ -169,17 +175,27 @@ inline constexpr std::size_t kJournalRecordBytes = 256 * 1024 * 1024 - 64;
 /// MiB of one journal file, and files that are kept, that may be asked for: a TiB, and what a folder can be looked through for.
 inline constexpr unsigned kJournalFileMib = 1024 * 1024;
 inline constexpr unsigned kJournalFiles = 1000;
+/// Batches of records that a replay reads ahead, and their bytes, but for the batch that goes beyond: what it takes of memory however long
+/// the day is. The reading, which is faster, begins again when half of them are used, so that it is seldom woken.
+inline constexpr std::size_t kReplayBatchesAhead = 32;
+inline constexpr std::size_t kReplayBytesAhead = 8 * 1024 * 1024;
 
 // --- dataplane
 /// Operations of one netlink send (measured: 64 to 256 is enough, more gains under 10 % and risks overrunning the error queue).
 inline constexpr std::size_t kNetlinkBatch = 256;
 /// Operations submitted and not yet answered; beyond it consumers of the data plane pause until there is room.
 inline constexpr std::size_t kProgrammerOps = 8192;
+/// Batches of a lane that lie ready for the programming thread: a turn's time of work. What waits behind them still shares batches, and is
+/// still overtaken by what is urgent.
+inline constexpr std::size_t kProgrammerBatches = 4;
 /// Members of one next-hop group: one order must fit into one netlink attribute and one page of a dump. A larger group is refused with
 /// InvalidArgument.
 inline constexpr std::size_t kGroupMembers = 1024;
 /// Link events read from the kernel that wait for their turn; the rest stays in the socket, whose overrun is found and repaired.
 inline constexpr std::size_t kLinkEvents = 4096;
+/// Changes of carrier whose handling is remembered, for measuring from outside (`port-events`); of more the oldest are forgotten. A storm
+/// of every port of a large switch, some times over.
+inline constexpr std::size_t kCarrierChanges = 4096;
 /// How long after a restart what nobody asked for may be asked to stay in the kernel, in seconds.
 inline constexpr unsigned kRestartHold = 3600;
 
@@ -214,6 +230,16 @@ inline constexpr std::size_t kAdminBulkFrames = 8;
 inline constexpr std::size_t kWatchEvents = 4096;
 /// And bytes: large rows count by their size.
 inline constexpr std::size_t kWatchBytes = 1024 * 1024;
+/// Bytes of a change that `watch` shows with its fields: a turn must stay short. A larger one is told by its size, and `get` tells its
+/// fields.
+inline constexpr std::size_t kWatchRowBytes = 32 * 1024;
+/// Facts that one frame of `top` shows, those with the most rows, and the facts looked at for them: a frame is made in one turn.
+inline constexpr std::size_t kTopFacts = 16;
+inline constexpr std::size_t kTopFactsSeen = 1024;
+/// Lost parts of a store's file that `stats` names; it counts all, and the log names all.
+inline constexpr std::size_t kDamageShown = 16;
+/// How long rondod goes on, when it is told to end, with what it has accepted; then it says what is left, and ends with 1.
+inline constexpr Duration kDaemonDrain = 5000ms;
 /// Lines of the log that rondod remembers for a support bundle, and bytes of each.
 inline constexpr std::size_t kLogLinesKept = 500;
 inline constexpr std::size_t kLogLineBytesKept = 1024;

@@ -49,8 +49,10 @@ class Reconciler final : public DataPlane {
   void end();
 
   struct Counts {
-    std::uint64_t found = 0;    // Routes, next hops, groups and neighbours that were read.
-    std::uint64_t kept = 0;     // Orders answered without being carried out.
+    std::uint64_t found = 0;  // Routes, next hops, groups and neighbours that were read.
+    /// Orders answered without being carried out. More than 'found' where settings of ports are among them, which are not counted there, or
+    /// where something is ordered twice.
+    std::uint64_t kept = 0;
     std::uint64_t changed = 0;  // Orders carried out until the end.
   };
   Counts counts() const noexcept;

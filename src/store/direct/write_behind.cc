@@ -4,18 +4,17 @@
 #include <utility>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::store {
 
 namespace {
 
 constexpr std::size_t kBatchKeys = 512;
-/// A store that is full may get room; a row that is too large for it never does.
-constexpr unsigned kTriesWhenFull = 20;
 
 bool may_pass(const Status& why, unsigned tries) {
   if (why.code() == Code::Unavailable || why.code() == Code::DeadlineExceeded) return true;
-  return why.code() == Code::ResourceExhausted && tries < kTriesWhenFull;
+  return why.code() == Code::ResourceExhausted && tries < limits::kFullStoreTries;
 }
 
 }  // namespace

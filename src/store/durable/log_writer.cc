@@ -6,7 +6,8 @@
 namespace rondo::store::durable {
 
 namespace {
-/// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small.
+/// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small. A batch's size, and
+/// no bound on what waits: that is limits::kWaitingWrites.
 constexpr std::size_t kGroupRecords = 32'768;
 constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
 /// An entry of the log: large enough to cost little beside its bytes, small enough that damage costs little.

@@ -9,7 +9,8 @@ namespace rondo::store::durable {
 namespace {
 /// Rows between two looks at the clock.
 constexpr std::uint32_t kStep = 64;
-/// While more than this waits for the disk, a snapshot does not add to it.
+/// While more than this waits for the disk, a snapshot does not add to it: a matter of speed alone. What may wait is
+/// limits::kWaitingWrites.
 constexpr std::size_t kBacklog = 65'536;
 }  // namespace
 

@@ -1,0 +1,81 @@
+// StoreSink: what a table or a queue that is full answers to rows of the admin socket, and the figure that tells of it, at the bound of a
+// queue itself and at one that a table's spec makes smaller. Method: a session without a socket upon a runtime's own store.
+#include "rondod/store_sink.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admin/bulk_codec.h"
+#include "admin/frame.h"
+#include "admin/session.h"
+#include "rondo/base/limits.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::daemon {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+class FullTables : public testing::Test {
+ protected:
+  /// What the answer says of rows with these keys.
+  json::object write(std::string_view table, const std::vector<std::string>& keys) {
+    EXPECT_TRUE(encoder_.start(table).ok());
+    for (const std::string& key : keys) EXPECT_TRUE(encoder_.add(BulkOp::Set, key, {}, limits::kAdminFrameBytes).ok());
+    session_.input().append(encoder_.finish());
+    while (session_.has_step()) session_.step();
+    const std::string answer{session_.output().view()};
+    session_.output().clear();
+    const auto frame = next_frame(answer);
+    if (!frame || !*frame) return {};
+    return json::parse((**frame).payload).at("result").as_object();
+  }
+
+  Runtime runtime_{RuntimeOptions{}};
+  AdminServerStats figures_;
+
+ private:
+  Config config_;
+  WriteFailures failures_{config_};
+  Watchers watchers_{runtime_};
+  CommandRegistry commands_;
+  AdminServerOptions options_;
+  AdminSession session_{commands_, std::make_unique<StoreSink>(runtime_.store(), failures_, watchers_), options_, figures_, [] {}};
+  BulkEncoder encoder_;
+};
+
+TEST_F(FullTables, RowsBeyondThoseOfATableAreRefusedAndCounted) {
+  ASSERT_TRUE(runtime_.store().declare({.name = "T", .kind = TableKind::Staged, .rows_max = 3}).ok());
+  const json::object answer = write("T", {"a", "b", "c", "d", "e", "a"});
+  EXPECT_EQ(answer.at("accepted").as_int64(), 4) << "a row that is there can be written again";
+  EXPECT_EQ(answer.at("refused").as_int64(), 2);
+  EXPECT_EQ(answer.at("first_error").at("key"), "d");
+  EXPECT_THAT(json::serialize(answer), HasSubstr("resource-exhausted"));
+  EXPECT_EQ(figures_.bulk_rows_refused, 2U);
+}
+
+TEST_F(FullTables, AQueueHoldsTheLimitOfEntriesAndNotOneMoreLarge) {
+  ASSERT_TRUE(runtime_.store().declare({.name = "Q", .kind = TableKind::Queue}).ok());
+  for (std::size_t i = 1; i < limits::kQueuedEvents; ++i) ASSERT_TRUE(runtime_.store().write("Q", Change::set("k", {})).ok()) << i;
+  const json::object answer = write("Q", {"last", "beyond", "beyond"});
+  EXPECT_EQ(answer.at("accepted").as_int64(), 1);
+  EXPECT_EQ(answer.at("refused").as_int64(), 2);
+  EXPECT_THAT(json::serialize(answer), HasSubstr("resource-exhausted"));
+  EXPECT_EQ(figures_.bulk_rows_refused, 2U);
+  auto consumer = runtime_.store().subscribe("Q");
+  ASSERT_TRUE(consumer.has_value());
+  std::vector<Change> taken;
+  (*consumer)->take(1, taken);
+  EXPECT_EQ(taken.size(), 1U);
+  EXPECT_EQ(write("Q", {"there is room again"}).at("accepted").as_int64(), 1);
+}
+
+}  // namespace
+}  // namespace rondo::daemon

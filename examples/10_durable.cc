@@ -1,0 +1,81 @@
+// Tables that come back: what one process wrote is told again to the Orch of the next one, which knows nothing of the first. Here both are
+// runtimes of one program, one after the other.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/store/durable_store.h"
+
+using namespace rondo;
+
+class Routes final : public Orch {
+ public:
+  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) { consume("ROUTE", this, &Routes::set, &Routes::remove); }
+  std::size_t installed() const { return fib_.size(); }
+
+ private:
+  Outcome set(std::string_view key, const Fields&) {
+    fib_.emplace(key);
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view key) {
+    fib_.erase(std::string{key});
+    return Outcome::done();
+  }
+  std::set<std::string> fib_;
+};
+
+RuntimeOptions on_file(const std::string& path) {
+  // region: store
+  RuntimeOptions options;
+  options.store = [path](Scheduler& scheduler) -> std::unique_ptr<Store> {
+    auto opened = DurableStore::open(scheduler, {.path = path, .durability = Durability::EveryBatch});
+    if (!opened) throw std::runtime_error(opened.error().to_string());
+    return std::move(*opened);
+  };
+  // endregion
+  return options;
+}
+
+/// Three routes come and one goes. Returns when the disk has it.
+std::size_t first_life(const std::string& path) {
+  Runtime runtime(on_file(path));
+  const Routes& routes = runtime.add<Routes>();
+  for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
+    if (!runtime.table("ROUTE").set(prefix, {{"nexthop", "192.168.1.1"}}).ok()) return 0;
+  }
+  const auto on_disk = [&runtime](const Status& end) {
+    if (end.ok()) runtime.stop();
+  };
+  if (!runtime.store().write("ROUTE", Change::remove("10.0.1.0/24"), on_disk).ok()) return 0;
+  runtime.run();
+  runtime.run_until_idle();
+  return routes.installed();
+}
+
+/// Nobody writes: the file tells.
+std::size_t second_life(const std::string& path) {
+  Runtime runtime(on_file(path));
+  const Routes& routes = runtime.add<Routes>();
+  runtime.run_until_idle();
+  return routes.installed();
+}
+
+int main() {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rondo-example-durable-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const std::size_t before = first_life(folder / "tables");
+  const std::size_t after = second_life(folder / "tables");
+  std::filesystem::remove_all(folder);
+  std::printf("%zu routes in the first life, %zu in the second\n", before, after);
+  return before == 2 && after == 2 ? 0 : 1;
+}

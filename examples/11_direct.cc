@@ -1,0 +1,90 @@
+// A direct table: a producer writes routes over ZeroMQ straight to the Orch that installs them, without a database between; once open to
+// everybody on the machine, once with keys. Both ends are in one program here, on one scheduler; most often they are in two.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "rondo/orch/orch.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/store/direct_client.h"
+#include "rondo/store/direct_store.h"
+#include "rondo/store/memory_store.h"
+
+using namespace rondo;
+
+/// Ends the program's turns when it has all routes.
+class Routes final : public Orch {
+ public:
+  static constexpr int kRoutes = 3;
+  explicit Routes(Runtime& runtime) : Orch(runtime, "routes", Priority::p1) { consume("ROUTE_TABLE", this, &Routes::set, &Routes::remove); }
+  int installed() const { return installed_; }
+
+ private:
+  Outcome set(std::string_view, const Fields&) {
+    if (++installed_ == kRoutes) runtime().stop();
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view) { return Outcome::done(); }
+  int installed_ = 0;
+};
+
+int open_to_the_machine(const std::string& endpoint) {
+  // region: store
+  Runtime runtime({.store = [&](Scheduler& scheduler) -> std::unique_ptr<Store> {
+    DirectServerOptions server{.endpoint = endpoint, .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}}};
+    return std::move(*DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}));
+  }});
+  const Routes& routes = runtime.add<Routes>();  // consume("ROUTE_TABLE", ...)
+  // endregion
+
+  Scheduler& scheduler = runtime.scheduler();
+  // region: client
+  auto client = std::move(*DirectClient::open(scheduler, {.endpoint = endpoint}));
+  DirectTable table = *client->table("APPL_DB", "ROUTE_TABLE");
+  for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
+    const Status accepted = table.set(prefix, {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
+    if (!accepted.ok()) std::fprintf(stderr, "%s\n", accepted.to_string().c_str());
+  }
+  // endregion
+  runtime.run();
+  return routes.installed();
+}
+
+int with_keys(const std::string& endpoint) {
+  // region: keys
+  const DirectKeyPair server_keys = *make_direct_key_pair();
+  const DirectKeyPair client_keys = *make_direct_key_pair();
+  const DirectServerOptions server{
+      .endpoint = endpoint,
+      .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}},
+      .curve = DirectServerCurve{.secret_key = server_keys.secret_key, .allowed_clients = {client_keys.public_key}}};
+  const DirectClientOptions client{.endpoint = endpoint,
+                                   .curve = DirectClientCurve{.server_key = server_keys.public_key, .own = client_keys}};
+  // endregion
+  Runtime runtime({.store = [&](Scheduler& scheduler) -> std::unique_ptr<Store> {
+    return std::move(*DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}));
+  }});
+  const Routes& routes = runtime.add<Routes>();
+  const auto connected = std::move(*DirectClient::open(runtime.scheduler(), client));
+  DirectTable table = *connected->table("APPL_DB", "ROUTE_TABLE");
+  for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
+    if (!table.set(prefix, {{"nexthop", "10.1.1.1"}}).ok()) return 0;
+  }
+  runtime.run();
+  return routes.installed();
+}
+
+int main() {
+  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("rondo-example-direct-" + std::to_string(::getpid()));
+  std::filesystem::create_directory(folder);
+  const int plain = open_to_the_machine("ipc://" + (folder / "plain").string());
+  const int secret = with_keys("ipc://" + (folder / "secret").string());
+  std::filesystem::remove_all(folder);
+  std::printf("%d routes in the clear, %d with keys\n", plain, secret);
+  return plain == Routes::kRoutes && secret == Routes::kRoutes ? 0 : 1;
+}
