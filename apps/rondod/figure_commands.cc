@@ -113,6 +113,7 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"spurious_waits", stats.spurious_waits},
                                 {"full_turns", stats.full_turns},
                                 {"rejections_forgotten", stats.rejections_forgotten},
+                                {"rejected_rows", stats.rejected_rows},
                                 {"queued", stats.queued},
                                 {"parked", stats.parked},
                                 {"parked_peak", stats.parked_peak},

@@ -117,6 +117,18 @@ TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
   EXPECT_THAT(json::serialize(health.at("notes")), HasSubstr("policy: "));
 }
 
+// A row that cannot be applied is its writer's to mend: told for as long as it stands, and no trouble of the daemon.
+TEST_F(RondodPolicy, RowsThatStandRejectedAreANote) {
+  start("");
+  call("set", {{"table", "ROUTE_TABLE"}, {"key", "no prefix"}, {"fields", {{"nexthop_group", "1"}}}});
+  const auto notes = [this] { return json::serialize(call("health").at("notes")); };
+  EXPECT_TRUE(becomes([&] { return notes().find("rows of ROUTE_TABLE that stand rejected: 1") != std::string::npos; })) << notes();
+  EXPECT_THAT(notes(), HasSubstr("no prefix"));
+  EXPECT_TRUE(call("health").at("healthy").as_bool());
+  call("del", {{"table", "ROUTE_TABLE"}, {"key", "no prefix"}});
+  EXPECT_TRUE(becomes([&] { return notes().find("stand rejected") == std::string::npos; })) << notes();
+}
+
 TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   start(sections("policy = \"frames\"\n"));
   std::vector<std::optional<double>> bounds{bound()};

@@ -135,6 +135,11 @@ void command_health(const CommandContext& context, Reply reply) {
   if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
   count(journal.write_errors, "writes of the journal failed since the start");
   count(journal.dropped, "records of the journal were dropped since the start");
+  for (const ConsumerStats& table : runtime.consumers()) {
+    if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
+    notes.push_back(text("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
+                         "; the newest rejection: " + hide_secrets(table.last_reject)));
+  }
   context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock());
   context.mishaps.tell(now, troubles, notes);
   utsname system{};

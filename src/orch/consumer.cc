@@ -330,6 +330,7 @@ const std::string* Consumer::rejection(std::string_view key) const {
 
 ConsumerStats Consumer::stats() const {
   ConsumerStats stats = stats_;
+  stats.rejected_rows = rejections_.size();
   stats.queued = ledger_.queued() + subscription_->depth();
   stats.parked = ledger_.parked();
   stats.in_flight = ledger_.in_flight();

@@ -287,6 +287,7 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   reject(limits::kRejectionsKept);
   EXPECT_EQ(known(limits::kRejectionsKept + 1), limits::kRejectionsKept);
   EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 1U);
+  EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept);
 }
 
 }  // namespace

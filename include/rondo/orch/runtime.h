@@ -118,6 +118,7 @@ struct ConsumerStats {
   std::uint64_t spurious_waits = 0;        // Handler waited for a fact that holds.
   std::uint64_t full_turns = 0;            // Turns that left changes in the table because ConsumeOptions::rows_max rows are owed.
   std::uint64_t rejections_forgotten = 0;  // Rejected keys whose reason `why` no longer knows: limits::kRejectionsKept.
+  std::size_t rejected_rows = 0;           // Rows whose newest change was rejected, at most limits::kRejectionsKept.
   std::size_t queued = 0;
   std::size_t parked = 0;
   std::size_t parked_peak = 0;
