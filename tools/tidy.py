@@ -244,6 +244,7 @@ def check_global(tree, offences):
 # --- words and paths of every text
 
 # Spelled in two parts, so that this file passes its own rule.
+CONFLICT = re.compile(r"^(?:<{7}|>{7}|\|{7}) ", re.MULTILINE)
 WORDS = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
 FOREIGN_PATH = re.compile(r"(?<![\w.$}/])/(?:ho" r"me|wo" r"rk|ro" r"ot|Us" r"ers)/\w")
 
@@ -252,6 +253,8 @@ def check_words(tree, offences):
     for path, text in tree.texts.items():
         for match in WORDS.finditer(text):
             offences.add(path, line_of(text, match.start()), "words", f"'{match.group(0)}': do it, or make it an issue")
+        for match in CONFLICT.finditer(text):
+            offences.add(path, line_of(text, match.start()), "words", "a conflict of a merge that nobody resolved")
 
 
 def check_paths(tree, offences):

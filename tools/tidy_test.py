@@ -174,6 +174,10 @@ class TidyTest(unittest.TestCase):
             self.finds("words", word, src__base__y_dot_cc=f"// Y. {word} later.\n")
         self.passes(src__base__y_dot_cc="// Y.\nconst char* const kPattern = \"/tmp/x-XXXXXX\";\n")
 
+    def test_no_conflict_of_a_merge_is_left(self):
+        for marker in ("<", ">", "|"):
+            self.finds("words", "conflict of a merge", src__base__y_dot_cc=f"// Y.\n{marker * 7} theirs\n")
+
     def test_no_path_of_one_machine(self):
         for folder in ("ho" + "me", "wo" + "rk"):
             self.finds("paths", "somebody's machine", src__base__y_dot_cc=f"// Y. See /{folder}/me/notes.\n")
