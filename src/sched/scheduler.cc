@@ -78,6 +78,7 @@ void Scheduler::add(Source& source) {
   }
   source.waits_alike_ = {};
   source.longest_alike_ = 0;
+  source.stats_.longest_wait = Duration{0};  // It may be of another policy, or scheduler: the bound beside it knows nothing of that.
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
