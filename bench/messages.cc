@@ -84,7 +84,7 @@ class Worker final : public Agent {
 
 /// Eight agents of eight priorities, on a scheduler of the calling thread.
 struct Stage {
-  Stage() {
+  explicit Stage(const PolicyOptions& policy = StrictPriority{}) : scheduler(kClock, *reactor, std::move(make_policy(policy).value())) {
     must(agents.add([&](Group& group) {
                  for (unsigned i = 0; i < kPriorities; ++i) {
                    workers[i] = &group.make<Worker>(Priority{i});
@@ -97,7 +97,7 @@ struct Stage {
     scheduler.run_until_idle();
   }
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());
-  Scheduler scheduler{kClock, *reactor, std::move(make_policy(StrictPriority{}).value())};
+  Scheduler scheduler;
   Agents agents{scheduler, {.messages_max = 4 * kMessages}};
   std::array<Worker*, kPriorities> workers{};
 };
@@ -108,8 +108,8 @@ struct Queued {
   double allocations = 0;
 };
 
-Queued queued_then_handled(int rounds) {
-  Stage stage;
+Queued queued_then_handled(int rounds, const PolicyOptions& policy) {
+  Stage stage(policy);
   Queued best;
   for (int round = 0; round < rounds; ++round) {
     const std::uint64_t allocated = allocations.load();
@@ -128,8 +128,8 @@ Queued queued_then_handled(int rounds) {
   return best;
 }
 
-double self_send(int rounds) {
-  Stage stage;
+double self_send(int rounds, const PolicyOptions& policy) {
+  Stage stage(policy);
   double best = 1e9;
   for (int round = 0; round < rounds; ++round) {
     stage.workers[3]->sends_left = kMessages;
@@ -208,11 +208,19 @@ int main(int count, char** arguments) {
   const int rounds = count > 1 ? std::atoi(arguments[1]) : 5;
   const auto seconds = std::chrono::seconds{count > 2 ? std::atoi(arguments[2]) : 5};
   std::printf("%-52s %10s %10s\n", "", "measured", "wanted");
-  const Queued queued = queued_then_handled(rounds);
-  std::printf("%-52s %10.1f %10s\n", "queueing, ns a message", queued.queue_ns, "");
-  std::printf("%-52s %10.1f %10s\n", "queued over eight priorities, then handled, M/s", 1000.0 / queued.handle_ns, ">= 20");
-  std::printf("%-52s %10.3f %10s\n", "allocations a message", queued.allocations, "0");
-  std::printf("%-52s %10.1f %10s\n", "self-send, ns", self_send(rounds), "< 30");
+  const std::pair<const char*, PolicyOptions> policies[] = {{"frames", BudgetedFrames{}},
+                                                            {"strict", StrictPriority{}},
+                                                            {"strictly ordered", StrictlyOrdered{}},
+                                                            {"quoted round robin, 10 items", QuotedRoundRobin{}}};
+  for (const auto& [name, policy] : policies) {
+    const Queued queued = queued_then_handled(rounds, policy);
+    std::printf("%s\n", name);
+    std::printf("%-52s %10.1f %10s\n", "  queueing, ns a message", queued.queue_ns, "");
+    std::printf("%-52s %10.1f %10s\n", "  queued over eight priorities, then handled, M/s", 1000.0 / queued.handle_ns, ">= 20");
+    std::printf("%-52s %10.3f %10s\n", "  allocations a message", queued.allocations, "0");
+    std::printf("%-52s %10.1f %10s\n", "  self-send, ns", self_send(rounds, policy), "< 30");
+  }
+  std::printf("strict\n");
   std::printf("%-52s %10.1f %10s\n", "producer against worker, even mix, M/s", 1000.0 / producer_against_worker(rounds, 1), ">= 5");
   std::printf("%-52s %10.1f %10s\n", "producer against worker, bursts of 1000, M/s", 1000.0 / producer_against_worker(rounds, 1000),
               ">= 10");

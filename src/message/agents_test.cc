@@ -354,6 +354,25 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
   kit.run_until_idle();
 }
 
+TEST(Agents, AWatchThatThrowsCostsNobodyATurn) {
+  struct Watch final : MessageWatch {
+    void handling(std::string_view, const std::string&) override {
+      if (++seen == 2) throw std::runtime_error("watch");
+    }
+    int seen = 0;
+  } watch;
+  Lines lines;
+  sim::World world(1);
+  Scheduler scheduler(world.clock(), world.reactor(), std::move(make_policy(BudgetedFrames{}).value()));
+  Agents agents(scheduler, {.watch = &watch});
+  const Address to = agents.make<Writer>("a", Priority::p3, lines).value();
+  for (const char* text : {"1", "2", "3"}) ASSERT_TRUE(to.post(Text{text}).ok());
+  scheduler.run_until_idle();
+  EXPECT_EQ(lines, (Lines{"a start", "a 1", "a 2", "a 3"}));
+  EXPECT_EQ(watch.seen, 3);
+  EXPECT_EQ(scheduler.stats().quarantined, 0U);
+}
+
 TEST(Agents, AnAddressOutlivesTheAgentAndTheAgents) {
   Address a;
   {

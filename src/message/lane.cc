@@ -1,6 +1,7 @@
 #include "message/lane.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -21,7 +22,7 @@ Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_m
       watch_(home_->core.options.watch),
       clock_(&home_->scheduler.clock()),
       real_time_(dynamic_cast<const SystemClock*>(clock_) != nullptr),
-      places_(messages_max + limits::kMessagePlacesKept) {
+      places_(std::min(messages_max, SIZE_MAX - limits::kMessagePlacesKept) + limits::kMessagePlacesKept) {
   gone_agents_.reset(name(), priority);
   const std::lock_guard<ShortLock> guard(lock());
   arrivals_.join(*this);
@@ -300,6 +301,14 @@ bool Lane::take_from_limit(Node& node) noexcept {
   return true;
 }
 
+/// A watch that fails, or the lack of memory for its words, must not cost the agents of a priority their turns.
+void Lane::tell_watch(const Cell& cell, const Handler& handler) noexcept {
+  try {
+    watch_->handling(cell.name, name_of(*handler.type));
+  } catch (...) {  // It has missed one.
+  }
+}
+
 void Lane::handle(Node& node) {
   Cell& cell = *node.agent;
   const bool stops = cell.stops.load(std::memory_order_relaxed);
@@ -317,7 +326,7 @@ void Lane::handle(Node& node) {
     const auto waited = static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0));
     cell.figures.wait.add(waited);
     if (watch_ != nullptr) [[unlikely]]
-      watch_->handling(cell.name, name_of(*handler.type));
+      tell_watch(cell, handler);
     Fate fate = Fate::Served;
     try {
       handler.call(handler.object, node.payload);

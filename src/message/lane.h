@@ -102,6 +102,7 @@ class Lane final : public Source {
   bool take_from_limit(Node& node) noexcept;
   bool look_at_clock(Instant end) noexcept;
   void handle(Node& node);
+  void tell_watch(const Cell& cell, const Handler& handler) noexcept;
   Fate failed(Node& node) noexcept;
   Fate park(Node& node) noexcept;
   void let_go(ParkedMessage& parked) noexcept;

@@ -197,10 +197,17 @@ TEST(MessageLimits, TheQueueOfAPriorityIsBounded) {
   EXPECT_GE(again, 100) << "places are used again";
 }
 
+TEST(MessageLimits, AQueueWithoutABoundHasNone) {
+  Room room({.most = 1000}, {.messages_max = SIZE_MAX});
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(room.to.post(Other{i}).ok()) << i;
+  room.kit.run_until_idle();
+  EXPECT_EQ(room.agent->seen.size(), 10'000U);
+}
+
 class Merging final : public Agent {
  public:
-  explicit Merging(Group& group) : Agent(group, "merging", Priority::p3) {
-    coalesce<&Row::key, Row>(2);
+  explicit Merging(Group& group, std::size_t keys = 2) : Agent(group, "merging", Priority::p3) {
+    coalesce<&Row::key, Row>(keys);
     receive<&Merging::row>();
     receive<&Merging::other>();
   }
@@ -210,6 +217,14 @@ class Merging final : public Agent {
   void row(const Row& message) { seen += message.key + std::to_string(message.value) + " "; }
   void other(const Other&) { seen += "other "; }
 };
+
+TEST(MessageLimits, KeysWithoutABoundAskForNoMoreMemoryThanAQueueHasPlaces) {
+  sim::AgentKit kit;
+  const Address to = kit.agents().make<Merging>(SIZE_MAX).value();
+  for (int i = 0; i < 6; ++i) ASSERT_TRUE(to.post(Row{std::string(1, static_cast<char>('a' + i % 3)), i}).ok());
+  EXPECT_EQ(kit.agents().figures_of_agents().at(0).queued, 3U);
+  kit.run_until_idle();
+}
 
 TEST(MessageLimits, MessagesOfOneKeyMergeAndKeepTheirPlace) {
   sim::AgentKit kit;

@@ -183,7 +183,7 @@ TEST(AgentsShutdown, WhileEveryThreadIsInAHandlerItEndsWithinASecondOfTheirEnd) 
     ring.threads->stop();
     go.count_down();
     EXPECT_LT(ring.end(), kEnds);
-    EXPECT_LE(ring.handled(), static_cast<int>(3 * limits::kBatchItems)) << "each ends after the turn under way";
+    EXPECT_EQ(ring.handled(), 3) << "each ends after the message under way";
     expect_nothing_is_left();
   }
 }

@@ -1,9 +1,11 @@
 #include "message/type_limit.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::message {
 
@@ -11,7 +13,8 @@ TypeLimit::TypeLimit(const MessageType& type, Limit limit, KeyOf key) : type_(ty
   RONDO_ASSERT(limit.most > 0 && "a limit lets at least one message wait");
   // Taking the oldest key out would need its place among all keys; who wants that has no use for keys.
   RONDO_ASSERT((!merges() || limit.overflow != Overflow::DropOldest) && "coalesce() cannot drop the oldest key");
-  if (merges()) buckets_.resize(std::bit_ceil(limit.most));
+  // More keys than a queue has places by default share buckets: memory is asked for now, whatever will wait.
+  if (merges()) buckets_.resize(std::bit_ceil(std::min(limit.most, limits::kMessagesOfPriority)));
 }
 
 /// The bucket of the message's key. A hash may be the key itself (std::hash of an integer is), and keys may lie at multiples of a power of

@@ -50,6 +50,26 @@ TEST(BeforeAll, OneThatNeverEndsLeavesEverySecondTurnToTheOthers) {
   EXPECT_LE(first.stats().longest_wait, simulation.scheduler.bound(first));
 }
 
+// Two Agents on one scheduler have two of them: the second waits for the turn under way, for the first, and for one of somebody else.
+TEST(BeforeAll, TheBoundCountsThoseOfItsKind) {
+  test::Simulation simulation(StrictPriority{.batch = 1});
+  const auto takes_long = [&] { simulation.world.clock().advance(40us); };
+  test::WorkSource& other = simulation.add("a", 9, 1000);
+  First a, b, c;
+  other.on_run = a.on_run = b.on_run = c.on_run = takes_long;
+  for (First* first : {&a, &b, &c}) {
+    simulation.scheduler.add(*first);
+    first->left = UINT64_MAX;
+    first->wake();
+  }
+  other.wake();
+  simulation.scheduler.run_until_idle(100);
+  for (const First* first : {&a, &b, &c}) {
+    EXPECT_LE(first->stats().longest_wait, simulation.scheduler.bound(*first));
+    EXPECT_GT(first->stats().longest_wait, 160us) << "more than a turn";
+  }
+}
+
 TEST(BeforeAll, ThoseOfThemGoInTheOrderInWhichTheyBecameReady) {
   test::Simulation simulation;
   std::string order;

@@ -211,6 +211,45 @@ TEST(BudgetedFrames, AChangeOfPolicyEndsStarvation) {
   EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));  // Not counted before the change.
 }
 
+// A change in a turn (SIGHUP comes in one): the others above have theirs once before the next, as if the policy had given that turn itself.
+TEST(BudgetedFrames, AChangeToAOneWayCursorInATurnKeepsTheBound) {
+  test::Simulation simulation(StrictPriority{.batch = 1});
+  Flood high(simulation, "high", 7, 50us);
+  test::WorkSource& low = simulation.add("low", 3, 5);
+  low.on_run = [&] {
+    if (simulation.scheduler.policy().settings().one_way) return;
+    simulation.scheduler.set_policy(test::policy(QuotedRoundRobin{.quota = 1}));
+    high.wake();
+  };
+  high.ends = true;
+  simulation.scheduler.turn();
+  high.ends = false;
+  for (int turns = 0; low.stats().turns < 2; ++turns) {
+    ASSERT_LT(turns, 10);
+    simulation.scheduler.turn();
+  }
+  EXPECT_EQ(high.stats().turns, 2U) << "one before, and one between the two of the lower priority";
+  EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));
+}
+
+// A source that leaves and comes back (a quarantined one that is tried again) has not waited under a policy that it has not known.
+TEST(BudgetedFrames, WhoComesBackUnderAnotherPolicyBeginsToWaitAnew) {
+  test::Simulation simulation(StrictPriority{});
+  Flood high(simulation, "high", 7, 50us);
+  test::WorkSource& low = simulation.add("low", 0, 1);
+  simulation.scheduler.poll();
+  low.wake();
+  simulation.scheduler.run_until_idle(1000);
+  high.ends = true;
+  simulation.scheduler.run_until_idle();
+  ASSERT_GT(low.stats().longest_wait, 10ms);
+  simulation.scheduler.remove(low);
+  simulation.scheduler.set_policy(test::policy(BudgetedFrames{}));
+  simulation.scheduler.add(low);
+  EXPECT_EQ(low.stats().longest_wait, 0ms);
+  EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));
+}
+
 TEST(BudgetedFrames, WhatVoidsTheBoundIsSaid) {
   const auto warned = [](const PolicyOptions& options) { return policy_warnings(*resolve_policy(options)).size(); };
   EXPECT_EQ(warned(BudgetedFrames{}), 0U);

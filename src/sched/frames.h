@@ -36,6 +36,10 @@ class Frames {
     cursor_ = kHighest;
   }
 
+  /// The policy has begun in the middle of a turn of 'priority': a cursor that goes down only stands there, as it would had this policy
+  /// given the turn. Else those above could come twice before a priority whose turn used up its budget.
+  void go_on_at(unsigned priority) noexcept { cursor_ = priority; }
+
   /// 'priority' has ready sources from now on, or none any more.
   void fill(unsigned priority) noexcept {
     catch_up(priority);

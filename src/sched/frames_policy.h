@@ -100,7 +100,10 @@ class FramesPolicy final : public Policy {
     set_.follow(before.services());
     turn_is_out_ = before.turn_is_out();
     picked_ = before.picked().level();
-    if (turn_is_out_) above_ = interruptible_ & ~((2ULL << picked_) - 1);
+    if (turn_is_out_) {
+      above_ = interruptible_ & ~((2ULL << picked_) - 1);
+      frames_.go_on_at(picked_);
+    }
     keys_stay_ = by_arrival_ && before.settings().tie == Tie::Arrival;
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       const PriorityUse& seen = before.uses()[p];

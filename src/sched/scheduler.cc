@@ -78,6 +78,8 @@ void Scheduler::add(Source& source) {
   }
   source.waits_alike_ = {};
   source.longest_alike_ = 0;
+  source.stats_.longest_wait = Duration{0};  // It may be of another policy, or scheduler: the bound beside it knows nothing of that.
+  if (source.before_all_) most_before_all_ = std::max(most_before_all_, ++before_all_);
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
   source.quarantine_ = Status{};
@@ -98,7 +100,7 @@ void Scheduler::remove(Source& source) {
   RONDO_ASSERT(source.scheduler() == this);
   forget_in_watch(source);
   if (source.state_ == Source::State::Ready) take_out(source);
-  if (!source.before_all_) policy_->departed(source);
+  source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
   histograms_->give_back(source.histogram_);
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
@@ -146,7 +148,8 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
 }
 
 Duration Scheduler::bound(const Source& source) const {
-  if (source.before_all_) return stats_.longest_turn + stats_.longest_gap;
+  // The turn under way, and of each other of its kind one, with one of somebody else behind it.
+  if (source.before_all_) return (2 * most_before_all_ - 1) * (stats_.longest_turn + stats_.longest_gap);
   const Duration bound = policy_->bound(source);
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }

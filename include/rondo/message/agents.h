@@ -28,7 +28,8 @@ namespace message {
 class Seat;
 }
 
-/// Sees each message before its handler does, on the agent's thread: for tests and traces.
+/// Sees each message before its handler does, on the agent's thread: for tests and traces. What it throws is dropped, and where memory has
+/// ended it is not told.
 class MessageWatch {
  public:
   virtual ~MessageWatch() = default;
@@ -36,13 +37,15 @@ class MessageWatch {
 };
 
 struct AgentsOptions {
-  /// Messages that may wait for all agents of one priority together. One more is refused with ResourceExhausted.
+  /// Messages that may wait for all agents of one priority together. One more is refused with ResourceExhausted; or one of the next
+  /// limits::kMessagePlacesKept, as so many places may be in the scheduler's hand or not. SIZE_MAX: as many as memory holds.
   std::size_t messages_max = limits::kMessagesOfPriority;
   /// How long an agent that is removed after its queue may go on with it; then the rest is dropped and counted.
   Duration drain = limits::kAgentDrain;
   /// Told of each handler that threw, on its agent's thread. By default nobody. Must not throw.
   std::function<void(const MessageFault&)> on_fault = {};
   /// How the runtime is stopped when a limit or a reaction asks for it; any thread. By default Scheduler::stop of every scheduler.
+  /// Must not throw.
   std::function<void()> on_stop = {};
   /// nullptr: nobody looks on. Must outlive the agents.
   MessageWatch* watch = nullptr;

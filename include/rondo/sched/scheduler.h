@@ -155,7 +155,8 @@ class Scheduler {
   TimerWheel& timers() noexcept { return timers_; }
   const Policy& policy() const noexcept { return *policy_; }
   /// The longest that 'source' can wait for a turn, as long as no turn is longer than those seen and no more sources come: Policy::bound()
-  /// and one look at the reactor. Duration::max(): there is no bound. O(priorities).
+  /// and one look at the reactor; of a source that goes before all 2 n - 1 of the longest turns and looks, n the most of such sources at a
+  /// time. Duration::max(): there is no bound. O(priorities).
   Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
   /// See Source::waits(). 'source' is of this scheduler.
@@ -265,8 +266,10 @@ class Scheduler {
   std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
-  Source* first_of_all_ = nullptr;  // Ready sources that go before all others, first come first served.
-  bool was_before_all_ = false;     // The last turn was of such a source.
+  Source* first_of_all_ = nullptr;     // Ready sources that go before all others, first come first served.
+  std::uint32_t before_all_ = 0;       // Such sources,
+  std::uint32_t most_before_all_ = 0;  // and the most at a time.
+  bool was_before_all_ = false;        // The last turn was of such a source.
   Source* running_ = nullptr;
   bool time_was_up_ = false;  // Told to the running source.
   Source* collecting_ = nullptr;

@@ -48,7 +48,8 @@ struct SourceStats {
   std::uint64_t items = 0;
   Duration ran{0};  // Sum over all turns.
   Duration longest_turn{0};
-  Duration longest_wait{0};  // From ready to the start of the turn, since the policy in force began. Beside it: Scheduler::bound().
+  /// From ready to the start of the turn, since the source was added or the policy in force began. Beside it: Scheduler::bound().
+  Duration longest_wait{0};
   /// What of the longest turn its thread had of a CPU, at most. Far less than the turn: the machine gave it to others, or the handler
   /// waited.
   Duration longest_turn_cpu{0};
