@@ -120,7 +120,7 @@ TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
 // A row that cannot be applied is its writer's to mend: told for as long as it stands, and no trouble of the daemon.
 TEST_F(RondodPolicy, RowsThatStandRejectedAreANote) {
   start("");
-  call("set", {{"table", "ROUTE_TABLE"}, {"key", "no prefix"}, {"fields", {{"nexthop_group", "1"}}}});
+  call("set", {{"table", "ROUTE_TABLE"}, {"key", "no prefix"}, {"fields", json::array{json::array{"nexthop_group", "1"}}}});
   const auto notes = [this] { return json::serialize(call("health").at("notes")); };
   EXPECT_TRUE(becomes([&] { return notes().find("rows of ROUTE_TABLE that stand rejected: 1") != std::string::npos; })) << notes();
   EXPECT_THAT(notes(), HasSubstr("no prefix"));

@@ -259,8 +259,7 @@ Turn Lane::run(const Budget& budget) {
   Turn turn;
   while (turn.items < budget.items && !here_.empty()) {
     if (here_.first->arrival >= budget.before) break;
-    Node& node = here_.pop();
-    handle(node);
+    if (!handle(here_.pop())) break;
     ++turn.items;
     if (scheduler.has_news(*this)) [[unlikely]]
       break;
@@ -309,18 +308,11 @@ void Lane::tell_watch(const Cell& cell, const Handler& handler) noexcept {
   }
 }
 
-void Lane::handle(Node& node) {
+/// False if the turn has to end before 'node', which is where it was.
+bool Lane::handle(Node& node) {
   Cell& cell = *node.agent;
-  const bool stops = cell.stops.load(std::memory_order_relaxed);
-  if (cell.stage != Cell::Stage::Running || stops) [[unlikely]] {
-    if (cell.stage == Cell::Stage::Made && !stops) {
-      cell.early.push(node);
-    } else {
-      discard_early(cell);
-      discard(node);
-    }
-    return;
-  }
+  if (cell.stage != Cell::Stage::Running || cell.stops.load(std::memory_order_relaxed)) [[unlikely]]
+    return !has_to_wait(node);
   const Handler& handler = *node.handler;
   if (handler.limit == nullptr || take_from_limit(node)) [[likely]] {
     const auto waited = static_cast<std::uint64_t>(std::max<std::int64_t>((now_ - node.enqueued).count(), 0));
@@ -334,12 +326,39 @@ void Lane::handle(Node& node) {
       fate = failed(node);
     }
     if (fate == Fate::Parked) [[unlikely]]
-      return;
+      return true;
     if (fate == Fate::Served) [[likely]]
       bump(cell.figures.served);
   }
   free(node);
   if (cell.draining && cell.has_nothing_left()) home_->life.finish(cell);
+  return true;
+}
+
+/// The agent of 'node' does not run. True: it will as soon as this turn has ended, and the messages behind 'node' must not go before it.
+/// Where another thread has to start another agent before, others are not made to wait for that.
+bool Lane::has_to_wait(Node& node) {
+  Cell& cell = *node.agent;
+  if (cell.stage != Cell::Stage::Made || cell.stops.load(std::memory_order_relaxed)) {
+    discard_early(cell);
+    discard(node);
+    return false;
+  }
+  if (!starts_here_next(cell)) {
+    cell.early.push(node);
+    return false;
+  }
+  NodeList first;
+  first.push(node);
+  here_.prepend(first);
+  return true;
+}
+
+/// Of the group of 'cell', which has not started, the next to do so is an agent of this home.
+bool Lane::starts_here_next(const Cell& cell) const noexcept {
+  const GroupState& group = *cell.group;
+  const std::size_t next = group.next_start.load(std::memory_order_relaxed);
+  return next < group.cells.size() && &group.cells[next]->lane->home() == home_.get();
 }
 
 /// In the handler of the exception.
@@ -466,9 +485,9 @@ void Lane::discard_early(Cell& cell) noexcept {
   while (!cell.early.empty()) discard(cell.early.pop());
 }
 
-void Lane::put_first(NodeList& early) noexcept {
+void Lane::put_in_order(NodeList& early) noexcept {
   if (early.empty()) return;
-  here_.prepend(early);
+  here_.merge(early);
   note_oldest();
   wake();
 }

@@ -45,8 +45,8 @@ class Lane final : public Source {
   void discard_parked(Cell& cell) noexcept;
   /// The scheduler's thread: the agent of 'cell' does not start any more.
   void discard_early(Cell& cell) noexcept;
-  /// The agent has started: what came too early is handled before all else.
-  void put_first(NodeList& early) noexcept;
+  /// The agent has started: what came too early is handled where its arrival puts it, so before nearly all else.
+  void put_in_order(NodeList& early) noexcept;
   /// Agents::~Agents, on the scheduler's thread: refuses posts from now on and leaves the scheduler.
   void close() noexcept;
   /// Then: drops what waits.
@@ -101,7 +101,9 @@ class Lane final : public Source {
   void fill(Node& node, Cell& cell, const Handler& handler, Instant now, std::uint32_t batch) noexcept;
   bool take_from_limit(Node& node) noexcept;
   bool look_at_clock(Instant end) noexcept;
-  void handle(Node& node);
+  bool handle(Node& node);
+  bool has_to_wait(Node& node);
+  bool starts_here_next(const Cell& cell) const noexcept;
   void tell_watch(const Cell& cell, const Handler& handler) noexcept;
   Fate failed(Node& node) noexcept;
   Fate park(Node& node) noexcept;

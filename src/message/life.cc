@@ -112,9 +112,11 @@ void Life::start(Cell& cell) noexcept {
     return;
   }
   cell.stage = Cell::Stage::Running;
-  cell.lane->put_first(cell.early);
-  if (++group.next_start < group.cells.size()) {
-    Cell& next = *group.cells[group.next_start];
+  cell.lane->put_in_order(cell.early);
+  const std::size_t number = group.next_start.load(std::memory_order_relaxed) + 1;
+  group.next_start.store(number, std::memory_order_relaxed);
+  if (number < group.cells.size()) {
+    Cell& next = *group.cells[number];
     next.lane->home().life.request(next, Cell::kStart);
   }
 }

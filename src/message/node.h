@@ -72,6 +72,14 @@ struct NodeList {
     last = other.last;
     other = {};
   }
+  /// Moves all of 'other' to where their arrival puts them, if both are in that order. O(those of both up to the last of 'other').
+  void merge(NodeList& other) noexcept {
+    NodeList merged;
+    while (!empty() && !other.empty()) merged.push((other.first->arrival < first->arrival ? other : *this).pop());
+    merged.append(other);
+    merged.append(*this);
+    *this = merged;
+  }
   void prepend(NodeList& other) noexcept {
     other.append(*this);
     *this = other;
