@@ -31,6 +31,15 @@ std::uint32_t first_choice(const Constraint& fact) {
   return kGroupIdBase + static_cast<std::uint32_t>(hash % kGroupIds);
 }
 
+/// Whether a group with this number is likely to be the one of a name with this first choice: numbers that were taken move it by a few,
+/// and builds that did not number by name counted from the first. Others are those of other names.
+bool may_be_of(std::uint32_t choice, std::uint32_t id) {
+  constexpr std::uint32_t kMoves = 64;
+  constexpr std::uint32_t kCounted = 1U << 16;
+  const std::uint32_t moved = id >= choice ? id - choice : id + kGroupIds - choice;
+  return moved < kMoves || id - kGroupIdBase < kCounted;
+}
+
 std::uint32_t next_choice(std::uint32_t id) { return id + 1 == kGroupIdBase + kGroupIds ? kGroupIdBase : id + 1; }
 
 }  // namespace
@@ -123,6 +132,7 @@ void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const GroupMember& member : entry.members) members.emplace_back(member.nexthop.value(), member.weight);
     std::ranges::sort(members);
+    left_by_number_.emplace(entry.id.value(), members);
     left_groups_[std::move(members)].insert(entry.id.value());
   }
 }
@@ -130,6 +140,7 @@ void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
 void NexthopGroups::end_adoption() {
   left_nexthops_.clear();
   left_groups_.clear();
+  left_by_number_.clear();
 }
 
 NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
@@ -140,10 +151,21 @@ NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
   return id;
 }
 
-/// The kernel's group has the members whose ports had a carrier. Of several with these members it is the one that this name would have come
-/// to first: the others are those of other names, and routes need not move from one to the other.
+NexthopId NexthopGroups::take_left(std::uint32_t id) {
+  const auto left = left_by_number_.find(id);
+  const auto equal = left_groups_.find(left->second);
+  equal->second.erase(id);
+  if (equal->second.empty()) left_groups_.erase(equal);
+  left_by_number_.erase(left);
+  return NexthopId{id};
+}
+
+/// The kernel's group has the members whose ports had a carrier. With the number that this name has it is this group, whatever its members
+/// were: they are replaced, and its routes need not move. Else, of several with these members, it is the one that this name would have come
+/// to first.
 NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
   std::uint32_t id = by_name_ ? first_choice(fact) : kGroupIdBase;
+  if (by_name_ && left_by_number_.contains(id)) return take_left(id);
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
     for (const Hop& hop : hops) {
@@ -151,13 +173,11 @@ NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vect
     }
     std::ranges::sort(members);
     if (const auto left = left_groups_.find(members); left != left_groups_.end()) {
-      std::set<std::uint32_t>& ids = left->second;
+      const std::set<std::uint32_t>& ids = left->second;
       const auto from_here = ids.lower_bound(id);
-      const auto nearest = from_here == ids.end() ? ids.begin() : from_here;
-      id = *nearest;
-      ids.erase(nearest);
-      if (ids.empty()) left_groups_.erase(left);
-      return NexthopId{id};
+      for (const auto nearest : {from_here == ids.end() ? ids.begin() : from_here, ids.begin()}) {
+        if (!by_name_ || may_be_of(id, *nearest)) return take_left(*nearest);
+      }
     }
   }
   if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};

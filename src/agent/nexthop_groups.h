@@ -45,8 +45,8 @@ class NexthopGroups final : public Orch {
   };
   Counts counts() const;
 
-  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and no other one does. Of groups with the
-  /// same members each gets its own, if numbers follow from names. Before the first row.
+  /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and, if numbers follow from names, a group
+  /// gets its own whatever its members were, and of groups with the same members each its own. Before the first row.
   void adopt(const std::vector<NexthopEntry>& left);
   /// From here on nothing gets a number of what is left.
   void end_adoption();
@@ -95,6 +95,7 @@ class NexthopGroups final : public Orch {
   Outcome remove(ConstraintKind kind, std::string_view name);
   Group& group_at(const Constraint& fact, const std::vector<Hop>& hops);
   NexthopId number_of_group(const Constraint& fact, const std::vector<Hop>& hops);
+  NexthopId take_left(std::uint32_t id);
   NexthopId number_of_nexthop(const HopKey& key);
   void set_members(Group& group, const std::vector<Hop>& hops);
 
@@ -139,6 +140,7 @@ class NexthopGroups final : public Orch {
   std::set<std::uint32_t> left_ids_;                                  // Numbers of what an earlier run left.
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same, by number.
   std::uint64_t group_replaces_ = 0;
   TimerSource retry_timer_;
 };

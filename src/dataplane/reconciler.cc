@@ -50,6 +50,7 @@ struct Reconciler::Known {
   boost::unordered_flat_map<RouteKey, Route, RouteHash> routes;  // That nobody asked for.
   std::map<NexthopId, Nexthop> nexthops;                         // As read: an order that changes one takes it out.
   std::set<NexthopId> unwanted_nexthops;
+  std::set<NexthopId> changing_groups;  // They are there; whether with the old members or the new ones is open.
   struct Neighbor {
     MacAddress mac;
     bool wanted = false;
@@ -119,8 +120,17 @@ struct Reconciler::Known {
   void disbelieve(const RouteSet& order) { disbelieve_route(order.prefix, order.table); }
   void disbelieve(const RouteDelete& order) { disbelieve_route(order.prefix, order.table); }
   void disbelieve(const NexthopSet& order) { nexthops.erase(order.id); }
-  void disbelieve(const GroupSet& order) { nexthops.erase(order.id); }
-  void disbelieve(const NexthopDelete& order) { nexthops.erase(order.id); }
+  void disbelieve(const GroupSet& order) {
+    if (nexthops.erase(order.id) != 0) changing_groups.insert(order.id);
+  }
+  /// With its last member the kernel drops a group, and its routes.
+  void disbelieve(const NexthopDelete& order) {
+    std::erase_if(nexthops, [&order](const auto& known) {
+      return known.first == order.id ||
+             std::ranges::any_of(known.second.entry.members, [&](const auto& m) { return m.nexthop == order.id; });
+    });
+    changing_groups.clear();
+  }
   void disbelieve(const NeighborSet& order) { disbelieve_neighbor(order.port, order.address); }
   void disbelieve(const NeighborDelete& order) { disbelieve_neighbor(order.port, order.address); }
   void disbelieve(const AddressSet&) {}
@@ -137,7 +147,15 @@ struct Reconciler::Known {
   void forget(const RouteSet& order) { routes.erase({order.prefix, order.table}); }
   void forget(const RouteDelete& order) { routes.erase({order.prefix, order.table}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
-  void forget(const GroupSet& order) { unwanted_nexthops.erase(order.id); }
+  /// Replaced and never gone: the routes that hang on its number are there.
+  void forget(const GroupSet& order) {
+    unwanted_nexthops.erase(order.id);
+    if (changing_groups.erase(order.id) == 0) return;
+    Nexthop changed{.entry = {}, .wanted = true};
+    changed.entry.id = order.id;
+    changed.entry.members = order.members;
+    nexthops.insert_or_assign(order.id, std::move(changed));
+  }
   void forget(const NexthopDelete& order) { unwanted_nexthops.erase(order.id); }
   void forget(const NeighborSet& order) { neighbors.erase({order.port.value(), order.address}); }
   void forget(const NeighborDelete& order) { neighbors.erase({order.port.value(), order.address}); }

@@ -73,6 +73,23 @@ TEST_F(ReconcilerTest, AGroupIsThereOnlyWhileItsMembersAre) {
   EXPECT_EQ(executed(), 1U) << "nobody has asked for the next hop yet";
 }
 
+TEST_F(ReconcilerTest, AGroupThatIsReplacedKeepsItsRoutes) {
+  must(reconciler_, {NexthopSet{NexthopId{2}, kGateway, port_}});
+  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+  must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_EQ(executed(), 2U) << "the next hop and the group";
+  EXPECT_TRUE(plane_.route(kRoute).has_value());
+}
+
+TEST_F(ReconcilerTest, AGroupThatWentWithItsLastMemberTookItsRoutesWithIt) {
+  must(reconciler_, {NexthopSet{NexthopId{2}, kGateway, port_}});
+  must(reconciler_, {NexthopDelete{NexthopId{1}}});
+  EXPECT_FALSE(plane_.route(kRoute).has_value());
+  must(reconciler_, {GroupSet{NexthopId{100}, {{NexthopId{2}, 1}}}});
+  must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
+  EXPECT_TRUE(plane_.route(kRoute).has_value());
+}
+
 TEST_F(ReconcilerTest, WhatTheSameBulkChangedBeforeIsNotBelieved) {
   must(reconciler_, {NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteDelete{kRoute},
                      RouteSet{kRoute, NexthopId{100}}});

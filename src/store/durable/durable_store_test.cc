@@ -605,6 +605,38 @@ TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) 
   EXPECT_FALSE(std::filesystem::exists(killed_ + ".damaged-2")) << "it is kept once";
 }
 
+TEST_F(DamagedLog, IsReadAndNotThrownAwayWhenItsFileIsLostOrEmpty) {
+  const std::string log = bytes_of(killed_ + "-wal");
+  for (const bool is_there : {true, false}) {
+    const std::string file = folder_.file(is_there ? "empty" : "lost");
+    std::ofstream(file + "-wal", std::ios::binary) << log;
+    if (is_there) std::ofstream{file};
+    const Result<DurableFile> seen = read_durable_file(file);
+    ASSERT_FALSE(seen.has_value());
+    EXPECT_EQ(seen.error().code(), Code::DataLoss) << seen.error().to_string();
+    EXPECT_EQ(bytes_of(file + "-wal"), log) << "who looks changes nothing";
+    EXPECT_EQ(std::filesystem::exists(file), is_there);
+    Life life{file};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_EQ(life.store().stats().restored, kRows);
+    EXPECT_THAT(life.store().stats().damage, ElementsAre(HasSubstr("was lost, or had no bytes")));
+    EXPECT_EQ(bytes_of(life.store().stats().damaged_file + "-wal"), log);
+  }
+}
+
+// What a log cannot be read without is in the file: the log is kept for whoever has a copy of the file.
+TEST_F(DamagedLog, WithoutTheFirstPageItIsRefusedAndLeftAlone) {
+  Life life{path()};
+  ASSERT_TRUE(life.write("W", Change::set("key-1", {{"value", "new"}})).ok());
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{16384}}) {
+    const std::string file = copy();
+    const std::string log = bytes_of(file + "-wal");
+    std::ofstream(file, std::ios::binary) << std::string(bytes, 'x');
+    for (int tries = 0; tries < 2; ++tries) EXPECT_EQ(Life{file}.trouble().code(), Code::FailedPrecondition);
+    EXPECT_EQ(bytes_of(file + "-wal"), log);
+  }
+}
+
 TEST_F(DamagedLog, WhatIsLeftOfAnOlderRoundIsNone) {
   killed_ = folder_.file("round");
   Life life{killed_};

@@ -139,6 +139,15 @@ std::uint64_t missing_bytes(const std::string& path) {
   return unknown || told <= size ? 0 : told - size;
 }
 
+/// A file that is not there, or has no byte, while its log holds commits. SQLite takes it for a new one, also when it only reads, and
+/// throws the log away.
+bool has_log_only(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+  const bool has_nothing = error ? error == std::errc::no_such_file_or_directory : bytes == 0;
+  return has_nothing && !check_wal(path, kPageBytes).frames.empty();
+}
+
 class SqliteLogFile final : public LogFile {
  public:
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
@@ -160,6 +169,7 @@ class SqliteLogFile final : public LogFile {
   Status open_for_looking();
   Status check_not_taken();
   Status check_log();
+  Status make_first_page();
   /// As it is now, with its log: it is to be kept.
   void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
@@ -181,6 +191,7 @@ class SqliteLogFile final : public LogFile {
   std::string path_;
   std::optional<Print> print_;  // As it was when it was opened for looking.
   std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
+  bool had_log_only_ = false;
   WalCheck wal_;
   std::optional<PageScan> pages_;  // Of a damaged file.
   sqlite3* database_ = nullptr;
@@ -249,12 +260,18 @@ Status SqliteLogFile::check_not_taken() {
 
 /// Without locks, and with SQLite's index of the write-ahead log in memory: else SQLite makes a file for it beside the database.
 Status SqliteLogFile::open_for_looking() {
+  if (has_log_only(path_)) {
+    return {Code::DataLoss, "the file " + quoted(path_) + " is lost, or has no bytes, and its log " + quoted(path_ + "-wal") +
+                                " is there: start the daemon, which reads what the log holds, or bring back both from a backup"};
+  }
   const int error = ::faccessat(AT_FDCWD, path_.c_str(), R_OK, AT_EACCESS) == 0 ? 0 : errno;
   if (error == ENOENT) return {Code::NotFound, "there is no file " + quoted(path_)};
   if (error != 0) return status_from_errno(error, "opening " + quoted(path_));
   constexpr int kFlags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX;
   if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, "unix") != SQLITE_OK) return trouble("opening");
   if (Status taken = check_not_taken(); !taken.ok()) return taken;
+  std::error_code unknown;
+  if (std::filesystem::file_size(path_, unknown) == 0 && !unknown) return {Code::NotFound, path_ + " is empty"};
   sqlite3_close(std::exchange(database_, nullptr));
   print_ = print_of(path_);
   // Where there is no log, SQLite would make one.
@@ -266,6 +283,14 @@ Status SqliteLogFile::open_for_looking() {
   let_repair();
   leave_alone();
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
+}
+
+/// Of nothing: SQLite then looks for the first page, as for all others, in the log.
+Status SqliteLogFile::make_first_page() {
+  std::ofstream out(path_, std::ios::binary | std::ios::app);
+  out << std::string(kPageBytes, '\0');
+  if (out.close(); out) return {};
+  return status_from_errno(errno, "making a first page for the log of " + quoted(path_));
 }
 
 /// Up to the check of the header, in a transaction.
@@ -286,9 +311,14 @@ Status SqliteLogFile::connect(Mode mode) {
     if (Status bad = open_for_looking(); !bad.ok()) return bad;
   } else {
     if (Status bad = check_writable(path_); !bad.ok()) return bad;
+    if (has_log_only(path_)) {
+      had_log_only_ = true;
+      if (Status bad = make_first_page(); !bad.ok()) return bad;
+    }
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
     let_repair();
+    if (had_log_only_) leave_alone();
     // Before anything else: held until the end, so a second process finds the file taken.
     if (!run("PRAGMA locking_mode = EXCLUSIVE") || !run(("PRAGMA page_size = " + std::to_string(kPageBytes)).c_str()))
       return trouble("opening");
@@ -383,6 +413,7 @@ bool SqliteLogFile::read_from_pages(std::int64_t number, Reading& reading, const
 
 LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view)>& each) {
   Reading reading;
+  if (had_log_only_) reading.damage.emplace_back(Code::DataLoss, "the file was lost, or had no bytes; what its log holds is kept");
   if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
   if (!wal_.damage.ok()) reading.damage.push_back(wal_.damage);
   std::vector<std::int64_t> all;
