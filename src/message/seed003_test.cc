@@ -116,6 +116,23 @@ TEST(Seed003Agents, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
   }
 }
 
+// "Events inside the same priority are handled in chronological order", over all agents of it, also of those that start meanwhile.
+TEST(Seed003Agents, TheOrderWithinAPriorityIsOverAgentsThatHaveYetToStart) {
+  sim::AgentKit kit({.policy = StrictlyOrdered{}});
+  std::vector<int> order;
+  std::vector<Address> to{kit.agents().make<Receiver>(2, order).value()};
+  EXPECT_TRUE(kit.step()) << "the first starts, so the next start comes after the next message";
+  for (int i = 0; i < 2; ++i) to.push_back(kit.agents().make<Receiver>(2, order).value());
+  std::vector<int> posted;
+  for (int number = 0; number < 9; ++number) {
+    posted.push_back(number);
+    ASSERT_TRUE(to[static_cast<std::size_t>(number) % to.size()].post(Event{number}).ok());
+  }
+  while (kit.step()) {
+  }
+  EXPECT_EQ(order, posted);
+}
+
 // "Suppose that quote will be 4", e1 to e30, with e31 and e32 for p7 while p3 is next.
 TEST(Seed003Agents, QuotedRoundRobinGivesEachPriorityNoMoreThanItsQuota) {
   for (const std::uint32_t batch : {1U, 3U, 128U}) {

@@ -284,7 +284,8 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     account_.again(row);
     return;
   }
-  delay(row, change, limits::kSpuriousWaitDelay, facts,
+  // Then the handler is asked whatever holds: waiting for a fact may need something of it, such as to ask for what states the fact.
+  delay(row, change, limits::kSpuriousWaitDelay, {},
         Status{Code::Internal, "the handler waits for " + facts.front().to_string() + ", which holds"});
 }
 
