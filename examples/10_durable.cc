@@ -53,11 +53,14 @@ std::size_t first_life(const std::string& path) {
   for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
     if (!runtime.table("ROUTE").set(prefix, {{"nexthop", "192.168.1.1"}}).ok()) return 0;
   }
-  const auto on_disk = [&runtime](const Status& end) {
-    if (end.ok()) runtime.stop();
+  Status written;
+  const auto on_disk = [&](const Status& end) {
+    written = end;
+    runtime.stop();
   };
   if (!runtime.store().write("ROUTE", Change::remove("10.0.1.0/24"), on_disk).ok()) return 0;
   runtime.run();
+  if (!written.ok()) return 0;
   runtime.run_until_idle();
   return routes.installed();
 }

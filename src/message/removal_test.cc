@@ -157,43 +157,6 @@ TEST(Removal, OfTwoWhoAskToBeToldTheFirstIs) {
   EXPECT_EQ(told, "first ");
 }
 
-/// Has a bounded number of jobs.
-class Slow final : public Agent {
- public:
-  explicit Slow(Group& group) : Agent(group, "slow", Priority::p3) {
-    limit<Job>({.most = 10});
-    receive<&Slow::job>();
-  }
-
- private:
-  void job(const Job&) {}
-};
-
-// What came before its start waits apart, and what comes after the removal is dropped at its turn: both leave the limit, oldest first.
-TEST(Removal, BeforeItsStartAnAgentLosesItsMessagesInTheirOrder) {
-  sim::AgentKit kit;
-  Doer* doer = nullptr;
-  Address last;
-  const GroupId id = kit.agents()
-                         .add([&](Group& group) {
-                           doer = &group.make<Doer>(Priority::p3, AgentOptions{});
-                           // More than start, or end, while messages have their first turns.
-                           for (std::size_t i = 0; i < 4 * limits::kAgentLifePerTurn; ++i) last = group.make<Slow>().address();
-                           return Status{};
-                         })
-                         .value();
-  doer->on_job = [&](int) { EXPECT_TRUE(kit.agents().remove(id, Removal::AtOnce).ok()); };
-  ASSERT_TRUE(last.post(Job{1}).ok());
-  ASSERT_TRUE(doer->address().post(Job{2}).ok());
-  ASSERT_TRUE(last.post(Job{3}).ok());
-  kit.run_until_idle();
-  EXPECT_EQ(kit.order(), "doer");
-  EXPECT_EQ(kit.agents().groups(), 0U);
-  const MessageFigures queue = kit.agents().figures_of_queues().at(0);
-  EXPECT_EQ(queue.dropped, 2U);
-  EXPECT_EQ(queue.queued, 0U);
-}
-
 // Its first agent has gone when the program ends, its second has a queue still: with that one the group lets go of both, and what their
 // places in memory have then is somebody else's.
 TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {

@@ -510,6 +510,94 @@ TEST(AgentsThreads, OwnMessagesOfALimitedTypeHaveOnePlaceAmongThoseOfOthers) {
   other.join();
 }
 
+/// Starts when it may.
+class Starter final : public Agent {
+ public:
+  Starter(Group& group, std::shared_future<void> may_start) : Agent(group, "starter", Priority::p5), may_start_(std::move(may_start)) {}
+
+ private:
+  void on_start() override { may_start_.wait(); }
+  std::shared_future<void> may_start_;
+};
+
+/// Has a bounded number of messages.
+class Bounded final : public Agent {
+ public:
+  Bounded(Group& group, std::function<void(int)> on_work) : Agent(group, "bounded", Priority::p3), on_work_(std::move(on_work)) {
+    limit<Work>({.most = 10});
+    receive<&Bounded::work>();
+  }
+
+ private:
+  void work(const Work& work) { on_work_(work.number); }
+  const std::function<void(int)> on_work_;
+};
+
+/// An agent of p3 that runs, and one whose group waits on the thread of p5 for its start: what comes for that one waits apart. Messages 0,
+/// 2 and 5 are for the first, 1, 3 and 4 for the second, and all of them are there before any has its turn.
+struct Early {
+  Early() {
+    Address runs = threads.agents().make<Taker>(Priority::p3, [this](int number) { work(number); }).value();
+    const auto make_late = [this](Group& group) {
+      group.make<Starter>(may_start.get_future().share());
+      late = group.make<Bounded>([this](int number) { work(number); }).address();
+      return Status{};
+    };
+    id = threads.agents().add(make_late).value();
+    for (int number = 0; number < 6; ++number) must((number == 0 || number == 2 || number == 5 ? runs : late).post(Work{0, number}));
+  }
+  void work(int number) {
+    if (number == 0) begin.get_future().wait();
+    order.push_back(number);
+    in_handler(number);
+  }
+  /// Calls 'what' in the handler of each message, from the first on.
+  void go(std::function<void(int)> what) {
+    in_handler = std::move(what);
+    begin.set_value();
+  }
+
+  std::promise<void> may_start;
+  std::promise<void> begin;
+  std::vector<int> order;
+  std::function<void(int)> in_handler;
+  Address late;
+  GroupId id{};
+  AgentThreads threads;  // The last: they end before what they use.
+};
+
+TEST(AgentsThreads, WhatCameBeforeAStartOnAnotherThreadIsHandledInItsOrder) {
+  std::promise<void> all;
+  Early early;
+  early.go([&](int number) {
+    if (number == 5) early.may_start.set_value();
+    if (number == 4) all.set_value();
+  });
+  all.get_future().wait();
+  EXPECT_EQ(early.order, (std::vector{0, 2, 5, 1, 3, 4}));
+}
+
+// What came before its start waits apart, and what comes after the removal is dropped at its turn: both leave the limit, oldest first.
+TEST(AgentsThreads, AnAgentThatIsRemovedBeforeItsStartLosesItsMessagesInTheirOrder) {
+  std::promise<void> gone;
+  Early early;
+  early.go([&](int number) {
+    if (number != 2) return;
+    EXPECT_TRUE(early.threads.agents().remove(early.id, Removal::AtOnce, [&] { gone.set_value(); }).ok());
+    early.may_start.set_value();
+  });
+  gone.get_future().wait();
+  EXPECT_EQ(early.late.post(Work{0, 6}).code(), Code::NotFound);
+  const auto of_p3 = [&] {
+    for (const MessageFigures& queue : early.threads.agents().figures_of_queues()) {
+      if (queue.priority == Priority::p3) return queue;
+    }
+    return MessageFigures{};
+  };
+  while (of_p3().queued != 0) std::this_thread::yield();
+  EXPECT_EQ(of_p3().dropped, 3U);
+}
+
 TEST(AgentsThreads, StopEndsEachThreadAfterTheMessageThatItHandles) {
   auto threads = std::make_unique<AgentThreads>();
   std::atomic<int> handled{0};

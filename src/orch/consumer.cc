@@ -247,7 +247,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
   switch (outcome.kind()) {
     case Outcome::Kind::Done: answer_done(row); return;
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
-    case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.facts(), outcome.why()); return;
+    case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
     case Outcome::Kind::Staged: account_.ordered(row); return;
   }
@@ -285,16 +285,16 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     return;
   }
   // Then the handler is asked whatever holds: waiting for a fact may need something of it, such as to ask for what states the fact.
-  delay(row, change, limits::kSpuriousWaitDelay, {},
+  delay(row, change, limits::kSpuriousWaitDelay,
         Status{Code::Internal, "the handler waits for " + facts.front().to_string() + ", which holds"});
 }
 
-void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
+void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
   const Instant now = services_.scheduler.now();
-  account_.answered(change, Witness::Answer::Delayed, facts);
-  if (ledger_.park_until(row, now + std::max(delay, Duration{0}), facts, why.ok() ? std::string{} : why.to_string(), now)) {
+  account_.answered(change, Witness::Answer::Delayed);
+  if (ledger_.park_until(row, now + std::max(delay, Duration{0}), why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked();
-    account_.delayed(row, change, delay, facts, why);
+    account_.delayed(row, change, delay, why);
   } else {
     account_.again(row);
   }

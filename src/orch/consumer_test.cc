@@ -403,6 +403,23 @@ TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
   EXPECT_LE(calls.size(), 2U + 1s / limits::kSpuriousWaitDelay);
 }
 
+// Its provider withdrew the fact meanwhile, because nobody waited for it: only the handler can ask for it anew.
+TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot) {
+  groups.insert("1");
+  consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
+  set("T", "a");
+  run();
+  EXPECT_EQ(calls.size(), 2U);
+  groups.clear();
+  run_for(2 * limits::kSpuriousWaitDelay);
+  EXPECT_EQ(calls.size(), 3U);
+  EXPECT_THAT(runtime.parked_rows("T", 1).at(0).why, IsEmpty()) << "from here on it waits for the fact";
+  groups.insert("1");
+  announce("1");
+  run();
+  EXPECT_GT(calls.size(), 3U);
+}
+
 TEST_F(ConsumerTest, AProviderThatComesAfterTheParkingWakesTheRows) {
   constexpr ConstraintKind kLate{"late"};
   bool exists = false;

@@ -382,12 +382,11 @@ bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::siz
   return true;
 }
 
-bool Ledger::park_until(std::uint32_t row, Instant due, std::span<const Constraint> facts, std::string why, Instant now) {
+bool Ledger::park_until(std::uint32_t row, Instant due, std::string why, Instant now) {
   if (!start_wait(row, now)) return false;
   if (timed_list_ == kNone) timed_list_ = make_list(kNone);
   Row& r = rows_[row];
   r.extra = std::make_unique<Extra>(*this, row);
-  r.extra->facts.assign(facts.begin(), facts.end());
   r.extra->why = std::move(why);
   r.list = timed_list_;
   append_waiting(timed_list_, row);

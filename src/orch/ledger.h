@@ -90,8 +90,8 @@ class Ledger {
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
   /// Set in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
   bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
-  /// The same, but for a time; 'facts' (may be empty) must hold, too, and are looked at when the time has passed. 'why' is for people.
-  bool park_until(std::uint32_t row, Instant due, std::span<const Constraint> facts, std::string why, Instant now);
+  /// The same, but for a time. 'why' is for people.
+  bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
   /// Moves a resolved row, of which another fact does not hold, under that one.
   void park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index);
 

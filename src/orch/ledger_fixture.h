@@ -52,9 +52,7 @@ class LedgerFixture {
     return task.value_or(Ledger::Task{});
   }
   bool park(std::uint32_t row, const std::vector<std::string>& keys) { return ledger.park(row, facts(keys), 0, now, index); }
-  bool park_until(std::uint32_t row, Duration delay, const std::vector<std::string>& keys = {}) {
-    return ledger.park_until(row, now + delay, facts(keys), "later", now);
-  }
+  bool park_until(std::uint32_t row, Duration delay) { return ledger.park_until(row, now + delay, "later", now); }
   std::size_t announce(const std::string& key) {
     holding.insert(key);
     return index.announce({kFact, key});

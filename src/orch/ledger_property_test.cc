@@ -53,7 +53,7 @@ class Model {
     Where where = Where::Queued;
     std::vector<std::string> facts;  // Listed under the first, unless it waits for its time.
     std::optional<Instant> due;
-    bool looks_at_facts = false;  // When resolved: several facts, or a time.
+    bool looks_at_facts = false;  // When resolved: there are several.
   };
 
   void merge(const std::string& key, const Write& write) {
@@ -117,7 +117,7 @@ class Model {
     row.where = Where::Parked;
     row.facts = facts;
     row.due = due;
-    row.looks_at_facts = facts.size() > 1 || due;
+    row.looks_at_facts = facts.size() > 1;
     parked.push_back(key);
   }
 
@@ -302,10 +302,9 @@ class Simulation : public LedgerFixture {
         break;
       }
       case 4: {
-        const std::vector<std::string> facts = draw_facts();
         const Duration delay = draw_delay();
-        park_until(row, delay, facts);
-        model_.park(key, facts, now + delay);
+        park_until(row, delay);
+        model_.park(key, {}, now + delay);
         break;
       }
       default: settle_done(key); return;

@@ -123,7 +123,7 @@ TEST_F(LedgerTest, ASetMayTakeThePlaceOfADeleteThatStillWaitsForFacts) {
 
   // One that was tried and waits for its time keeps its place: part of it may be done.
   ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
-  ASSERT_TRUE(cancelling.park_until(cancelling.take_new()->row, now + 100ms, {}, "later", now));
+  ASSERT_TRUE(cancelling.park_until(cancelling.take_new()->row, now + 100ms, "later", now));
   EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "2"}}), now, index), Ledger::Merged::Joined);
   EXPECT_EQ(cancelling.op(cancelling.find("k")), Op::Delete);
   index.forget_ledger(cancelling);
@@ -328,19 +328,6 @@ TEST_F(LedgerTest, ATimedRowIsReadyWhenItsTimeHasPassedAndNotBefore) {
   EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
 }
 
-TEST_F(LedgerTest, ATimedRowWithFactsWaitsForBoth) {
-  set("k", {});
-  park_until(take().row, 5s, {"x"});
-  announce("x");
-  EXPECT_THAT(run_ready(), IsEmpty());
-  holding.clear();
-  pass(6s);
-  EXPECT_THAT(run_ready(), IsEmpty());
-  EXPECT_EQ(ledger.parked(), 1U);
-  announce("x");
-  EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
-}
-
 TEST_F(LedgerTest, RowsWhoseTimePassesLaterRunBehindWhatWasResolvedBefore) {
   for (const char* key : {"t1", "f1", "t2"}) set(key, {});
   park_until(take().row, 1s);
@@ -388,7 +375,7 @@ TEST_F(LedgerTest, AForgottenLedgerIsNotResolved) {
     other.merge(Change::set("theirs", {}), now, index);
     other.park(other.take_new()->row, facts({"x"}), 0, now, index);
     other.merge(Change::set("timed", {}), now, index);
-    other.park_until(other.take_new()->row, now + 1s, {}, {}, now);
+    other.park_until(other.take_new()->row, now + 1s, {}, now);
     index.forget_ledger(other);
   }
   EXPECT_EQ(announce("x"), 0U);

@@ -8,15 +8,10 @@ RowAccount::~RowAccount() {
   for (RowTap* const tap : taps_) tap->account_ = nullptr;
 }
 
-void RowAccount::delayed(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why) {
-  journal_.delayed(name_, row, change, delay, facts, why);
+void RowAccount::delayed(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
+  journal_.delayed(name_, row, change, delay, {}, why);
   if (!tapped()) return;
-  tell({.what = RowEvent::What::Delayed,
-        .key = ledger_.key(row),
-        .op = ledger_.op(row),
-        .facts = facts,
-        .delay = delay,
-        .why = why.ok() ? nullptr : &why});
+  tell({.what = RowEvent::What::Delayed, .key = ledger_.key(row), .op = ledger_.op(row), .delay = delay, .why = why.ok() ? nullptr : &why});
 }
 
 std::unique_ptr<RowTap> RowAccount::tap(RowTap::Listener listener) {

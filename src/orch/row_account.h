@@ -92,7 +92,7 @@ class RowAccount {
   void still_parked(std::uint32_t row, const Constraint& fact) { journal_.still_parked(name_, row, fact); }
   /// Whether still_parked() has anybody who hears it.
   bool is_recorded() const noexcept { return journal_.on(); }
-  void delayed(std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts, const Status& why);
+  void delayed(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void rejected(std::uint32_t row, const Change& change, const Status& why) {
     journal_.rejected(name_, row, change, why);
     if (tapped()) tell_row(RowEvent::What::Rejected, row, &why);

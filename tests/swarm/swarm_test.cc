@@ -108,6 +108,16 @@ TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
+// A route was told to wait for its set, which was there: it was asked later, and by then nobody had waited for the set, so that had gone.
+// It waited for the set's return without having asked for it.
+TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
+  for (const std::uint64_t seed : {2099U, 2161U}) {
+    const std::unique_ptr<Life> life = make_life("agent", seed);
+    live(*life, 3000);
+    EXPECT_FALSE(life->world().violation()) << life->world().report();
+  }
+}
+
 TEST(SwarmFound, ARouteWhoseSetOfNextHopsWasNotWritten) {
   OneRoute box({Write::Failed, Write::Failed});
   box.set_route();

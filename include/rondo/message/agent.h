@@ -1,6 +1,7 @@
 // Agent: user code that owns some state and handles messages, one at a time, on one thread for life. It never sees queues or other agents:
 // it has addresses of others, and topics. Where several agents have one priority, their messages are handled in the order of arrival of
-// each single message over all of them (seed 003: "Events inside the same priority are handled in chronological order"). See
+// each single message over all of them (seed 003: "Events inside the same priority are handled in chronological order"). Those of an agent
+// that cannot start before another thread has started one of its group come when it has started; others do not wait for that. See
 // docs/guide/agents-and-messages.md.
 #pragma once
 
