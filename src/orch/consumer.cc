@@ -317,16 +317,23 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {
+  // A key that no Set of can be applied may be one that no Delete can name either: with both rejected nothing stands.
+  if (const auto before = rejections_.find(std::string{change.key()});
+      before != rejections_.end() && before->second.op == Op::Set && change.op() == Op::Delete) {
+    rejections_.erase(before);
+    return;
+  }
   if (rejections_.size() >= limits::kRejectionsKept && !rejections_.contains(std::string{change.key()})) {
     ++stats_.rejections_forgotten;
     rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
   }
-  rejections_.insert_or_assign(std::string{change.key()}, std::string{to_string(change.op())} + " rejected: " + why.to_string());
+  rejections_.insert_or_assign(std::string{change.key()},
+                               Rejection{change.op(), std::string{to_string(change.op())} + " rejected: " + why.to_string()});
 }
 
 const std::string* Consumer::rejection(std::string_view key) const {
   const auto it = rejections_.find(std::string{key});
-  return it == rejections_.end() ? nullptr : &it->second;
+  return it == rejections_.end() ? nullptr : &it->second.why;
 }
 
 ConsumerStats Consumer::stats() const {

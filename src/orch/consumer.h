@@ -71,7 +71,8 @@ class Consumer final : public Source {
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
-  /// Why the newest change of 'key' was rejected; null if it was not, or if too many others were since.
+  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete after a Set that
+  /// was.
   const std::string* rejection(std::string_view key) const;
 
   /// For those who look on.
@@ -116,7 +117,11 @@ class Consumer final : public Source {
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};
   ConsumerStats stats_;
-  std::map<std::string, std::string> rejections_;  // By key, until a later change of the key is done.
+  struct Rejection {
+    Op op;
+    std::string why;
+  };
+  std::map<std::string, Rejection> rejections_;  // By key, until a later change of the key is done.
 };
 
 }  // namespace rondo
