@@ -3,6 +3,8 @@
 option(RONDO_PRECOMPILE "Precompile what most files include; a missing #include is not found" OFF)
 
 if(RONDO_PRECOMPILE)
+  # What uses hiredis has this flag, and headers that were compiled without it are none for it. On 64-bit systems it changes nothing.
+  target_compile_definitions(rondo_flags INTERFACE _FILE_OFFSET_BITS=64)
   set(RONDO_COMMON_HEADERS <algorithm> <array> <atomic> <cerrno> <chrono> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <filesystem>
                            <fstream> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <thread> <tl/expected.hpp>
                            <unordered_map> <utility> <variant> <vector>)
