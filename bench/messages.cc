@@ -211,7 +211,8 @@ int main(int count, char** arguments) {
   const std::pair<const char*, PolicyOptions> policies[] = {{"frames", BudgetedFrames{}},
                                                             {"strict", StrictPriority{}},
                                                             {"strictly ordered", StrictlyOrdered{}},
-                                                            {"quoted round robin, 10 items", QuotedRoundRobin{}}};
+                                                            {"quoted round robin, 10 items", QuotedRoundRobin{}},
+                                                            {"quoted round robin, 1 item", QuotedRoundRobin{.quota = 1}}};
   for (const auto& [name, policy] : policies) {
     const Queued queued = queued_then_handled(rounds, policy);
     std::printf("%s\n", name);
