@@ -6,6 +6,9 @@ if(RONDO_BUILD_TESTS)
   include(GoogleTest)
 endif()
 
+# With a sanitizer it takes longer to optimise a test than to run it unoptimised: what takes time there is the code that is tested.
+set(RONDO_TEST_FLAGS "" CACHE STRING "More flags of the compiler for what is a test")
+
 # The tier of a test case follows from its name (docs/hacking.md, "Test tiers"). What needs the real kernel is "system", what takes its time
 # is "full": many seeds, a million rows, hundreds of MiB, servers and links that break and time out. The rest is a "unit" and together takes
 # seconds.
@@ -21,7 +24,8 @@ function(rondo_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} rondo_flags GTest::gmock GTest::gtest_main)
-  rondo_precompiled(${name} test)
+  target_compile_options(${name} PRIVATE ${RONDO_TEST_FLAGS})
+  rondo_together(${name} test)
   if(ARG_LABELS)
     rondo_discover(${name} "*" "${ARG_LABELS}")
   else()
@@ -70,7 +74,7 @@ function(rondo_library folder)
 
   if(sources)
     add_library(rondo_${folder} STATIC ${sources})
-    rondo_precompiled(rondo_${folder} library)
+    rondo_together(rondo_${folder} library)
     set(visibility PUBLIC)
   else()  # Headers only.
     add_library(rondo_${folder} INTERFACE)
@@ -107,7 +111,7 @@ function(rondo_part name folder)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   add_library(rondo_${name} STATIC ${sources})
-  rondo_precompiled(rondo_${name} library)
+  rondo_together(rondo_${name} library)
   list(TRANSFORM ARG_DEPENDS PREPEND rondo_)
   target_link_libraries(rondo_${name} PUBLIC rondo_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
   if(tests AND RONDO_BUILD_TESTS)

@@ -19,8 +19,9 @@ if(MOLD_PROGRAM)
 endif()
 
 add_library(rondo_flags INTERFACE)
-target_compile_options(rondo_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
-                                             -Woverloaded-virtual)
+target_compile_options(rondo_flags INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual)
+# What is compiled with others (rondo_together.cmake) shadows what is theirs.
+target_compile_options(rondo_flags INTERFACE $<$<NOT:$<BOOL:$<TARGET_PROPERTY:UNITY_BUILD>>>:-Wshadow>)
 # g++ 12 sees uninitialised vectors inside std::variant alternatives that are not there.
 target_compile_options(rondo_flags INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 option(RONDO_WERROR "Warnings are errors" ON)

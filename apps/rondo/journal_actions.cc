@@ -119,13 +119,15 @@ json::array to_json(const std::vector<StoryEvent>& story) {
   json::array events;
   for (std::size_t i = 0; i < story.size(); ++i) {
     const StoryEvent& event = story[i];
-    events.push_back(json::object{{"time", journal::stamp(event.wall)},
-                                  {"monotonic_ns", event.time.nanoseconds()},
-                                  {"after_ns", i == 0 ? 0 : time_between(story[i - 1], event).count()},
-                                  {"table", text(event.table)},
-                                  {"what", event.what},
-                                  {"detail", text(event.detail)},
-                                  {"turn", text(event.turn)}});
+    json::object object{{"time", journal::stamp(event.wall)},
+                        {"monotonic_ns", event.time.nanoseconds()},
+                        {"after_ns", i == 0 ? 0 : time_between(story[i - 1], event).count()},
+                        {"table", text(event.table)},
+                        {"what", event.what},
+                        {"detail", text(event.detail)},
+                        {"turn", text(event.turn)}};
+    if (event.queued_at_most) object["queued_at_most_ns"] = event.queued_at_most->count();
+    events.push_back(std::move(object));
   }
   return events;
 }
@@ -141,6 +143,7 @@ std::string render_story(const std::vector<StoryEvent>& story) {
     if (!event.table.empty()) line.append(" ").append(event.table);
     line.append(" ").append(event.what);
     if (!event.detail.empty()) line.append(": ").append(event.detail);
+    if (event.queued_at_most) line.append(" (queued for at most ").append(duration_text(*event.queued_at_most)).append(")");
     if (!event.turn.empty() && event.turn != event.table) line.append(" (in the turn of '").append(event.turn).append("')");
     lines += visible_text(line) + "\n";
   }

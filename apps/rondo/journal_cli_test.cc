@@ -148,7 +148,8 @@ TEST_F(JournalCli, ExplainTellsTheStoryOfAKeyWithTheTimesBetween) {
   ASSERT_EQ(ended.code, 0) << ended.out;
   const std::vector<std::string> story = lines(ended.out);
   ASSERT_EQ(story.size(), 6U) << ended.out;
-  EXPECT_THAT(story[0], AllOf(HasSubstr("2025-06-15.15:06:40.0000"), HasSubstr("ROUTE_TABLE taken: SET nexthop_group=102")));
+  EXPECT_THAT(story[0],
+              AllOf(HasSubstr("2025-06-15.15:06:40.0000"), HasSubstr("ROUTE_TABLE taken: SET nexthop_group=102 (queued for at most ")));
   EXPECT_THAT(story[1], AllOf(HasSubstr("+0 us"), HasSubstr("ROUTE_TABLE parked: SET waits for nexthop-group:102")));
   EXPECT_THAT(story[2], AllOf(HasSubstr("2025-06-15.15:06:41.50"), HasSubstr("+1500 ms"),
                               HasSubstr("resolved: nexthop-group:102 was announced, for 1 rows (in the turn of 'programmer')")));
@@ -164,6 +165,8 @@ TEST_F(JournalCli, ExplainSpeaksJsonAndKeepsToOneTable) {
   ASSERT_GE(events.size(), 5U);
   EXPECT_EQ(events.front().at("what").as_string(), "taken");
   EXPECT_EQ(events.front().at("after_ns").as_int64(), 0);
+  EXPECT_GE(events.front().at("queued_at_most_ns").as_int64(), 0);
+  EXPECT_FALSE(events.back().as_object().contains("queued_at_most_ns"));
   EXPECT_EQ(events.back().at("what").as_string(), "done");
   for (const json::value& event : events) EXPECT_EQ(event.at("table").as_string(), "NEXTHOP_GROUP_TABLE");
   EXPECT_EQ(rondo("journal explain 102 --table PORT_TABLE " + file()).code, 1);

@@ -24,13 +24,13 @@ namespace rondo::daemon {
 namespace {
 
 /// One section being read: takes the keys it knows and complains about the rest.
-class Section {
+class SectionReader {
  public:
-  Section(const toml::table* table, std::string section, const std::string& file, Status& error)
+  SectionReader(const toml::table* table, std::string section, const std::string& file, Status& error)
       : table_(table), section_(std::move(section)), file_(file), error_(error) {}
-  ~Section() { refuse_unknown(); }
-  Section(const Section&) = delete;
-  Section& operator=(const Section&) = delete;
+  ~SectionReader() { refuse_unknown(); }
+  SectionReader(const SectionReader&) = delete;
+  SectionReader& operator=(const SectionReader&) = delete;
 
   void text(std::string_view key, std::string& value) {
     if (const toml::node* node = take(key)) {
@@ -171,13 +171,13 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", fal
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
 
-void read_separator(Section& section, std::string& value) {
+void read_separator(SectionReader& section, std::string& value) {
   std::string_view separator = value;
   section.choice("separator", kSeparators, separator);
   value = std::string{separator};
 }
 
-void read_place(Section& section, StorePlace& place) {
+void read_place(SectionReader& section, StorePlace& place) {
   section.store_url("url", place.url);
   read_separator(section, place.separator);
   section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
@@ -190,7 +190,7 @@ void read_place(Section& section, StorePlace& place) {
 }
 
 /// [scheduler.KEY]: lines of PRIORITY = VALUE.
-void read_priorities(Section& s, std::string_view key, std::int64_t low, std::int64_t high,
+void read_priorities(SectionReader& s, std::string_view key, std::int64_t low, std::int64_t high,
                      std::vector<std::pair<unsigned, std::int64_t>>& values) {
   const toml::table* const given = s.subsection(key);
   if (given == nullptr) return;
@@ -212,7 +212,7 @@ void read_priorities(Section& s, std::string_view key, std::int64_t low, std::in
 }
 
 /// SObjectizer's name for it, and ours.
-void refuse_thread_per_priority(Section& s) {
+void refuse_thread_per_priority(SectionReader& s) {
   for (const std::string_view name : {"one_per_prio", "one-per-priority"}) {
     if (!s.says("policy", name)) continue;
     s.complain("policy",
@@ -222,7 +222,7 @@ void refuse_thread_per_priority(Section& s) {
   }
 }
 
-void read_policy(Section& s, PolicyChoice& policy) {
+void read_policy(SectionReader& s, PolicyChoice& policy) {
   refuse_thread_per_priority(s);
   s.choice("policy", kPolicies, policy.name);
   s.choice("tie", kTies, policy.tie);
@@ -245,7 +245,7 @@ void read_policy(Section& s, PolicyChoice& policy) {
 }
 
 void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
-  Section s{&table, "store.group.direct", file, error};
+  SectionReader s{&table, "store.group.direct", file, error};
   s.text("endpoint", direct.endpoint);
   s.text("database", direct.database);
   s.text("secret_key_file", direct.secret_key_file);
@@ -254,7 +254,7 @@ void read_direct(const toml::table& table, const std::string& file, Status& erro
 }
 
 /// One process at a time has a file, so this process, too, can open it once: places that are alike share a store, direct tables never do.
-void check_files(Section& group, const Config& config) {
+void check_files(SectionReader& group, const Config& config) {
   const StoreGroup& newest = config.store_groups.back();
   const std::optional<std::string> file = table_file(newest.place.url);
   if (!file) return;
@@ -272,12 +272,12 @@ void check_files(Section& group, const Config& config) {
 }
 
 void read_store(const toml::table* table, const std::string& file, Status& error, Config& config) {
-  Section s{table, "store", file, error};
+  SectionReader s{table, "store", file, error};
   read_place(s, config.store);
   std::set<std::string> routed;
   std::set<std::string> endpoints;
   for (const toml::table* const group : s.groups("group")) {
-    Section g{group, "store.group", file, error};
+    SectionReader g{group, "store.group", file, error};
     StoreGroup& read = config.store_groups.emplace_back();
     g.texts("tables", read.tables);
     read_place(g, read.place);
@@ -315,9 +315,9 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     }
     if (!node.is_table()) return failure(Code::InvalidArgument, at + "'" + std::string{key.str()} + "' must be a section");
   }
-  const auto section = [&](const char* name) { return Section{root[name].as_table(), name, file, error}; };
+  const auto section = [&](const char* name) { return SectionReader{root[name].as_table(), name, file, error}; };
   {
-    Section s = section("scheduler");
+    SectionReader s = section("scheduler");
     read_policy(s, config.policy);
     s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
     s.integer("nice", -20, 19, config.nice);
@@ -329,14 +329,14 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   section("admin").text("socket", config.socket);
   section("log").choice("level", kLevels, config.log_level);
   {
-    Section s = section("journal");
+    SectionReader s = section("journal");
     s.text("file", config.journal_file);
     s.integer("file_mib", 0, limits::kJournalFileMib, config.journal_file_mib);
     s.integer("files", 0, limits::kJournalFiles, config.journal_files);
   }
   read_store(root["store"].as_table(), file, error, config);
   {
-    Section s = section("dataplane");
+    SectionReader s = section("dataplane");
     s.choice("kind", kKinds, config.simulated);
     s.text("network_namespace", config.network_namespace);
     s.integer("protocol", 5, 255, config.protocol);

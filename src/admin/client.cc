@@ -17,7 +17,7 @@
 namespace rondo {
 namespace {
 
-constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr std::size_t kReplyBytes = 256 * 1024;
 
 Code code_named(std::string_view name) {
   for (unsigned char code = 1; code <= static_cast<unsigned char>(Code::Internal); ++code) {
@@ -87,7 +87,7 @@ Status AdminClient::Wire::write_some() {
 
 Status AdminClient::Wire::read_some() {
   while (peer_writes) {
-    const std::span<char> room = input.prepare(kReadBytes);
+    const std::span<char> room = input.prepare(kReplyBytes);
     const ssize_t got = ::recv(fd.get(), room.data(), room.size(), MSG_DONTWAIT);
     if (got > 0) {
       input.commit(static_cast<std::size_t>(got));

@@ -306,6 +306,42 @@ TEST_F(JournalFilesTest, AStorySaysWhereAnotherRunBegan) {
   EXPECT_THAT(story({file()}, "somebody else"), ElementsAre("taken"));
 }
 
+TEST_F(JournalFilesTest, AStoryTellsHowLongAChangeWasQueuedInItsTableAtMost) {
+  {
+    auto journal = start(options());
+    const auto pass = [&](Duration time) {
+      clock_.time = clock_.time + time;
+      journal->looked(clock_.time);
+    };
+    const auto take = [&](const std::string& key, bool empty) {
+      journal->turn_begins(1, clock_.time);
+      journal->took(kTable, 1, empty);
+      journal->changed(kTable, 1, Change::remove(key));
+      journal->done(kTable, 1);
+      journal->turn_ends({.items = 1}, clock_.time);
+    };
+    take("10.0.0.0/24", true);  // The beginning of the wait is not on the record.
+    pass(1s);
+    journal->became_ready(kTable);
+    pass(2ms);
+    take("other", false);
+    pass(3ms);
+    take("10.0.0.0/24", true);  // The table was never empty in between.
+    pass(1s);
+    journal->became_ready(kTable);
+    pass(1ms);
+    take("10.0.0.0/24", true);
+  }
+  const auto reader = std::move(JournalReader::open(file()).value());
+  JournalWalk walk(*reader);
+  std::vector<std::optional<Duration>> queued;
+  for (const journal::StoryEvent& event : story_of(walk, "", "10.0.0.0/24")) {
+    if (event.what == "taken") queued.push_back(event.queued_at_most);
+    EXPECT_TRUE(event.what == "taken" || !event.queued_at_most) << event.what;
+  }
+  EXPECT_THAT(queued, ElementsAre(std::nullopt, Duration{5ms}, Duration{1ms}));
+}
+
 // --- Files that are somebody else's
 
 class ForeignFile : public JournalFilesTest {

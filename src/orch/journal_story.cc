@@ -28,39 +28,68 @@ class Story {
     const JournalRecord& record = walk.record();
     if (walk.run() != std::exchange(run_, walk.run())) {
       waits_.clear();
+      queued_.clear();
       began_.reset();
     }
     if (record.kind == Kind::Started)
-      began_ = StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, describe(*record.policy), {}};
+      began_ = StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, describe(*record.policy), {}, {}};
     if (walk.missing() > 0) {
       add(walk, "missing", std::to_string(walk.missing()) + " records");
       waits_.clear();
+      queued_.clear();
     }
     switch (record.kind) {
       case Kind::Announced: return resolve(walk);
+      case Kind::Ready: return queue(walk);
+      case Kind::Took: return take_from_queue(walk);
       default: break;
     }
     if (record.kind != Kind::Changed && !record.is_outcome()) return;
     if (walk.key() != key_ || (!table_.empty() && walk.table() != table_)) return;
     add(walk, std::string{what_of(record.kind)}, detail_of(walk));
+    events_.back().queued_at_most = queued_for(walk);
     remember(walk);
   }
   std::vector<StoryEvent> take() { return std::move(events_); }
 
  private:
   using Facts = std::set<std::string>;
+  /// Changes that wait to be taken from a table.
+  struct Queue {
+    std::optional<Instant> since;        // It has had some without a break.
+    std::optional<Instant> taken_since;  // The same when changes were taken last, of those.
+  };
 
   void add(const JournalWalk& walk, std::string what, std::string detail) {
     // What was before is done with: rows are told anew, and parked again.
     if (!events_.empty() && events_.back().run != walk.run()) {
       events_.push_back(
-          began_ ? *began_ : StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, "its beginning is missing", {}});
+          began_ ? *began_
+                 : StoryEvent{walk.time(), walk.wall(), walk.run(), {}, std::string{kRunBegan}, "its beginning is missing", {}, {}});
     }
-    events_.push_back({walk.time(), walk.wall(), walk.run(), walk.table(), std::move(what), std::move(detail), walk.turn_of()});
+    events_.push_back({walk.time(), walk.wall(), walk.run(), walk.table(), std::move(what), std::move(detail), walk.turn_of(), {}});
   }
 
   static std::string fact_text(const JournalWalk& walk, const JournalRecord::Fact& fact) {
     return walk.names().of(fact.kind) + ":" + std::string{fact.key};
+  }
+
+  /// The table had nothing to take before.
+  void queue(const JournalWalk& walk) {
+    Queue& queue = queued_[walk.table()];
+    if (!queue.since) queue.since = walk.time();
+  }
+
+  void take_from_queue(const JournalWalk& walk) {
+    Queue& queue = queued_[walk.table()];
+    queue.taken_since = queue.since;
+    if (walk.record().flag) queue.since.reset();
+  }
+
+  std::optional<Duration> queued_for(const JournalWalk& walk) const {
+    const auto queue = queued_.find(walk.table());
+    if (walk.record().kind != Kind::Changed || queue == queued_.end() || !queue->second.taken_since) return std::nullopt;
+    return walk.time() - *queue->second.taken_since;
   }
 
   static std::string detail_of(const JournalWalk& walk) {
@@ -100,6 +129,7 @@ class Story {
   std::uint64_t run_ = 0;
   std::optional<StoryEvent> began_;     // The run, where its beginning is on the record.
   std::map<std::string, Facts> waits_;  // By table.
+  std::map<std::string, Queue> queued_;
   std::vector<StoryEvent> events_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,9 @@ struct StoryEvent {
                        // another run began.
   std::string detail;  // Fields, facts, reasons; for people.
   std::string turn;    // The source in whose turn it happened; empty between turns.
+  /// Of what was taken: since when its table had had changes waiting, without a break. It was queued there no longer than that. Empty
+  /// where the record does not say.
+  std::optional<Duration> queued_at_most;
 };
 
 /// kRunBegan, with no table: before the first thing that happened in a run after one in which something did; its time and detail (the

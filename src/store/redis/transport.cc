@@ -19,13 +19,13 @@ namespace rondo::redis {
 
 namespace {
 
-struct Target {
+struct SocketAddress {
   sockaddr_storage address{};
   socklen_t size = 0;
 };
 
-Result<Target> target_of(const RedisAddress& address, const std::string& ip) {
-  Target target;
+Result<SocketAddress> target_of(const RedisAddress& address, const std::string& ip) {
+  SocketAddress target;
   if (!address.unix_path.empty()) {
     auto* const name = reinterpret_cast<sockaddr_un*>(&target.address);
     if (address.unix_path.size() >= sizeof name->sun_path) {
@@ -173,7 +173,7 @@ Transport::~Transport() = default;
 
 Status Transport::open(const RedisAddress& address, const std::string& ip) {
   close();
-  const Result<Target> target = target_of(address, ip);
+  const Result<SocketAddress> target = target_of(address, ip);
   if (!target) return target.error();
   fd_ = UniqueFd{::socket(target->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
   if (!fd_) return status_from_errno(errno, "socket");

@@ -1,0 +1,83 @@
+# Compiling several files as one, with the headers that nearly every file includes compiled before, takes half of the time: most of it goes
+# into reading the same headers again. It hides an #include that is missing. So the presets of the sanitizers do it with all files (ALL), the
+# preset of the tests with the tests alone (TESTS), where such an #include harms nobody, and the others not at all (OFF).
+#
+# Files that give something of their own the same name are not put together: rondo_names_of() finds what stands at the beginning of a line.
+# It does not see that a name is one of a header, too; then the compiler says so, and the file is to be named in RONDO_ALONE.
+set(RONDO_TOGETHER OFF CACHE STRING "Compile several files as one, with precompiled headers: ALL, the TESTS, or none (OFF)")
+set(RONDO_FILES_TOGETHER 6)
+set(RONDO_ALONE src/orch/journal_test.cc src/store/direct/direct_frame_test.cc src/store/redis/redis_doctor_test.cc
+    tests/scenarios/direct_orch_test.cc)
+list(TRANSFORM RONDO_ALONE PREPEND ${CMAKE_SOURCE_DIR}/)
+
+if(RONDO_TOGETHER)
+  # What uses hiredis has this flag, and headers that were compiled without it are none for it. On 64-bit systems it changes nothing.
+  target_compile_definitions(rondo_flags INTERFACE _FILE_OFFSET_BITS=64)
+  set(RONDO_COMMON_HEADERS <algorithm> <array> <atomic> <cerrno> <chrono> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <filesystem>
+                           <fstream> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <thread> <tl/expected.hpp>
+                           <unordered_map> <utility> <variant> <vector>)
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/library.cc CONTENT "// Whoever has the library's headers.\n")
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
+  # Libraries are made with -fPIC, programs with -fPIE: headers of the one are none of the other's.
+  if(RONDO_TOGETHER STREQUAL "ALL")
+    add_library(rondo_precompiled_library OBJECT ${CMAKE_BINARY_DIR}/precompiled/library.cc)
+    target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
+    target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})
+  endif()
+  if(RONDO_BUILD_TESTS)
+    add_executable(rondo_precompiled_test ${CMAKE_BINARY_DIR}/precompiled/program.cc)
+    target_link_libraries(rondo_precompiled_test PRIVATE rondo_flags GTest::gmock)
+    target_compile_options(rondo_precompiled_test PRIVATE ${RONDO_TEST_FLAGS})
+    target_precompile_headers(rondo_precompiled_test PRIVATE ${RONDO_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)
+  endif()
+endif()
+
+# rondo_names_of(<file> <variable>): what it declares at the beginning of a line: types, constants, functions.
+function(rondo_names_of file variable)
+  file(READ ${file} text)
+  string(REGEX MATCHALL "\n(class|struct|enum class|using) [A-Za-z0-9_]+( =)?" types "${text}")
+  string(REGEX MATCHALL "\n[A-Za-z_][A-Za-z0-9_:<>,*& ]*[*& ][a-z][A-Za-z0-9_]* ?[({=]" others "${text}")
+  list(FILTER others EXCLUDE REGEX "\nnamespace ")
+  list(FILTER types EXCLUDE REGEX "using [A-Za-z0-9_]+$")
+  list(TRANSFORM types REPLACE ".* ([A-Za-z0-9_]+)( =)?$" "\\1")
+  list(TRANSFORM others REPLACE ".*[*& ]([a-z][A-Za-z0-9_]*) ?[({=]$" "\\1")
+  set(${variable} ${types} ${others} PARENT_SCOPE)
+endfunction()
+
+# Groups of files, in the order in which they come, that are compiled as one.
+function(rondo_group target)
+  get_target_property(sources ${target} SOURCES)
+  set(group 0)
+  set(files 0)
+  set(taken "")
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    if(NOT source MATCHES "\\.cc$" OR source IN_LIST RONDO_ALONE)
+      continue()
+    endif()
+    rondo_names_of(${source} names)
+    set(clashes FALSE)
+    foreach(name IN LISTS names)
+      if(name IN_LIST taken)
+        set(clashes TRUE)
+      endif()
+    endforeach()
+    if(clashes OR files EQUAL RONDO_FILES_TOGETHER)
+      math(EXPR group "${group} + 1")
+      set(files 0)
+      set(taken "")
+    endif()
+    math(EXPR files "${files} + 1")
+    list(APPEND taken ${names})
+    set_source_files_properties(${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${target}_${group})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# rondo_together(<target> <library|test>): how the target's files are compiled.
+function(rondo_together target kind)
+  if(TARGET rondo_precompiled_${kind})
+    target_precompile_headers(${target} REUSE_FROM rondo_precompiled_${kind})
+    rondo_group(${target})
+  endif()
+endfunction()
