@@ -16,6 +16,7 @@
 #include "completion.h"
 #include "exit_code.h"
 #include "manual/man_page.h"
+#include "output.h"
 #include "render.h"
 #include "rondo/admin/text.h"
 
@@ -23,11 +24,6 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
-
-/// True when standard output took it.
-bool print(const std::string& text) { return std::fwrite(text.data(), 1, text.size(), stdout) == text.size(); }
-
-int finish_output() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? kExitDone : kExitFailed; }
 
 /// What was typed as JSON text: \xHH stays a byte, and bytes that JSON cannot carry become one.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }

@@ -8,6 +8,7 @@
 #include "opened_journal.h"
 #include "orch/journal_audit.h"
 #include "orch/journal_walk.h"
+#include "output.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {

@@ -15,6 +15,7 @@
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
+#include "output.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {

@@ -6,15 +6,12 @@
 
 #include "actions.h"
 #include "exit_code.h"
+#include "output.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {
 
 namespace json = boost::json;
-
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
-int finish_output(int code) { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? code : kExitFailed; }
 
 json::string text(std::string_view bytes) { return json::string{escape_text(bytes)}; }
 

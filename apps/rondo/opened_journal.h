@@ -1,5 +1,5 @@
 // OpenedJournal: the files of a call of `rondo journal`, and what is wrong with them: told in words on standard error, or in JSON among the
-// rest. And what those commands print with.
+// rest.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,9 +17,6 @@
 
 namespace rondo::cli {
 
-void print(const std::string& text);
-/// 'code', or that of a failure if standard output took not all.
-int finish_output(int code);
 /// As JSON can hold it (rondo/admin/text.h).
 boost::json::string text(std::string_view bytes);
 boost::json::object damage_json(const journal::Damage& damage);
