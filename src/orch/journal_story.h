@@ -23,8 +23,8 @@ struct StoryEvent {
                        // another run began.
   std::string detail;  // Fields, facts, reasons; for people.
   std::string turn;    // The source in whose turn it happened; empty between turns.
-  /// Of what was taken: since when its table had had changes waiting, without a break. It was queued there no longer than that. Empty
-  /// where the record does not say.
+  /// Of what was taken: since when its table had had changes waiting, without a break, as far as the scheduler had heard. It was queued
+  /// there no longer than that. Empty where the record does not say.
   std::optional<Duration> queued_at_most;
 };
 
