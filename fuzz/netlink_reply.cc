@@ -24,7 +24,8 @@ void decode(std::span<const std::byte> datagram) {
   for (netlink::Message message; reader.next(message);) {
     if (const auto answer = netlink::decode_answer(message)) must_hold(answer->error_number >= 0 && answer->error_number <= 4095);
     if (const auto link = netlink::decode_link(message)) must_hold(link->event.port && !link->event.name.empty());
-    if (const auto address = netlink::decode_address(message)) must_hold(address->address.length <= address->address.address.size() * 8);
+    if (const auto address = netlink::decode_address(message, kProtocol))
+      must_hold(address->address.length <= address->address.address.size() * 8);
     if (const auto neighbor = netlink::decode_neighbor(message, kProtocol)) must_hold(static_cast<bool>(neighbor->port));
     if (const auto nexthop = netlink::decode_nexthop(message, kProtocol)) must_hold(static_cast<bool>(nexthop->id));
     if (const auto route = netlink::decode_route(message, kProtocol)) must_hold(route->prefix.length <= route->prefix.address.size() * 8);

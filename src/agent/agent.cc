@@ -129,7 +129,7 @@ std::vector<Operation> Agent::unwanted() {
   if (options_.restart != nullptr) return options_.restart->unwanted();
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
   std::vector<Operation> orders = std::move(found.neighbors);
-  for (std::vector<Operation>* const stage : {&found.routes, &found.groups, &found.nexthops}) {
+  for (std::vector<Operation>* const stage : {&found.routes, &found.groups, &found.nexthops, &found.addresses}) {
     if (stage->empty()) continue;
     orders.insert(orders.end(), std::make_move_iterator(stage->begin()), std::make_move_iterator(stage->end()));
     break;

@@ -161,7 +161,7 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
   return Outcome::staged();
 }
 
-/// An earlier run may have set it: nothing in the kernel says whose an address is.
+/// An earlier run may have set it, without a number if the kernel gives addresses none.
 Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& address) {
   const IfIndex id = ids_.find(port);
   if (!id) return Outcome::done();

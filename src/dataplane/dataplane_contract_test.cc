@@ -466,6 +466,8 @@ TEST_P(DataPlaneContract, AddressesAreSetAgainReadBackAndDeleted) {
     must(AddressSet{.port = swp1_, .address = interface("2001:db8::1/64")});
   }
   EXPECT_THAT(addresses(swp1_), ElementsAre("10.0.0.1/24", "2001:db8::1/64"));
+  const auto entries = plane().addresses().value();
+  EXPECT_EQ(std::ranges::count_if(entries, [](const AddressEntry& entry) { return entry.ours; }), 2) << "they carry our number";
   for (const char* text : {"10.0.0.1/24", "2001:db8::1/64"}) {
     must(AddressDelete{.port = swp1_, .address = interface(text)});
     const Status again = apply(AddressDelete{.port = swp1_, .address = interface(text)});

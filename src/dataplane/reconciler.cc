@@ -56,8 +56,10 @@ struct Reconciler::Known {
     bool wanted = false;
     bool believed = true;
   };
-  std::map<Place, Neighbor> neighbors;  // As the next hops.
-  std::set<std::tuple<std::uint32_t, IpAddress, std::uint8_t>> addresses;
+  std::map<Place, Neighbor> neighbors;                                    // As the next hops.
+  using AddressKey = std::tuple<std::uint32_t, IpAddress, std::uint8_t>;  // Port, address, length.
+  std::set<AddressKey> addresses;
+  std::set<AddressKey> unwanted_addresses;  // Those of our number.
   std::map<std::uint32_t, LinkEvent> links;
 
   bool is_there(const Order& order) const {
@@ -97,9 +99,7 @@ struct Reconciler::Known {
     const auto found = neighbors.find({order.port.value(), order.address});
     return found != neighbors.end() && found->second.believed && found->second.mac == order.mac;
   }
-  bool meets(const AddressSet& order) const {
-    return addresses.contains({order.port.value(), order.address.address, order.address.length});
-  }
+  bool meets(const AddressSet& order) const { return addresses.contains(key_of(order.port, order.address)); }
   bool meets(const LinkSet& order) const {
     const auto found = links.find(order.port.value());
     if (found == links.end()) return false;
@@ -114,6 +114,7 @@ struct Reconciler::Known {
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
+  void take_up(const AddressSet& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
   template <class Other>
   void take_up(const Other&) {}
 
@@ -136,7 +137,7 @@ struct Reconciler::Known {
   void disbelieve(const AddressSet&) {}
   /// With the last address of its family on a port the kernel drops the port's neighbours.
   void disbelieve(const AddressDelete& order) {
-    addresses.erase({order.port.value(), order.address.address, order.address.length});
+    addresses.erase(key_of(order.port, order.address));
     for (auto it = neighbors.lower_bound({order.port.value(), IpAddress{}}); it != neighbors.end(); ++it) {
       if (it->first.first != order.port.value()) break;
       if (it->first.second.is_v6() == order.address.address.is_v6()) it->second.believed = false;
@@ -159,8 +160,12 @@ struct Reconciler::Known {
   void forget(const NexthopDelete& order) { unwanted_nexthops.erase(order.id); }
   void forget(const NeighborSet& order) { neighbors.erase({order.port.value(), order.address}); }
   void forget(const NeighborDelete& order) { neighbors.erase({order.port.value(), order.address}); }
+  void forget(const AddressSet& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
+  void forget(const AddressDelete& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
   template <class Other>
   void forget(const Other&) {}
+
+  static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
   void disbelieve_route(const Prefix& prefix, std::uint32_t table) {
     const auto found = routes.find({prefix, table});
@@ -202,12 +207,15 @@ Status Reconciler::read() {
     known.neighbors.emplace(Known::Place{entry.port.value(), entry.address}, Known::Neighbor{entry.mac});
   const auto addresses = plane_.addresses();
   if (!addresses) return addresses.error();
-  for (const AddressEntry& entry : *addresses) known.addresses.emplace(entry.port.value(), entry.address.address, entry.address.length);
+  for (const AddressEntry& entry : *addresses) {
+    known.addresses.insert(Known::key_of(entry.port, entry.address));
+    if (entry.ours) known.unwanted_addresses.insert(Known::key_of(entry.port, entry.address));
+  }
   const auto links = plane_.links();
   if (!links) return links.error();
   for (const LinkEvent& link : *links) known.links.emplace(link.port.value(), link);
   ports_ = *links;
-  found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size();
+  found_ = known.routes.size() + known.nexthops.size() + known.neighbors.size() + known.unwanted_addresses.size();
   return {};
 }
 
@@ -235,6 +243,8 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
     if (!known_->unwanted_nexthops.contains(entry.id)) continue;
     (entry.members.empty() ? unwanted.nexthops : unwanted.groups).push_back({NexthopDelete{entry.id}, {}});
   }
+  for (const auto& [port, address, length] : known_->unwanted_addresses)
+    unwanted.addresses.push_back({AddressDelete{IfIndex{port}, {address, length}}, {}});
   return unwanted;
 }
 

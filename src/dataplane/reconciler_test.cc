@@ -28,7 +28,7 @@ class ReconcilerTest : public testing::Test {
          {LinkSet{port_, true, 9000}, AddressSet{port_, kAddress}, NeighborSet{port_, kGateway, kMac},
           NexthopSet{NexthopId{1}, kGateway, port_}, GroupSet{NexthopId{100}, {{NexthopId{1}, 1}}}, RouteSet{kRoute, NexthopId{100}}});
     ASSERT_TRUE(reconciler_.read().ok());
-    EXPECT_EQ(reconciler_.counts().found, 4U);
+    EXPECT_EQ(reconciler_.counts().found, 5U);
     before_ = plane_.executed();
   }
   static std::vector<Operation> bulk_of(std::initializer_list<Order> orders) {
@@ -61,6 +61,23 @@ TEST_F(ReconcilerTest, WhatIsThereIsNotOrderedAgain) {
   EXPECT_THAT(unwanted.neighbors, IsEmpty());
   EXPECT_THAT(unwanted.groups, IsEmpty());
   EXPECT_THAT(unwanted.nexthops, IsEmpty());
+  EXPECT_THAT(unwanted.addresses, IsEmpty());
+}
+
+TEST_F(ReconcilerTest, AnAddressThatNobodyAskedForIsUnwantedUntilItIsDeleted) {
+  const Prefix other = Prefix::parse_interface("2001:db8::1/64").value();
+  must(reconciler_, {AddressSet{port_, other}});
+  std::vector<Operation> addresses = reconciler_.unwanted().addresses;
+  ASSERT_THAT(addresses, SizeIs(1)) << "that of now is wanted";
+  EXPECT_EQ(to_string(addresses[0].order), to_string(Order{AddressDelete{port_, kAddress}}));
+  plane_.fail_nth(sim::OrderKind::Address, 1, ENOBUFS);
+  reconciler_.apply(addresses);
+  EXPECT_FALSE(addresses[0].status.ok());
+  addresses = reconciler_.unwanted().addresses;
+  ASSERT_THAT(addresses, SizeIs(1)) << "it is still there";
+  reconciler_.apply(addresses);
+  EXPECT_THAT(reconciler_.unwanted().addresses, IsEmpty());
+  EXPECT_THAT(plane_.addresses().value(), SizeIs(1));
 }
 
 TEST_F(ReconcilerTest, ARouteIsThereOnlyWhileItsGroupIs) {

@@ -318,7 +318,7 @@ std::vector<LinkEvent> SimKernel::links() const {
 std::vector<AddressEntry> SimKernel::addresses() const {
   std::vector<AddressEntry> entries;
   for (const auto& [index, port] : ports_) {
-    for (const Prefix& address : port.addresses) entries.push_back({.port = index, .address = address});
+    for (const Prefix& address : port.addresses) entries.push_back({.port = index, .address = address, .ours = true});
   }
   return entries;
 }

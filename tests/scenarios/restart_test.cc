@@ -209,6 +209,7 @@ TEST(Restart, WhatNobodyAsksForStaysForTheHoldAndThenGoes) {
   EXPECT_EQ(box.plane.route_count(), 0U);
   EXPECT_THAT(box.plane.nexthops().value(), IsEmpty());
   EXPECT_THAT(box.plane.neighbors().value(), IsEmpty());
+  EXPECT_THAT(box.plane.addresses().value(), IsEmpty());
 }
 
 TEST(Restart, ARowThatComesAtTheEndOfTheHoldIsNotDeletedWithTheRest) {
@@ -300,12 +301,17 @@ TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
       const std::uint64_t differences = random.below(8);
       for (std::uint64_t i = 0; i < differences; ++i) {
         const std::string prefix = "20.0." + std::to_string(random.below(220)) + ".0/24";
-        switch (random.below(6)) {
+        switch (random.below(7)) {
           case 0: rows.erase({"ROUTE_TABLE", prefix}); break;
           case 1: rows[{"ROUTE_TABLE", prefix}] = {{"nexthop_group", "c"}}; break;
           case 2: rows[{"ROUTE_TABLE", prefix}] = {{"nexthop", "10.1.0.3"}, {"ifname", "B"}}; break;
           case 3: rows[{"ROUTE_TABLE", prefix}] = {{"blackhole", "true"}}; break;
-          case 4: rows[{"NEXTHOP_GROUP_TABLE", "ab"}] = {{"nexthop", "10.0.0.2,10.2.0.3"}, {"ifname", "A,C"}}; break;
+          case 4: {
+            const std::pair<std::string, std::string> address{"INTF_TABLE", "B:10.1.0." + std::to_string(7 + random.below(3)) + "/24"};
+            if (rows.erase(address) == 0) rows[address] = {};
+            break;
+          }
+          case 5: rows[{"NEXTHOP_GROUP_TABLE", "ab"}] = {{"nexthop", "10.0.0.2,10.2.0.3"}, {"ifname", "A,C"}}; break;
           default: rows[{"NEIGH_TABLE", "A:10.0.0.3"}] = {{"neigh", "02:00:00:00:00:" + std::to_string(10 + random.below(80))}}; break;
         }
       }

@@ -118,6 +118,34 @@ class AgentOnLinux : public ::testing::Test {
     return wrong;
   }
 
+  /// What is ours goes, what another program has set stays.
+  void restart_without_rows() {
+    SCOPED_TRACE("restart without rows");
+    running.reset();
+    const auto another = make_linux_dataplane({.network_namespace = lab->path(), .protocol = 200});
+    ASSERT_TRUE(another) << another.error().to_string();
+    const Prefix foreign = Prefix::parse_interface("10.77.0.1/24").value();
+    std::vector<Operation> orders{{AddressSet{plane->links().value().back().port, foreign}, {}}};
+    (*another)->apply(orders);
+    ASSERT_TRUE(orders[0].status.ok()) << orders[0].status.to_string();
+    running = std::make_unique<Running>(*plane);
+    desired = {};
+    const Instant end = running->runtime.clock().now() + 30s;
+    while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
+      ASSERT_LT(running->runtime.clock().now(), end);
+      running->runtime.scheduler().wait(running->runtime.clock().now() + 10ms);
+      running->runtime.run_until_idle();
+    }
+    std::size_t routes = 0;
+    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
+    EXPECT_EQ(routes, 0U);
+    EXPECT_TRUE(plane->nexthops().value().empty());
+    EXPECT_TRUE(plane->neighbors().value().empty());
+    const auto left = plane->addresses().value();
+    EXPECT_TRUE(std::ranges::none_of(left, [](const AddressEntry& entry) { return entry.ours; }));
+    EXPECT_TRUE(std::ranges::any_of(left, [&foreign](const AddressEntry& entry) { return entry.address == foreign; }));
+  }
+
   std::unique_ptr<netlink::Lab> lab;
   std::unique_ptr<DataPlane> plane;
   std::unique_ptr<Running> running;
@@ -168,23 +196,7 @@ TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
     EXPECT_EQ(running->agent.reconciled().changed, 0U) << "needless orders";
     EXPECT_GE(running->agent.reconciled().kept, routes);
   }
-  {
-    SCOPED_TRACE("restart without rows");
-    running.reset();
-    running = std::make_unique<Running>(*plane);
-    desired = {};
-    const Instant end = running->runtime.clock().now() + 30s;
-    while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
-      ASSERT_LT(running->runtime.clock().now(), end);
-      running->runtime.scheduler().wait(running->runtime.clock().now() + 10ms);
-      running->runtime.run_until_idle();
-    }
-    std::size_t routes = 0;
-    ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
-    EXPECT_EQ(routes, 0U);
-    EXPECT_TRUE(plane->nexthops().value().empty());
-    EXPECT_TRUE(plane->neighbors().value().empty());
-  }
+  restart_without_rows();
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ struct LinkEvent {
   }
 };
 
-/// What exists, read back for audits and for `./run`'s comparison. Only objects of our own protocol number, except links and addresses.
+/// What exists, read back for audits and for `./run`'s comparison. Only objects of our own protocol number, except links, and addresses, of
+/// which each says whether it carries it.
 struct RouteEntry {
   Prefix prefix;
   NexthopId nexthop;  // 0 for the types without one.
@@ -65,6 +66,7 @@ struct NeighborEntry {
 struct AddressEntry {
   IfIndex port;
   Prefix address;
+  bool ours = false;  // It carries our protocol number. A kernel before 5.18 gives addresses none.
 };
 
 class DataPlane {

@@ -36,20 +36,22 @@ class Reconciler final : public DataPlane {
   /// To be told of each link event: distrusts when a port that was usable is not any more.
   void link_event(const LinkEvent& event);
 
-  /// What is there and nobody asked for: the orders that delete it. Groups may go when the routes are gone, next hops when the groups are.
+  /// What is there and nobody asked for: the orders that delete it. Groups may go when the routes are gone, next hops when the groups are,
+  /// and addresses, with which the kernel drops what it reaches through them, when all else is.
   /// What could not be deleted for now is among the unwanted again. O(what is told).
   struct Unwanted {
     std::vector<Operation> routes;
     std::vector<Operation> neighbors;
     std::vector<Operation> groups;
     std::vector<Operation> nexthops;
+    std::vector<Operation> addresses;
   };
   Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
   /// The restart is over: forgets what was read and passes everything through.
   void end();
 
   struct Counts {
-    std::uint64_t found = 0;  // Routes, next hops, groups and neighbours that were read.
+    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours and addresses of our number.
     /// Orders answered without being carried out. More than 'found' where settings of ports are among them, which are not counted there, or
     /// where something is ordered twice.
     std::uint64_t kept = 0;

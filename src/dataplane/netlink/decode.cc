@@ -107,19 +107,21 @@ std::optional<LinkState> decode_link(const Message& message) {
   return link;
 }
 
-std::optional<AddressEntry> decode_address(const Message& message) {
+std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol) {
   const auto header = read_front<ifaddrmsg>(message.payload);
   if (!header || message.header.nlmsg_type != RTM_NEWADDR || header->ifa_index == 0) return std::nullopt;
   std::optional<IpAddress> address;
   std::optional<IpAddress> local;
+  bool ours = false;
   AttributeReader attributes = message.attributes(sizeof(ifaddrmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     if (attribute.type == IFA_ADDRESS) address = to_address(attribute, header->ifa_family);
     if (attribute.type == IFA_LOCAL) local = to_address(attribute, header->ifa_family);
+    if (attribute.type == IFA_PROTO) ours = attribute.as<std::uint8_t>() == protocol;
   }
   if (local) address = local;  // On a point-to-point link IFA_ADDRESS is the peer.
   if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
-  return AddressEntry{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}};
+  return AddressEntry{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}, .ours = ours};
 }
 
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol) {

@@ -26,7 +26,8 @@ struct LinkState {
 };
 /// RTM_NEWLINK and RTM_DELLINK of a device itself. Nothing for bridge port messages, which have the same type and another family.
 std::optional<LinkState> decode_link(const Message& message);
-std::optional<AddressEntry> decode_address(const Message& message);
+/// Of any program: whether it is ours, it says.
+std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
 /// Nothing for neighbours that another program made, or that have no usable link-layer address.
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);

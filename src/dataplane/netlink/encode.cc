@@ -102,6 +102,7 @@ struct Encoder {
     put(writer, IFA_ADDRESS, address.address.address);
     // Duplicate address detection would keep an IPv6 address unusable for a second.
     if (address.address.address.is_v6()) writer.attribute(IFA_FLAGS, std::uint32_t{IFA_F_NODAD});
+    writer.attribute(IFA_PROTO, marks.protocol);  // A kernel before 5.18 passes over it.
   }
   void operator()(const AddressDelete& address) const noexcept {
     writer.begin(RTM_DELADDR, kDelete, sequence, address_header(address.port, address.address));

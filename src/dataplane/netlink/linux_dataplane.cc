@@ -51,7 +51,7 @@ class LinuxDataPlane final : public DataPlane {
 
   Result<std::vector<AddressEntry>> addresses() override {
     return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
-                                  [](const Message& m) { return netlink::decode_address(m); });
+                                  [this](const Message& m) { return netlink::decode_address(m, protocol_); });
   }
 
   Result<std::vector<NeighborEntry>> neighbors() override {

@@ -78,9 +78,9 @@ std::size_t decode_all(std::span<const std::byte> datagram) {
   std::size_t entries = 0;
   MessageReader reader{datagram};
   for (Message message; reader.next(message);) {
-    for (const bool decoded : {decode_answer(message).has_value(), decode_link(message).has_value(), decode_address(message).has_value(),
-                               decode_neighbor(message, kProtocol).has_value(), decode_nexthop(message, kProtocol).has_value(),
-                               decode_route(message, kProtocol).has_value()}) {
+    for (const bool decoded : {decode_answer(message).has_value(), decode_link(message).has_value(),
+                               decode_address(message, kProtocol).has_value(), decode_neighbor(message, kProtocol).has_value(),
+                               decode_nexthop(message, kProtocol).has_value(), decode_route(message, kProtocol).has_value()}) {
       entries += decoded ? 1U : 0U;
     }
   }
