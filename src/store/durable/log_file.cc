@@ -177,6 +177,7 @@ class SqliteLogFile final : public LogFile {
   Result<std::int64_t> value_of(const char* text);
   Status check_header();
   void look_for(std::vector<std::int64_t>& all, Reading& reading);
+  static void look_for_gap(std::vector<std::int64_t>& all, Reading& reading);
   void look_through_pages(std::vector<std::int64_t>& all);
   PageScan& pages();
   bool read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each);
@@ -373,7 +374,18 @@ void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
     std::erase_if(above, [known](std::int64_t number) { return number <= known; });
     all.insert(all.end(), above.rbegin(), above.rend());
   }
+  if (reading.damage.empty()) look_for_gap(all, reading);
   if (!all.empty()) last_ = std::max(last_, all.back());
+}
+
+/// Numbers go up by one, and what is dropped goes from the lowest on: one that is missing is one that a page no longer tells of.
+void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& reading) {
+  const auto before = std::ranges::adjacent_find(all, [](std::int64_t one, std::int64_t next) { return one + 1 != next; });
+  if (before == all.end()) return;
+  reading.damage.emplace_back(Code::DataLoss, "the entry after " + std::to_string(*before) + " is not where it should be");
+  std::ranges::sort(all);
+  const auto twice = std::ranges::unique(all);
+  all.erase(twice.begin(), twice.end());
 }
 
 /// Adds the entries to which the tree does not lead.
@@ -426,7 +438,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     const auto damaged = [&](const Status& why) {
       if (!read_from_pages(number, reading, each)) reading.damage.push_back(why.with_context("entry " + std::to_string(number)));
     };
-    if (number > before + 1 && !reading.damage.empty()) {
+    if (number > before + 1) {
       reading.damage.emplace_back(Code::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
     }
     before = number;
