@@ -55,11 +55,10 @@ LogWriter::~LogWriter() {
 void LogWriter::add(LogRecord record) {
   if (record.record) gathered_.bytes += record.record.bytes();
   gathered_.records.push_back(std::move(record));
-  if (busy_) return;
   if (is_due()) {
     wake();
   } else if (!timer_.is_armed()) {
-    timer_.arm_at(clock_.now() + options_.interval);
+    timer_.arm_at(clock_.now() + options_.interval);  // Also while the disk works: its time counts.
   }
 }
 
@@ -119,6 +118,7 @@ void LogWriter::answer() {
     tell(gathered_.dones, trouble_);  // What was gathered meanwhile cannot be brought to the disk now either.
     if (stats_.failing_since == Instant{}) stats_.failing_since = clock_.now();
     ++stats_.failed;
+    due_ = false;
     timer_.arm_at(clock_.now() + kRetry);
     return;
   }

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "rondo/base/clock.h"
+#include "rondo/sim/world.h"
 #include "store/durable/log_content.h"
 
 namespace rondo::store::durable {
@@ -152,6 +153,48 @@ TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
     for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;
   }
+}
+
+/// A disk during whose work something else happens.
+class BusyFile final : public LogFile {
+ public:
+  explicit BusyFile(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  Reading read(const std::function<Status(std::string_view)>&) override { return {}; }
+  Status append(std::span<const std::string>) override {
+    meanwhile_();
+    return {};
+  }
+  std::int64_t last() const override { return 0; }
+  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
+
+ private:
+  std::function<void()> meanwhile_;
+};
+
+TEST(LogWriterTime, TheIntervalBeginsWithTheFirstRecordAlsoDuringACommit) {
+  sim::World world{1};
+  Scheduler scheduler{world.clock(), world.reactor(), *make_policy(StrictPriority{})};
+  Completions completions{scheduler, "completions", Priority::p7};
+  DurableStoreStats stats;
+  LogWriter* writer = nullptr;
+  int commits = 0;
+  const auto meanwhile = [&] {
+    if (++commits > 1) return;
+    writer->add({.table = 0, .record = Record::make("second", {})});
+    world.clock().advance(60ms);
+  };
+  LogWriter own{scheduler,
+                {.path = "test", .durability = Durability::Interval, .interval = 50ms, .mode = DurableStoreOptions::Mode::Inline},
+                std::make_unique<BusyFile>(meanwhile),
+                completions,
+                stats};
+  writer = &own;
+  own.add({.table = 0, .record = Record::make("first", {})});
+  world.run_for(scheduler, 51ms);
+  const Instant before = world.now();
+  scheduler.run_until_idle();
+  EXPECT_EQ(commits, 2) << "its interval was over when the disk was free";
+  EXPECT_EQ(world.now(), before);
 }
 
 }  // namespace
