@@ -180,11 +180,12 @@ SnapshotTaker::Kept& DurableStore::Parts::keep(store::MemoryTable& table, std::u
 /// Why a write cannot be taken now.
 Status DurableStore::Parts::refuse() const {
   const Status& trouble = writer.trouble();
-  const bool full = writer.waiting() >= options.waiting_max || writer.waiting_bytes() >= options.waiting_bytes_max;
+  const LogWriter::Volume waiting = writer.waiting_writes();
+  const bool full = waiting.records >= options.waiting_max || waiting.bytes >= options.waiting_bytes_max;
   if (!trouble.ok() && (full || options.durability == Durability::EveryBatch)) return trouble.with_context("nothing can be written down");
   if (!full) return {};
-  return {Code::ResourceExhausted, std::to_string(writer.waiting()) + " records of " + std::to_string(writer.waiting_bytes()) +
-                                       " bytes wait for " + quoted(options.path)};
+  return {Code::ResourceExhausted,
+          std::to_string(waiting.records) + " records of " + std::to_string(waiting.bytes) + " bytes wait for " + quoted(options.path)};
 }
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, DurableStoreOptions options) {

@@ -311,6 +311,26 @@ using std::filesystem::perms;
 constexpr perms kAllRead = perms::owner_read | perms::group_read | perms::others_read;
 constexpr perms kAllEnter = kAllRead | perms::owner_exec | perms::group_exec | perms::others_exec;
 
+TEST_F(DurableStoreTest, ASnapshotIsNoReasonToRefuseAWrite) {
+  constexpr std::size_t kMost = 1'000'000;
+  constexpr int kRows = 64;
+  const std::string large(100'000, 'v');
+  Life life{{.path = path(), .durability = Durability::EveryBatch, .waiting_bytes_max = kMost, .slack_bytes = 1U << 20}};
+  life.declare("W", kWatched);
+  int asked = 0;
+  for (int i = 0; life.store().stats().snapshots < 2 && i < 10 * kRows; ++i) {
+    EXPECT_TRUE(life.store().write("W", Change::set("k" + std::to_string(i % kRows), {{"v", large}})).ok());
+    while (life.scheduler().turn()) {
+      if (life.store().stats().waiting_bytes < kMost || asked > i) continue;
+      ++asked;  // Once a round, or the round has no end.
+      const Status end = life.store().write("W", Change::set("small", {}));
+      EXPECT_TRUE(end.ok()) << end.to_string();
+    }
+  }
+  EXPECT_EQ(life.store().stats().snapshots, 2U);
+  EXPECT_GT(asked, 0) << "no snapshot had so much waiting: the test sees nothing";
+}
+
 TEST_F(DurableStoreTest, AFolderOrFileThatCannotBeWrittenIsNamedWithTheReason) {
   { Life makes_it{path()}; }
   std::filesystem::permissions(path(), kAllRead);

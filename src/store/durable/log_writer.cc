@@ -6,10 +6,6 @@
 namespace rondo::store::durable {
 
 namespace {
-/// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small. A batch's size, and
-/// no bound on what waits: that is limits::kWaitingWrites.
-constexpr std::size_t kGroupRecords = 32'768;
-constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
 /// An entry of the log: large enough to cost little beside its bytes, small enough that damage costs little.
 constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
 /// Old entries dropped in one commit: some tens of milliseconds of the writing thread.
@@ -53,7 +49,7 @@ LogWriter::~LogWriter() {
 // --- Scheduler's thread
 
 void LogWriter::add(LogRecord record) {
-  if (record.record) gathered_.bytes += record.record.bytes();
+  gathered_.bytes += record.record.bytes();
   gathered_.records.push_back(std::move(record));
   if (is_due()) {
     wake();
@@ -70,7 +66,14 @@ void LogWriter::when_written(WriteDone done) {
 
 void LogWriter::begin_snapshot() {
   snapshot_ = Snapshot::Begun;
+  taken_ = {};
   gathered_.begins_snapshot = true;
+}
+
+void LogWriter::add_to_snapshot(LogRecord record) {
+  gathered_.of_snapshot.add(record);
+  taken_.add(record);
+  add(std::move(record));
 }
 
 void LogWriter::end_snapshot() {

@@ -5,13 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <set>
-
 #include "rondo/base/clock.h"
 #include "rondo/sim/world.h"
-#include "store/durable/log_content.h"
+#include "store/durable/disk_kit.h"
 
 namespace rondo::store::durable {
 namespace {
@@ -20,53 +16,6 @@ using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Not;
-
-/// Shared by the test and the file that the writer owns.
-struct Disk {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::set<std::string> keys;  // On the disk.
-  int asked = 0;               // Groups that came.
-  std::vector<Status> ends;    // How the next ones end.
-
-  void let(Status end) {
-    const std::lock_guard lock(mutex);
-    ends.push_back(std::move(end));
-    changed.notify_all();
-  }
-  void wait_until_asked(int count) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return asked >= count; });
-  }
-  std::set<std::string> written() {
-    const std::lock_guard lock(mutex);
-    return keys;
-  }
-};
-
-class SlowFile final : public LogFile {
- public:
-  explicit SlowFile(std::shared_ptr<Disk> disk) : disk_(std::move(disk)) {}
-  Reading read(const std::function<Status(std::string_view)>&) override { return {}; }
-  Status append(std::span<const std::string> entries) override {
-    std::unique_lock lock(disk_->mutex);
-    ++disk_->asked;
-    disk_->changed.notify_all();
-    disk_->changed.wait(lock, [this] { return !disk_->ends.empty(); });
-    Status end = std::move(disk_->ends.front());
-    disk_->ends.erase(disk_->ends.begin());
-    if (!end.ok()) return end;
-    for (std::string_view entry : entries) {
-      while (!entry.empty()) disk_->keys.emplace(decode(entry)->record.key());
-    }
-    return {};
-  }
-  std::int64_t last() const override { return 0; }
-  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
-
- private:
-  std::shared_ptr<Disk> disk_;
-};
 
 class LogWriterTest : public testing::Test {
  protected:
