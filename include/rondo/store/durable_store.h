@@ -31,7 +31,7 @@ enum class Durability : std::uint8_t {
 std::string_view to_string(Durability durability) noexcept;
 
 struct DurableStoreOptions {
-  std::string path;  // Of the file; its folder must exist. SQLite makes others beside it (path-wal).
+  std::string path;  // Of the file; its folder must exist. There are others beside it: path-wal, path-lock.
   Durability durability = Durability::Interval;
   Duration interval = 50ms;
   /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +16,7 @@
 #include "rondo/base/random.h"
 #include "rondo/store/durable_file.h"
 #include "store/durable/durable_life_kit.h"
+#include "store/durable/store_lock.h"
 
 namespace rondo::store::durable {
 namespace {
@@ -303,6 +306,64 @@ TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) 
     EXPECT_EQ(life.store().stats().damaged_file, aside);
   }
   EXPECT_FALSE(std::filesystem::exists(killed_ + ".damaged-2")) << "it is kept once";
+}
+
+TEST_F(DamagedLog, ASecondProcessIsRefusedWhileTheFirstRepairsItAndLater) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  const std::string log = bytes_of(killed_ + "-wal");
+  // As after a process that ended in the middle of it.
+  const std::string aside = killed_ + ".damaged-1";
+  std::filesystem::create_hard_link(killed_, aside);
+  std::filesystem::rename(killed_ + "-wal", aside + "-wal");
+  {
+    const Result<StoreLock> first = StoreLock::take(killed_);  // Of SQLite's locks it has none on the way.
+    ASSERT_TRUE(first.has_value()) << first.error().to_string();
+    const Life second{killed_};
+    EXPECT_EQ(second.trouble().code(), Code::Unavailable);
+    EXPECT_THAT(second.trouble().to_string(), HasSubstr("another process has it open"));
+    EXPECT_EQ(bytes_of(aside + "-wal"), log) << "it is the first one's to bring back";
+  }
+  {
+    Life first{killed_};
+    ASSERT_TRUE(first.trouble().ok()) << first.trouble().to_string();
+    EXPECT_EQ(first.store().stats().restored, kRows);
+    EXPECT_EQ(StoreLock::take(killed_).error().code(), Code::Unavailable);
+  }
+  EXPECT_TRUE(StoreLock::take(killed_).has_value());
+}
+
+TEST_F(DamagedLog, TheFileInItsPlaceHasItsRights) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  for (const char* const suffix : {"", "-wal"}) {
+    std::filesystem::permissions(killed_ + suffix, std::filesystem::perms{0640});
+    if (::geteuid() == 0) {
+      ASSERT_EQ(::chown((killed_ + suffix).c_str(), 65534, 65533), 0);
+    }
+  }
+  struct stat before {};
+  ASSERT_EQ(::stat(killed_.c_str(), &before), 0);
+  const Life life{killed_};
+  ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  struct stat after {};
+  ASSERT_EQ(::stat(killed_.c_str(), &after), 0);
+  EXPECT_NE(after.st_ino, before.st_ino) << "another file";
+  EXPECT_EQ(after.st_mode, before.st_mode);
+  EXPECT_EQ(after.st_uid, before.st_uid);
+  EXPECT_EQ(after.st_gid, before.st_gid);
+}
+
+TEST_F(DamagedLog, IsRepairedUnderANameWithoutAFolder) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder_.path());
+  {
+    Life life{std::filesystem::path{killed_}.filename().string()};
+    EXPECT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  }
+  std::filesystem::current_path(before);
+  const Result<DurableFile> seen = read_durable_file(killed_);
+  ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+  EXPECT_THAT(seen->damage, IsEmpty());
 }
 
 TEST_F(DamagedLog, IsReadAndNotThrownAwayWhenItsFileIsLostOrEmpty) {

@@ -87,22 +87,6 @@ class Statement {
 
 std::string words_of(int error) { return std::generic_category().message(error); }
 
-/// SQLite writes the file and others beside it, and says of a folder without rights only that it cannot open something.
-Status check_writable(const std::filesystem::path& path) {
-  const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
-    const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
-    return Status{
-        code, "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) + " cannot be written: " + words_of(error),
-        error};
-  };
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return refusal(folder, "folder", errno);
-  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
-  const int error = errno;
-  return error == ENOENT ? Status{} : refusal(path, "file", error);
-}
-
 /// Of the file and its log, to see that nobody changed them.
 struct Print {
   std::array<std::int64_t, 8> all{};
@@ -311,7 +295,6 @@ Status SqliteLogFile::connect(Mode mode) {
   if (!writes) {
     if (Status bad = open_for_looking(); !bad.ok()) return bad;
   } else {
-    if (Status bad = check_writable(path_); !bad.ok()) return bad;
     if (has_log_only(path_)) {
       had_log_only_ = true;
       if (Status bad = make_first_page(); !bad.ok()) return bad;
