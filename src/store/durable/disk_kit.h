@@ -25,6 +25,9 @@ struct Disk {
   std::set<std::string> keys;  // On the disk.
   int asked = 0;               // Groups that came.
   std::vector<Status> ends;    // How the next ones end.
+  Status checkpoint;           // How those end,
+  Status drop;                 // and those.
+  int dropped = 0;             // Times that something was.
 
   void let(Status end) {
     const std::lock_guard lock(mutex);
@@ -34,6 +37,15 @@ struct Disk {
   void wait_until_asked(int count) {
     std::unique_lock lock(mutex);
     changed.wait(lock, [&] { return asked >= count; });
+  }
+  /// Of the upkeep, from now on.
+  void set(Status& which, Status end) {
+    const std::lock_guard lock(mutex);
+    which = std::move(end);
+  }
+  int times_dropped() {
+    const std::lock_guard lock(mutex);
+    return dropped;
   }
   std::set<std::string> written() {
     const std::lock_guard lock(mutex);
@@ -58,8 +70,20 @@ class SlowFile final : public LogFile {
     }
     return {};
   }
-  std::int64_t last() const override { return 0; }
-  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
+  std::int64_t last() const override {
+    const std::lock_guard lock(disk_->mutex);
+    return disk_->asked;
+  }
+  Result<bool> drop_until(std::int64_t, std::uint32_t) override {
+    const std::lock_guard lock(disk_->mutex);
+    if (!disk_->drop.ok()) return failure(disk_->drop);
+    ++disk_->dropped;
+    return false;
+  }
+  Status checkpoint() override {
+    const std::lock_guard lock(disk_->mutex);
+    return disk_->checkpoint;
+  }
 
  private:
   std::shared_ptr<Disk> disk_;

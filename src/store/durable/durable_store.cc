@@ -265,7 +265,10 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
   const store::MemoryTable* const known = parts.memory.find(table);
   const bool is_kept = known != nullptr && known->spec().kind != TableKind::Channel;
   if (is_kept) {
-    if (Status no = parts.refuse(); !no.ok()) return no.with_context("table " + quoted(table));
+    if (Status no = parts.refuse(); !no.ok()) {
+      ++parts.stats.refused;
+      return no.with_context("table " + quoted(table));
+    }
   }
   if (!is_kept || parts.options.durability != Durability::EveryBatch) {
     return parts.memory.write(table, std::move(change), std::move(done));
@@ -288,7 +291,10 @@ void DurableStore::scan_written(std::string_view table, std::string_view cursor,
 }
 
 Result<Store::Size> DurableStore::size(std::string_view table) const { return parts_->memory.size(table); }
-Status DurableStore::health() const { return parts_->writer.trouble(); }
+Status DurableStore::health() const {
+  const LogWriter& writer = parts_->writer;
+  return writer.trouble().ok() ? writer.upkeep_trouble() : writer.trouble();
+}
 const DurableStoreStats& DurableStore::stats() const noexcept {
   parts_->stats.waiting = parts_->writer.waiting();
   parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();

@@ -284,6 +284,7 @@ TEST_F(DurableStoreTest, WritesThatWaitForTheDiskHaveALimitInNumberAndInBytes) {
       accepted += refused.ok() ? 1U : 0U;
     }
     EXPECT_EQ(refused.code(), Code::ResourceExhausted) << refused.to_string();
+    EXPECT_EQ(life.store().stats().refused, 1U);
     EXPECT_GE(accepted, by_number ? 10U : 9U);
     EXPECT_LE(accepted, 10U);
     life.settle();  // The disk has them now.

@@ -28,9 +28,10 @@ constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
 /// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
+constexpr int kLogPages = 1024;
 constexpr const char* kSettings =
     "PRAGMA journal_mode = WAL;"
-    "PRAGMA wal_autocheckpoint = 1024;"
+    "PRAGMA wal_autocheckpoint = 0;"  // It tells nobody when it fails: see checkpoint().
     "PRAGMA journal_size_limit = 67108864;"
     "PRAGMA cache_size = -16384;"
     "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find what was dropped.
@@ -145,6 +146,7 @@ class SqliteLogFile final : public LogFile {
   Status append(std::span<const std::string> entries) override;
   std::int64_t last() const override { return last_; }
   Result<bool> drop_until(std::int64_t last, std::uint32_t max) override;
+  Status checkpoint() override;
 
  private:
   Status trouble(std::string_view what) const;
@@ -183,6 +185,7 @@ class SqliteLogFile final : public LogFile {
   bool is_empty_ = false;
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
+  int log_pages_ = 0;  // In the write-ahead log, after the last commit.
 };
 
 /// What SQLite said last, in our terms.
@@ -333,6 +336,11 @@ Status SqliteLogFile::open(Mode mode) {
     const std::string mark =
         "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
     if (!header.ok() && (!run("BEGIN EXCLUSIVE") || !run(kSchema) || !run(mark.c_str()) || !run("COMMIT"))) return trouble("making");
+    const auto count = [](void* pages, sqlite3*, const char*, int now) {
+      *static_cast<int*>(pages) = now;
+      return SQLITE_OK;
+    };
+    sqlite3_wal_hook(database_, count, &log_pages_);
     append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
   }
   const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
@@ -470,6 +478,15 @@ Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
   Statement drop{database_, "DELETE FROM log WHERE number IN (SELECT number FROM log WHERE number <= ?1 ORDER BY number LIMIT ?2)"};
   if (!drop.bind(1, last).bind(2, std::int64_t{max}).run()) return failure(trouble("writing"));
   return sqlite3_changes(database_) == static_cast<int>(max);
+}
+
+Status SqliteLogFile::checkpoint() {
+  if (log_pages_ < kLogPages) return {};
+  if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
+    return trouble("moving what stands in the log of").with_context("the log grows");
+  }
+  log_pages_ = 0;
+  return {};
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -57,6 +58,9 @@ class LogWriter final : public Source {
   void on_written(std::function<void()> tell) { on_written_ = std::move(tell); }
   /// Why the last group could not be written; it is tried again each second.
   const Status& trouble() const noexcept { return trouble_; }
+  /// Why the file could not be kept small just now: what was moved out of SQLite's log, or dropped behind a snapshot, stays. Writes go on;
+  /// it is tried again each second.
+  const Status& upkeep_trouble() const noexcept { return upkeep_trouble_; }
   /// Records gathered and under way, and their bytes.
   std::size_t waiting() const noexcept { return gathered_.records.size() + under_way_->records.size(); }
   std::size_t waiting_bytes() const noexcept { return gathered_.bytes + under_way_->bytes; }
@@ -94,7 +98,10 @@ class LogWriter final : public Source {
 
   void work(const std::stop_token& stop);
   void write(Group& group);
-  void drop_old(std::uint32_t max);
+  void keep_up();
+  void keep_up_again();
+  void hear_of_upkeep();
+  void note_health();
   void ring_bell();
   bool is_due() const;
   void hand_over();
@@ -118,18 +125,26 @@ class LogWriter final : public Source {
   bool busy_ = false;
   bool due_ = false;  // The time of what was gathered has come.
   Status trouble_;
+  Status upkeep_trouble_;
   Snapshot snapshot_ = Snapshot::None;
   Volume taken_;
   std::uint64_t log_bytes_ = 0;
   std::function<void()> on_written_;
   TimerSource timer_;
+  TimerSource upkeep_timer_;
 
   // The writing thread's.
   std::unique_ptr<LogFile> file_;
   std::vector<std::string> entries_;
   std::int64_t snapshot_after_ = 0;  // The last entry before the snapshot that was begun.
   std::int64_t drop_until_ = 0;
+  std::size_t written_entries_ = 0;  // Of the last group.
+  Status upkeep_;
 
+  std::mutex upkeep_mutex_;
+  Status upkeep_told_;  // By the writing thread, as it is now. Under the lock.
+  std::atomic<bool> upkeep_news_{false};
+  std::atomic<bool> upkeep_again_{false};
   std::atomic<std::uint32_t> bell_{0};
   std::atomic<bool> handed_over_{false};
   std::atomic<bool> written_{false};

@@ -14,6 +14,7 @@ namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -96,6 +97,37 @@ TEST_F(LogWriterTest, TheEndOfAProcessWritesWhatWasGathered) {
   EXPECT_EQ(told_.size(), 1001U);
 }
 
+TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
+  write("before");
+  disk_->let({});
+  run_until([this] { return told_.size() == 1; });
+  int written = 1;
+  for (Status* const which : {&disk_->checkpoint, &disk_->drop}) {
+    const std::uint64_t failed = stats_.failed_upkeep;
+    disk_->set(*which, {Code::Unavailable, "broken"});
+    writer_.begin_snapshot();
+    write("snapshot");
+    writer_.end_snapshot();
+    disk_->let({});
+    run_until([this] { return !writer_.upkeep_trouble().ok(); });
+    EXPECT_THAT(writer_.upkeep_trouble().to_string(), HasSubstr("broken"));
+    EXPECT_GT(stats_.failed_upkeep, failed);
+    EXPECT_NE(stats_.failing_since, Instant{});
+    EXPECT_TRUE(writer_.trouble().ok());
+    EXPECT_FALSE(stats_.writes_fail);
+    write("meanwhile");
+    disk_->let({});
+    run_until([this, all = written + 2] { return told_.size() == static_cast<std::size_t>(all); });
+    EXPECT_EQ(told_.back(), "meanwhile ok");
+    const int dropped = disk_->times_dropped();
+    disk_->set(*which, {});
+    run_until([this] { return writer_.upkeep_trouble().ok(); });
+    EXPECT_EQ(disk_->times_dropped(), dropped + 1) << "what the snapshot replaced is not forgotten";
+    EXPECT_EQ(stats_.failing_since, Instant{});
+    written += 2;
+  }
+}
+
 TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
   // The thread is at another step of its beginning each time; one that misses the word waits for ever.
   for (int i = 0; i < 20'000; ++i) {
@@ -115,6 +147,7 @@ class BusyFile final : public LogFile {
   }
   std::int64_t last() const override { return 0; }
   Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
+  Status checkpoint() override { return {}; }
 
  private:
   std::function<void()> meanwhile_;
