@@ -114,5 +114,5 @@ int main(int argc, char** argv) {
         static_cast<unsigned long long>(counts.found), static_cast<unsigned long long>(counts.kept),
         static_cast<unsigned long long>(counts.changed), 1e3 * seconds(again.runtime->scheduler().stats().longest_turn));
   }
-  for (const char* const suffix : {"", "-wal"}) std::filesystem::remove(path + suffix);
+  for (const char* const suffix : {"", "-wal", "-lock"}) std::filesystem::remove(path + suffix);
 }

@@ -133,7 +133,7 @@ int main(int argc, char** argv) {
   const Rows rows = make_rows(count);
   std::printf("%zu rows in random order, each written twice\n", count);
   const auto clean = [&path] {
-    for (const char* const suffix : {"", "-wal"}) std::filesystem::remove(path + suffix);
+    for (const char* const suffix : {"", "-wal", "-lock"}) std::filesystem::remove(path + suffix);
   };
   for (const Durability durability : {Durability::None, Durability::Interval}) {
     clean();

@@ -28,7 +28,10 @@ class OpenFile final : public TableFile {
             .waiting = stats.waiting,
             .waiting_bytes = stats.waiting_bytes,
             .longest_commit = stats.longest_commit,
+            .failed_upkeep = stats.failed_upkeep,
+            .refused = stats.refused,
             .trouble = store_.health(),
+            .writes_fail = stats.writes_fail,
             .failing_since = stats.failing_since,
             .damage = stats.damage,
             .damaged_file = stats.damaged_file};

@@ -24,8 +24,11 @@ struct TableFileFigures {
   std::uint64_t waiting = 0;  // Records not written yet, and their bytes.
   std::uint64_t waiting_bytes = 0;
   Duration longest_commit{0};
-  Status trouble;         // Why nothing can be written now.
-  Instant failing_since;  // While there is a trouble.
+  std::uint64_t failed_upkeep = 0;
+  std::uint64_t refused = 0;  // Writes.
+  Status trouble;             // Why nothing can be written now, or else the file not be kept small.
+  bool writes_fail = false;   // The former.
+  Instant failing_since;      // While there is a trouble.
   std::vector<std::string> damage;
   std::string damaged_file;
 };

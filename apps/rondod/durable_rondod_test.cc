@@ -146,9 +146,25 @@ TEST_F(RondodOnFullDisk, HealthTellsThePresent) {
   EXPECT_EQ(end(SIGTERM), 0) << log_text();
 }
 
+// SQLite's log has room, and the file it is to be moved into has not.
+TEST_F(RondodOnFullDisk, AFileThatCannotBeKeptSmallIsTold) {
+  start(store());
+  limit_files(28'000'000);
+  const std::string large(200'000, 'v');
+  const auto is_told = [this] { return figures().at("failed_upkeep").to_number<int>() > 0; };
+  for (int i = 0; i < 300 && !is_told(); ++i)
+    set("ROUTE_TABLE", ("key" + std::to_string(i)).c_str(), {json::array{"nexthop_group", large}});
+  EXPECT_THAT(health(), AllOf(HasSubstr("\"healthy\":false"), HasSubstr("could not be kept small"), HasSubstr("the log grows")));
+  EXPECT_EQ(figures().at("failed_commits").to_number<int>(), 0);
+  limit_files(RLIM_INFINITY);
+  EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << health();
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodOnFullDisk, RowsThatTookEffectAreNotToldAsRefused) {
   constexpr std::uint64_t kRows = 100;
   start(store());
+  EXPECT_TRUE(becomes([this] { return figures().at("waiting").to_number<int>() == 0; })) << "the names of the tables are written";
   limit_files(kFull);
   BulkWriter writer(client());
   ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());

@@ -211,6 +211,8 @@ json::array files_json(const CommandContext& context) {
                                 {"bytes", file.bytes},
                                 {"commits", file.commits},
                                 {"failed_commits", file.failed_commits},
+                                {"failed_upkeep", file.failed_upkeep},
+                                {"refused", file.refused},
                                 {"longest_commit_us", microseconds(file.longest_commit)},
                                 {"snapshots", file.snapshots},
                                 {"restored", file.restored},

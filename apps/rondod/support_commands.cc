@@ -156,9 +156,10 @@ void command_limits(const CommandContext&, Reply reply) {
 void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, json::array& troubles) {
   if (!file.trouble.ok()) {
     const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
-    troubles.push_back(
-        text("file " + path + ": nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
-             " records wait and are lost when the daemon ends before there is room: " + std::string{file.trouble.message()}));
+    const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
+                                                    " records wait and are lost when the daemon ends before there is room: "
+                                              : "it could not be kept small for " + seconds + " s, it grows while writes go on: ";
+    troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
   }
   if (!file.damage.empty()) {
     troubles.push_back(text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +

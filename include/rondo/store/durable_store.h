@@ -31,7 +31,7 @@ enum class Durability : std::uint8_t {
 std::string_view to_string(Durability durability) noexcept;
 
 struct DurableStoreOptions {
-  std::string path;  // Of the file; its folder must exist. SQLite makes others beside it (path-wal).
+  std::string path;  // Of the file; its folder must exist. There are others beside it: path-wal, path-lock.
   Durability durability = Durability::Interval;
   Duration interval = 50ms;
   /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.
@@ -61,9 +61,12 @@ struct DurableStoreStats {
   std::uint64_t failed = 0;     // Tries to write a group that failed.
   std::uint64_t snapshots = 0;  // Times the file was written anew.
   std::uint64_t restored = 0;   // Rows, Deletes and entries found when it was opened.
+  std::uint64_t refused = 0;    // Writes: too much waited, or nothing could be written (EveryBatch).
   std::size_t waiting = 0;      // Records that are not written yet, now.
   std::size_t waiting_bytes = 0;
-  Instant failing_since;  // While health() is not ok: since the first try that failed.
+  std::uint64_t failed_upkeep = 0;  // Tries to keep the file small that failed: see health().
+  bool writes_fail = false;         // Nothing can be written now.
+  Instant failing_since;            // While health() is not ok: since the first try that failed.
   Duration longest_commit{0};
   /// What was lost of the file, as found when it was opened; empty when it was whole. The damaged file is kept beside the new one.
   std::vector<std::string> damage;
@@ -82,7 +85,8 @@ class DurableStore final : public Store {
 
   // Store. Differences that the file makes: a table that was kept can be declared with another limit, which counts from then on; Staged
   // rows that were kept are told to the next consumer as Sets, and Deletes that were not dealt with as Deletes. While nothing can be
-  // written, writes are refused with the reason (EveryBatch), or accepted until waiting_max (else); health() has it, too.
+  // written, writes are refused with the reason (EveryBatch), or accepted until waiting_max (else); health() has it, too. It also tells
+  // why the file cannot be kept small, while writes go on: SQLite's log beside it cannot be emptied, or what was written anew not dropped.
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;

@@ -127,10 +127,13 @@ class Account {
  public:
   void hear(const Report& word) {
     next = std::max(next, word.counter + 1);
+    if (word.say == Say::Writing) dealt_before_[word.counter] = dealt_.size();
+    if (word.say == Say::Told) settle(word.counter);
     if (word.key == kKeys) {
       if (word.say == Say::DealingWith) {
         entries_.erase(word.counter);
         dealt_entries_.insert(word.counter);
+        dealt_.push_back(word.counter);
       } else if (word.say == Say::Told && !dealt_entries_.contains(word.counter)) {  // One may be taken before its end is told.
         entries_.insert(word.counter);
       }
@@ -148,6 +151,9 @@ class Account {
   /// The next child's own counters begin above all of this one's.
   void next_life() {
     next += 10'000;
+    dealt_.clear();
+    dealt_before_.clear();
+    settled_ = 0;
     for (Key& key : keys_) key.before = key.written.empty() ? 0 : key.written.rbegin()->first;
   }
 
@@ -169,19 +175,30 @@ class Account {
     if (found) ++told_deletes;
   }
 
-  /// Those that were told and that nobody dealt with are all there, and in order.
+  /// Those that were told and that nobody dealt with are all there, and in order; of those that were dealt with, none that was before a
+  /// write whose end was told.
   void check_entries(const std::vector<std::uint64_t>& found) {
     EXPECT_TRUE(std::ranges::is_sorted(found)) << "entries out of order";
     const std::set<std::uint64_t> there(found.begin(), found.end());
     EXPECT_EQ(there.size(), found.size()) << "an entry came twice";
     for (const std::uint64_t entry : entries_) EXPECT_TRUE(there.contains(entry)) << "entry " << entry << " was told and is gone";
+    for (const std::uint64_t entry : settled_entries_) EXPECT_FALSE(there.contains(entry)) << "entry " << entry << " is handed out again";
+    for (const std::uint64_t entry : dealt_) handed_out_again += there.contains(entry) ? 1U : 0U;
   }
 
   std::uint64_t next = 1;
   std::uint64_t all_told = 0;
   mutable std::uint64_t told_deletes = 0;
+  std::uint64_t handed_out_again = 0;
 
  private:
+  /// A write is on the disk, and so is what was dealt with before it.
+  void settle(std::uint64_t write) {
+    const auto before = dealt_before_.find(write);
+    if (before == dealt_before_.end()) return;
+    for (; settled_ < before->second; ++settled_) settled_entries_.insert(dealt_[settled_]);
+  }
+
   struct Key {
     std::map<std::uint64_t, bool> written;  // By counter, whether it was a Delete; told or not.
     std::uint64_t told = 0;                 // The newest,
@@ -191,6 +208,10 @@ class Account {
   std::array<Key, kKeys> keys_;
   std::set<std::uint64_t> entries_;  // Told, and not dealt with.
   std::set<std::uint64_t> dealt_entries_;
+  std::vector<std::uint64_t> dealt_;                   // Entries, in order, in this life,
+  std::map<std::uint64_t, std::size_t> dealt_before_;  // how many of them before each write,
+  std::size_t settled_ = 0;                            // and how many before one whose end was told.
+  std::set<std::uint64_t> settled_entries_;            // Those of all lives.
 };
 
 /// Opens the file and holds it against the account.
@@ -259,6 +280,8 @@ TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
     if (HasFailure()) return;
   }
   EXPECT_GT(account.all_told, static_cast<std::uint64_t>(kills));
+  RecordProperty("handed_out_again", static_cast<int>(account.handed_out_again));
+  EXPECT_GT(account.handed_out_again, 0U) << "no kill ever came between an entry and the word that it was dealt with";
   EXPECT_GT(account.told_deletes, 0U) << "no Delete ever outlived its process: the test does not see what it is for";
 }
 

@@ -1,9 +1,11 @@
 #include "rondo/store/durable_store.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -16,6 +18,7 @@
 #include "store/durable/log_file.h"
 #include "store/durable/log_writer.h"
 #include "store/durable/snapshot_taker.h"
+#include "store/durable/store_lock.h"
 #include "store/durable/table_keeper.h"
 #include "store/memory/memory_store.h"
 #include "store/table_rules.h"
@@ -27,6 +30,7 @@ using store::durable::LogFile;
 using store::durable::LogRecord;
 using store::durable::LogWriter;
 using store::durable::SnapshotTaker;
+using store::durable::StoreLock;
 using store::durable::TableKeeper;
 
 namespace {
@@ -62,16 +66,32 @@ Status undo_replacement(const std::string& path) {
   return {};
 }
 
-/// So that the names outlive a power cut. As far as the file system can.
-void sync_folder_of(const std::string& path) {
-  const UniqueFd folder{::open(std::filesystem::path{path}.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (folder) static_cast<void>(::fsync(folder.get()));
+/// So that the names outlive a power cut. A folder that may not be read, or a file system that cannot, is taken as it is.
+Status sync_folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened ? ::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES) return {};
+  return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
+}
+
+/// An empty file with the rights of another one and, as far as that is permitted, its owner.
+Status make_like(const std::string& other, const std::string& path) {
+  struct stat found {};
+  if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "looking at " + quoted(other));
+  const UniqueFd made{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  if (!made) return status_from_errno(errno, "making " + quoted(path));
+  constexpr uid_t kSame = static_cast<uid_t>(-1);
+  const bool is_owned = ::fchown(made.get(), found.st_uid, found.st_gid) == 0 || ::fchown(made.get(), kSame, found.st_gid) == 0;
+  // The group's rights are for that group.
+  const mode_t rights = found.st_mode & (is_owned ? 0777U : 0707U);
+  return ::fchmod(made.get(), rights) == 0 ? Status{} : status_from_errno(errno, "making " + quoted(path));
 }
 
 /// Puts what could be read into a new file in the place of the damaged one, which gets the name 'aside'.
 Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode mode, const LogContent& content, const std::string& aside) {
   const std::string repaired = path + ".repaired";
   for (const char* const suffix : {"", "-wal", "-shm"}) std::filesystem::remove(repaired + suffix);
+  if (Status bad = make_like(path, repaired); !bad.ok()) return failure(std::move(bad));
   {
     Result<std::unique_ptr<LogFile>> made = LogFile::open(repaired, LogFile::Mode::WriteSynced);
     if (!made) return failure(made.error());
@@ -88,7 +108,7 @@ Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode 
     if (Status bad = rename(path + "-wal", aside + "-wal"); !bad.ok()) return failure(std::move(bad));
   }
   if (Status bad = rename(repaired, path); !bad.ok()) return failure(std::move(bad));
-  sync_folder_of(path);
+  if (Status bad = sync_folder_of(path); !bad.ok()) return failure(std::move(bad));
   return LogFile::open(path, mode);
 }
 
@@ -104,8 +124,9 @@ std::string_view to_string(Durability durability) noexcept {
 }
 
 struct DurableStore::Parts {
-  Parts(Scheduler& scheduler, const DurableStoreOptions& given, std::unique_ptr<LogFile> file)
+  Parts(Scheduler& scheduler, const DurableStoreOptions& given, StoreLock held, std::unique_ptr<LogFile> file)
       : options(given),
+        lock(std::move(held)),
         memory(scheduler, "durable-store", given.completions),
         writer(scheduler, given, std::move(file), memory.completions(), stats),
         snapshots(scheduler, given.snapshots, writer, kept, given.slack_bytes) {
@@ -120,6 +141,7 @@ struct DurableStore::Parts {
   Status refuse() const;
 
   const DurableStoreOptions options;
+  const StoreLock lock;
   DurableStoreStats stats;
   store::MemoryStore memory;
   LogWriter writer;
@@ -180,15 +202,18 @@ SnapshotTaker::Kept& DurableStore::Parts::keep(store::MemoryTable& table, std::u
 /// Why a write cannot be taken now.
 Status DurableStore::Parts::refuse() const {
   const Status& trouble = writer.trouble();
-  const bool full = writer.waiting() >= options.waiting_max || writer.waiting_bytes() >= options.waiting_bytes_max;
+  const LogWriter::Volume waiting = writer.waiting_writes();
+  const bool full = waiting.records >= options.waiting_max || waiting.bytes >= options.waiting_bytes_max;
   if (!trouble.ok() && (full || options.durability == Durability::EveryBatch)) return trouble.with_context("nothing can be written down");
   if (!full) return {};
-  return {Code::ResourceExhausted, std::to_string(writer.waiting()) + " records of " + std::to_string(writer.waiting_bytes()) +
-                                       " bytes wait for " + quoted(options.path)};
+  return {Code::ResourceExhausted,
+          std::to_string(waiting.records) + " records of " + std::to_string(waiting.bytes) + " bytes wait for " + quoted(options.path)};
 }
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, DurableStoreOptions options) {
   const LogFile::Mode mode = mode_of(options.durability);
+  Result<StoreLock> lock = StoreLock::take(options.path);
+  if (!lock) return failure(lock.error());
   if (Status bad = undo_replacement(options.path); !bad.ok()) return failure(std::move(bad));
   Result<std::unique_ptr<LogFile>> file = LogFile::open(options.path, mode);
   if (!file) return failure(file.error());
@@ -204,7 +229,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
     file = replace(options.path, mode, content, aside);
     if (!file) return failure(file.error().with_context("the file is damaged (" + reading.damage.front().to_string() + ") and"));
   }
-  auto parts = std::make_unique<Parts>(scheduler, options, std::move(*file));
+  auto parts = std::make_unique<Parts>(scheduler, options, std::move(*lock), std::move(*file));
   parts->writer.set_log_bytes(reading.bytes);
   for (const Status& lost : reading.damage) parts->stats.damage.push_back(lost.to_string());
   parts->stats.damaged_file = aside;
@@ -240,7 +265,10 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
   const store::MemoryTable* const known = parts.memory.find(table);
   const bool is_kept = known != nullptr && known->spec().kind != TableKind::Channel;
   if (is_kept) {
-    if (Status no = parts.refuse(); !no.ok()) return no.with_context("table " + quoted(table));
+    if (Status no = parts.refuse(); !no.ok()) {
+      ++parts.stats.refused;
+      return no.with_context("table " + quoted(table));
+    }
   }
   if (!is_kept || parts.options.durability != Durability::EveryBatch) {
     return parts.memory.write(table, std::move(change), std::move(done));
@@ -263,7 +291,10 @@ void DurableStore::scan_written(std::string_view table, std::string_view cursor,
 }
 
 Result<Store::Size> DurableStore::size(std::string_view table) const { return parts_->memory.size(table); }
-Status DurableStore::health() const { return parts_->writer.trouble(); }
+Status DurableStore::health() const {
+  const LogWriter& writer = parts_->writer;
+  return writer.trouble().ok() ? writer.upkeep_trouble() : writer.trouble();
+}
 const DurableStoreStats& DurableStore::stats() const noexcept {
   parts_->stats.waiting = parts_->writer.waiting();
   parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();

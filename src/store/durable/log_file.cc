@@ -28,9 +28,10 @@ constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
 /// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
+constexpr int kLogPages = 1024;
 constexpr const char* kSettings =
     "PRAGMA journal_mode = WAL;"
-    "PRAGMA wal_autocheckpoint = 1024;"
+    "PRAGMA wal_autocheckpoint = 0;"  // It tells nobody when it fails: see checkpoint().
     "PRAGMA journal_size_limit = 67108864;"
     "PRAGMA cache_size = -16384;"
     "PRAGMA secure_delete = ON;";  // Debian's default. PageScan must not find what was dropped.
@@ -86,22 +87,6 @@ class Statement {
 };
 
 std::string words_of(int error) { return std::generic_category().message(error); }
-
-/// SQLite writes the file and others beside it, and says of a folder without rights only that it cannot open something.
-Status check_writable(const std::filesystem::path& path) {
-  const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
-    const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
-    return Status{
-        code, "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) + " cannot be written: " + words_of(error),
-        error};
-  };
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
-  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return refusal(folder, "folder", errno);
-  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
-  const int error = errno;
-  return error == ENOENT ? Status{} : refusal(path, "file", error);
-}
 
 /// Of the file and its log, to see that nobody changed them.
 struct Print {
@@ -161,6 +146,7 @@ class SqliteLogFile final : public LogFile {
   Status append(std::span<const std::string> entries) override;
   std::int64_t last() const override { return last_; }
   Result<bool> drop_until(std::int64_t last, std::uint32_t max) override;
+  Status checkpoint() override;
 
  private:
   Status trouble(std::string_view what) const;
@@ -177,6 +163,7 @@ class SqliteLogFile final : public LogFile {
   Result<std::int64_t> value_of(const char* text);
   Status check_header();
   void look_for(std::vector<std::int64_t>& all, Reading& reading);
+  static void look_for_gap(std::vector<std::int64_t>& all, Reading& reading);
   void look_through_pages(std::vector<std::int64_t>& all);
   PageScan& pages();
   bool read_from_pages(std::int64_t number, Reading& reading, const std::function<Status(std::string_view)>& each);
@@ -198,6 +185,7 @@ class SqliteLogFile final : public LogFile {
   bool is_empty_ = false;
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
+  int log_pages_ = 0;  // In the write-ahead log, after the last commit.
 };
 
 /// What SQLite said last, in our terms.
@@ -310,7 +298,6 @@ Status SqliteLogFile::connect(Mode mode) {
   if (!writes) {
     if (Status bad = open_for_looking(); !bad.ok()) return bad;
   } else {
-    if (Status bad = check_writable(path_); !bad.ok()) return bad;
     if (has_log_only(path_)) {
       had_log_only_ = true;
       if (Status bad = make_first_page(); !bad.ok()) return bad;
@@ -349,6 +336,11 @@ Status SqliteLogFile::open(Mode mode) {
     const std::string mark =
         "PRAGMA application_id = " + std::to_string(kApplication) + "; PRAGMA user_version = " + std::to_string(kVersion);
     if (!header.ok() && (!run("BEGIN EXCLUSIVE") || !run(kSchema) || !run(mark.c_str()) || !run("COMMIT"))) return trouble("making");
+    const auto count = [](void* pages, sqlite3*, const char*, int now) {
+      *static_cast<int*>(pages) = now;
+      return SQLITE_OK;
+    };
+    sqlite3_wal_hook(database_, count, &log_pages_);
     append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
   }
   const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
@@ -373,7 +365,18 @@ void SqliteLogFile::look_for(std::vector<std::int64_t>& all, Reading& reading) {
     std::erase_if(above, [known](std::int64_t number) { return number <= known; });
     all.insert(all.end(), above.rbegin(), above.rend());
   }
+  if (reading.damage.empty()) look_for_gap(all, reading);
   if (!all.empty()) last_ = std::max(last_, all.back());
+}
+
+/// Numbers go up by one, and what is dropped goes from the lowest on: one that is missing is one that a page no longer tells of.
+void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& reading) {
+  const auto before = std::ranges::adjacent_find(all, [](std::int64_t one, std::int64_t next) { return one + 1 != next; });
+  if (before == all.end()) return;
+  reading.damage.emplace_back(Code::DataLoss, "the entry after " + std::to_string(*before) + " is not where it should be");
+  std::ranges::sort(all);
+  const auto twice = std::ranges::unique(all);
+  all.erase(twice.begin(), twice.end());
 }
 
 /// Adds the entries to which the tree does not lead.
@@ -426,7 +429,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
     const auto damaged = [&](const Status& why) {
       if (!read_from_pages(number, reading, each)) reading.damage.push_back(why.with_context("entry " + std::to_string(number)));
     };
-    if (number > before + 1 && !reading.damage.empty()) {
+    if (number > before + 1) {
       reading.damage.emplace_back(Code::DataLoss, "entries " + std::to_string(before + 1) + " to " + std::to_string(number - 1));
     }
     before = number;
@@ -475,6 +478,15 @@ Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {
   Statement drop{database_, "DELETE FROM log WHERE number IN (SELECT number FROM log WHERE number <= ?1 ORDER BY number LIMIT ?2)"};
   if (!drop.bind(1, last).bind(2, std::int64_t{max}).run()) return failure(trouble("writing"));
   return sqlite3_changes(database_) == static_cast<int>(max);
+}
+
+Status SqliteLogFile::checkpoint() {
+  if (log_pages_ < kLogPages) return {};
+  if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK) {
+    return trouble("moving what stands in the log of").with_context("the log grows");
+  }
+  log_pages_ = 0;
+  return {};
 }
 
 }  // namespace

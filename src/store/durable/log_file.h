@@ -43,6 +43,9 @@ class LogFile {
   virtual std::int64_t last() const = 0;
   /// Drops at most 'max' of the entries up to number 'last'. True: there may be more.
   virtual Result<bool> drop_until(std::int64_t last, std::uint32_t max) = 0;
+  /// Moves what stands in SQLite's log into the file, where that has grown beyond its size; to be called after each change. What was
+  /// appended is safe either way; as long as this fails SQLite's log grows. The caller may try again.
+  virtual Status checkpoint() = 0;
 };
 
 }  // namespace rondo::store::durable

@@ -6,13 +6,9 @@
 namespace rondo::store::durable {
 
 namespace {
-/// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small. A batch's size, and
-/// no bound on what waits: that is limits::kWaitingWrites.
-constexpr std::size_t kGroupRecords = 32'768;
-constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
 /// An entry of the log: large enough to cost little beside its bytes, small enough that damage costs little.
 constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
-/// Old entries dropped in one commit: some tens of milliseconds of the writing thread.
+/// Old entries dropped in one commit: some tens of milliseconds of the writing thread. As many as were written, where that is more.
 constexpr std::uint32_t kDropped = 32;
 constexpr Duration kRetry = 1s;
 /// Records freed between two looks at the clock.
@@ -31,9 +27,11 @@ LogWriter::LogWriter(Scheduler& scheduler, const DurableStoreOptions& options, s
                due_ = true;
                wake();
              }),
+      upkeep_timer_("durable-log:upkeep", options.completions, [this] { keep_up_again(); }),
       file_(std::move(file)) {
   scheduler.add(*this);
   scheduler.add(timer_);
+  scheduler.add(upkeep_timer_);
   if (options_.mode == DurableStoreOptions::Mode::Thread) thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
@@ -53,13 +51,12 @@ LogWriter::~LogWriter() {
 // --- Scheduler's thread
 
 void LogWriter::add(LogRecord record) {
-  if (record.record) gathered_.bytes += record.record.bytes();
+  gathered_.bytes += record.record.bytes();
   gathered_.records.push_back(std::move(record));
-  if (busy_) return;
   if (is_due()) {
     wake();
   } else if (!timer_.is_armed()) {
-    timer_.arm_at(clock_.now() + options_.interval);
+    timer_.arm_at(clock_.now() + options_.interval);  // Also while the disk works: its time counts.
   }
 }
 
@@ -71,7 +68,14 @@ void LogWriter::when_written(WriteDone done) {
 
 void LogWriter::begin_snapshot() {
   snapshot_ = Snapshot::Begun;
+  taken_ = {};
   gathered_.begins_snapshot = true;
+}
+
+void LogWriter::add_to_snapshot(LogRecord record) {
+  gathered_.of_snapshot.add(record);
+  taken_.add(record);
+  add(std::move(record));
 }
 
 void LogWriter::end_snapshot() {
@@ -97,6 +101,8 @@ void LogWriter::hand_over() {
   busy_ = true;
   if (options_.mode == DurableStoreOptions::Mode::Inline) {
     write(*under_way_);
+    do keep_up();
+    while (drop_until_ > 0 && upkeep_.ok());
     answer();
     return;
   }
@@ -117,12 +123,13 @@ void LogWriter::answer() {
   group.status = Status{};
   if (!trouble_.ok()) {
     tell(gathered_.dones, trouble_);  // What was gathered meanwhile cannot be brought to the disk now either.
-    if (stats_.failing_since == Instant{}) stats_.failing_since = clock_.now();
     ++stats_.failed;
+    note_health();
+    due_ = false;
     timer_.arm_at(clock_.now() + kRetry);
     return;
   }
-  stats_.failing_since = Instant{};
+  note_health();
   ++stats_.commits;
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;
@@ -137,6 +144,36 @@ void LogWriter::answer() {
   group = Group{};
   if (on_written_) on_written_();
   if (!is_due() && !gathered_.records.empty() && !timer_.is_armed()) timer_.arm_at(clock_.now() + options_.interval);
+}
+
+void LogWriter::note_health() {
+  stats_.writes_fail = !trouble_.ok();
+  if (trouble_.ok() && upkeep_trouble_.ok()) {
+    stats_.failing_since = Instant{};
+  } else if (stats_.failing_since == Instant{}) {
+    stats_.failing_since = clock_.now();
+  }
+}
+
+void LogWriter::hear_of_upkeep() {
+  {
+    const std::lock_guard lock(upkeep_mutex_);
+    upkeep_trouble_ = upkeep_told_;
+  }
+  note_health();
+  if (upkeep_trouble_.ok()) return;
+  ++stats_.failed_upkeep;
+  upkeep_timer_.arm_at(clock_.now() + kRetry);
+}
+
+void LogWriter::keep_up_again() {
+  if (options_.mode == DurableStoreOptions::Mode::Inline) {
+    do keep_up();
+    while (drop_until_ > 0 && upkeep_.ok());
+    return;
+  }
+  upkeep_again_.store(true, std::memory_order_release);
+  ring_bell();
 }
 
 void LogWriter::tell(std::deque<WriteDone>& dones, const Status& status) {
@@ -171,11 +208,15 @@ Result<Backlog> LogWriter::collect() { return has_backlog() ? Backlog::More : Ba
 Turn LogWriter::run(const Budget& budget) {
   if (written_.exchange(false, std::memory_order_acquire)) answer();
   if (is_due()) hand_over();
+  if (upkeep_news_.exchange(false, std::memory_order_acquire)) hear_of_upkeep();
   static_cast<void>(free_some(budget));
   return {.items = 1, .backlog = has_backlog() ? Backlog::More : Backlog::Empty};
 }
 
-bool LogWriter::has_backlog() const { return written_.load(std::memory_order_acquire) || is_due() || !spent_.empty() || !told_.empty(); }
+bool LogWriter::has_backlog() const {
+  return written_.load(std::memory_order_acquire) || upkeep_news_.load(std::memory_order_acquire) || is_due() || !spent_.empty() ||
+         !told_.empty();
+}
 
 Status LogWriter::finish() {
   for (;;) {
@@ -205,8 +246,9 @@ void LogWriter::work(const std::stop_token& stop) {
       written_.store(true, std::memory_order_release);
       written_.notify_one();
       wake_from_any_thread();
-    } else if (drop_until_ > 0) {
-      drop_old(kDropped);
+      if (upkeep_.ok()) keep_up();  // Also where the next group is there already: else the file grew as long as that goes on.
+    } else if (upkeep_again_.exchange(false, std::memory_order_acquire) || (drop_until_ > 0 && upkeep_.ok())) {
+      keep_up();
     } else {
       bell_.wait(heard, std::memory_order_seq_cst);
     }
@@ -226,17 +268,30 @@ void LogWriter::write(Group& group) {
   }
   group.written_bytes = 0;
   for (std::size_t i = 0; i < used; ++i) group.written_bytes += entries_[i].size();
+  written_entries_ = used;
   group.status = used == 0 ? Status{} : file_->append({entries_.data(), used});
   if (group.status.ok() && group.ends_snapshot) drop_until_ = snapshot_after_;
   if (entries_.size() > 2 * kGroupBytes / kEntryBytes) entries_.resize(kGroupBytes / kEntryBytes);
-  if (options_.mode == DurableStoreOptions::Mode::Inline && drop_until_ > 0) drop_old(UINT32_MAX);
   group.took = clock_.now() - start;
 }
 
-void LogWriter::drop_old(std::uint32_t max) {
-  const Result<bool> more = file_->drop_until(drop_until_, max);
-  // What cannot be dropped now costs room, no more; the next snapshot drops it, too.
-  if (!more || !*more) drop_until_ = 0;
+/// One step. SQLite's log first: where it cannot be moved, what is dropped would make it grow.
+void LogWriter::keep_up() {
+  Status end = file_->checkpoint();
+  if (end.ok() && drop_until_ > 0) {
+    const Result<bool> more = file_->drop_until(drop_until_, std::max(kDropped, static_cast<std::uint32_t>(written_entries_)));
+    if (!more) end = Status{more.error()}.with_context("dropping what was written anew");
+    if (more && !*more) drop_until_ = 0;
+    if (more) end = file_->checkpoint();
+  }
+  if (end.ok() && upkeep_.ok()) return;
+  upkeep_ = end;
+  {
+    const std::lock_guard lock(upkeep_mutex_);
+    upkeep_told_ = std::move(end);
+  }
+  upkeep_news_.store(true, std::memory_order_release);
+  wake_from_any_thread();
 }
 
 }  // namespace rondo::store::durable

@@ -8,6 +8,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -29,21 +30,45 @@ class LogWriter final : public Source {
   /// Writes what was gathered, if the disk lets it and options.end_is_kill does not forbid it.
   ~LogWriter() override;
 
+  /// A group is handed over at the latest when it has so much, whatever the interval: commits stay short, memory small. A batch's size, and
+  /// no bound on what waits: that is limits::kWaitingWrites.
+  static constexpr std::size_t kGroupRecords = 32'768;
+  static constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
+  struct Volume {
+    std::size_t records = 0;
+    std::size_t bytes = 0;
+    void add(const LogRecord& record) noexcept {
+      ++records;
+      bytes += record.record.bytes();
+    }
+  };
+
   void add(LogRecord record);
   /// Posts 'done' when all that was added so far is on the disk, or cannot be brought there now.
   void when_written(WriteDone done);
 
   /// A snapshot is what the tables hold, added again: all that was written before its beginning is dropped when its end is on the disk.
   void begin_snapshot();
+  void add_to_snapshot(LogRecord record);
   void end_snapshot();
+  /// What was added to the snapshot since it began.
+  const Volume& snapshot() const noexcept { return taken_; }
 
   /// Called in a turn after each group that was written.
   void on_written(std::function<void()> tell) { on_written_ = std::move(tell); }
   /// Why the last group could not be written; it is tried again each second.
   const Status& trouble() const noexcept { return trouble_; }
+  /// Why the file could not be kept small just now: what was moved out of SQLite's log, or dropped behind a snapshot, stays. Writes go on;
+  /// it is tried again each second.
+  const Status& upkeep_trouble() const noexcept { return upkeep_trouble_; }
   /// Records gathered and under way, and their bytes.
   std::size_t waiting() const noexcept { return gathered_.records.size() + under_way_->records.size(); }
   std::size_t waiting_bytes() const noexcept { return gathered_.bytes + under_way_->bytes; }
+  /// Of them what is no part of a snapshot: that has a bound of its own, and is no reason to refuse a write.
+  Volume waiting_writes() const noexcept {
+    return {waiting() - gathered_.of_snapshot.records - under_way_->of_snapshot.records,
+            waiting_bytes() - gathered_.of_snapshot.bytes - under_way_->of_snapshot.bytes};
+  }
   /// Bytes of the log since its snapshot, and of that.
   std::uint64_t log_bytes() const noexcept { return log_bytes_; }
   void set_log_bytes(std::uint64_t bytes) noexcept { log_bytes_ = bytes; }
@@ -61,6 +86,7 @@ class LogWriter final : public Source {
     std::deque<LogRecord> records;  // Grows without moving what is there, however long the disk takes.
     std::deque<WriteDone> dones;
     std::size_t bytes = 0;
+    Volume of_snapshot;
     bool begins_snapshot = false;
     bool ends_snapshot = false;
     // Filled by the writing thread.
@@ -72,7 +98,10 @@ class LogWriter final : public Source {
 
   void work(const std::stop_token& stop);
   void write(Group& group);
-  void drop_old(std::uint32_t max);
+  void keep_up();
+  void keep_up_again();
+  void hear_of_upkeep();
+  void note_health();
   void ring_bell();
   bool is_due() const;
   void hand_over();
@@ -96,17 +125,26 @@ class LogWriter final : public Source {
   bool busy_ = false;
   bool due_ = false;  // The time of what was gathered has come.
   Status trouble_;
+  Status upkeep_trouble_;
   Snapshot snapshot_ = Snapshot::None;
+  Volume taken_;
   std::uint64_t log_bytes_ = 0;
   std::function<void()> on_written_;
   TimerSource timer_;
+  TimerSource upkeep_timer_;
 
   // The writing thread's.
   std::unique_ptr<LogFile> file_;
   std::vector<std::string> entries_;
   std::int64_t snapshot_after_ = 0;  // The last entry before the snapshot that was begun.
   std::int64_t drop_until_ = 0;
+  std::size_t written_entries_ = 0;  // Of the last group.
+  Status upkeep_;
 
+  std::mutex upkeep_mutex_;
+  Status upkeep_told_;  // By the writing thread, as it is now. Under the lock.
+  std::atomic<bool> upkeep_news_{false};
+  std::atomic<bool> upkeep_again_{false};
   std::atomic<std::uint32_t> bell_{0};
   std::atomic<bool> handed_over_{false};
   std::atomic<bool> written_{false};

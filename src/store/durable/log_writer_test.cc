@@ -5,67 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <condition_variable>
-#include <mutex>
-#include <set>
-
 #include "rondo/base/clock.h"
-#include "store/durable/log_content.h"
+#include "rondo/sim/world.h"
+#include "store/durable/disk_kit.h"
 
 namespace rondo::store::durable {
 namespace {
 
 using testing::Contains;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-/// Shared by the test and the file that the writer owns.
-struct Disk {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::set<std::string> keys;  // On the disk.
-  int asked = 0;               // Groups that came.
-  std::vector<Status> ends;    // How the next ones end.
-
-  void let(Status end) {
-    const std::lock_guard lock(mutex);
-    ends.push_back(std::move(end));
-    changed.notify_all();
-  }
-  void wait_until_asked(int count) {
-    std::unique_lock lock(mutex);
-    changed.wait(lock, [&] { return asked >= count; });
-  }
-  std::set<std::string> written() {
-    const std::lock_guard lock(mutex);
-    return keys;
-  }
-};
-
-class SlowFile final : public LogFile {
- public:
-  explicit SlowFile(std::shared_ptr<Disk> disk) : disk_(std::move(disk)) {}
-  Reading read(const std::function<Status(std::string_view)>&) override { return {}; }
-  Status append(std::span<const std::string> entries) override {
-    std::unique_lock lock(disk_->mutex);
-    ++disk_->asked;
-    disk_->changed.notify_all();
-    disk_->changed.wait(lock, [this] { return !disk_->ends.empty(); });
-    Status end = std::move(disk_->ends.front());
-    disk_->ends.erase(disk_->ends.begin());
-    if (!end.ok()) return end;
-    for (std::string_view entry : entries) {
-      while (!entry.empty()) disk_->keys.emplace(decode(entry)->record.key());
-    }
-    return {};
-  }
-  std::int64_t last() const override { return 0; }
-  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
-
- private:
-  std::shared_ptr<Disk> disk_;
-};
 
 class LogWriterTest : public testing::Test {
  protected:
@@ -146,12 +97,86 @@ TEST_F(LogWriterTest, TheEndOfAProcessWritesWhatWasGathered) {
   EXPECT_EQ(told_.size(), 1001U);
 }
 
+TEST_F(LogWriterTest, UpkeepThatFailsIsToldAndTriedAgainWhileWritesGoOn) {
+  write("before");
+  disk_->let({});
+  run_until([this] { return told_.size() == 1; });
+  int written = 1;
+  for (Status* const which : {&disk_->checkpoint, &disk_->drop}) {
+    const std::uint64_t failed = stats_.failed_upkeep;
+    disk_->set(*which, {Code::Unavailable, "broken"});
+    writer_.begin_snapshot();
+    write("snapshot");
+    writer_.end_snapshot();
+    disk_->let({});
+    run_until([this] { return !writer_.upkeep_trouble().ok(); });
+    EXPECT_THAT(writer_.upkeep_trouble().to_string(), HasSubstr("broken"));
+    EXPECT_GT(stats_.failed_upkeep, failed);
+    EXPECT_NE(stats_.failing_since, Instant{});
+    EXPECT_TRUE(writer_.trouble().ok());
+    EXPECT_FALSE(stats_.writes_fail);
+    write("meanwhile");
+    disk_->let({});
+    run_until([this, all = written + 2] { return told_.size() == static_cast<std::size_t>(all); });
+    EXPECT_EQ(told_.back(), "meanwhile ok");
+    const int dropped = disk_->times_dropped();
+    disk_->set(*which, {});
+    run_until([this] { return writer_.upkeep_trouble().ok(); });
+    EXPECT_EQ(disk_->times_dropped(), dropped + 1) << "what the snapshot replaced is not forgotten";
+    EXPECT_EQ(stats_.failing_since, Instant{});
+    written += 2;
+  }
+}
+
 TEST_F(LogWriterTest, EndsHoweverSoonAfterItsBeginningStorm) {
   // The thread is at another step of its beginning each time; one that misses the word waits for ever.
   for (int i = 0; i < 20'000; ++i) {
     const LogWriter other{scheduler_, {.path = "test"}, std::make_unique<SlowFile>(disk_), completions_, stats_};
     for (volatile int moment = i % 1000 * 20; moment > 0;) moment = moment - 1;
   }
+}
+
+/// A disk during whose work something else happens.
+class BusyFile final : public LogFile {
+ public:
+  explicit BusyFile(std::function<void()> meanwhile) : meanwhile_(std::move(meanwhile)) {}
+  Reading read(const std::function<Status(std::string_view)>&) override { return {}; }
+  Status append(std::span<const std::string>) override {
+    meanwhile_();
+    return {};
+  }
+  std::int64_t last() const override { return 0; }
+  Result<bool> drop_until(std::int64_t, std::uint32_t) override { return false; }
+  Status checkpoint() override { return {}; }
+
+ private:
+  std::function<void()> meanwhile_;
+};
+
+TEST(LogWriterTime, TheIntervalBeginsWithTheFirstRecordAlsoDuringACommit) {
+  sim::World world{1};
+  Scheduler scheduler{world.clock(), world.reactor(), *make_policy(StrictPriority{})};
+  Completions completions{scheduler, "completions", Priority::p7};
+  DurableStoreStats stats;
+  LogWriter* writer = nullptr;
+  int commits = 0;
+  const auto meanwhile = [&] {
+    if (++commits > 1) return;
+    writer->add({.table = 0, .record = Record::make("second", {})});
+    world.clock().advance(60ms);
+  };
+  LogWriter own{scheduler,
+                {.path = "test", .durability = Durability::Interval, .interval = 50ms, .mode = DurableStoreOptions::Mode::Inline},
+                std::make_unique<BusyFile>(meanwhile),
+                completions,
+                stats};
+  writer = &own;
+  own.add({.table = 0, .record = Record::make("first", {})});
+  world.run_for(scheduler, 51ms);
+  const Instant before = world.now();
+  scheduler.run_until_idle();
+  EXPECT_EQ(commits, 2) << "its interval was over when the disk was free";
+  EXPECT_EQ(world.now(), before);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "store/durable/snapshot_taker.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "rondo/sched/scheduler.h"
@@ -9,9 +10,8 @@ namespace rondo::store::durable {
 namespace {
 /// Rows between two looks at the clock.
 constexpr std::uint32_t kStep = 64;
-/// While more than this waits for the disk, a snapshot does not add to it: a matter of speed alone. What may wait is
-/// limits::kWaitingWrites.
-constexpr std::size_t kBacklog = 65'536;
+/// Where users write more than a group during each commit, a snapshot is this part of it at least: so much the log grows meanwhile.
+constexpr std::size_t kShare = 4;
 }  // namespace
 
 SnapshotTaker::SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter& writer, const std::vector<Kept>& kept,
@@ -21,9 +21,10 @@ SnapshotTaker::SnapshotTaker(Scheduler& scheduler, Priority priority, LogWriter&
 }
 
 void SnapshotTaker::look() {
-  if (taking_) return wake();  // It may have waited for the disk.
+  if (taking_) return make_room();
   if (writer_.takes_snapshot()) return;
-  if (std::exchange(ended_, false)) content_bytes_ = writer_.log_bytes();
+  // Less what others wrote in between.
+  if (std::exchange(ended_, false)) content_bytes_ = std::min<std::uint64_t>(writer_.log_bytes(), writer_.snapshot().bytes);
   if (writer_.log_bytes() > 2 * content_bytes_ + slack_bytes_) begin();
 }
 
@@ -35,27 +36,47 @@ void SnapshotTaker::begin() {
   rows_done_ = false;
   place_ = {};
   writer_.begin_snapshot();
-  for (const Kept& kept : kept_) writer_.add(LogRecord::of_table(kept.keeper->number(), kept.table->spec()));
+  for (const Kept& kept : kept_) writer_.add_to_snapshot(LogRecord::of_table(kept.keeper->number(), kept.table->spec()));
+  make_room();
+}
+
+/// So much that the group is full and due: the disk is never waited for with less.
+void SnapshotTaker::make_room() {
+  const LogWriter::Volume writes = writer_.waiting_writes();
+  const LogWriter::Volume& taken = writer_.snapshot();
+  until_ = {taken.records + std::max(LogWriter::kGroupRecords, writes.records / kShare),
+            taken.bytes + std::max(LogWriter::kGroupBytes, writes.bytes / kShare)};
   wake();
 }
 
-bool SnapshotTaker::step(const Kept& kept) {
-  if (!rows_done_) {
-    const bool staged = kept.table->spec().kind == TableKind::Staged;
-    Result<RowPage> page = staged ? kept.table->scan_written(cursor_, kStep) : kept.table->scan(cursor_, kStep);
-    for (Record& row : page->rows) {
-      writer_.add({.kind = LogRecord::Kind::Row, .table = kept.keeper->number(), .record = std::move(row)});
-    }
-    cursor_ = std::move(page->next);
-    rows_done_ = cursor_.empty();
-    return true;
+RowPage SnapshotTaker::next_rows(const MemoryTable& table) const {
+  const auto scan = [&](std::size_t max) {
+    return *(table.spec().kind == TableKind::Staged ? table.scan_written(cursor_, max) : table.scan(cursor_, max));
+  };
+  RowPage page = scan(kStep);
+  std::size_t fit = 0;
+  for (std::size_t bytes = writer_.snapshot().bytes; fit < page.rows.size() && (fit == 0 || bytes < until_.bytes); ++fit) {
+    bytes += page.rows[fit].bytes();
   }
-  return kept.keeper->write_owed(place_, kStep);
+  return fit == page.rows.size() ? page : scan(fit);
+}
+
+bool SnapshotTaker::step(const Kept& kept) {
+  if (rows_done_) {
+    return kept.keeper->write_owed(place_, [this, left = kStep]() mutable { return left-- > 0 && has_room(); });
+  }
+  RowPage page = next_rows(*kept.table);
+  for (Record& row : page.rows) {
+    writer_.add_to_snapshot({.kind = LogRecord::Kind::Row, .table = kept.keeper->number(), .record = std::move(row)});
+  }
+  cursor_ = std::move(page.next);
+  rows_done_ = cursor_.empty();
+  return true;
 }
 
 Turn SnapshotTaker::run(const Budget& budget) {
   Turn turn;
-  while (taking_ && turn.items < budget.items && writer_.waiting() < kBacklog) {
+  while (taking_ && turn.items < budget.items && has_room()) {
     if (at_ == end_) {
       taking_ = false;
       ended_ = true;
@@ -71,7 +92,7 @@ Turn SnapshotTaker::run(const Budget& budget) {
     ++turn.items;
     if (time_is_up(budget)) break;
   }
-  turn.backlog = taking_ && writer_.waiting() < kBacklog ? Backlog::More : Backlog::Empty;
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
 }
 

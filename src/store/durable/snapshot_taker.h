@@ -1,6 +1,7 @@
 // SnapshotTaker: writes the tables anew, row by row, when the log has grown far beyond them, so that the old part of the log can go. A turn
 // hands over a few rows; what is written meanwhile goes to the log behind them, so the newest record of each key still counts. The lowest
-// priority: it has time.
+// priority: it has time. For each group that was written it hands over about another one, whatever else waits, so it comes to its end also
+// where writes come as fast as the disk takes them.
 #pragma once
 
 #include <cstdint>
@@ -32,20 +33,25 @@ class SnapshotTaker final : public Source {
   void look();
 
   Turn run(const Budget& budget) override;
-  bool has_backlog() const override { return taking_; }
+  bool has_backlog() const override { return taking_ && has_room(); }
 
  private:
   void begin();
+  void make_room();
+  bool has_room() const noexcept { return writer_.snapshot().records < until_.records && writer_.snapshot().bytes < until_.bytes; }
   /// A few rows, Deletes or entries of the table that it is at. False when the table is through.
   bool step(const Kept& kept);
+  /// At least one, and no more than there is room for but for one.
+  RowPage next_rows(const MemoryTable& table) const;
 
   LogWriter& writer_;
   const std::vector<Kept>& kept_;
   const std::uint64_t slack_bytes_;
   bool taking_ = false;
-  std::size_t at_ = 0;   // The table.
-  std::size_t end_ = 0;  // Tables that were there when it began; later ones are in the log after that.
-  std::string cursor_;   // In its rows.
+  LogWriter::Volume until_;  // What it may have handed over before the next group is written.
+  std::size_t at_ = 0;       // The table.
+  std::size_t end_ = 0;      // Tables that were there when it began; later ones are in the log after that.
+  std::string cursor_;       // In its rows.
   bool rows_done_ = false;
   TableKeeper::Place place_;
   bool ended_ = false;               // Handed over, and perhaps not written yet.

@@ -35,7 +35,7 @@ class TableKeeper final : public RowKeeper {
   }
   void append(const Change& entry) override {
     owe_entry(entry);
-    add_entry(first_entry_ + entries_.size() - 1);
+    writer_.add(entry_record(first_entry_ + entries_.size() - 1));
   }
   void entry_was_dealt_with(const Change& entry) override {
     const auto is_it = [&entry](const Change& known) { return known.record().is_copy_of(entry.record()); };
@@ -57,15 +57,21 @@ class TableKeeper final : public RowKeeper {
     std::uint32_t next_delete = 0;
     std::uint64_t next_entry = 0;
   };
-  /// Hands over some more of the table's Deletes and entries, at most about 'max'. False when all are handed over.
-  bool write_owed(Place& place, std::uint32_t max) {
-    for (; max > 0 && place.next_delete < deletes_.end_id(); ++place.next_delete, --max) {
+  /// Hands over the table's Deletes and entries to a snapshot, one after the other as long as 'more()' says so. False when all are handed
+  /// over.
+  template <class More>
+  bool write_owed(Place& place, More&& more) {
+    for (; place.next_delete < deletes_.end_id(); ++place.next_delete) {
+      if (!more()) return true;
       const Record& key = deletes_[place.next_delete].key_only;
-      if (key) add(LogRecord::Kind::Deleted, key);
+      if (key) writer_.add_to_snapshot({.kind = LogRecord::Kind::Deleted, .table = number_, .record = key});
     }
     place.next_entry = std::max(place.next_entry, first_entry_);
-    for (; max > 0 && place.next_entry < first_entry_ + entries_.size(); --max) add_entry(place.next_entry++);
-    return max == 0;
+    for (; place.next_entry < first_entry_ + entries_.size(); ++place.next_entry) {
+      if (!more()) return true;
+      writer_.add_to_snapshot(entry_record(place.next_entry));
+    }
+    return false;
   }
   std::uint32_t number() const noexcept { return number_; }
 
@@ -81,9 +87,9 @@ class TableKeeper final : public RowKeeper {
     if (id != deletes_.kNone) deletes_.erase(id, key.key_hash());
   }
   void add(LogRecord::Kind kind, const Record& record) { writer_.add({.kind = kind, .table = number_, .record = record}); }
-  void add_entry(std::uint64_t number) {
+  LogRecord entry_record(std::uint64_t number) const {
     const Change& entry = entries_[number - first_entry_];
-    writer_.add({.kind = LogRecord::Kind::Entry, .op = entry.op(), .table = number_, .number = number, .record = entry.record()});
+    return {.kind = LogRecord::Kind::Entry, .op = entry.op(), .table = number_, .number = number, .record = entry.record()};
   }
 
   const std::uint32_t number_;

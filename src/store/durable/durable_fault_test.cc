@@ -1,0 +1,91 @@
+// A disk that fails beneath SQLite: what is told of writes, that it shows, and that nothing that was accepted is lost when it works again.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "store/durable/durable_life_kit.h"
+#include "store/durable/fault_vfs_kit.h"
+
+namespace rondo::store::durable {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class FailingDisk : public DurableStoreTest, public testing::WithParamInterface<FaultVfs::What> {
+ protected:
+  FailingDisk() : DurableStoreTest(Folder::in_memory()) {}
+  static void wait(Life& life, int seconds) {
+    for (; seconds > 0; --seconds) {
+      life.world().clock().advance(1s);
+      life.settle();
+    }
+  }
+  FaultVfs disk_;
+};
+
+TEST_P(FailingDisk, NothingIsToldWrittenUntilACommitSucceeds) {
+  Life life{path()};
+  life.declare("W", kWatched);
+  EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
+  disk_.fail(FaultVfs::Where::Log, GetParam());
+  EXPECT_FALSE(life.write("W", Change::set("during", {{"v", std::string(100'000, 'v')}})).ok()) << "it is accepted, and not on the disk";
+  EXPECT_THAT(life.store().health().to_string(), HasSubstr("disk I/O error"));
+  EXPECT_TRUE(life.store().stats().writes_fail);
+  wait(life, 3);
+  EXPECT_GE(life.store().stats().failed, 3U) << "it is tried again";
+  EXPECT_FALSE(life.write("W", Change::set("refused", {})).ok());
+  EXPECT_EQ(life.store().stats().refused, 1U);
+  disk_.fail(FaultVfs::Where::Log, GetParam(), false);
+  wait(life, 2);
+  EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
+  EXPECT_TRUE(life.write("W", Change::set("after", {})).ok());
+
+  Life next{copy()};
+  EXPECT_THAT(next.store().stats().damage, IsEmpty());
+  EXPECT_EQ(next.store().stats().restored, 3U) << "what a sync that failed took with it was written again";
+}
+
+TEST_P(FailingDisk, ALogThatCannotBeMovedIntoTheFileShowsAndWritesGoOn) {
+  constexpr std::uint64_t kRows = 30;  // Of 1 MB: more than SQLite's log should be.
+  Life life{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
+  life.declare("W", kWatched);
+  disk_.fail(FaultVfs::Where::File, GetParam());
+  const auto write_all = [&life](const std::string& kind) {
+    for (std::uint64_t i = 0; i < kRows; ++i) {
+      const Status end = life.write("W", Change::set(kind + std::to_string(i), {{"v", std::string(1'000'000, 'v')}}));
+      EXPECT_TRUE(end.ok()) << end.to_string();
+    }
+  };
+  write_all("during-");
+  EXPECT_THAT(life.store().health().to_string(), HasSubstr("the log grows"));
+  EXPECT_FALSE(life.store().stats().writes_fail);
+  EXPECT_NE(life.store().stats().failing_since, Instant{});
+  EXPECT_GT(std::filesystem::file_size(path() + "-wal"), kRows * 1'000'000);
+  const std::uint64_t failed = life.store().stats().failed_upkeep;
+  wait(life, 3);
+  EXPECT_GE(life.store().stats().failed_upkeep, failed + 2) << "without a write, too";
+  {
+    Life killed{copy()};
+    EXPECT_THAT(killed.store().stats().damage, IsEmpty());
+    EXPECT_EQ(killed.store().stats().restored, kRows);
+  }
+  disk_.fail(FaultVfs::Where::File, GetParam(), false);
+  wait(life, 2);
+  EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
+  EXPECT_EQ(life.store().stats().failing_since, Instant{});
+  const auto before = std::filesystem::file_size(path() + "-wal");
+  write_all("after-");
+  EXPECT_LE(std::filesystem::file_size(path() + "-wal"), before) << "it is begun anew";
+  Life next{copy()};
+  EXPECT_THAT(next.store().stats().damage, IsEmpty());
+  EXPECT_EQ(next.store().stats().restored, 2 * kRows);
+}
+
+INSTANTIATE_TEST_SUITE_P(Durable, FailingDisk, testing::Values(FaultVfs::What::Write, FaultVfs::What::Sync),
+                         [](const auto& what) { return what.param == FaultVfs::What::Write ? "Writes" : "Syncs"; });
+
+}  // namespace
+}  // namespace rondo::store::durable

@@ -1,0 +1,48 @@
+#include "store/durable/store_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "rondo/store/record.h"
+
+namespace rondo::store::durable {
+
+namespace {
+
+/// SQLite writes the file and others beside it, and says of a folder without rights only that it cannot open something.
+Status check_writable(const std::filesystem::path& path) {
+  const auto refusal = [&path](const std::filesystem::path& what, const char* kind, int error) {
+    const Code code = error == ENOENT || error == ENOTDIR ? Code::NotFound : Code::PermissionDenied;
+    return Status{code,
+                  "opening " + quoted(path.string()) + ": the " + kind + " " + quoted(what.string()) +
+                      " cannot be written: " + std::generic_category().message(error),
+                  error};
+  };
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  // AT_EACCESS: with the rights that the process has now. errno at once: what follows may change it.
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) != 0) return refusal(folder, "folder", errno);
+  if (::faccessat(AT_FDCWD, path.c_str(), R_OK | W_OK, AT_EACCESS) == 0) return {};
+  const int error = errno;
+  return error == ENOENT ? Status{} : refusal(path, "file", error);
+}
+
+}  // namespace
+
+Result<StoreLock> StoreLock::take(const std::string& path) {
+  if (Status bad = check_writable(path); !bad.ok()) return failure(std::move(bad));
+  const std::string name = path + "-lock";
+  // Read only: it may be another user's, whose rights to the file itself this process shares.
+  UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644)};
+  if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));
+  // Of the opened file, not of the process as SQLite's: two stores of one process are two as well.
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return StoreLock{std::move(file)};
+  if (errno == EWOULDBLOCK) return failure(Code::Unavailable, "opening " + quoted(path) + ": another process has it open");
+  return failure(status_from_errno(errno, "locking " + quoted(name)));
+}
+
+}  // namespace rondo::store::durable
