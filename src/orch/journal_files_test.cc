@@ -2,11 +2,15 @@
 // is another's or no journal, was cut off, cannot be renamed or cannot be written.
 #include "orch/journal_files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -135,6 +139,95 @@ TEST_F(JournalFilesTest, APartThatIsGivenTwiceIsRefused) {
   ASSERT_FALSE(files.has_value());
   EXPECT_EQ(files.error().code(), Code::InvalidArgument);
   EXPECT_THAT(std::string{files.error().message()}, HasSubstr("begin with the same records"));
+}
+
+/// A writer that has rotated twice, and may do so at any time. The oldest of its files goes then.
+class RotatingJournal : public JournalFilesTest {
+ protected:
+  RotatingJournal() {
+    journal_ = start(options());
+    write("first");
+    next_file(*journal_, ".2");
+    write("second");
+    next_file(*journal_, ".1");
+    write("third");
+    EXPECT_TRUE(journal_->flush().ok());
+  }
+  void write(const std::string& key) { journal_->changed(kTable, 1, Change::remove(key)); }
+  void rotate() {
+    fs::rename(file(".1"), file(".2"));
+    next_file(*journal_, ".1");
+  }
+  static std::vector<std::string> keys(const JournalFiles& files) {
+    std::vector<std::string> all;
+    for (JournalWalk walk(files.readers); walk.next();) {
+      if (walk.record().kind == journal::Kind::Changed) all.push_back(walk.key());
+    }
+    return all;
+  }
+
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST_F(RotatingJournal, NoPartIsMissedOrReadTwiceWhenItRotatesBetweenTwoOpens) {
+  unsigned opened = 0;
+  const auto open = [&](const std::vector<std::string>& paths) {
+    opened = 0;
+    const JournalFiles::Opener opener = [&](const std::string& path) {
+      if (opened++ == 1) {
+        rotate();
+        write("later");
+        EXPECT_TRUE(journal_->flush().ok());
+      }
+      return journal::JournalBytes::open(path);
+    };
+    Result<JournalFiles> files = JournalFiles::open(paths, opener);
+    EXPECT_TRUE(files.has_value()) << (files ? "" : files.error().to_string());
+    return files ? std::move(*files) : JournalFiles{};
+  };
+  const JournalFiles newest_first = open({file(), file(".1"), file(".2")});
+  EXPECT_THAT(keys(newest_first), ElementsAre("second", "third", "later"));
+  EXPECT_TRUE(newest_first.gaps.empty());
+  EXPECT_GT(opened, 3U) << "it did not look again, and nothing is tested";
+  const JournalFiles oldest_first = open({file(".2"), file(".1"), file()});
+  EXPECT_THAT(keys(oldest_first), ElementsAre("second", "third", "later", "later")) << "what was open when its name went is read";
+  EXPECT_TRUE(oldest_first.gaps.empty());
+}
+
+TEST_F(RotatingJournal, WhatWasWrittenToAFileBetweenItsOpeningAndItsRenamingIsRead) {
+  unsigned opened = 0;
+  const auto files = JournalFiles::open({file(), file(".1"), file(".2")}, [&](const std::string& path) {
+    if (opened++ == 1) {
+      write("fourth");
+      rotate();
+      rotate();
+      write("fifth");
+      EXPECT_TRUE(journal_->flush().ok());
+    }
+    return journal::JournalBytes::open(path);
+  });
+  ASSERT_TRUE(files.has_value());
+  EXPECT_THAT(keys(*files), ElementsAre("third", "fourth", "fifth"));
+  EXPECT_TRUE(files->gaps.empty());
+}
+
+TEST_F(RotatingJournal, ANameThatNoFileHasForAMomentIsLookedForAgain) {
+  unsigned opened = 0;
+  const auto files = JournalFiles::open({file(), file(".1"), file(".2")}, [&](const std::string& path) {
+    if (opened++ == 0) return Result<std::unique_ptr<journal::JournalBytes>>{failure(Code::NotFound, "renamed just now")};
+    return journal::JournalBytes::open(path);
+  });
+  ASSERT_TRUE(files.has_value());
+  EXPECT_THAT(keys(*files), ElementsAre("first", "second", "third"));
+  EXPECT_EQ(JournalFiles::open({file(), file(".9")}).error().code(), Code::NotFound);
+}
+
+TEST_F(RotatingJournal, AFileThatNothingIsWrittenToYetIsLeftOutBesideOthers) {
+  rotate();
+  ASSERT_EQ(fs::file_size(file()), 0U);
+  const auto files = std::move(JournalFiles::open({file(), file(".1"), file(".2")}).value());
+  EXPECT_THAT(keys(files), ElementsAre("second", "third"));
+  EXPECT_EQ(JournalFiles::open({file()}).error().code(), Code::DataLoss);
 }
 
 // A row's number is used again: after the loss it may be another key's.

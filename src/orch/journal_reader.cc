@@ -73,11 +73,15 @@ std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& dama
 Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& path) {
   Result<std::unique_ptr<JournalBytes>> bytes = JournalBytes::open(path);
   if (!bytes) return failure(std::move(bytes).error());
-  std::unique_ptr<JournalReader> reader{new JournalReader(path, std::move(*bytes))};
+  return open(path, std::move(*bytes));
+}
+
+Result<std::unique_ptr<JournalReader>> JournalReader::open(std::string path, std::unique_ptr<JournalBytes> bytes) {
+  std::unique_ptr<JournalReader> reader{new JournalReader(std::move(path), std::move(bytes))};
   if (const Status& unread = reader->bytes_->failure(); !unread.ok()) return failure(Status{unread});
   if (reader->blocks_.empty()) {
     const std::string why = reader->damage_.empty() ? "it is empty" : "at offset 0: " + reader->damage_.front().reason;
-    return failure(Code::DataLoss, "'" + path + "' is no journal: " + why);
+    return failure(Code::DataLoss, "'" + reader->name() + "' is no journal: " + why);
   }
   return reader;
 }

@@ -43,6 +43,8 @@ class JournalReader {
  public:
   /// DataLoss when there is no whole block in the file, or it is of another version; else the error of reading. All name the file.
   static Result<std::unique_ptr<JournalReader>> open(const std::string& path);
+  /// The same of a file that was opened before.
+  static Result<std::unique_ptr<JournalReader>> open(std::string path, std::unique_ptr<JournalBytes> bytes);
   /// Of bytes in memory, which must outlive it.
   JournalReader(std::string name, std::string_view bytes);
   ~JournalReader();
