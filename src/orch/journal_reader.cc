@@ -9,8 +9,21 @@ namespace rondo::journal {
 
 namespace {
 
+/// Bytes that may be checked in vain: what a damaged block says of its length may be as long as the rest of the file, and so may be what
+/// each of many heads says that somebody has put there. An honest file's damage is checked about once.
+class Patience {
+ public:
+  explicit Patience(std::uint64_t file) noexcept : left_(kLeast + 4 * file) {}
+  bool has_ended() const noexcept { return left_ == 0; }
+  void spend(std::uint64_t bytes) noexcept { left_ -= std::min(left_, bytes); }
+
+ private:
+  static constexpr std::uint64_t kLeast = std::uint64_t{16} << 20U;
+  std::uint64_t left_;
+};
+
 /// What is wrong with the block that should begin at 'offset'; empty: nothing, and 'head' is its head.
-std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head) {
+std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head, Patience& patience) {
   const std::string_view begin = bytes.view(offset, kHeadBytes);
   if (begin.size() < sizeof kMagic || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
   if (begin.size() < kHeadBytes) return "the head of a block is cut off";
@@ -22,41 +35,44 @@ std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head)
   if (head.payload_bytes > kBlockBytes) return "a block of impossible length";
   const std::string_view whole = bytes.view(offset, kHeadBytes + head.payload_bytes);
   if (whole.size() < kHeadBytes + head.payload_bytes) return "a block is cut off";
-  if (!is_sealed(head, whole.substr(kHeadBytes))) return "a block whose checksum does not match";
-  return {};
+  if (is_sealed(head, whole.substr(kHeadBytes))) return {};
+  patience.spend(whole.size());
+  return "a block whose checksum does not match";
 }
 
-/// Where the next whole block begins, at 'from' or later; the end if there is none.
-std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from) {
+/// Where the next whole block begins, at 'from' or later; the end if there is none, or patience has ended.
+std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patience) {
   constexpr std::size_t kLook = JournalBytes::kPiece / 4;
   const std::string_view mark{reinterpret_cast<const char*>(&kMagic), sizeof kMagic};
   BlockHead head;
   for (std::uint64_t at = from;;) {
     const std::string_view look = bytes.view(at, kLook);
-    if (look.size() < mark.size()) return bytes.size();
+    if (look.size() < mark.size() || patience.has_ended()) return bytes.size();
     const std::size_t found = look.find(mark);
     if (found == std::string_view::npos) {
       at += look.size() - mark.size() + 1;  // A mark may begin in its last bytes.
       continue;
     }
     at += found;
-    if (fault_at(bytes, at, head).empty()) return at;
+    if (fault_at(bytes, at, head, patience).empty()) return at;
     ++at;
   }
 }
 
 std::vector<Block> find_blocks(JournalBytes& bytes, std::vector<Damage>& damage) {
   std::vector<Block> blocks;
+  Patience patience(bytes.size());
   std::uint64_t at = 0;
   while (at < bytes.size()) {
     BlockHead head;
-    std::string fault = fault_at(bytes, at, head);
+    std::string fault = fault_at(bytes, at, head, patience);
     if (fault.empty()) {
       blocks.push_back({head, at});
       at += kHeadBytes + head.payload_bytes;
       continue;
     }
-    const std::uint64_t next = find_next(bytes, at + 1);
+    const std::uint64_t next = find_next(bytes, at + 1, patience);
+    if (patience.has_ended()) fault += ", and so many begin behind it which are none that the rest was not looked through";
     damage.push_back({at, next - at, std::move(fault), next == bytes.size()});
     at = next;
   }

@@ -28,7 +28,8 @@ struct Block {
   std::uint64_t offset = 0;
 };
 
-/// The blocks of a file's bytes, and what lies between them. O(bytes).
+/// The blocks of a file's bytes, and what lies between them. O(bytes): of what is no block, and says that it is one, a few times the file's
+/// bytes are checked; behind that everything is left out, as damage that says so.
 std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage);
 
 /// One record where it lies. Its bytes are valid until the reader's next() is called again, and as long as somebody holds its piece().
@@ -36,6 +37,7 @@ struct RawRecord {
   std::string_view bytes;    // Its length included.
   std::uint64_t number = 0;  // In its run, from 1.
   std::uint64_t offset = 0;  // In the file.
+  /// Its length has one byte or kLongLength of them (first_record()), and its kind is there.
   Kind kind() const noexcept { return static_cast<Kind>(bytes[(static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 1 : kLongLength]); }
 };
 
