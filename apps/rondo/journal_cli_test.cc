@@ -199,6 +199,7 @@ TEST_F(JournalCli, TailShowsTheLastRecords) {
 
 TEST_F(JournalCli, ExportsTheTextFormsOfSonic) {
   const Ended swss = rondo("journal export --swss " + file());
+  EXPECT_THAT(lines(swss.out).front(), testing::EndsWith("|recording started"));
   EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
   EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|INTF_TABLE:Ethernet0|SET")));
   const Ended retry = rondo("journal export --retry " + file());
@@ -350,6 +351,9 @@ TEST_F(JournalCli, ALastRunWithoutItsBeginningIsRefused) {
   const Ended replay = rondo("replay " + whole_and_end);
   EXPECT_EQ(replay.code, 78) << replay.out;
   EXPECT_THAT(replay.out, HasSubstr("the last run has no beginning"));
+  const Ended first = rondo("replay --run 1 " + whole_and_end);
+  EXPECT_EQ(first.code, 0) << first.out;
+  EXPECT_THAT(first.out, AllOf(HasSubstr("the same: "), HasSubstr("another run, whose beginning is missing")));
 }
 
 TEST_F(JournalCli, AFileThatIsNoneIsAClearError) {
