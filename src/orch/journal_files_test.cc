@@ -284,7 +284,117 @@ TEST_F(JournalFilesTest, AFileThatBecomesShorterWhileItIsReadIsToldAndSurvived) 
   EXPECT_THAT(reader->damage().front().reason, HasSubstr("lost while it was read"));
 }
 
+// --- What a row waits for
+
+/// What is told of a row that waits for two facts, to 'live' of which it listens.
+class StoryOfTwoFacts : public JournalFilesTest {
+ protected:
+  template <class Live>
+  std::vector<std::string> story_of_life(const Live& live) {
+    fs::remove(file());
+    auto journal = start(options());
+    journal->changed(kTable, 7, change_);
+    journal->parked(kTable, 7, change_, std::vector<Constraint>{one_, other_});
+    live(*journal);
+    EXPECT_TRUE(journal->flush().ok());
+    return story({file()}, "10.0.0.0/24");
+  }
+
+  const Change change_ = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
+  const Constraint one_{kGroup, "1"};
+  const Constraint other_{kGroup, "2"};
+};
+
+TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
+  EXPECT_THAT(story_of_life([&](Journal& journal) { journal.announced(other_, 0); }), ElementsAre("taken", "parked", "announced"));
+  const auto still_parked = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.still_parked(kTable, 7, other_);
+  };
+  EXPECT_THAT(story_of_life(still_parked), ElementsAre("taken", "parked", "announced", "still parked"));
+  const auto unparked = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.changed(kTable, 7, change_);
+    journal.unparked(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(unparked), ElementsAre("taken", "parked", "announced", "taken", "unparked"));
+}
+
+TEST_F(StoryOfTwoFacts, TheLastOneThatComesBeforeTheRowIsHandledAgainResolvesIt) {
+  const auto one_by_one = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.still_parked(kTable, 7, other_);
+    journal.announced(one_, 3);  // Again, for others.
+    journal.announced(other_, 1);
+    journal.retried(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(one_by_one), ElementsAre("taken", "parked", "announced", "still parked", "resolved", "retried"));
+  const auto together = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.announced(other_, 0);
+    journal.retried(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(together), ElementsAre("taken", "parked", "announced", "resolved", "retried"));
+}
+
+TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
+  auto journal = start(options());
+  const Change change = Change::set("10.0.0.0/24", {});
+  journal->changed(kTable, 7, change);
+  journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+  journal->announced({kGroup, "1"}, 0);
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "parked", "announced"));
+}
+
 // --- The writer
+
+/// Records and flushes, and says after each flush how far it is, until it is killed.
+[[noreturn]] void record_until_killed(const JournalOptions& options, const Clock& clock, int told) {
+  auto journal = std::move(Journal::open(options, clock).value());
+  journal->started(clock.now(), *resolve_policy(StrictPriority{}));
+  const std::uint32_t table = journal->name("ROUTE_TABLE");
+  for (std::uint32_t row = 0;; ++row) {
+    journal->changed(table, row, Change::remove(std::to_string(row)));
+    if (row % 100 != 99) continue;
+    if (!journal->flush().ok() || ::write(told, &row, sizeof row) != sizeof row) ::_exit(1);
+  }
+}
+
+TEST_F(JournalFilesTest, AProcessThatIsKilledLeavesWhatItFlushedAndTheNextOneGoesOn) {
+  for (int round = 1; round <= 5; ++round) {
+    fs::remove(file());
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) record_until_killed(options(), clock_, ends[1]);
+    ::close(ends[1]);
+    std::uint32_t flushed = 0;  // The newest row of which the child said so.
+    for (int i = 0; i < 7 * round; ++i) ASSERT_EQ(::read(ends[0], &flushed, sizeof flushed), static_cast<ssize_t>(sizeof flushed));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ::close(ends[0]);
+
+    start(options())->changed(kTable, 1, Change::remove("appended"));
+    const auto reader = std::move(JournalReader::open(file()).value());
+    std::uint32_t next = 0;
+    bool appended = false;
+    for (JournalWalk walk(*reader); walk.next();) {
+      EXPECT_EQ(walk.missing(), 0U);
+      if (walk.record().kind != journal::Kind::Changed) continue;
+      appended = walk.run() == 1 && walk.key() == "appended";
+      if (walk.run() == 0) {
+        EXPECT_EQ(walk.key(), std::to_string(next++));
+      }
+    }
+    EXPECT_GT(next, flushed);
+    EXPECT_TRUE(appended);
+    EXPECT_LE(reader->damage().size(), 1U) << "the block that was being written";
+  }
+}
 
 TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderItsNewName) {
   auto first = start(options());

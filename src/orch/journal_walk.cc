@@ -172,6 +172,7 @@ std::string stamp(WallTime wall) {
 
 std::string swss_lines(const JournalWalk& walk) {
   std::string lines = loss_lines(walk);
+  if (walk.record().kind == Kind::Started) lines.append(stamp(walk.wall())).append("|recording started\n");
   if (walk.record().kind != Kind::Changed) return lines;
   lines.append(stamp(walk.wall())).push_back('|');
   append_change(lines, walk);

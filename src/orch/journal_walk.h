@@ -76,7 +76,8 @@ std::string stamp(WallTime wall);
 
 /// The lines of swss.rec and of retry.rec that a record makes, newlines included; most make none. Control characters, '|' and '\' inside
 /// keys, names and values are written as \xHH, so that a line is one record (SONiC does not escape).
-///   swss.rec    2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
+///   swss.rec    2024-09-11.18:55:37.120411|recording started                                        a run begins
+///               2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
 ///   retry.rec   2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      parked
 ///               2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      back
 ///               2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks
