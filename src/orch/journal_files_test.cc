@@ -284,6 +284,45 @@ TEST_F(JournalFilesTest, AFileThatBecomesShorterWhileItIsReadIsToldAndSurvived) 
   EXPECT_THAT(reader->damage().front().reason, HasSubstr("lost while it was read"));
 }
 
+TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBeingWritten) {
+  const auto bytes_of = [this] {
+    std::ifstream stream(file(), std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(stream), {}};
+  };
+  auto journal = start(options());
+  std::vector<std::string> states;  // Of the file.
+  for (const char* const key : {"first", "second", "third"}) {
+    journal->changed(kTable, 1, Change::remove(key));
+    ASSERT_TRUE(journal->flush().ok());
+    states.push_back(bytes_of());
+  }
+  const auto write = [this](const std::string& bytes) { std::ofstream(file(".copy"), std::ios::binary) << bytes; };
+  write(states[0]);
+  const auto reader = std::move(JournalReader::open(file(".copy")).value());
+  JournalWalk walk(*reader);
+  const auto keys = [&walk] {
+    std::vector<std::string> all;
+    while (walk.next()) {
+      EXPECT_EQ(walk.missing(), 0U);
+      if (walk.record().kind == journal::Kind::Changed) all.push_back(walk.key());
+    }
+    return all;
+  };
+  EXPECT_THAT(keys(), ElementsAre("first"));
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre());
+  write(states[2].substr(0, states[1].size() - 3));
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre());
+  EXPECT_EQ(reader->damage().size(), 1U);
+  write(states[2]);
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre("second", "third"));
+  EXPECT_TRUE(reader->damage().empty());
+  write(states[0]);
+  EXPECT_FALSE(reader->look_again());
+}
+
 // --- What a row waits for
 
 /// What is told of a row that waits for two facts, to 'live' of which it listens.

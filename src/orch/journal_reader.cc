@@ -59,10 +59,9 @@ std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patie
   }
 }
 
-std::vector<Block> find_blocks(JournalBytes& bytes, std::vector<Damage>& damage) {
-  std::vector<Block> blocks;
+/// Those from 'at' on.
+void find_blocks(JournalBytes& bytes, std::uint64_t at, std::vector<Block>& blocks, std::vector<Damage>& damage) {
   Patience patience(bytes.size());
-  std::uint64_t at = 0;
   while (at < bytes.size()) {
     BlockHead head;
     std::string fault = fault_at(bytes, at, head, patience);
@@ -76,14 +75,15 @@ std::vector<Block> find_blocks(JournalBytes& bytes, std::vector<Damage>& damage)
     damage.push_back({at, next - at, std::move(fault), next == bytes.size()});
     at = next;
   }
-  return blocks;
 }
 
 }  // namespace
 
 std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage) {
   JournalBytes memory(bytes);
-  return find_blocks(memory, damage);
+  std::vector<Block> blocks;
+  find_blocks(memory, 0, blocks, damage);
+  return blocks;
 }
 
 Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& path) {
@@ -106,9 +106,27 @@ JournalReader::JournalReader(std::string name, std::string_view bytes)
     : JournalReader(std::move(name), std::make_unique<JournalBytes>(bytes)) {}
 
 JournalReader::JournalReader(std::string name, std::unique_ptr<JournalBytes> bytes)
-    : name_(std::move(name)), bytes_(std::move(bytes)), blocks_(find_blocks(*bytes_, damage_)) {}
+    : name_(std::move(name)), bytes_(std::move(bytes)), looked_through_(bytes_->size()) {
+  find_blocks(*bytes_, 0, blocks_, damage_);
+}
 
 JournalReader::~JournalReader() = default;
+
+bool JournalReader::look_again() {
+  bytes_->look_at_size();
+  if (bytes_->size() <= looked_through_) return bytes_->size() == looked_through_;
+  if (next_block_ > 1) {
+    blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(next_block_ - 1));
+    next_block_ = 1;
+  }
+  std::uint64_t from = std::exchange(looked_through_, bytes_->size());
+  if (const auto torn = std::ranges::find_if(damage_, &Damage::at_end); torn != damage_.end()) {
+    from = torn->offset;
+    damage_.erase(torn);
+  }
+  find_blocks(*bytes_, from, blocks_, damage_);
+  return true;
+}
 
 void JournalReader::go_to(std::size_t index) {
   next_block_ = 0;

@@ -62,6 +62,12 @@ class JournalReader {
   void add_names(const Block& block, Names& names);
   /// Goes on with the block at 'index' of blocks(), as if those before were not there. Names that they brought are known.
   void go_to(std::size_t index);
+  /// Looks for what was appended since the file was opened, or looked at last: next() goes on with it. Damage at the end may have been a
+  /// block that was being written, and is looked at again. Blocks that next() has passed are forgotten. False if the file has become
+  /// shorter: what is in it now begins anew.
+  bool look_again();
+  /// Its name leads to it still.
+  bool is_at_its_name() const noexcept { return bytes_->is_at(name_); }
   /// Before the first next(): the file goes on where another ended, whose next record would have been 'number' (0: it has none).
   void follow_on(std::uint64_t number) noexcept { number_ = number; }
   /// The number that the record behind the last one of the file would have in its run; 0 when there are no records.
@@ -90,6 +96,7 @@ class JournalReader {
   std::unique_ptr<JournalBytes> bytes_;
   std::vector<Damage> damage_;  // Before the blocks: finding them fills it.
   std::vector<Block> blocks_;
+  std::uint64_t looked_through_ = 0;  // Bytes of the file.
   std::size_t next_block_ = 0;
   std::string_view rest_;                // Of the block's payload,
   std::shared_ptr<const char[]> piece_;  // which this holds.

@@ -25,6 +25,14 @@ bool JournalWalk::next() {
   return false;
 }
 
+void JournalWalk::go_on_with(JournalReader& next) {
+  if (const std::uint64_t number = reader().next_number(); number != 0) next_number_ = number;
+  raw_ = {};  // They lie in the file before.
+  record_ = {};
+  readers_[file_] = &next;
+  next.follow_on(next_number_);
+}
+
 /// The next record of this file, or of one behind it.
 bool JournalWalk::read() {
   for (;;) {

@@ -21,8 +21,10 @@ class JournalWalk {
   /// Of the files of one journal, in order (JournalFiles). They must outlive it.
   explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
 
-  /// Goes to the next record. False at the end.
+  /// Goes to the next record. False at the end; there may be more after JournalReader::look_again().
   bool next();
+  /// At the end of the last file: it goes on with 'reader', and the last file is not needed any more.
+  void go_on_with(JournalReader& reader);
 
   const RawRecord& raw() const noexcept { return raw_; }
   const JournalRecord& record() const noexcept { return record_; }
