@@ -3,10 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "orch/journal_audit.h"
+#include "orch/journal_files.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
@@ -33,6 +36,7 @@ void read_all(std::string_view bytes) {
   RONDO_ASSERT(covered == bytes.size());
   for (JournalWalk walk(reader); walk.next();) {
     RONDO_ASSERT(walk.raw().offset + walk.raw().bytes.size() <= bytes.size());
+    RONDO_ASSERT(walk.raw().kind() == walk.record().kind);
     static_cast<void>(walk.words());
     static_cast<void>(swss_lines(walk));
     static_cast<void>(retry_lines(walk));
@@ -40,6 +44,10 @@ void read_all(std::string_view bytes) {
   JournalReader again("fuzz", bytes);
   JournalWalk walk(again);
   static_cast<void>(story_of(walk, "", "k"));
+  JournalFiles files;  // As if the second went on where the first ends.
+  for (const char* const name : {"one", "other"}) files.readers.push_back(std::make_unique<JournalReader>(name, bytes));
+  const AuditReport report = audit(files);
+  RONDO_ASSERT(report.violations <= report.waits && report.worst >= 0);
 }
 
 }  // namespace

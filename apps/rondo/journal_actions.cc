@@ -11,6 +11,7 @@
 
 #include "actions.h"
 #include "exit_code.h"
+#include "follow_journal.h"
 #include "opened_journal.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
@@ -87,14 +88,16 @@ int tail(const Options& options, const ReadJournal& call) {
   }
   std::deque<std::string> last;
   std::uint64_t seen = 0;
-  for (JournalWalk walk(opened.readers()); walk.next();) {
+  JournalWalk walk(opened.readers());
+  while (walk.next()) {
     if (++seen + call.lines <= all) continue;
     last.push_back(render(options, walk, walk.missing()));
     if (last.size() > call.lines) last.pop_front();
   }
   opened.tell_trouble();
   for (const std::string& line : last) print(line);
-  return finish_output(kExitDone);
+  if (!call.follow) return finish_output(kExitDone);
+  return follow_journal(opened, walk, [&](const JournalWalk& at) { print(render(options, at, at.missing())); });
 }
 
 int grep(const Options& options, const ReadJournal& call) {

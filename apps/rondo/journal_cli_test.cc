@@ -1,10 +1,13 @@
 // `rondo journal` and `rondo replay` as a person runs them, on a day of the whole agent in simulation: a route waits for its group, the
 // group for its neighbour; then a damaged file, a changed one, and one that is none.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -12,10 +15,12 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/agent.h"
 #include "orch/journal_reader.h"
+#include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
@@ -197,8 +202,84 @@ TEST_F(JournalCli, TailShowsTheLastRecords) {
   EXPECT_EQ(lines(rondo("journal tail " + file()).out).size(), 20U);
 }
 
+/// `rondo journal tail --follow`, in a process of its own, and the lines that it prints.
+class Following {
+ public:
+  explicit Following(const std::string& file) {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::dup2(ends[1], STDOUT_FILENO);
+      const char* const program = std::getenv("RONDO");
+      ::execl(program, program, "journal", "tail", "--follow", "--lines", "1", file.c_str(), nullptr);
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    lines_ = ::fdopen(ends[0], "r");
+  }
+  /// The next one, when it comes; empty at the end.
+  std::string line() {
+    std::string line;
+    for (int c = 0; (c = std::fgetc(lines_)) != EOF && c != '\n';) line.push_back(static_cast<char>(c));
+    return line;
+  }
+  void interrupt() const { EXPECT_EQ(::kill(child_, SIGINT), 0); }
+  void stop_reading() { std::fclose(std::exchange(lines_, nullptr)); }
+  int exit_code() const {
+    int status = 0;
+    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  ~Following() {
+    if (lines_ != nullptr) std::fclose(lines_);
+  }
+
+ private:
+  pid_t child_ = -1;
+  FILE* lines_ = nullptr;
+};
+
+TEST_F(JournalCli, TailFollowsAJournalOverItsRotationAndACut) {
+  fs::remove(file());
+  const SystemClock clock;
+  auto journal = std::move(Journal::open({.file = file()}, clock).value());
+  journal->started(clock.now(), *resolve_policy(StrictPriority{}));
+  const std::uint32_t table = journal->name("ROUTE_TABLE");
+  std::uint32_t row = 0;
+  const auto write = [&](const std::string& key) {
+    journal->changed(table, ++row, Change::remove(key));
+    EXPECT_TRUE(journal->flush().ok());
+  };
+  write("before");
+  Following tail(file());
+  EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE before DEL"));
+  write("appended");
+  EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE appended DEL"));
+  fs::rename(file(), file() + ".1");
+  write("renamed");
+  journal->rotate();
+  write("rotated");
+  EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE renamed DEL"));
+  EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE rotated DEL"));
+  ASSERT_EQ(::truncate(file().c_str(), 0), 0);  // logrotate's copytruncate.
+  write("cut");
+  EXPECT_THAT(tail.line(), HasSubstr("ROUTE_TABLE cut DEL"));
+  tail.interrupt();
+  EXPECT_EQ(tail.line(), "");
+  EXPECT_EQ(tail.exit_code(), 0);
+}
+
+TEST_F(JournalCli, TailEndsWhenNobodyReadsItAnyMore) {
+  Following tail(file());
+  EXPECT_NE(tail.line(), "");
+  tail.stop_reading();
+  EXPECT_EQ(tail.exit_code(), 0);
+}
+
 TEST_F(JournalCli, ExportsTheTextFormsOfSonic) {
   const Ended swss = rondo("journal export --swss " + file());
+  EXPECT_THAT(lines(swss.out).front(), testing::EndsWith("|recording started"));
   EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|ROUTE_TABLE:10.0.0.0/24|SET|nexthop_group:102")));
   EXPECT_THAT(lines(swss.out), testing::Contains(testing::EndsWith("|INTF_TABLE:Ethernet0|SET")));
   const Ended retry = rondo("journal export --retry " + file());
@@ -350,6 +431,9 @@ TEST_F(JournalCli, ALastRunWithoutItsBeginningIsRefused) {
   const Ended replay = rondo("replay " + whole_and_end);
   EXPECT_EQ(replay.code, 78) << replay.out;
   EXPECT_THAT(replay.out, HasSubstr("the last run has no beginning"));
+  const Ended first = rondo("replay --run 1 " + whole_and_end);
+  EXPECT_EQ(first.code, 0) << first.out;
+  EXPECT_THAT(first.out, AllOf(HasSubstr("the same: "), HasSubstr("another run, whose beginning is missing")));
 }
 
 TEST_F(JournalCli, AFileThatIsNoneIsAClearError) {

@@ -39,6 +39,12 @@ std::optional<int> OpenedJournal::failed() const {
   return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
 }
 
+void OpenedJournal::replace_last(std::unique_ptr<journal::JournalReader> reader) {
+  files_->readers.back() = std::move(reader);
+  damage_told_.resize(readers().size());
+  damage_told_.back() = 0;
+}
+
 json::array OpenedJournal::trouble() {
   json::array all;
   for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {

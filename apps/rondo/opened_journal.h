@@ -33,6 +33,9 @@ class OpenedJournal {
   const std::vector<std::unique_ptr<journal::JournalReader>>& readers() const { return files_->readers; }
   const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
 
+  /// In place of the last of the readers, which is not needed any more.
+  void replace_last(std::unique_ptr<journal::JournalReader> reader);
+
   /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
   boost::json::array trouble();
   /// In words on standard error; in JSON a line for each on standard output.

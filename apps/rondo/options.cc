@@ -177,6 +177,7 @@ template <ReadJournal::Verb verb>
 Action read_journal(const Words& words) {
   ReadJournal call{.verb = verb, .files = words.all("FILE"), .word = words.text("TEXT", words.text("KEY")), .table = words.text("--table")};
   call.lines = words.number("--lines", call.lines);
+  call.follow = words.has("--follow");
   call.retry = words.has("--retry");
   if (verb == ReadJournal::Verb::Export && call.retry == words.has("--swss")) {
     throw CLI::ValidationError("journal export", "needs one of --swss and --retry");

@@ -95,6 +95,7 @@ struct ReadJournal {
   std::string word;                // As typed: what grep looks for; the key that explain tells of.
   std::string table;               // As typed; empty: every table.
   std::uint64_t lines = 20;
+  bool follow = false;
   bool retry = false;  // Export retry.rec and not swss.rec.
 };
 

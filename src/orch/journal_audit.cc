@@ -138,7 +138,7 @@ class Follower {
 
   void end_turn(const JournalRecord& record) {
     if (running_ == 0) return;
-    now_ = began_ + record.span;
+    now_ = std::min(began_ + record.span, Instant::from_nanoseconds(kTimeMost));  // As a time on the record: differences never overflow.
     took(priority_, now_ - std::min(charged_until_, began_), record.count);
     charged_until_ = now_;
     const auto member = members_.find(running_);
@@ -188,9 +188,9 @@ class Measure final : public Follower {
   void took(unsigned priority, Duration cost, std::uint64_t items) override {
     if (parts.empty()) return;
     PriorityUse& use = parts.back().uses[priority];
-    const auto count = static_cast<std::int64_t>(std::max<std::uint64_t>(items, 1));
+    const auto count = static_cast<std::int64_t>(std::clamp<std::uint64_t>(items, 1, kTimeMost));
     use.longest = std::max(use.longest, cost);
-    use.longest_item = std::max(use.longest_item, (cost + Duration{count - 1}) / count);
+    use.longest_item = std::max(use.longest_item, Duration{cost.count() / count + (cost.count() % count > 0 ? 1 : 0)});
     use.items = std::max(use.items, count);
     // A turn is cut to what is left of its quota, so it can go beyond by all but one of its items, if its source does not heed that.
     if (parts.back().settings && count > parts.back().settings->budgets[priority]) {
@@ -223,7 +223,7 @@ class Compare final : public Follower {
       return;
     }
     ++report.waits;
-    const Duration bound = promised + part->longest_gap;
+    const Duration bound = promised + std::min(part->longest_gap, Duration::max() - promised);
     if (bound > Duration{0}) {
       const double ratio = static_cast<double>(wait.count()) / static_cast<double>(bound.count());
       if (ratio > report.worst) report.worst_source = member.name;

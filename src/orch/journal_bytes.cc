@@ -1,11 +1,12 @@
 #include "orch/journal_bytes.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "orch/journal_lock.h"
 
 namespace rondo::journal {
 
@@ -15,8 +16,21 @@ Result<std::unique_ptr<JournalBytes>> JournalBytes::open(const std::string& path
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
   if (!S_ISREG(found.st_mode)) return rondo::failure(Code::InvalidArgument, "'" + path + "' is no file");
-  return std::unique_ptr<JournalBytes>{new JournalBytes(std::move(file), path, static_cast<std::uint64_t>(found.st_size))};
+  return std::unique_ptr<JournalBytes>{new JournalBytes(std::move(file), path, found)};
 }
+
+JournalBytes::JournalBytes(UniqueFd file, std::string path, const struct stat& found) noexcept
+    : file_(std::move(file)),
+      device_(found.st_dev),
+      inode_(found.st_ino),
+      path_(std::move(path)),
+      size_(static_cast<std::uint64_t>(found.st_size)) {}
+
+void JournalBytes::look_at_size() noexcept {
+  if (file_) size_ = size_of(file_.get()).value_or(size_);
+}
+
+bool JournalBytes::is_at(const std::string& path) const noexcept { return file_ && journal::is_at(file_.get(), path); }
 
 std::string_view JournalBytes::view(std::uint64_t offset, std::size_t size) {
   if (offset >= size_) return {};

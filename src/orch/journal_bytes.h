@@ -2,6 +2,8 @@
 // mapped: it may become shorter while it is read (logrotate's copytruncate). One thread. Memory: a piece, and those that a caller holds.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,8 +25,14 @@ class JournalBytes {
   /// Of memory, which must outlive it.
   explicit JournalBytes(std::string_view memory) noexcept : memory_(memory), size_(memory.size()) {}
 
-  /// How many there were when it was opened.
+  /// How many there were when it was opened, or when that was looked at again.
   std::uint64_t size() const noexcept { return size_; }
+  /// Of a file: how many there are now.
+  void look_at_size() noexcept;
+  /// Both are one file, whatever its names.
+  bool is_same_file(const JournalBytes& other) const noexcept { return file_ && device_ == other.device_ && inode_ == other.inode_; }
+  /// 'path' leads to this file.
+  bool is_at(const std::string& path) const noexcept;
   /// 'size' bytes at 'offset'; fewer when the file ends before, or cannot be read (failure()). Valid until the next call, and as long as
   /// somebody holds piece().
   std::string_view view(std::uint64_t offset, std::size_t size);
@@ -34,11 +42,12 @@ class JournalBytes {
   const Status& failure() const noexcept { return failure_; }
 
  private:
-  JournalBytes(UniqueFd file, std::string path, std::uint64_t size) noexcept
-      : file_(std::move(file)), path_(std::move(path)), size_(size) {}
+  JournalBytes(UniqueFd file, std::string path, const struct stat& found) noexcept;
   void read_piece(std::uint64_t offset, std::size_t size);
 
   UniqueFd file_;
+  std::uint64_t device_ = 0;
+  std::uint64_t inode_ = 0;
   std::string path_;
   std::string_view memory_;
   std::uint64_t size_ = 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <thread>
 #include <utility>
 
 namespace rondo::journal {
@@ -102,18 +103,72 @@ std::optional<FileGap> gap_between(const Part& before, const Part& after, std::s
   return gap;
 }
 
+Status given_twice(const std::string& one, const std::string& other) {
+  return {Code::InvalidArgument, "'" + one + "' and '" + other + "' begin with the same records: give each part of a journal once"};
+}
+
+/// A file that is open, and the name under which it was found last.
+struct Opened {
+  std::string path;
+  std::unique_ptr<JournalBytes> bytes;
+};
+
+/// Adds to 'files' what 'paths' lead to, each file once. False if a name led to another file before all were open.
+Result<bool> open_each(const std::vector<std::string>& paths, const JournalFiles::Opener& opener, std::vector<Opened>& files) {
+  std::vector<std::size_t> places;
+  for (const std::string& path : paths) {
+    Result<std::unique_ptr<JournalBytes>> bytes = opener(path);
+    if (!bytes) return failure(std::move(bytes).error());
+    const auto known = std::ranges::find_if(files, [&](const Opened& file) { return file.bytes->is_same_file(**bytes); });
+    places.push_back(static_cast<std::size_t>(known - files.begin()));
+    if (known != files.end()) {
+      known->path = path;
+    } else {
+      files.push_back({path, std::move(*bytes)});
+    }
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    if (!files[places[i]].bytes->is_at(paths[i])) return false;
+  }
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const auto before = std::find(places.begin(), places.begin() + static_cast<std::ptrdiff_t>(i), places[i]);
+    if (const auto first = static_cast<std::size_t>(before - places.begin()); first < i)
+      return failure(given_twice(paths[first], paths[i]));
+  }
+  return true;
+}
+
+/// All of 'paths' as they were at one instant, and what had one of the names shortly before.
+Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths, const JournalFiles::Opener& opener) {
+  // A writer that rotates gives a file's name away for some moments: it is done long before the last attempt.
+  constexpr int kAttempts = 1000;
+  std::vector<Opened> files;
+  for (int attempt = 1; attempt <= kAttempts; ++attempt) {
+    if (attempt > 1) std::this_thread::yield();
+    const Result<bool> at_once = open_each(paths, opener, files);
+    if (at_once && *at_once) break;
+    if (!at_once && (at_once.error().code() != Code::NotFound || attempt == kAttempts)) return failure(Status{at_once.error()});
+  }
+  // One that was open before the others may have grown until it was renamed.
+  for (Opened& file : files) file.bytes->look_at_size();
+  if (std::ranges::any_of(files, [](const Opened& file) { return file.bytes->size() > 0; }))
+    std::erase_if(files, [](const Opened& file) { return file.bytes->size() == 0; });
+  return files;
+}
+
 }  // namespace
 
-Result<JournalFiles> JournalFiles::open(const std::vector<std::string>& paths) {
+Result<JournalFiles> JournalFiles::open(const std::vector<std::string>& paths, const Opener& opener) {
+  Result<std::vector<Opened>> opened = open_together(paths, opener);
+  if (!opened) return failure(std::move(opened).error());
   std::vector<Part> parts;
-  for (const std::string& path : paths) {
-    Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(path);
+  for (Opened& file : *opened) {
+    Result<std::unique_ptr<JournalReader>> reader = JournalReader::open(file.path, std::move(file.bytes));
     if (!reader) return failure(std::move(reader).error());
     Part part = look_at(std::move(*reader));
     for (const Part& other : parts) {
       if (part.first == 0 || other.first != part.first || other.checksum != part.checksum) continue;
-      return failure(Code::InvalidArgument,
-                     "'" + other.reader->name() + "' and '" + path + "' begin with the same records: give each part of a journal once");
+      return failure(given_twice(other.reader->name(), file.path));
     }
     parts.push_back(std::move(part));
   }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,9 +22,13 @@ struct FileGap {
 };
 
 struct JournalFiles {
+  using Opener = std::function<Result<std::unique_ptr<JournalBytes>>(const std::string& path)>;
+
   /// A file that goes on with the record at which another one ends stands behind that; other files stand in order of the wall time at which
-  /// they begin. The error of reading a file; InvalidArgument when two begin with the same records.
-  static Result<JournalFiles> open(const std::vector<std::string>& paths);
+  /// they begin. A writer may rotate meanwhile: what had one of the names at first is read, too, each file once; one that nothing was
+  /// written to yet is left out, if another has something. The error of reading a file; InvalidArgument when two begin with the same
+  /// records.
+  static Result<JournalFiles> open(const std::vector<std::string>& paths, const Opener& opener = &JournalBytes::open);
 
   std::vector<std::unique_ptr<JournalReader>> readers;
   std::vector<FileGap> gaps;

@@ -2,11 +2,15 @@
 // is another's or no journal, was cut off, cannot be renamed or cannot be written.
 #include "orch/journal_files.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -137,6 +141,95 @@ TEST_F(JournalFilesTest, APartThatIsGivenTwiceIsRefused) {
   EXPECT_THAT(std::string{files.error().message()}, HasSubstr("begin with the same records"));
 }
 
+/// A writer that has rotated twice, and may do so at any time. The oldest of its files goes then.
+class RotatingJournal : public JournalFilesTest {
+ protected:
+  RotatingJournal() {
+    journal_ = start(options());
+    write("first");
+    next_file(*journal_, ".2");
+    write("second");
+    next_file(*journal_, ".1");
+    write("third");
+    EXPECT_TRUE(journal_->flush().ok());
+  }
+  void write(const std::string& key) { journal_->changed(kTable, 1, Change::remove(key)); }
+  void rotate() {
+    fs::rename(file(".1"), file(".2"));
+    next_file(*journal_, ".1");
+  }
+  static std::vector<std::string> keys(const JournalFiles& files) {
+    std::vector<std::string> all;
+    for (JournalWalk walk(files.readers); walk.next();) {
+      if (walk.record().kind == journal::Kind::Changed) all.push_back(walk.key());
+    }
+    return all;
+  }
+
+  std::unique_ptr<Journal> journal_;
+};
+
+TEST_F(RotatingJournal, NoPartIsMissedOrReadTwiceWhenItRotatesBetweenTwoOpens) {
+  unsigned opened = 0;
+  const auto open = [&](const std::vector<std::string>& paths) {
+    opened = 0;
+    const JournalFiles::Opener opener = [&](const std::string& path) {
+      if (opened++ == 1) {
+        rotate();
+        write("later");
+        EXPECT_TRUE(journal_->flush().ok());
+      }
+      return journal::JournalBytes::open(path);
+    };
+    Result<JournalFiles> files = JournalFiles::open(paths, opener);
+    EXPECT_TRUE(files.has_value()) << (files ? "" : files.error().to_string());
+    return files ? std::move(*files) : JournalFiles{};
+  };
+  const JournalFiles newest_first = open({file(), file(".1"), file(".2")});
+  EXPECT_THAT(keys(newest_first), ElementsAre("second", "third", "later"));
+  EXPECT_TRUE(newest_first.gaps.empty());
+  EXPECT_GT(opened, 3U) << "it did not look again, and nothing is tested";
+  const JournalFiles oldest_first = open({file(".2"), file(".1"), file()});
+  EXPECT_THAT(keys(oldest_first), ElementsAre("second", "third", "later", "later")) << "what was open when its name went is read";
+  EXPECT_TRUE(oldest_first.gaps.empty());
+}
+
+TEST_F(RotatingJournal, WhatWasWrittenToAFileBetweenItsOpeningAndItsRenamingIsRead) {
+  unsigned opened = 0;
+  const auto files = JournalFiles::open({file(), file(".1"), file(".2")}, [&](const std::string& path) {
+    if (opened++ == 1) {
+      write("fourth");
+      rotate();
+      rotate();
+      write("fifth");
+      EXPECT_TRUE(journal_->flush().ok());
+    }
+    return journal::JournalBytes::open(path);
+  });
+  ASSERT_TRUE(files.has_value());
+  EXPECT_THAT(keys(*files), ElementsAre("third", "fourth", "fifth"));
+  EXPECT_TRUE(files->gaps.empty());
+}
+
+TEST_F(RotatingJournal, ANameThatNoFileHasForAMomentIsLookedForAgain) {
+  unsigned opened = 0;
+  const auto files = JournalFiles::open({file(), file(".1"), file(".2")}, [&](const std::string& path) {
+    if (opened++ == 0) return Result<std::unique_ptr<journal::JournalBytes>>{failure(Code::NotFound, "renamed just now")};
+    return journal::JournalBytes::open(path);
+  });
+  ASSERT_TRUE(files.has_value());
+  EXPECT_THAT(keys(*files), ElementsAre("first", "second", "third"));
+  EXPECT_EQ(JournalFiles::open({file(), file(".9")}).error().code(), Code::NotFound);
+}
+
+TEST_F(RotatingJournal, AFileThatNothingIsWrittenToYetIsLeftOutBesideOthers) {
+  rotate();
+  ASSERT_EQ(fs::file_size(file()), 0U);
+  const auto files = std::move(JournalFiles::open({file(), file(".1"), file(".2")}).value());
+  EXPECT_THAT(keys(files), ElementsAre("second", "third"));
+  EXPECT_EQ(JournalFiles::open({file()}).error().code(), Code::DataLoss);
+}
+
 // A row's number is used again: after the loss it may be another key's.
 TEST_F(JournalFilesTest, ARowIsNobodysBehindRecordsThatWereLost) {
   JournalOptions small = options();
@@ -191,7 +284,156 @@ TEST_F(JournalFilesTest, AFileThatBecomesShorterWhileItIsReadIsToldAndSurvived) 
   EXPECT_THAT(reader->damage().front().reason, HasSubstr("lost while it was read"));
 }
 
+TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBeingWritten) {
+  const auto bytes_of = [this] {
+    std::ifstream stream(file(), std::ios::binary);
+    return std::string{std::istreambuf_iterator<char>(stream), {}};
+  };
+  auto journal = start(options());
+  std::vector<std::string> states;  // Of the file.
+  for (const char* const key : {"first", "second", "third"}) {
+    journal->changed(kTable, 1, Change::remove(key));
+    ASSERT_TRUE(journal->flush().ok());
+    states.push_back(bytes_of());
+  }
+  const auto write = [this](const std::string& bytes) { std::ofstream(file(".copy"), std::ios::binary) << bytes; };
+  write(states[0]);
+  const auto reader = std::move(JournalReader::open(file(".copy")).value());
+  JournalWalk walk(*reader);
+  const auto keys = [&walk] {
+    std::vector<std::string> all;
+    while (walk.next()) {
+      EXPECT_EQ(walk.missing(), 0U);
+      if (walk.record().kind == journal::Kind::Changed) all.push_back(walk.key());
+    }
+    return all;
+  };
+  EXPECT_THAT(keys(), ElementsAre("first"));
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre());
+  write(states[2].substr(0, states[1].size() - 3));
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre());
+  EXPECT_EQ(reader->damage().size(), 1U);
+  write(states[2]);
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_THAT(keys(), ElementsAre("second", "third"));
+  EXPECT_TRUE(reader->damage().empty());
+  write(states[0]);
+  EXPECT_FALSE(reader->look_again());
+}
+
+// --- What a row waits for
+
+/// What is told of a row that waits for two facts, to 'live' of which it listens.
+class StoryOfTwoFacts : public JournalFilesTest {
+ protected:
+  template <class Live>
+  std::vector<std::string> story_of_life(const Live& live) {
+    fs::remove(file());
+    auto journal = start(options());
+    journal->changed(kTable, 7, change_);
+    journal->parked(kTable, 7, change_, std::vector<Constraint>{one_, other_});
+    live(*journal);
+    EXPECT_TRUE(journal->flush().ok());
+    return story({file()}, "10.0.0.0/24");
+  }
+
+  const Change change_ = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
+  const Constraint one_{kGroup, "1"};
+  const Constraint other_{kGroup, "2"};
+};
+
+TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
+  EXPECT_THAT(story_of_life([&](Journal& journal) { journal.announced(other_, 0); }), ElementsAre("taken", "parked", "announced"));
+  const auto still_parked = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.still_parked(kTable, 7, other_);
+  };
+  EXPECT_THAT(story_of_life(still_parked), ElementsAre("taken", "parked", "announced", "still parked"));
+  const auto unparked = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.changed(kTable, 7, change_);
+    journal.unparked(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(unparked), ElementsAre("taken", "parked", "announced", "taken", "unparked"));
+}
+
+TEST_F(StoryOfTwoFacts, TheLastOneThatComesBeforeTheRowIsHandledAgainResolvesIt) {
+  const auto one_by_one = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.still_parked(kTable, 7, other_);
+    journal.announced(one_, 3);  // Again, for others.
+    journal.announced(other_, 1);
+    journal.retried(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(one_by_one), ElementsAre("taken", "parked", "announced", "still parked", "resolved", "retried"));
+  const auto together = [&](Journal& journal) {
+    journal.announced(one_, 1);
+    journal.announced(other_, 0);
+    journal.retried(kTable, 7, change_);
+  };
+  EXPECT_THAT(story_of_life(together), ElementsAre("taken", "parked", "announced", "resolved", "retried"));
+}
+
+TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
+  auto journal = start(options());
+  const Change change = Change::set("10.0.0.0/24", {});
+  journal->changed(kTable, 7, change);
+  journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+  journal->announced({kGroup, "1"}, 0);
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "parked", "announced"));
+}
+
 // --- The writer
+
+/// Records and flushes, and says after each flush how far it is, until it is killed.
+[[noreturn]] void record_until_killed(const JournalOptions& options, const Clock& clock, int told) {
+  auto journal = std::move(Journal::open(options, clock).value());
+  journal->started(clock.now(), *resolve_policy(StrictPriority{}));
+  const std::uint32_t table = journal->name("ROUTE_TABLE");
+  for (std::uint32_t row = 0;; ++row) {
+    journal->changed(table, row, Change::remove(std::to_string(row)));
+    if (row % 100 != 99) continue;
+    if (!journal->flush().ok() || ::write(told, &row, sizeof row) != sizeof row) ::_exit(1);
+  }
+}
+
+TEST_F(JournalFilesTest, AProcessThatIsKilledLeavesWhatItFlushedAndTheNextOneGoesOn) {
+  for (int round = 1; round <= 5; ++round) {
+    fs::remove(file());
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) record_until_killed(options(), clock_, ends[1]);
+    ::close(ends[1]);
+    std::uint32_t flushed = 0;  // The newest row of which the child said so.
+    for (int i = 0; i < 7 * round; ++i) ASSERT_EQ(::read(ends[0], &flushed, sizeof flushed), static_cast<ssize_t>(sizeof flushed));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status));
+    ::close(ends[0]);
+
+    start(options())->changed(kTable, 1, Change::remove("appended"));
+    const auto reader = std::move(JournalReader::open(file()).value());
+    std::uint32_t next = 0;
+    bool appended = false;
+    for (JournalWalk walk(*reader); walk.next();) {
+      EXPECT_EQ(walk.missing(), 0U);
+      if (walk.record().kind != journal::Kind::Changed) continue;
+      appended = walk.run() == 1 && walk.key() == "appended";
+      if (walk.run() == 0) {
+        EXPECT_EQ(walk.key(), std::to_string(next++));
+      }
+    }
+    EXPECT_GT(next, flushed);
+    EXPECT_TRUE(appended);
+    EXPECT_LE(reader->damage().size(), 1U) << "the block that was being written";
+  }
+}
 
 TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderItsNewName) {
   auto first = start(options());

@@ -27,7 +27,8 @@ std::string_view first_record(std::string_view bytes) noexcept {
   Decoder decoder(bytes.substr(0, std::min(bytes.size(), kLongLength)));
   const std::uint64_t length = decoder.number();
   const std::size_t head = std::min(bytes.size(), kLongLength) - decoder.left();
-  if (!decoder.ok() || length == 0 || length > bytes.size() - head) return {};
+  const bool is_length = head == 1 || head == kLongLength;  // As it is written: where the kind stands follows from it.
+  if (!decoder.ok() || !is_length || length == 0 || length > bytes.size() - head) return {};
   return bytes.substr(0, head + static_cast<std::size_t>(length));
 }
 

@@ -9,8 +9,21 @@ namespace rondo::journal {
 
 namespace {
 
+/// Bytes that may be checked in vain: what a damaged block says of its length may be as long as the rest of the file, and so may be what
+/// each of many heads says that somebody has put there. An honest file's damage is checked about once.
+class Patience {
+ public:
+  explicit Patience(std::uint64_t file) noexcept : left_(kLeast + 4 * file) {}
+  bool has_ended() const noexcept { return left_ == 0; }
+  void spend(std::uint64_t bytes) noexcept { left_ -= std::min(left_, bytes); }
+
+ private:
+  static constexpr std::uint64_t kLeast = std::uint64_t{16} << 20U;
+  std::uint64_t left_;
+};
+
 /// What is wrong with the block that should begin at 'offset'; empty: nothing, and 'head' is its head.
-std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head) {
+std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head, Patience& patience) {
   const std::string_view begin = bytes.view(offset, kHeadBytes);
   if (begin.size() < sizeof kMagic || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
   if (begin.size() < kHeadBytes) return "the head of a block is cut off";
@@ -22,62 +35,69 @@ std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head)
   if (head.payload_bytes > kBlockBytes) return "a block of impossible length";
   const std::string_view whole = bytes.view(offset, kHeadBytes + head.payload_bytes);
   if (whole.size() < kHeadBytes + head.payload_bytes) return "a block is cut off";
-  if (!is_sealed(head, whole.substr(kHeadBytes))) return "a block whose checksum does not match";
-  return {};
+  if (is_sealed(head, whole.substr(kHeadBytes))) return {};
+  patience.spend(whole.size());
+  return "a block whose checksum does not match";
 }
 
-/// Where the next whole block begins, at 'from' or later; the end if there is none.
-std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from) {
+/// Where the next whole block begins, at 'from' or later; the end if there is none, or patience has ended.
+std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patience) {
   constexpr std::size_t kLook = JournalBytes::kPiece / 4;
   const std::string_view mark{reinterpret_cast<const char*>(&kMagic), sizeof kMagic};
   BlockHead head;
   for (std::uint64_t at = from;;) {
     const std::string_view look = bytes.view(at, kLook);
-    if (look.size() < mark.size()) return bytes.size();
+    if (look.size() < mark.size() || patience.has_ended()) return bytes.size();
     const std::size_t found = look.find(mark);
     if (found == std::string_view::npos) {
       at += look.size() - mark.size() + 1;  // A mark may begin in its last bytes.
       continue;
     }
     at += found;
-    if (fault_at(bytes, at, head).empty()) return at;
+    if (fault_at(bytes, at, head, patience).empty()) return at;
     ++at;
   }
 }
 
-std::vector<Block> find_blocks(JournalBytes& bytes, std::vector<Damage>& damage) {
-  std::vector<Block> blocks;
-  std::uint64_t at = 0;
+/// Those from 'at' on.
+void find_blocks(JournalBytes& bytes, std::uint64_t at, std::vector<Block>& blocks, std::vector<Damage>& damage) {
+  Patience patience(bytes.size());
   while (at < bytes.size()) {
     BlockHead head;
-    std::string fault = fault_at(bytes, at, head);
+    std::string fault = fault_at(bytes, at, head, patience);
     if (fault.empty()) {
       blocks.push_back({head, at});
       at += kHeadBytes + head.payload_bytes;
       continue;
     }
-    const std::uint64_t next = find_next(bytes, at + 1);
+    const std::uint64_t next = find_next(bytes, at + 1, patience);
+    if (patience.has_ended()) fault += ", and so many begin behind it which are none that the rest was not looked through";
     damage.push_back({at, next - at, std::move(fault), next == bytes.size()});
     at = next;
   }
-  return blocks;
 }
 
 }  // namespace
 
 std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage) {
   JournalBytes memory(bytes);
-  return find_blocks(memory, damage);
+  std::vector<Block> blocks;
+  find_blocks(memory, 0, blocks, damage);
+  return blocks;
 }
 
 Result<std::unique_ptr<JournalReader>> JournalReader::open(const std::string& path) {
   Result<std::unique_ptr<JournalBytes>> bytes = JournalBytes::open(path);
   if (!bytes) return failure(std::move(bytes).error());
-  std::unique_ptr<JournalReader> reader{new JournalReader(path, std::move(*bytes))};
+  return open(path, std::move(*bytes));
+}
+
+Result<std::unique_ptr<JournalReader>> JournalReader::open(std::string path, std::unique_ptr<JournalBytes> bytes) {
+  std::unique_ptr<JournalReader> reader{new JournalReader(std::move(path), std::move(bytes))};
   if (const Status& unread = reader->bytes_->failure(); !unread.ok()) return failure(Status{unread});
   if (reader->blocks_.empty()) {
     const std::string why = reader->damage_.empty() ? "it is empty" : "at offset 0: " + reader->damage_.front().reason;
-    return failure(Code::DataLoss, "'" + path + "' is no journal: " + why);
+    return failure(Code::DataLoss, "'" + reader->name() + "' is no journal: " + why);
   }
   return reader;
 }
@@ -86,9 +106,27 @@ JournalReader::JournalReader(std::string name, std::string_view bytes)
     : JournalReader(std::move(name), std::make_unique<JournalBytes>(bytes)) {}
 
 JournalReader::JournalReader(std::string name, std::unique_ptr<JournalBytes> bytes)
-    : name_(std::move(name)), bytes_(std::move(bytes)), blocks_(find_blocks(*bytes_, damage_)) {}
+    : name_(std::move(name)), bytes_(std::move(bytes)), looked_through_(bytes_->size()) {
+  find_blocks(*bytes_, 0, blocks_, damage_);
+}
 
 JournalReader::~JournalReader() = default;
+
+bool JournalReader::look_again() {
+  bytes_->look_at_size();
+  if (bytes_->size() <= looked_through_) return bytes_->size() == looked_through_;
+  if (next_block_ > 1) {
+    blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(next_block_ - 1));
+    next_block_ = 1;
+  }
+  std::uint64_t from = std::exchange(looked_through_, bytes_->size());
+  if (const auto torn = std::ranges::find_if(damage_, &Damage::at_end); torn != damage_.end()) {
+    from = torn->offset;
+    damage_.erase(torn);
+  }
+  find_blocks(*bytes_, from, blocks_, damage_);
+  return true;
+}
 
 void JournalReader::go_to(std::size_t index) {
   next_block_ = 0;

@@ -28,7 +28,8 @@ struct Block {
   std::uint64_t offset = 0;
 };
 
-/// The blocks of a file's bytes, and what lies between them. O(bytes).
+/// The blocks of a file's bytes, and what lies between them. O(bytes): of what is no block, and says that it is one, a few times the file's
+/// bytes are checked; behind that everything is left out, as damage that says so.
 std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage);
 
 /// One record where it lies. Its bytes are valid until the reader's next() is called again, and as long as somebody holds its piece().
@@ -36,6 +37,7 @@ struct RawRecord {
   std::string_view bytes;    // Its length included.
   std::uint64_t number = 0;  // In its run, from 1.
   std::uint64_t offset = 0;  // In the file.
+  /// Its length has one byte or kLongLength of them (first_record()), and its kind is there.
   Kind kind() const noexcept { return static_cast<Kind>(bytes[(static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 1 : kLongLength]); }
 };
 
@@ -43,6 +45,8 @@ class JournalReader {
  public:
   /// DataLoss when there is no whole block in the file, or it is of another version; else the error of reading. All name the file.
   static Result<std::unique_ptr<JournalReader>> open(const std::string& path);
+  /// The same of a file that was opened before.
+  static Result<std::unique_ptr<JournalReader>> open(std::string path, std::unique_ptr<JournalBytes> bytes);
   /// Of bytes in memory, which must outlive it.
   JournalReader(std::string name, std::string_view bytes);
   ~JournalReader();
@@ -58,6 +62,12 @@ class JournalReader {
   void add_names(const Block& block, Names& names);
   /// Goes on with the block at 'index' of blocks(), as if those before were not there. Names that they brought are known.
   void go_to(std::size_t index);
+  /// Looks for what was appended since the file was opened, or looked at last: next() goes on with it. Damage at the end may have been a
+  /// block that was being written, and is looked at again. Blocks that next() has passed are forgotten. False if the file has become
+  /// shorter: what is in it now begins anew.
+  bool look_again();
+  /// Its name leads to it still.
+  bool is_at_its_name() const noexcept { return bytes_->is_at(name_); }
   /// Before the first next(): the file goes on where another ended, whose next record would have been 'number' (0: it has none).
   void follow_on(std::uint64_t number) noexcept { number_ = number; }
   /// The number that the record behind the last one of the file would have in its run; 0 when there are no records.
@@ -86,6 +96,7 @@ class JournalReader {
   std::unique_ptr<JournalBytes> bytes_;
   std::vector<Damage> damage_;  // Before the blocks: finding them fills it.
   std::vector<Block> blocks_;
+  std::uint64_t looked_through_ = 0;  // Bytes of the file.
   std::size_t next_block_ = 0;
   std::string_view rest_;                // Of the block's payload,
   std::shared_ptr<const char[]> piece_;  // which this holds.

@@ -12,6 +12,9 @@ namespace rondo::journal {
 
 namespace {
 
+constexpr std::string_view kResolved = "resolved";
+constexpr std::string_view kAnnounced = "announced";
+
 std::string_view what_of(Kind kind) {
   switch (kind) {
     case Kind::Changed: return "taken";
@@ -39,7 +42,7 @@ class Story {
       queued_.clear();
     }
     switch (record.kind) {
-      case Kind::Announced: return resolve(walk);
+      case Kind::Announced: return announce(walk);
       case Kind::Ready: return queue(walk);
       case Kind::Took: return take_from_queue(walk);
       default: break;
@@ -53,7 +56,12 @@ class Story {
   std::vector<StoryEvent> take() { return std::move(events_); }
 
  private:
-  using Facts = std::set<std::string>;
+  /// What the row of a table waits for.
+  struct Wait {
+    std::set<std::string> facts;
+    std::set<std::string> announced;    // Of these, since it waits for them.
+    std::optional<std::size_t> newest;  // Of events_: the announcement after which none of the others had yet to come, perhaps.
+  };
   /// Changes that wait to be taken from a table.
   struct Queue {
     std::optional<Instant> since;        // It has had some without a break.
@@ -110,25 +118,36 @@ class Story {
   /// What the row waits for from now on.
   void remember(const JournalWalk& walk) {
     const JournalRecord& record = walk.record();
-    Facts& facts = waits_[walk.table()];
-    if (record.kind != Kind::Changed && record.kind != Kind::StillParked) facts.clear();
-    for (const JournalRecord::Fact& fact : record.facts) facts.insert(fact_text(walk, fact));
+    Wait& wait = waits_[walk.table()];
+    // It is handled again because all that it waited for had come, and what came last was the end of the wait.
+    if (record.kind == Kind::Retried && wait.newest) events_[*wait.newest].what = kResolved;
+    if (record.kind != Kind::Changed && record.kind != Kind::StillParked) wait = {};
+    for (const JournalRecord::Fact& fact : record.facts) {
+      wait.facts.insert(fact_text(walk, fact));
+      wait.announced.erase(fact_text(walk, fact));
+    }
+    if (record.kind == Kind::StillParked) wait.newest.reset();
   }
 
-  void resolve(const JournalWalk& walk) {
-    const std::string fact = fact_text(walk, walk.record().facts.front());
-    for (const auto& [table, facts] : waits_) {
-      if (!facts.contains(fact)) continue;
-      add(walk, "resolved", fact + " was announced, for " + std::to_string(walk.record().count) + " rows");
+  /// Who waits for one fact is resolved by it. Who waits for several may be looked at now, and which of them is missing is not on the
+  /// record: what happens to the row next tells.
+  void announce(const JournalWalk& walk) {
+    const JournalRecord& record = walk.record();
+    const std::string fact = fact_text(walk, record.facts.front());
+    for (auto& [table, wait] : waits_) {
+      if (!wait.facts.contains(fact) || !wait.announced.insert(fact).second) continue;
+      const bool frees = wait.facts.size() == 1 && record.count > 0;
+      add(walk, std::string{frees ? kResolved : kAnnounced}, fact + " was announced, for " + std::to_string(record.count) + " rows");
       events_.back().table = table;
+      wait.newest = events_.size() - 1;
     }
   }
 
   const std::string_view table_;
   const std::string_view key_;
   std::uint64_t run_ = 0;
-  std::optional<StoryEvent> began_;     // The run, where its beginning is on the record.
-  std::map<std::string, Facts> waits_;  // By table.
+  std::optional<StoryEvent> began_;    // The run, where its beginning is on the record.
+  std::map<std::string, Wait> waits_;  // By table.
   std::map<std::string, Queue> queued_;
   std::vector<StoryEvent> events_;
 };

@@ -19,8 +19,9 @@ struct StoryEvent {
   WallTime wall;
   std::uint64_t run = 0;  // JournalWalk::run(). Times of different runs may be of different boots of the machine.
   std::string table;
-  std::string what;    // taken, parked, delayed, resolved, retried, unparked, still parked, ordered, done, rejected, again, missing,
-                       // another run began.
+  std::string what;    // taken, parked, delayed, announced, resolved, retried, unparked, still parked, ordered, done, rejected, again,
+                       // missing, another run began. Of several facts that a row waits for each is announced, and the last of them before
+                       // the row was handled again is what resolved it.
   std::string detail;  // Fields, facts, reasons; for people.
   std::string turn;    // The source in whose turn it happened; empty between turns.
   /// Of what was taken: since when its table had had changes waiting, without a break, as far as the scheduler had heard. It was queued

@@ -25,6 +25,14 @@ bool JournalWalk::next() {
   return false;
 }
 
+void JournalWalk::go_on_with(JournalReader& next) {
+  if (const std::uint64_t number = reader().next_number(); number != 0) next_number_ = number;
+  raw_ = {};  // They lie in the file before.
+  record_ = {};
+  readers_[file_] = &next;
+  next.follow_on(next_number_);
+}
+
 /// The next record of this file, or of one behind it.
 bool JournalWalk::read() {
   for (;;) {
@@ -172,6 +180,7 @@ std::string stamp(WallTime wall) {
 
 std::string swss_lines(const JournalWalk& walk) {
   std::string lines = loss_lines(walk);
+  if (walk.record().kind == Kind::Started) lines.append(stamp(walk.wall())).append("|recording started\n");
   if (walk.record().kind != Kind::Changed) return lines;
   lines.append(stamp(walk.wall())).push_back('|');
   append_change(lines, walk);

@@ -21,8 +21,10 @@ class JournalWalk {
   /// Of the files of one journal, in order (JournalFiles). They must outlive it.
   explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
 
-  /// Goes to the next record. False at the end.
+  /// Goes to the next record. False at the end; there may be more after JournalReader::look_again().
   bool next();
+  /// At the end of the last file: it goes on with 'reader', and the last file is not needed any more.
+  void go_on_with(JournalReader& reader);
 
   const RawRecord& raw() const noexcept { return raw_; }
   const JournalRecord& record() const noexcept { return record_; }
@@ -76,7 +78,8 @@ std::string stamp(WallTime wall);
 
 /// The lines of swss.rec and of retry.rec that a record makes, newlines included; most make none. Control characters, '|' and '\' inside
 /// keys, names and values are written as \xHH, so that a line is one record (SONiC does not escape).
-///   swss.rec    2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
+///   swss.rec    2024-09-11.18:55:37.120411|recording started                                        a run begins
+///               2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1
 ///   retry.rec   2024-09-11.18:55:38.383953| ++++ |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      parked
 ///               2024-09-11.18:56:22.144220| ---- |ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1      back
 ///               2024-09-11.18:56:22.144100|(nexthop-group, 1) resolution notified -> 800000 tasks

@@ -77,6 +77,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   // --- The run.
 
   bool step();
+  void look_at_rest();
 
   // ReplaySeams
   Kind kind() override { return over() ? Kind::Lost : tape->kind(); }
@@ -86,6 +87,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
+  void refuse(std::size_t ahead) override;
   std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
 
   // RecordedAnswers
@@ -125,6 +127,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Instant turn_began;
   bool different = false;
   bool ended = false;
+  bool is_leaving = false;  // The run's own sources were removed.
   ReplayReport report;
   Instant began;
 };
@@ -178,6 +181,24 @@ void Replay::Impl::differ(std::string came) {
   report.record = tape->passed() + 1;
   report.expected = words(tape->peek().bytes());
   report.came = std::move(came);
+}
+
+void Replay::Impl::refuse(std::size_t ahead) {
+  if (over()) return;
+  different = true;
+  report.record = tape->passed() + ahead + 1;
+  report.expected = words(tape->peek(ahead).bytes());
+  report.came = "nothing: what cannot be read cannot be given";
+}
+
+/// The run's own sources go: it was over. What follows but that was not compared.
+void Replay::Impl::look_at_rest() {
+  while (!tape->at_end() && tape->kind() == Kind::SourceRemoved) skip();
+  if (tape->at_end()) return;
+  different = true;
+  report.record = tape->passed() + 1;
+  report.expected = words(tape->peek().bytes());
+  report.came = "not compared: a source of the run's own was removed before, as at its end";
 }
 
 /// The time was said on the tape when it was fed; who reads it then says it again.
@@ -329,7 +350,7 @@ bool Replay::Impl::remove_stand_in() {
   const auto leaving = stand_ins.find(record(0).source);
   if (leaving == stand_ins.end()) {
     if (in_turn) return false;
-    ended = true;  // The run's own sources go: it was over.
+    ended = is_leaving = true;
     return true;
   }
   std::unique_ptr<StandIn> source = std::move(leaving->second);
@@ -476,6 +497,7 @@ ReplayReport Replay::run(Runtime& runtime) {
   while (impl.step()) {
   }
   impl.report.records = impl.tape->passed();
+  if (impl.is_leaving) impl.look_at_rest();
   impl.report.recorded = impl.time - impl.began;
   if (!impl.different && !impl.tape->hole().empty()) {
     impl.different = true;

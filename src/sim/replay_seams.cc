@@ -34,8 +34,13 @@ class ReplayStore::End final : public Subscription {
     for (std::size_t ahead = 1; taken < took.count; ++ahead) {
       const Kind kind = store_.seams_.kind(ahead);
       Change change;
-      if (kind == Kind::Lost || (kind == Kind::Changed && !store_.seams_.change(ahead, change))) {
-        store_.seams_.end();
+      const bool is_whole = kind != Kind::Changed || store_.seams_.change(ahead, change);
+      if (kind == Kind::Lost || !is_whole) {
+        if (is_whole) {
+          store_.seams_.end();
+        } else {
+          store_.seams_.refuse(ahead);
+        }
         out.resize(out.size() - taken);
         ready_ = false;
         return 0;

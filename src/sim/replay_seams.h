@@ -28,8 +28,10 @@ class ReplaySeams {
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
-  /// The tape ends in the middle of what cannot be given in part.
+  /// The tape ends in the middle of what cannot be given in part,
   virtual void end() = 0;
+  /// or the record 'ahead' of the next one is none of ours.
+  virtual void refuse(std::size_t ahead) = 0;
   virtual std::string table_of(const journal::JournalRecord& record) = 0;
 };
 

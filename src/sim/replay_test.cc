@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "orch/journal_reader.h"
 #include "rondo/orch/orch.h"
@@ -21,6 +24,7 @@ namespace rondo::sim {
 namespace {
 
 namespace fs = std::filesystem;
+using journal::Kind;
 using testing::HasSubstr;
 
 constexpr ConstraintKind kGroup{"group"};
@@ -213,6 +217,35 @@ class ReplayTest : public testing::Test {
       default: return random.chance(0.5) ? store.disconnect() : store.reconnect();
     }
   }
+  /// The same names, and the records as 'change' makes them, in one block.
+  template <class Change>
+  void rewrite(const Change& change) const {
+    std::string names;
+    std::vector<std::string> records;
+    {
+      const auto reader = std::move(journal::JournalReader::open(file).value());
+      std::ifstream in(file, std::ios::binary);
+      for (const journal::Block& block : reader->blocks()) {
+        if (block.head.kind == journal::BlockKind::Records) continue;
+        std::string bytes(journal::kHeadBytes + block.head.payload_bytes, '\0');
+        in.seekg(static_cast<std::streamoff>(block.offset));
+        in.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+        names += bytes;
+      }
+      for (journal::RawRecord record = reader->next(); !record.bytes.empty(); record = reader->next()) records.emplace_back(record.bytes);
+    }
+    change(records);
+    std::string payload;
+    for (const std::string& record : records) payload += record;
+    journal::BlockHead head{.payload_bytes = static_cast<std::uint32_t>(payload.size()),
+                            .records = static_cast<std::uint32_t>(records.size()),
+                            .first_record = 1};
+    journal::seal(head, payload);
+    std::ofstream(file, std::ios::binary)
+            .write(names.data(), static_cast<std::streamsize>(names.size()))
+            .write(reinterpret_cast<const char*>(&head), journal::kHeadBytes)
+        << payload;
+  }
   ReplayReport replay(bool patient = true) const {
     Result<std::unique_ptr<Replay>> opened = Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
@@ -293,6 +326,76 @@ TEST_F(ReplayTest, OneOfSeveralRunsInAFileIsChosen) {
   EXPECT_LT(records(1), records(2));
   EXPECT_EQ(records(0), records(2));
   EXPECT_EQ(Replay::open({file}, 3).error().code(), Code::NotFound);
+}
+
+// A source of the run's own that goes ends the run, where it is at its end.
+TEST_F(ReplayTest, WhatFollowsTheRemovalOfAnOwnSourceMakesItNotTheSame) {
+  live(5, 150);
+  std::uint64_t removed = 0;
+  rewrite([&removed](std::vector<std::string>& records) {
+    // That of a table, which goes at the end of the day, in the middle of it.
+    std::uint32_t routes = 0;
+    std::string removal;
+    for (const std::string& record : records) {
+      journal::JournalRecord decoded;
+      ASSERT_TRUE(journal::decode(record, decoded));
+      if (decoded.kind == Kind::SourceAdded && decoded.name == "ROUTE") routes = decoded.source;
+      if (decoded.kind == Kind::SourceRemoved && decoded.source == routes) removal = record;
+    }
+    ASSERT_NE(removal, "");
+    const auto is_turn_end = [](const std::string& record) { return journal::RawRecord{record}.kind() == Kind::TurnEnds; };
+    const auto middle = std::find_if(records.begin() + static_cast<std::ptrdiff_t>(records.size() / 2), records.end(), is_turn_end);
+    ASSERT_NE(middle, records.end());
+    removed = static_cast<std::uint64_t>(middle - records.begin()) + 2;
+    records.insert(middle + 1, removal);
+  });
+  const ReplayReport report = replay();
+  EXPECT_FALSE(report.same);
+  EXPECT_EQ(report.record, removed + 1) << "what follows it";
+  EXPECT_THAT(report.came, HasSubstr("not compared"));
+}
+
+// Outcomes that a day of the agent does not have (tests/swarm/replay_test.cc).
+TEST_F(ReplayTest, ARejectionAndARowThatIsQueuedAgainAreCompared) {
+  for (const Kind kind : {Kind::Rejected, Kind::Again}) {
+    SCOPED_TRACE(to_string(kind));
+    for (const bool last : {false, true}) {
+      std::uint64_t changed = 0;
+      for (std::uint64_t seed = 1; seed <= 50 && changed == 0; ++seed) {
+        fs::remove(file);
+        live(seed, 150);
+        rewrite([&](std::vector<std::string>& records) {
+          for (std::size_t i = 0; i < records.size(); ++i) {
+            if (journal::RawRecord{records[i]}.kind() == kind && (last || changed == 0)) changed = i + 1;
+          }
+          if (changed != 0) records[changed - 1].back() ^= 1;
+        });
+      }
+      ASSERT_NE(changed, 0U);
+      const ReplayReport report = replay();
+      EXPECT_FALSE(report.same);
+      EXPECT_EQ(report.record, changed);
+    }
+  }
+}
+
+TEST_F(ReplayTest, AChangeThatCannotBeReadMakesItNotTheSame) {
+  live(5, 150);
+  std::uint64_t broken = 0;
+  rewrite([&broken](std::vector<std::string>& records) {
+    for (std::size_t i = records.size() / 2; i < records.size() && broken == 0; ++i) {
+      journal::JournalRecord decoded;
+      if (!journal::decode(records[i], decoded) || decoded.kind != Kind::Changed || decoded.op != Op::Set) continue;
+      const std::size_t key = records[i].find(decoded.text);
+      records[i][key - 2] = '\x07';  // Its operation, before the length of its key.
+      broken = i + 1;
+    }
+  });
+  ASSERT_NE(broken, 0U);
+  const ReplayReport report = replay();
+  EXPECT_FALSE(report.same);
+  EXPECT_EQ(report.record, broken);
+  EXPECT_EQ(report.expected, "a record that is none");
 }
 
 TEST_F(ReplayTest, RecordsThatAreMissingEndItAndAreNamed) {

@@ -1,6 +1,8 @@
 #include "sim/tape.h"
 
+#include <algorithm>
 #include <iterator>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -37,23 +39,62 @@ std::vector<Place> find_runs(const std::vector<std::unique_ptr<JournalReader>>& 
   return runs;
 }
 
-/// Where the end of a run stands behind 'place', at which the last whole one begins; empty: nowhere.
-std::string run_without_beginning(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
+/// Where a run ends, and what stands behind it.
+struct Extent {
+  Place last;                  // The last block of its records.
+  journal::Names names;        // All of the run: a number means one text in all of it.
+  std::optional<Place> other;  // The first records of another run.
+};
+
+/// Whether both may be of one run.
+bool agree(const journal::Names& one, const journal::Names& other) {
+  for (std::uint32_t number = 1; number <= std::min(one.size(), other.size()); ++number) {
+    const std::string lost = "#" + std::to_string(number);
+    const std::string text = one.of(number);
+    if (text != lost && other.of(number) != lost && text != other.of(number)) return false;
+  }
+  return true;
+}
+
+/// Of the run whose names begin at 'place'.
+Extent extent_of(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
+  Extent extent{place, {}, {}};
   std::uint64_t next = 0;  // The number of the record that goes on.
+  journal::Names names;    // Of the records that come next.
   for (std::size_t reader = place.reader; reader < readers.size(); ++reader) {
     const std::vector<Block>& blocks = readers[reader]->blocks();
+    bool begins = false;  // All names stand here, and not because a file begins: so does another run.
+    bool named = true;    // Names have come since the last records.
     for (std::size_t block = reader == place.reader ? place.block : 0; block < blocks.size(); ++block) {
       const journal::BlockHead& head = blocks[block].head;
-      if (head.kind != BlockKind::Records) continue;
-      const bool goes_on = next == 0 || (head.first_record >= next && head.lost_before + 1 < head.first_record);
-      if (!goes_on) {
-        return "record " + std::to_string(head.first_record) + " of another run stands in '" + readers[reader]->name() + "' at offset " +
-               std::to_string(blocks[block].offset);
+      if (head.kind != BlockKind::Records) {
+        readers[reader]->add_names(blocks[block], names);
+        named = true;
+        begins = begins || (head.kind == BlockKind::AllNames && block > 0);
+        continue;
       }
+      const bool follows = head.first_record == next || (head.first_record > next && !begins);
+      const bool goes_on = next == 0 || (follows && head.lost_before + 1 < head.first_record && (!named || agree(extent.names, names)));
+      if (!goes_on) {
+        extent.other = Place{reader, block};
+        return extent;
+      }
+      if (named) extent.names = names;
+      begins = named = false;
       next = head.first_record + head.records;
+      extent.last = {reader, block};
     }
   }
-  return {};
+  return extent;
+}
+
+std::uint64_t first_record_at(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
+  return readers[place.reader]->blocks()[place.block].head.first_record;
+}
+
+std::string other_run_at(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
+  return "record " + std::to_string(first_record_at(readers, place)) + " of another run stands in '" + readers[place.reader]->name() +
+         "' at offset " + std::to_string(readers[place.reader]->blocks()[place.block].offset);
 }
 
 std::vector<DamagedPart> damage_of(const std::vector<std::unique_ptr<JournalReader>>& readers) {
@@ -78,26 +119,25 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
   }
   if (run > runs.size())
     return failure(Code::NotFound, "there are " + std::to_string(runs.size()) + " runs, and not " + std::to_string(run));
-  if (run == 0) {
-    if (std::string headless = run_without_beginning(readers, runs.back()); !headless.empty())
-      return failure(Code::DataLoss,
-                     "the last run has no beginning: " + headless + "; give all files of the journal, or pick an earlier run");
-  }
   const Place place = runs[run == 0 ? runs.size() - 1 : run - 1];
-  readers[place.reader]->go_to(place.block);
-  tape->names_ = readers[place.reader]->names();
-  // A number means one text in all of a run, so what comes later may be known from the start.
-  const Place end = run == 0 || run == runs.size() ? Place{readers.size(), 0} : runs[run];
-  for (std::size_t reader = place.reader; reader < readers.size() && reader <= end.reader; ++reader) {
-    const std::vector<Block>& blocks = readers[reader]->blocks();
-    for (std::size_t block = reader == place.reader ? place.block : 0; block < blocks.size(); ++block) {
-      if (reader == end.reader && block >= end.block) break;
-      readers[reader]->add_names(blocks[block], tape->names_);
-    }
+  Extent extent = extent_of(readers, place);
+  const bool headless = extent.other && first_record_at(readers, *extent.other) != 1;
+  if (run == 0 && headless) {
+    return failure(Code::DataLoss, "the last run has no beginning: " + other_run_at(readers, *extent.other) +
+                                       "; give all files of the journal, or pick an earlier run");
   }
+  readers[place.reader]->go_to(place.block);
+  tape->names_ = std::move(extent.names);
   tape->damage_ = damage_of(readers);
+  if (headless) {
+    const JournalReader& reader = *readers[extent.other->reader];
+    tape->damage_.push_back({reader.name(), reader.blocks()[extent.other->block].offset, 0,
+                             "another run, whose beginning is missing: so may be the end of the run that is replayed", false});
+  }
   try {
-    tape->reader_ = std::make_unique<TapeReader>(std::move(readers), place.reader);
+    const Block& last = readers[extent.last.reader]->blocks()[extent.last.block];
+    const TapeReader::End end{extent.last.reader, last.offset + journal::kHeadBytes + last.head.payload_bytes};
+    tape->reader_ = std::make_unique<TapeReader>(std::move(readers), place.reader, end);
   } catch (const std::system_error& refused) {
     return failure(Code::ResourceExhausted, std::string{"starting the thread that reads: "} + refused.what());
   }

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <limits>
 #include <utility>
 
 #include "rondo/base/assert.h"
@@ -40,9 +41,10 @@ class SignalsBlocked {
 
 }  // namespace
 
-TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first)
-    : readers_(std::move(readers)), reader_(first), batches_(kReplayBatchesAhead) {
+TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first, End end)
+    : readers_(std::move(readers)), end_(end), batches_(kReplayBatchesAhead) {
   for (const auto& reader : readers_) damaged_before_.push_back(reader->damage().size());
+  enter(first);
   const SignalsBlocked blocked;
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
@@ -106,6 +108,21 @@ std::string TapeReader::lost_while_read(const JournalReader& reader, std::size_t
          std::to_string(lost.offset) + " " + lost.reason;
 }
 
+void TapeReader::enter(std::size_t reader) {
+  reader_ = reader;
+  end_here_ = reader < end_.reader ? std::numeric_limits<std::uint64_t>::max() : reader == end_.reader ? end_.offset : 0;
+}
+
+std::string TapeReader::hole_before(const RawRecord& record) const {
+  const std::string where = " in '" + readers_[reader_]->name() + "' ";
+  if (record.number == last_number_ + 1)
+    return "records are missing after record " + std::to_string(last_number_) + ": the journal's buffer was full";
+  if (record.number <= last_number_)
+    return "record " + std::to_string(record.number) + " follows" + where + "at offset " + std::to_string(record.offset);
+  return "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing" + where +
+         "before offset " + std::to_string(record.offset);
+}
+
 /// The next record of the files. False: the run has ended, or the record is the first of another batch.
 bool TapeReader::read_one(Batch& batch) {
   RawRecord record = std::exchange(ahead_, {});
@@ -114,7 +131,7 @@ bool TapeReader::read_one(Batch& batch) {
     record = readers_[reader_]->next();
     if (!record.bytes.empty()) break;
     batch.hole = lost_while_read(*readers_[reader_], damaged_before_[reader_]);
-    reader_ = batch.hole.empty() ? reader_ + 1 : readers_.size();
+    enter(batch.hole.empty() ? reader_ + 1 : readers_.size());
   }
   const JournalReader& reader = *readers_[reader_];
   if (batch.records.empty()) batch.piece = reader.piece();
@@ -122,16 +139,10 @@ bool TapeReader::read_one(Batch& batch) {
     ahead_ = record;
     return false;
   }
-  const bool next_run = last_number_ != 0 && record.number == 1;
-  if (!next_run && record.number <= last_number_) {
-    batch.hole = "another run, whose beginning is missing, follows in '" + reader.name() + "' at offset " + std::to_string(record.offset);
-  } else if (!next_run && record.number != last_number_ + 1) {
-    batch.hole = "records " + std::to_string(last_number_ + 1) + " to " + std::to_string(record.number - 1) + " are missing in '" +
-                 reader.name() + "' before offset " + std::to_string(record.offset);
-  } else if (!next_run && record.kind() == journal::Kind::Lost) {
-    batch.hole = "records are missing after record " + std::to_string(last_number_) + ": the journal's buffer was full";
-  }
-  if (next_run || !batch.hole.empty()) {
+  // Of another run the number may be any, if the beginning of it is missing: its place tells.
+  const bool is_of_another_run = record.offset >= end_here_ || (record.number == 1 && last_number_ != 0);
+  if (is_of_another_run || record.number != last_number_ + 1 || record.kind() == journal::Kind::Lost) {
+    if (!is_of_another_run) batch.hole = hole_before(record);
     reader_ = readers_.size();
     return false;
   }

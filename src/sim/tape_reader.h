@@ -43,8 +43,14 @@ class TapeReader {
     std::exception_ptr error;  // Of the last: what reading threw.
   };
 
+  /// Where the run ends: the reader, and the offset behind the last block of its records.
+  struct End {
+    std::size_t reader = 0;
+    std::uint64_t offset = 0;
+  };
+
   /// Goes on where readers[first] stands. Throws std::system_error when there can be no more threads.
-  TapeReader(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first);
+  TapeReader(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first, End end);
   ~TapeReader();
   TapeReader(const TapeReader&) = delete;
   TapeReader& operator=(const TapeReader&) = delete;
@@ -56,6 +62,8 @@ class TapeReader {
   void work(const std::stop_token& stop);
   void fill(Batch& batch);
   bool read_one(Batch& batch);
+  void enter(std::size_t reader);
+  std::string hole_before(const journal::RawRecord& record) const;
   std::string lost_while_read(const journal::JournalReader& reader, std::size_t damaged_before);
   bool is_full() const noexcept;
   bool has_room() const noexcept;
@@ -63,8 +71,10 @@ class TapeReader {
   // The thread's own.
   std::vector<std::unique_ptr<journal::JournalReader>> readers_;
   std::vector<std::size_t> damaged_before_;  // Damaged parts of each, when it was opened.
-  std::size_t reader_;
-  journal::RawRecord ahead_;  // Read, but of the next batch: its piece is another.
+  const End end_;
+  std::size_t reader_ = 0;
+  std::uint64_t end_here_ = 0;  // The offset in this file at which the run has ended.
+  journal::RawRecord ahead_;    // Read, but of the next batch: its piece is another.
   std::uint64_t last_number_ = 0;
   journal::RecordedChange change_;
 

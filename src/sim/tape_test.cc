@@ -71,6 +71,14 @@ class TapeTest : public testing::Test {
       out.write(reinterpret_cast<const char*>(&head), journal::kHeadBytes) << payload;
     }
   }
+  /// As a run begins with.
+  void write_names(const std::string& name) {
+    const std::string payload = static_cast<char>(name.size()) + name;
+    journal::BlockHead head{
+        .kind = journal::BlockKind::AllNames, .payload_bytes = static_cast<std::uint32_t>(payload.size()), .records = 1, .first_record = 1};
+    journal::seal(head, payload);
+    std::ofstream(file_, std::ios::binary | std::ios::app).write(reinterpret_cast<const char*>(&head), journal::kHeadBytes) << payload;
+  }
   std::unique_ptr<Tape> open() {
     Result<std::unique_ptr<Tape>> tape = Tape::open({file_}, 0);
     EXPECT_TRUE(tape.has_value());
@@ -141,6 +149,37 @@ TEST_F(TapeTest, WhatIsMissingIsToldBehindTheLastRecordBeforeIt) {
   }
   EXPECT_EQ(tape->passed(), 100'000U);
   EXPECT_THAT(tape->hole(), HasSubstr("records 100001 to 100100 are missing in '" + file_ + "'"));
+}
+
+// Behind the run stands the end of another one, whose beginning is missing; its names have other numbers.
+TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
+  for (const std::uint64_t others : {500U, 1001U, 5000U}) {
+    fs::remove(file_);
+    write_names("ROUTE");
+    write(1, 1001);
+    write_names("PORT");
+    write(others, others + 100);
+    write_names("PORT");
+    write(1, 11);
+    EXPECT_EQ(Tape::open({file_}, 3).error().code(), Code::NotFound);
+    Result<std::unique_ptr<Tape>> opened = Tape::open({file_}, 1);
+    ASSERT_TRUE(opened.has_value());
+    const auto tape = std::move(*opened);
+    EXPECT_EQ(tape->names().of(1), "ROUTE") << others;
+    while (!tape->at_end()) tape->advance();
+    EXPECT_EQ(tape->passed(), 1000U) << others;
+    EXPECT_EQ(tape->hole(), "");
+    ASSERT_EQ(tape->damage().size(), 1U);
+    EXPECT_THAT(tape->damage().front().reason, HasSubstr("another run, whose beginning is missing"));
+    EXPECT_TRUE(open()->damage().empty()) << "the last one is whole";
+  }
+}
+
+TEST_F(TapeTest, NamesThatWereWrittenBeforeARunsRecordsAreNotThoseOfTheRunBefore) {
+  write_names("ROUTE");
+  write(1, 1001);
+  write_names("PORT");  // Its process ended then.
+  EXPECT_EQ(open()->names().of(1), "ROUTE");
 }
 
 TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {

@@ -1,0 +1,75 @@
+#include "follow_journal.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "output.h"
+
+namespace rondo::cli {
+namespace {
+
+using journal::JournalReader;
+
+constexpr int kLookMilliseconds = 250;
+
+/// What ends it: a signal, which is not delivered any more then, or that the output has been closed.
+class End {
+ public:
+  End() {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (const int signal : {SIGINT, SIGTERM}) sigaddset(&wanted, signal);
+    ::sigprocmask(SIG_BLOCK, &wanted, nullptr);
+    signals_ = UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
+  }
+
+  /// Waits for it until it is time to look again.
+  bool has_come() const {
+    std::array<pollfd, 2> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
+    return ::poll(watched.data(), watched.size(), kLookMilliseconds) > 0;
+  }
+
+ private:
+  UniqueFd signals_;
+};
+
+/// The file in which the records are that follow those of 'newest'; null: there is none yet. Until it is there, more may come into
+/// 'newest'.
+std::unique_ptr<JournalReader> file_behind(JournalReader& newest) {
+  const bool is_whole = newest.look_again();
+  if (is_whole && newest.is_at_its_name()) return nullptr;
+  Result<std::unique_ptr<JournalReader>> next = JournalReader::open(newest.name());
+  if (!next) return nullptr;  // Nothing is written to it yet.
+  newest.look_again();        // For the last time: its writer has gone on.
+  return std::move(*next);
+}
+
+}  // namespace
+
+int follow_journal(OpenedJournal& opened, journal::JournalWalk& walk, const std::function<void(const journal::JournalWalk&)>& each) {
+  const auto show = [&] {
+    while (walk.next()) each(walk);
+    opened.tell_trouble();
+  };
+  const End end;
+  do {
+    std::unique_ptr<JournalReader> next = file_behind(*opened.readers().back());
+    show();
+    if (next != nullptr) {
+      walk.go_on_with(*next);
+      opened.replace_last(std::move(next));
+      show();
+    }
+    if (const int code = finish_output(); code != kExitDone) return code;
+  } while (!end.has_come());
+  return kExitDone;
+}
+
+}  // namespace rondo::cli
