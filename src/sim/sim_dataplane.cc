@@ -10,6 +10,7 @@
 
 #include "dataplane/kernel_status.h"
 #include "dataplane/order_check.h"
+#include "orch/order_digest.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
 #include "sim/sim_dataplane_kernel.h"
@@ -154,6 +155,7 @@ struct SimDataPlane::Impl {
   FailureRule failures[kKinds];
   const std::shared_ptr<Listeners> listeners = std::make_shared<Listeners>();
   std::uint64_t executed = 0;
+  std::uint64_t digest = 0;
 };
 
 SimDataPlane::SimDataPlane(SimDataPlaneOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -166,6 +168,8 @@ void SimDataPlane::apply(std::span<Operation> ops) {
     for (Operation& op : ops) {
       cost += impl_->cost_of(kind_of(op.order));
       impl_->execute(op);
+      impl_->digest = (impl_->digest ^ digest_of({&op, 1})) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(op.status.code());
+      impl_->digest ^= impl_->digest >> 32U;
       impl_->publish();
     }
   }
@@ -271,6 +275,10 @@ std::optional<NexthopEntry> SimDataPlane::nexthop(NexthopId id) const {
 std::uint64_t SimDataPlane::executed() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->executed;
+}
+std::uint64_t SimDataPlane::digest() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->digest;
 }
 
 }  // namespace rondo::sim

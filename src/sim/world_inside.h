@@ -18,6 +18,7 @@
 #include "sim/faults.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
+#include "sim/turn_seer.h"
 #include "sim/witness_store.h"
 
 namespace rondo::sim {
@@ -29,7 +30,7 @@ struct World::Inside final : Witness, Faults::Victim {
   void taken(const Consumer& consumer, const Change& change) override;
   void chosen(const Consumer& consumer, const Change& change) override;
   void asked(const Consumer& consumer, const Change& change) override;
-  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) override;
+  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts, Instant until) override;
   void announced(const Constraint& fact) override;
 
   // Faults::Victim.
@@ -58,6 +59,7 @@ struct World::Inside final : Witness, Faults::Victim {
   Faults faults;
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;
+  TurnSeer turns;
   std::optional<Violation> violation;
   Program program;
   std::uint64_t processes = 0;

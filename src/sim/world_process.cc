@@ -41,7 +41,8 @@ World::Inside::Inside(World& owner)
       random(owner.seed() * 0x9E3779B97F4A7C15ULL + 1),
       producer(owner, owner.options_->deletes_before_rewriting),
       faults(owner, *this, random.split(), owner.options_->plane),
-      checkers(standard_checkers()) {}
+      checkers(standard_checkers()),
+      turns(owner.clock_) {}
 
 // --- What happens
 
@@ -67,8 +68,9 @@ void World::Inside::chosen(const Consumer& consumer, const Change& change) {
 void World::Inside::asked(const Consumer& consumer, const Change& change) {
   tell({.kind = Event::Kind::Asked, .table = consumer.table(), .change = &change});
 }
-void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) {
-  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts});
+void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts,
+                             Instant until) {
+  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts, .until = until});
 }
 void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
@@ -78,7 +80,7 @@ void World::Inside::write_ended(std::string_view table, const Change& change, co
 }
 
 void World::Inside::after_turn() {
-  trace.turn(world.now());
+  trace.turn(world.now(), turns.last());
   for (const std::unique_ptr<Checker>& checker : checkers) {
     if (Status bad = checker->after_turn(world); !bad.ok()) fail(checker->name(), bad);
   }
@@ -144,8 +146,11 @@ void World::Inside::begin_process() {
   made.policy = options.policy;
   made.clock = &world.clock_;
   made.reactor = &world.reactor_;
-  made.store = [this](Scheduler& scheduler) { return make_store(scheduler); };
   if (options.make_journal) made.journal = options.make_journal(world.clock_);
+  made.store = [this, journal = made.journal.get()](Scheduler& scheduler) {
+    turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Before the first source.
+    return make_store(scheduler);
+  };
   runtime = std::make_unique<Runtime>(std::move(made));
   faults.apply_to_store();
   RuntimeView::attach(*runtime, *this);
@@ -194,7 +199,10 @@ SimDataPlane& World::plane() {
   if (in.plane == nullptr) {
     SimDataPlaneOptions made = options_->plane;
     made.seed = seed();
-    made.spend = [this](Duration time) { clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high)); };
+    made.spend = [this](Duration time) {
+      inside_->trace.orders(inside_->plane->digest());
+      clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high));
+    };
     in.plane = std::make_unique<SimDataPlane>(std::move(made));
   }
   return *in.plane;
@@ -225,6 +233,10 @@ std::string World::report() const {
 }
 
 std::string World::last_event() const { return inside_ == nullptr ? std::string{} : inside_->trace.last(); }
+const TurnSeen& World::last_turn() const noexcept {
+  static const TurnSeen kNone;
+  return inside_ == nullptr ? kNone : inside_->turns.last();
+}
 std::uint64_t World::crashes() const noexcept { return inside_ == nullptr || inside_->processes == 0 ? 0 : inside_->processes - 1; }
 std::uint64_t World::hash() const noexcept { return inside_ == nullptr ? 0 : inside_->trace.hash(); }
 
