@@ -114,7 +114,7 @@ struct SimDataPlane::Impl {
   }
 
   // The errno of an injected failure, or 0.
-  int injected(OrderKind kind) {
+  int failure_of(OrderKind kind) {
     FailureRule& rule = failures[static_cast<std::size_t>(kind)];
     ++rule.seen;
     const auto due = std::find_if(rule.at.begin(), rule.at.end(), [&rule](const auto& entry) { return entry.first == rule.seen; });
@@ -132,7 +132,8 @@ struct SimDataPlane::Impl {
     ++executed;
     op.status = check_order(op.order);
     if (!op.status.ok()) return;
-    const int failure = injected(kind_of(op.order));
+    const int failure = failure_of(kind_of(op.order));
+    if (failure != 0) ++injected;
     const Verdict verdict = failure != 0 ? Verdict{failure, "injected failure"} : kernel.execute(op.order);
     if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
   }
@@ -155,6 +156,7 @@ struct SimDataPlane::Impl {
   FailureRule failures[kKinds];
   const std::shared_ptr<Listeners> listeners = std::make_shared<Listeners>();
   std::uint64_t executed = 0;
+  std::uint64_t injected = 0;
   std::uint64_t digest = 0;
 };
 
@@ -275,6 +277,10 @@ std::optional<NexthopEntry> SimDataPlane::nexthop(NexthopId id) const {
 std::uint64_t SimDataPlane::executed() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->executed;
+}
+std::uint64_t SimDataPlane::injected() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->injected;
 }
 std::uint64_t SimDataPlane::digest() const {
   const std::lock_guard lock(impl_->mutex);

@@ -75,7 +75,9 @@ void World::Inside::answered(const Consumer& consumer, const Change& change, Ans
 void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
 void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
-  const bool refused = end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument;
+  // A store elsewhere refuses before it does anything. One in the process has done it when it accepts: what fails then is to keep it.
+  const bool refused = remote != nullptr &&
+                       (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument);
   if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
 }
 
@@ -94,6 +96,7 @@ void World::Inside::check_at_rest() {
 
 std::string World::Inside::moving() const {
   if (!runtime->scheduler().policy().empty()) return "a source is ready";
+  if (const Status health = store->health(); !health.ok()) return "the store is not well: " + std::string{health.message()};
   if (store->unanswered() > 0) return std::to_string(store->unanswered()) + " writes have no answer";
   if (!producer.is_content()) return "a write is to be repeated";
   for (const auto& [table, consumer] : RuntimeView(*runtime).consumers()) {
@@ -117,13 +120,15 @@ std::string World::Inside::moving() const {
 std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
   const WorldOptions& options = *world.options_;
   const auto on_disk = [this](Duration commit_high) {
-    return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, disk, random, commit_high); };
+    return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, tables, random, commit_high); };
   };
   std::unique_ptr<Store> made;
   if (options.make_store) {
     made = options.make_store(scheduler);
   } else if (options.store == StoreKind::Remote) {
-    auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(), .server = on_disk(Duration{0})});
+    auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(),
+                                                                     .on_fault = [this](std::string_view what) { happened(what); },
+                                                                     .server = on_disk(Duration{0})});
     remote = far.get();
     made = std::move(far);
   } else if (options.store == StoreKind::Durable) {
@@ -164,7 +169,7 @@ void World::Inside::end_process() {
   runtime.reset();
   store = nullptr;
   remote = nullptr;
-  disk.crash(random);
+  if (tables.crash(random) > 0) happened("the end of a group of writes is lost");
 }
 
 void World::start(Program program) {
