@@ -291,8 +291,9 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
   const Instant now = services_.scheduler.now();
-  account_.answered(change, Witness::Answer::Delayed);
-  if (ledger_.park_until(row, now + std::max(delay, Duration{0}), why.ok() ? std::string{} : why.to_string(), now)) {
+  const Instant due = now + std::max(delay, Duration{0});
+  account_.answered(change, Witness::Answer::Delayed, {}, due);
+  if (ledger_.park_until(row, due, why.ok() ? std::string{} : why.to_string(), now)) {
     note_parked();
     account_.delayed(row, change, delay, why);
   } else {

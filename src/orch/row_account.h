@@ -64,8 +64,8 @@ class RowAccount {
     if (witness_ != nullptr) witness_->asked(consumer_, change);
   }
   /// What became of the change, before its row changes; what becomes of the row is told after that, below.
-  void answered(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}) {
-    if (witness_ != nullptr) witness_->answered(consumer_, change, answer, facts);
+  void answered(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}, Instant until = {}) {
+    if (witness_ != nullptr) witness_->answered(consumer_, change, answer, facts, until);
   }
   /// The same of a row that settles, whose change is only put together for one who hears it.
   void settles(std::uint32_t row, Witness::Answer answer) {

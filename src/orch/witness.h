@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "rondo/base/time.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/store/change.h"
 
@@ -25,8 +26,9 @@ class Witness {
   virtual void chosen(const Consumer& consumer, const Change& change) = 0;
   /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
   virtual void asked(const Consumer& consumer, const Change& change) = 0;
-  /// Before the row changes. 'facts': of Waits, all of them, and of Delayed, those that must hold when the time has passed.
-  virtual void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) = 0;
+  /// Before the row changes. 'facts': of Waits, all of them. 'until': of Delayed, the handler is not asked again before.
+  virtual void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts,
+                        Instant until) = 0;
   /// An Orch said that the fact begins to hold; before anything is queued because of it.
   virtual void announced(const Constraint& fact) = 0;
 };

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "orch/consumer.h"
 #include "orch/inspection.h"
 #include "orch/runtime_view.h"
 #include "rondo/sim/world.h"
@@ -271,9 +272,9 @@ Status OrderPerKey::at_rest(const World& world) {
 struct NoHandlerTooEarly::Waits {
   struct Row {
     std::vector<Constraint> facts;
+    Instant until;  // Instant{}: waits for the facts.
     std::uint64_t since = 0;
     bool waits = false;
-    bool has_time = false;  // Waits for it, and then for the facts.
     bool in_flight = false;
     bool has_newer = false;  // Taken while it is in flight.
     Op op = Op::Set;         // Of what waits or is in flight.
@@ -288,8 +289,12 @@ struct NoHandlerTooEarly::Waits {
 Status NoHandlerTooEarly::Waits::chosen(const World& world, Row& row) {
   if (!row.waits) return fault("a row that does not wait is taken up again");
   row.waits = false;
+  if (row.until != Instant{}) {
+    if (world.now() >= row.until) return {};
+    return fault("taken up again " + std::to_string((row.until - world.now()).count()) + " ns before its time");
+  }
   const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
-  if (row.facts.size() == 1 && !row.has_time) {
+  if (row.facts.size() == 1) {
     const Constraint& fact = row.facts.front();
     KeyMap<std::uint64_t>& of_kind = announced[fact.kind.name()];
     const auto found = of_kind.find(std::string_view{fact.key});
@@ -338,7 +343,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       row.in_flight = false;
       row.waits = row.op == Op::Delete || !row.has_newer;
       row.facts.assign(event.facts.begin(), event.facts.end());
-      row.has_time = event.kind == Event::Kind::Delayed;
+      row.until = event.until;
       row.since = ++waits.clock;
       return {};
     default: row.in_flight = false; return {};
@@ -359,73 +364,38 @@ Status LedgersAgree::at_rest(const World& world) {
 
 // --- BoundsHold
 
-struct BoundsHold::Figures {
-  struct One {
-    const Consumer* consumer = nullptr;
-    std::uint64_t turns = 0;
-    std::uint64_t items = 0;
-  };
-  std::vector<One> consumers;
-  std::uint64_t period;
-  std::uint64_t world_turns = 0;
+namespace {
 
-  Status check_consumers(const RuntimeView& view);
-  static Status check_sources(const Scheduler& scheduler);
-};
-
-BoundsHold::BoundsHold(std::uint64_t period) : figures_(std::make_unique<Figures>(Figures{.consumers = {}, .period = period})) {}
-BoundsHold::~BoundsHold() = default;
-
-Status BoundsHold::see(const World&, const Event& event) {
-  if (event.kind == Event::Kind::Begins) figures_->consumers.clear();
-  return {};
+std::string name_of(const TurnSeen& seen) {
+  return seen.source == nullptr ? "a source that has gone" : "source " + quoted(seen.source->name());
 }
+std::string nanoseconds(Duration time) { return std::to_string(time.count()) + " ns"; }
 
-/// The sums of a source may not be those of too long turns.
-Status BoundsHold::Figures::check_sources(const Scheduler& scheduler) {
-  Status wrong;
-  scheduler.for_each_source([&](const Source& source) {
-    const std::uint64_t most = source.stats().turns * scheduler.policy().budget(source).items;
-    if (source.stats().items <= most) return;
-    wrong = fault("source " + quoted(source.name()) + ": " + std::to_string(source.stats().items) + " items in " +
-                  std::to_string(source.stats().turns) + " turns, " + std::to_string(most) + " are allowed");
-  });
-  return wrong;
-}
-
-Status BoundsHold::Figures::check_consumers(const RuntimeView& view) {
-  const Scheduler& scheduler = view.scheduler();
-  if (consumers.size() != view.consumers().size()) {
-    consumers.clear();
-    for (const auto& [table, consumer] : view.consumers()) {
-      const SourceStats& now = static_cast<const Source*>(consumer)->stats();
-      consumers.push_back({consumer, now.turns, now.items});
-    }
+Status check_turn(const TurnSeen& seen) {
+  if (seen.turn.items > seen.budget.items) {
+    return fault(name_of(seen) + ": a turn of " + std::to_string(seen.turn.items) + " items; its budget is " +
+                 std::to_string(seen.budget.items));
   }
-  for (One& one : consumers) {
-    const SourceStats& now = static_cast<const Source*>(one.consumer)->stats();
-    const std::uint64_t items = now.items - std::exchange(one.items, now.items);
-    const std::uint64_t turns = now.turns - std::exchange(one.turns, now.turns);
-    if (turns == 0) continue;
-    const std::uint32_t budget = scheduler.policy().budget(*one.consumer).items;
-    if (items > turns * budget) {
-      return fault(one.consumer->table() + ": a turn of " + std::to_string(items) + " items; its budget is " + std::to_string(budget));
-    }
-    if (one.consumer->ledger().size() > one.consumer->rows_max()) {
-      return fault(one.consumer->table() + ": the ledger owes " + std::to_string(one.consumer->ledger().size()) + " rows, at most " +
-                   std::to_string(one.consumer->rows_max()) + " are allowed");
-    }
+  if (seen.overstayed > Duration{0}) {
+    return fault(name_of(seen) + ": went on for " + nanoseconds(seen.overstayed) + " when it was told that its time is up");
+  }
+  if (seen.waited > seen.promised) {
+    return fault(name_of(seen) + ": waited for its turn for " + nanoseconds(seen.waited) + "; " + nanoseconds(seen.promised) +
+                 " at most are promised");
+  }
+  if (seen.overdue != nullptr) return fault("source " + quoted(seen.overdue->name()) + ": waited for its turn for longer than is promised");
+  if (seen.consumer != nullptr && seen.consumer->ledger().size() > seen.consumer->rows_max()) {
+    return fault(seen.consumer->table() + ": the ledger owes " + std::to_string(seen.consumer->ledger().size()) + " rows, at most " +
+                 std::to_string(seen.consumer->rows_max()) + " are allowed");
   }
   return {};
 }
+
+}  // namespace
 
 Status BoundsHold::after_turn(const World& world) {
-  const RuntimeView view(world.runtime());
-  if (Status bad = figures_->check_consumers(view); !bad.ok()) return bad;
-  if (++figures_->world_turns % figures_->period == 0) {
-    if (Status bad = Figures::check_sources(view.scheduler()); !bad.ok()) return bad;
-  }
-  const SchedulerStats& stats = view.scheduler().stats();
+  if (Status bad = check_turn(world.last_turn()); !bad.ok()) return bad;
+  const SchedulerStats& stats = RuntimeView(world.runtime()).scheduler().stats();
   if (stats.sweep_rescues > 0) return fault("a wake-up was lost: the sweep has rescued a source");
   if (stats.quarantined > 0) return fault("a source is quarantined");
   return {};

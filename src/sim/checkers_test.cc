@@ -13,6 +13,7 @@
 #include "orch/runtime_fixture.h"
 #include "orch/runtime_view.h"
 #include "rondo/store/memory_store.h"
+#include "sched/frames_policy.h"
 #include "sim/passing_store.h"
 
 namespace rondo::sim {
@@ -100,8 +101,8 @@ class BrokenLedger : public testing::Test {
       return add_simple(runtime), nullptr;
     });
   }
-  Status see(Checker& checker, Event::Kind kind, const Change& change, std::vector<Constraint> facts = {}) {
-    return checker.see(world_, {.kind = kind, .table = "T", .change = &change, .facts = facts});
+  Status see(Checker& checker, Event::Kind kind, const Change& change, std::vector<Constraint> facts = {}, Instant until = {}) {
+    return checker.see(world_, {.kind = kind, .table = "T", .change = &change, .facts = facts, .until = until});
   }
   void accepts(Checker& checker, Event::Kind kind, const Change& change, std::vector<Constraint> facts = {}) {
     const Status status = see(checker, kind, change, std::move(facts));
@@ -188,6 +189,69 @@ TEST_F(BrokenLedger, ThatAsksAHandlerAboutARowThatWaitsIsFound) {
   EXPECT_THAT(std::string{see(checker, Event::Kind::Asked, set_1_).message()}, HasSubstr("while the change waits"));
 }
 
+TEST_F(BrokenLedger, ThatTakesUpARowBeforeItsTimeIsFound) {
+  NoHandlerTooEarly checker;
+  accepts(checker, Event::Kind::Taken, set_1_);
+  accepts(checker, Event::Kind::Asked, set_1_);
+  ASSERT_TRUE(see(checker, Event::Kind::Delayed, set_1_, {}, world_.now() + 1h).ok());
+  world_.clock().advance(59min);
+  EXPECT_THAT(std::string{see(checker, Event::Kind::Chosen, set_1_).message()}, HasSubstr("taken up again 60000000000 ns before its time"));
+}
+
+TEST_F(BrokenLedger, MayTakeUpARowWhoseTimeHasComeOrWhoseWaitANewSetHasEnded) {
+  NoHandlerTooEarly checker;
+  for (const bool has_come : {true, false}) {
+    accepts(checker, Event::Kind::Taken, set_1_);
+    accepts(checker, Event::Kind::Asked, set_1_);
+    ASSERT_TRUE(see(checker, Event::Kind::Delayed, set_1_, {}, world_.now() + 1h).ok());
+    if (has_come) {
+      world_.clock().advance(1h);
+      accepts(checker, Event::Kind::Chosen, set_1_);
+    } else {
+      accepts(checker, Event::Kind::Taken, set_2_);
+    }
+    accepts(checker, Event::Kind::Asked, set_1_);
+    accepts(checker, Event::Kind::Done, set_1_);
+  }
+}
+
+/// Keeps what a run says of a row that was told to come again.
+class Delays final : public Checker {
+ public:
+  explicit Delays(Instant& until) : until_(until) {}
+  std::string_view name() const noexcept override { return "delays"; }
+  Status see(const World&, const Event& event) override {
+    if (event.kind == Event::Kind::Delayed) until_ = event.until;
+    return {};
+  }
+
+ private:
+  Instant& until_;
+};
+
+TEST(NoHandlerTooEarly, IsToldUntilWhenARowWaits) {
+  World world(1);
+  Instant until;
+  Instant asked;
+  world.add(std::make_unique<Delays>(until));
+  world.start([&](Runtime& runtime) -> std::shared_ptr<void> {
+    runtime.add<OpenOrch>().consume(
+        "T",
+        [&](std::string_view, const Fields&) {
+          if (asked != Instant{}) return Outcome::done();
+          asked = world.now();
+          return Outcome::retry_after(1h, {Code::Unavailable, "not now"});
+        },
+        [](std::string_view) { return Outcome::done(); });
+    return nullptr;
+  });
+  world.set("T", "k", {{"v", "1"}});
+  world.run_for(1min);
+  ASSERT_NE(asked, Instant{});
+  EXPECT_EQ(until, asked + 1h);
+  EXPECT_TRUE(world.come_to_rest(2h)) << world.report();
+}
+
 // --- ledgers-agree, bounds-hold
 
 /// Reaches into the ledger of "T" as no production code can.
@@ -254,6 +318,103 @@ void expect_of_source(WrongSource::Fault fault, const std::string& what) {
 }
 
 TEST(BoundsHold, FindsASourceThatOverdrawsItsBudget) { expect_of_source(WrongSource::Fault::Overdraws, "source 'wrong'"); }
+
+/// Handles one item a turn, and in one of its turns one more than it may.
+class OneTooMany final : public Source {
+ public:
+  explicit OneTooMany(Scheduler& scheduler) : Source("greedy", Priority::p0) { scheduler.add(*this); }
+  Turn run(const Budget& budget) override {
+    return {.items = ++turns_ == 1000 ? budget.items + 1 : 1, .backlog = turns_ < 2000 ? Backlog::More : Backlog::Empty};
+  }
+
+ private:
+  int turns_ = 0;
+};
+
+TEST(BoundsHold, FindsTheOneTurnThatOverdrewAmongManySmallOnes) {
+  World world(1);
+  std::shared_ptr<OneTooMany> source;
+  world.start([&](Runtime& runtime) { return source = std::make_shared<OneTooMany>(runtime.scheduler()); });
+  source->wake();
+  world.run_for(1s);
+  expect_violation(world, "bounds-hold", "source 'greedy': a turn of 129 items; its budget is 128");
+  EXPECT_EQ(world.turns(), 1000U);
+  source.reset();
+}
+
+/// Looks at the time as it should, and goes on for one more item as it should not, or not.
+class Overstayer final : public Source {
+ public:
+  Overstayer(World& world, bool overstays) : Source("stays", Priority::p0), world_(world), overstays_(overstays) {
+    world.runtime().scheduler().add(*this);
+  }
+  Turn run(const Budget& budget) override {
+    Turn turn{.items = 1, .backlog = Backlog::Empty};
+    for (bool is_up = false; !is_up; ++turn.items) {
+      world_.clock().advance(100us);
+      is_up = time_is_up(budget);
+    }
+    if (overstays_) world_.clock().advance(100us);
+    return turn;
+  }
+
+ private:
+  World& world_;
+  const bool overstays_;
+};
+
+TEST(BoundsHold, FindsASourceThatGoesOnWhenItsTimeIsUp) {
+  for (const bool overstays : {false, true}) {
+    World world(1);
+    world.start([](Runtime&) { return nullptr; });
+    Overstayer source(world, overstays);
+    source.wake();
+    world.run_for(1s);
+    EXPECT_EQ(world.turns(), 1U);
+    if (overstays) {
+      expect_violation(world, "bounds-hold", "source 'stays': went on for 100000 ns when it was told that its time is up");
+    } else {
+      EXPECT_FALSE(world.violation()) << world.report();
+    }
+  }
+}
+
+/// Always has more.
+class Busy final : public Source {
+ public:
+  explicit Busy(Scheduler& scheduler) : Source("busy", Priority::p0) {
+    scheduler.add(*this);
+    wake();
+  }
+  Turn run(const Budget&) override { return {.items = 1, .backlog = Backlog::More}; }
+};
+
+struct NewestFirst : FrameRules {
+  static constexpr bool kNewestServedFirst = true;
+};
+
+/// Three sources that always have more, under frames by 'Rules'.
+template <class Rules>
+void live_under_rules(World& world) {
+  world.start([](Runtime& runtime) -> std::shared_ptr<void> {
+    runtime.scheduler().set_policy(std::make_unique<FramesPolicy<Rules>>(resolve_policy(BudgetedFrames{}).value()));
+    auto sources = std::make_shared<std::vector<std::unique_ptr<Busy>>>();
+    for (int i = 0; i < 3; ++i) sources->push_back(std::make_unique<Busy>(runtime.scheduler()));
+    return sources;
+  });
+  world.run_for(10ms);
+}
+
+TEST(BoundsHold, FindsASourceThatWaitsForLongerThanIsPromised) {
+  World sound(1);
+  live_under_rules<FrameRules>(sound);
+  EXPECT_FALSE(sound.violation()) << sound.report();
+  EXPECT_GT(sound.turns(), 1000U);
+  World world(1);
+  live_under_rules<NewestFirst>(world);
+  expect_violation(world, "bounds-hold", "source 'busy': waited for its turn for");
+}
+
 TEST(BoundsHold, FindsASourceThatFails) { expect_of_source(WrongSource::Fault::Throws, "quarantined"); }
 TEST(BoundsHold, FindsALostWakeUp) { expect_of_source(WrongSource::Fault::ForgetsItsWake, "a wake-up was lost"); }
 

@@ -9,14 +9,17 @@ namespace rondo::sim {
 void EventTrace::add(Instant now, std::uint64_t turn, const Event& event) {
   mix(static_cast<std::uint64_t>(event.kind) + 1);
   mix(static_cast<std::uint64_t>(now.nanoseconds()));
-  if (event.change != nullptr) mix(event.change->record().key_hash() + static_cast<std::uint64_t>(event.change->op()));
-  for (const Constraint& fact : event.facts) mix(hash_key(fact.key));
+  if (!event.table.empty()) mix(hash_key(event.table));
+  if (event.change != nullptr) mix(event.change->record().content_hash() + static_cast<std::uint64_t>(event.change->op()));
+  for (const Constraint& fact : event.facts) mix(hash_key(fact.kind.name()) * 3 + hash_key(fact.key));
+  if (event.until != Instant{}) mix(static_cast<std::uint64_t>(event.until.nanoseconds()));
   if (!event.text.empty()) mix(hash_key(event.text));
 
   Kept& kept = kept_[count_++ % kKept];
   kept.kind = event.kind;
   kept.turn = turn;
   kept.when = now;
+  kept.until = event.until;
   kept.table.assign(event.table);
   kept.has_change = event.change != nullptr;
   if (kept.has_change) kept.change = *event.change;
@@ -35,6 +38,7 @@ void EventTrace::write(const Kept& event, std::string& out) {
     }
   }
   for (const Constraint& fact : event.facts) out += " {" + fact.to_string() + "}";
+  if (event.until != Instant{}) out += " until " + std::to_string(event.until.nanoseconds() / 1000) + " us";
   if (!event.text.empty()) out += " " + event.text;
   out += "\n";
 }

@@ -13,7 +13,12 @@ namespace rondo::sim {
 
 class EventTrace {
  public:
-  void turn(Instant now) noexcept { mix(static_cast<std::uint64_t>(now.nanoseconds())); }
+  void turn(Instant now, const TurnSeen& seen) noexcept {
+    mix(static_cast<std::uint64_t>(now.nanoseconds()));
+    mix(seen.number << 32U | seen.turn.items);
+  }
+  /// The kernel below was told; 'digest' stands for all that it was told so far.
+  void orders(std::uint64_t digest) noexcept { mix(digest); }
   void add(Instant now, std::uint64_t turn, const Event& event);
   std::uint64_t hash() const noexcept { return hash_; }
   /// The last events, oldest first, a line each; and the newest.
@@ -26,6 +31,7 @@ class EventTrace {
     Event::Kind kind = Event::Kind::Fault;
     std::uint64_t turn = 0;
     Instant when;
+    Instant until;
     std::string table;
     Change change;
     bool has_change = false;

@@ -6,6 +6,7 @@
 
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
+#include "sim/sim_disk.h"
 
 namespace rondo::sim {
 
@@ -44,6 +45,11 @@ FaultPlan FaultPlan::drawn(Random& random) {
   plan.suspended_for = milliseconds(random.between(1, 60'000));
   plan.wall_set_every = every();
   plan.wall_set_by = std::chrono::hours{random.between(1, 10'000)};
+  // Last: what was drawn before these were thought of stays as it was.
+  plan.disk_fails_every = every();
+  plan.disk_fails_for = milliseconds(random.between(1, 3000));
+  plan.disk_stalls_every = every();
+  plan.disk_stalls_for = milliseconds(random.between(1, 300));
   return plan;
 }
 
@@ -77,10 +83,17 @@ void Faults::follow(const FaultPlan& plan) {
   again(plan_.crash_every, &Faults::crash);
   again(plan_.suspended_every, &Faults::suspend);
   again(plan_.wall_set_every, &Faults::wall_set);
+  if (victim_.disk() == nullptr) return;
+  again(plan_.disk_fails_every, &Faults::disk_fails);
+  again(plan_.disk_stalls_every, &Faults::disk_stalls);
 }
 
 void Faults::end_all() {
   if (SimStore* const store = victim_.remote_store()) store->reconnect();
+  if (SimDisk* const disk = victim_.disk()) {
+    disk->set_trouble({});
+    disk->stand_still({});
+  }
   SimDataPlane* const kernel = victim_.kernel();
   if (kernel == nullptr) return;
   for (int kind = 0; kind < kOrderKinds; ++kind) kernel->fail_by_chance(static_cast<OrderKind>(kind), 0, 0);
@@ -108,6 +121,25 @@ void Faults::store_lost() {
     victim_.happened("the connection to the store is back");
     back->reconnect();
   });
+}
+
+void Faults::disk_fails() {
+  SimDisk* const disk = victim_.disk();
+  if (!disk->trouble().ok()) return;
+  const bool is_full = random_.chance(0.5);
+  const char* const what = is_full ? "the disk is full" : "the disk is broken";
+  victim_.happened(what);
+  disk->set_trouble({is_full ? Code::ResourceExhausted : Code::Unavailable, what});
+  later(drawn(plan_.disk_fails_for), [this, disk] {
+    victim_.happened("the disk is well again");
+    disk->set_trouble({});
+  });
+}
+
+void Faults::disk_stalls() {
+  const Duration time = drawn(plan_.disk_stalls_for);
+  victim_.happened("the disk stands still for " + std::to_string(time.count()) + " ns");
+  victim_.disk()->stand_still(std::max(victim_.disk()->still_until(), world_.now() + time));
 }
 
 void Faults::orders_fail() {

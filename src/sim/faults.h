@@ -11,6 +11,7 @@
 
 namespace rondo::sim {
 
+class SimDisk;
 class SimStore;
 class World;
 
@@ -22,6 +23,7 @@ class Faults {
     virtual ~Victim() = default;
     virtual SimStore* remote_store() = 0;  // Null if there is none.
     virtual SimDataPlane* kernel() = 0;    // Likewise.
+    virtual SimDisk* disk() = 0;           // Of a store in the process; likewise.
     virtual void crash_soon() = 0;
     virtual void happened(std::string_view what) = 0;
   };
@@ -41,6 +43,8 @@ class Faults {
   void again(Duration every, void (Faults::*what)());
   void end_all();
   void store_lost();
+  void disk_fails();
+  void disk_stalls();
   void orders_fail();
   void room_ends();
   void carrier_lost();

@@ -10,6 +10,7 @@
 
 #include "dataplane/kernel_status.h"
 #include "dataplane/order_check.h"
+#include "orch/order_digest.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
 #include "sim/sim_dataplane_kernel.h"
@@ -113,7 +114,7 @@ struct SimDataPlane::Impl {
   }
 
   // The errno of an injected failure, or 0.
-  int injected(OrderKind kind) {
+  int failure_of(OrderKind kind) {
     FailureRule& rule = failures[static_cast<std::size_t>(kind)];
     ++rule.seen;
     const auto due = std::find_if(rule.at.begin(), rule.at.end(), [&rule](const auto& entry) { return entry.first == rule.seen; });
@@ -131,7 +132,8 @@ struct SimDataPlane::Impl {
     ++executed;
     op.status = check_order(op.order);
     if (!op.status.ok()) return;
-    const int failure = injected(kind_of(op.order));
+    const int failure = failure_of(kind_of(op.order));
+    if (failure != 0) ++injected;
     const Verdict verdict = failure != 0 ? Verdict{failure, "injected failure"} : kernel.execute(op.order);
     if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
   }
@@ -154,6 +156,8 @@ struct SimDataPlane::Impl {
   FailureRule failures[kKinds];
   const std::shared_ptr<Listeners> listeners = std::make_shared<Listeners>();
   std::uint64_t executed = 0;
+  std::uint64_t injected = 0;
+  std::uint64_t digest = 0;
 };
 
 SimDataPlane::SimDataPlane(SimDataPlaneOptions options) : impl_(std::make_unique<Impl>(std::move(options))) {}
@@ -166,6 +170,8 @@ void SimDataPlane::apply(std::span<Operation> ops) {
     for (Operation& op : ops) {
       cost += impl_->cost_of(kind_of(op.order));
       impl_->execute(op);
+      impl_->digest = (impl_->digest ^ digest_of({&op, 1})) * 0x9E3779B97F4A7C15ULL + static_cast<std::uint64_t>(op.status.code());
+      impl_->digest ^= impl_->digest >> 32U;
       impl_->publish();
     }
   }
@@ -271,6 +277,14 @@ std::optional<NexthopEntry> SimDataPlane::nexthop(NexthopId id) const {
 std::uint64_t SimDataPlane::executed() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->executed;
+}
+std::uint64_t SimDataPlane::injected() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->injected;
+}
+std::uint64_t SimDataPlane::digest() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->digest;
 }
 
 }  // namespace rondo::sim

@@ -46,7 +46,26 @@ void SimDisk::apply(std::size_t count) {
   group_.clear();
 }
 
+Status SimDisk::commit() {
+  if (!trouble_.ok()) return trouble_;
+  apply(group_.size());
+  return {};
+}
+
+std::size_t SimDisk::crash(Random& random) {
+  const std::size_t all = group_.size();
+  const std::size_t drawn = random.below(all + 1);
+  const std::size_t there = trouble_.ok() ? drawn : 0;
+  apply(there);
+  return all - there;
+}
+
 // --- SimDurableStore
+
+namespace {
+/// As of the durable store.
+constexpr Duration kRetry = 1s;
+}  // namespace
 
 class SimDurableStore::Keeper final : public store::RowKeeper {
  public:
@@ -110,25 +129,34 @@ Status SimDurableStore::declare(const TableSpec& spec) {
 }
 
 Status SimDurableStore::write(std::string_view table, Change change, WriteDone done) {
-  if (commit_high_ == Duration{0}) return memory_.write(table, std::move(change), std::move(done));
+  const store::MemoryTable* const known = memory_.find(table);
+  const bool is_kept = known != nullptr && known->spec().kind != TableKind::Channel;
+  if (!is_kept) return memory_.write(table, std::move(change), std::move(done));
+  if (!trouble_.ok()) return Status{trouble_}.with_context("table " + quoted(table) + ": nothing can be written down");
   if (Status refused = memory_.write(table, std::move(change)); !refused.ok()) return refused;
   if (done) waiting_.push_back(std::move(done));
-  added();
+  trouble_.ok() ? added() : tell();  // It may have failed just now: memory has it, the disk has not.
   return {};
 }
 
 void SimDurableStore::added() {
-  if (commit_high_ == Duration{0}) {
-    disk_.commit();
-  } else if (!timer_.is_armed()) {
-    const auto high = static_cast<std::uint64_t>(commit_high_.count());
-    timer_.arm_at(timer_.scheduler()->clock().now() + Duration{static_cast<std::int64_t>(random_.between(0, high))});
-  }
+  if (timer_.is_armed()) return;
+  if (commit_high_ == Duration{0}) return commit();
+  arm(Duration{static_cast<std::int64_t>(random_.between(0, static_cast<std::uint64_t>(commit_high_.count())))});
 }
 
+void SimDurableStore::arm(Duration delay) { timer_.arm_at(timer_.scheduler()->clock().now() + delay); }
+
 void SimDurableStore::commit() {
-  disk_.commit();
-  for (WriteDone& done : std::exchange(waiting_, {})) memory_.completions().post(std::move(done), {});
+  const Duration still = disk_.still_until() - timer_.scheduler()->clock().now();
+  if (still > Duration{0}) return arm(still);
+  trouble_ = disk_.commit();
+  if (!trouble_.ok()) arm(kRetry);
+  tell();
+}
+
+void SimDurableStore::tell() {
+  for (WriteDone& done : std::exchange(waiting_, {})) memory_.completions().post(std::move(done), trouble_);
 }
 
 }  // namespace rondo::sim

@@ -1,6 +1,7 @@
 // SimDisk: what of an embedded store's tables outlives a process, in memory; and SimDurableStore, the embedded store upon it. What a table
-// says goes to the disk in groups, as in store/durable, and a crash loses the end of the group that is not there yet. The disk is the
-// world's, the store is a process's. Scheduler's thread.
+// says goes to the disk in groups, as in store/durable at Durability::EveryBatch, and a crash loses the end of the group that is not there
+// yet. A disk that fails is met as there, too: what waits fails, what comes is refused, and it is tried again. The disk is the world's, the
+// store is a process's. Scheduler's thread.
 #pragma once
 
 #include <deque>
@@ -40,10 +41,16 @@ class SimDisk {
   const std::map<std::string, Table, std::less<>>& tables() const noexcept { return tables_; }
   void add(Line line) { group_.push_back(std::move(line)); }
   bool has_group() const noexcept { return !group_.empty(); }
-  /// The group is on the disk.
-  void commit() { apply(group_.size()); }
-  /// The process is gone: so many of the group's lines were there already.
-  void crash(Random& random) { apply(random.below(group_.size() + 1)); }
+  /// The group is on the disk, or cannot get there: then why, and it stays.
+  Status commit();
+  /// The process is gone: so many of the group's lines were there already. Returns how many were not.
+  std::size_t crash(Random& random);
+
+  // What goes wrong.
+  void set_trouble(Status trouble) { trouble_ = std::move(trouble); }
+  const Status& trouble() const noexcept { return trouble_; }
+  void stand_still(Instant until) noexcept { still_until_ = until; }
+  Instant still_until() const noexcept { return still_until_; }
 
  private:
   static void apply(Line& line);
@@ -52,6 +59,8 @@ class SimDisk {
 
   std::map<std::string, Table, std::less<>> tables_;
   std::vector<Line> group_;
+  Status trouble_;
+  Instant still_until_;
 };
 
 class SimDurableStore final : public Store {
@@ -74,7 +83,7 @@ class SimDurableStore final : public Store {
     memory_.scan_written(table, cursor, max, std::move(done));
   }
   Result<Size> size(std::string_view table) const override { return memory_.size(table); }
-  Status health() const override { return {}; }
+  Status health() const override { return trouble_; }
 
  private:
   class Keeper;
@@ -82,6 +91,9 @@ class SimDurableStore final : public Store {
   void keep(store::MemoryTable& table, SimDisk::Table& kept);
   void added();
   void commit();
+  void arm(Duration delay);
+  /// Those that wait hear how the last group ended.
+  void tell();
 
   SimDisk& disk_;
   Random& random_;
@@ -89,6 +101,7 @@ class SimDurableStore final : public Store {
   std::vector<std::unique_ptr<Keeper>> keepers_;
   store::MemoryStore memory_;
   std::vector<WriteDone> waiting_;  // For the disk.
+  Status trouble_;                  // Of the last group.
   TimerSource timer_;
 };
 

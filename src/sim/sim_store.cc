@@ -21,7 +21,9 @@ struct SimStore::Parts {
       : options(given),
         completions(scheduler, "sim-store", Priority::p7),
         server(given.server ? given.server(scheduler) : make_memory_store(scheduler)),
-        wire(scheduler, given.seed, given.latency_low, given.latency_high) {}
+        wire(scheduler, given.seed, given.latency_low, given.latency_high) {
+    wire.on_fault(given.on_fault);
+  }
 
   const TableSpec* find(std::string_view table) const {
     const auto found = specs.find(table);
@@ -58,6 +60,7 @@ struct SimStore::Parts {
   }
   void perform(Write& write) {
     const bool refused = wire.random().chance(options.failure_chance);
+    if (refused) wire.fault("a write is refused");
     write.outcome = refused ? Status{Code::Unavailable, "table " + quoted(write.table) + ": the store refused the write"}
                             : server->write(write.table, std::move(write.change));
   }
@@ -134,6 +137,7 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
   if (spec == nullptr) return store::no_such_table(table);
   if (Status bad = store::check_change(*spec, change); !bad.ok()) return bad;
   if (parts_->unanswered >= parts_->options.send_buffer) {
+    parts_->wire.fault("the send buffer is full");
     const std::string room = "table " + quoted(table) + ": " + std::to_string(parts_->unanswered) + " writes wait for their answers";
     if (connected()) return {Code::ResourceExhausted, room};
     return {Code::Unavailable, room + " and the connection to the store is lost"};
@@ -147,6 +151,7 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
        .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },
        .lost =
            [parts, write] {
+             parts->wire.fault("the end of a write is unknown");
              parts->end(*write, {Code::DeadlineExceeded, "the connection was lost before the answer: whether it was written is unknown"});
            },
        .kept = true});

@@ -88,7 +88,9 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
 void SimPoppedEnd::swap_keys(std::size_t first) {
   for (std::size_t i = first; i + 1 < waiting_.size(); ++i) {
     const bool is_pair = waiting_[i].with_next || waiting_[i + 1].with_next || (i > first && waiting_[i - 1].with_next);
-    if (!is_pair && random().chance(*options_.keys_swapped)) std::swap(waiting_[i], waiting_[i + 1]);
+    if (is_pair || !random().chance(*options_.keys_swapped)) continue;
+    fault("two keys change places");
+    std::swap(waiting_[i], waiting_[i + 1]);
   }
 }
 
@@ -138,6 +140,7 @@ void SimChannelEnd::lose() {
 void SimChannelEnd::regain() {
   SimEnd::regain();
   const bool had_news = has_news();
+  fault("a Channel has a gap");
   events_.mark_gap();
   if (!had_news) tell();
 }

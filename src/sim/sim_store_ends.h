@@ -52,6 +52,7 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
     if (wake_ && has_news()) wake_();
   }
   Random& random() noexcept { return wire_.random(); }
+  void fault(std::string_view what) const { wire_.fault(what); }
   std::size_t far_depth() const { return far_ ? far_->depth() : 0; }
   Subscription* far() const noexcept { return far_.get(); }
 

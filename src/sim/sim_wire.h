@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <functional>
+#include <string_view>
 
 #include "rondo/base/random.h"
 #include "rondo/sched/scheduler.h"
@@ -27,6 +28,11 @@ class SimWire {
   void disconnect();
   void reconnect();
   bool connected() const noexcept { return connected_; }
+  /// Who hears of faults of this way; may be empty.
+  void on_fault(std::function<void(std::string_view what)> told) { on_fault_ = std::move(told); }
+  void fault(std::string_view what) const {
+    if (on_fault_) on_fault_(what);
+  }
   Random& random() noexcept { return random_; }
 
  private:
@@ -47,6 +53,7 @@ class SimWire {
   bool connected_ = true;
   Way to_server_;
   Way to_client_;
+  std::function<void(std::string_view)> on_fault_;
   TimerSource timer_;
 };
 

@@ -18,6 +18,7 @@
 #include "sim/faults.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
+#include "sim/turn_seer.h"
 #include "sim/witness_store.h"
 
 namespace rondo::sim {
@@ -29,12 +30,13 @@ struct World::Inside final : Witness, Faults::Victim {
   void taken(const Consumer& consumer, const Change& change) override;
   void chosen(const Consumer& consumer, const Change& change) override;
   void asked(const Consumer& consumer, const Change& change) override;
-  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) override;
+  void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts, Instant until) override;
   void announced(const Constraint& fact) override;
 
   // Faults::Victim.
   SimStore* remote_store() override { return remote; }
   SimDataPlane* kernel() override { return plane.get(); }
+  SimDisk* disk() override { return has_own_disk() ? &tables : nullptr; }
   void crash_soon() override { crash_due = true; }
   void happened(std::string_view what) override { tell({.kind = Event::Kind::Fault, .text = what}); }
 
@@ -43,6 +45,7 @@ struct World::Inside final : Witness, Faults::Victim {
   void fail(std::string_view checker, const Status& why);
 
   std::unique_ptr<Store> make_store(Scheduler& scheduler);
+  bool has_own_disk() const noexcept { return world.options_->store == StoreKind::Durable && !world.options_->make_store; }
   void begin_process();
   void end_process();
   void after_turn();
@@ -53,11 +56,12 @@ struct World::Inside final : Witness, Faults::Victim {
   World& world;
   Random random;  // Of what the world itself does; the caller's draws do not disturb it.
   std::unique_ptr<SimDataPlane> plane;
-  SimDisk disk;
+  SimDisk tables;  // Of which a Durable or a Remote store has its own.
   Producer producer;
   Faults faults;
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;
+  TurnSeer turns;
   std::optional<Violation> violation;
   Program program;
   std::uint64_t processes = 0;

@@ -41,7 +41,8 @@ World::Inside::Inside(World& owner)
       random(owner.seed() * 0x9E3779B97F4A7C15ULL + 1),
       producer(owner, owner.options_->deletes_before_rewriting),
       faults(owner, *this, random.split(), owner.options_->plane),
-      checkers(standard_checkers()) {}
+      checkers(standard_checkers()),
+      turns(owner.clock_) {}
 
 // --- What happens
 
@@ -67,18 +68,21 @@ void World::Inside::chosen(const Consumer& consumer, const Change& change) {
 void World::Inside::asked(const Consumer& consumer, const Change& change) {
   tell({.kind = Event::Kind::Asked, .table = consumer.table(), .change = &change});
 }
-void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts) {
-  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts});
+void World::Inside::answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts,
+                             Instant until) {
+  tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts, .until = until});
 }
 void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
 
 void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
-  const bool refused = end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument;
+  // A store elsewhere refuses before it does anything. One in the process has done it when it accepts: what fails then is to keep it.
+  const bool refused = remote != nullptr &&
+                       (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument);
   if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
 }
 
 void World::Inside::after_turn() {
-  trace.turn(world.now());
+  trace.turn(world.now(), turns.last());
   for (const std::unique_ptr<Checker>& checker : checkers) {
     if (Status bad = checker->after_turn(world); !bad.ok()) fail(checker->name(), bad);
   }
@@ -92,6 +96,7 @@ void World::Inside::check_at_rest() {
 
 std::string World::Inside::moving() const {
   if (!runtime->scheduler().policy().empty()) return "a source is ready";
+  if (const Status health = store->health(); !health.ok()) return "the store is not well: " + std::string{health.message()};
   if (store->unanswered() > 0) return std::to_string(store->unanswered()) + " writes have no answer";
   if (!producer.is_content()) return "a write is to be repeated";
   for (const auto& [table, consumer] : RuntimeView(*runtime).consumers()) {
@@ -115,13 +120,15 @@ std::string World::Inside::moving() const {
 std::unique_ptr<Store> World::Inside::make_store(Scheduler& scheduler) {
   const WorldOptions& options = *world.options_;
   const auto on_disk = [this](Duration commit_high) {
-    return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, disk, random, commit_high); };
+    return [this, commit_high](Scheduler& of) { return std::make_unique<SimDurableStore>(of, tables, random, commit_high); };
   };
   std::unique_ptr<Store> made;
   if (options.make_store) {
     made = options.make_store(scheduler);
   } else if (options.store == StoreKind::Remote) {
-    auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(), .server = on_disk(Duration{0})});
+    auto far = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = random.next(),
+                                                                     .on_fault = [this](std::string_view what) { happened(what); },
+                                                                     .server = on_disk(Duration{0})});
     remote = far.get();
     made = std::move(far);
   } else if (options.store == StoreKind::Durable) {
@@ -144,8 +151,11 @@ void World::Inside::begin_process() {
   made.policy = options.policy;
   made.clock = &world.clock_;
   made.reactor = &world.reactor_;
-  made.store = [this](Scheduler& scheduler) { return make_store(scheduler); };
   if (options.make_journal) made.journal = options.make_journal(world.clock_);
+  made.store = [this, journal = made.journal.get()](Scheduler& scheduler) {
+    turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Before the first source.
+    return make_store(scheduler);
+  };
   runtime = std::make_unique<Runtime>(std::move(made));
   faults.apply_to_store();
   RuntimeView::attach(*runtime, *this);
@@ -159,7 +169,7 @@ void World::Inside::end_process() {
   runtime.reset();
   store = nullptr;
   remote = nullptr;
-  disk.crash(random);
+  if (tables.crash(random) > 0) happened("the end of a group of writes is lost");
 }
 
 void World::start(Program program) {
@@ -194,7 +204,10 @@ SimDataPlane& World::plane() {
   if (in.plane == nullptr) {
     SimDataPlaneOptions made = options_->plane;
     made.seed = seed();
-    made.spend = [this](Duration time) { clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high)); };
+    made.spend = [this](Duration time) {
+      inside_->trace.orders(inside_->plane->digest());
+      clock_.advance(time + inside_->faults.drawn(inside_->faults.plan().order_time_high));
+    };
     in.plane = std::make_unique<SimDataPlane>(std::move(made));
   }
   return *in.plane;
@@ -225,6 +238,10 @@ std::string World::report() const {
 }
 
 std::string World::last_event() const { return inside_ == nullptr ? std::string{} : inside_->trace.last(); }
+const TurnSeen& World::last_turn() const noexcept {
+  static const TurnSeen kNone;
+  return inside_ == nullptr ? kNone : inside_->turns.last();
+}
 std::uint64_t World::crashes() const noexcept { return inside_ == nullptr || inside_->processes == 0 ? 0 : inside_->processes - 1; }
 std::uint64_t World::hash() const noexcept { return inside_ == nullptr ? 0 : inside_->trace.hash(); }
 

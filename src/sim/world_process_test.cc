@@ -105,6 +105,110 @@ TEST(WorldProcess, AWriteToADiskIsDoneWhenItIsThere) {
   EXPECT_TRUE(program.world.is_confirmed("T", "a"));
 }
 
+TEST(WorldProcess, AFullDiskFailsWhatWaitsAndRefusesWhatComesUntilItHasRoom) {
+  for (const Duration commit_high : {0ms, 20ms}) {
+    WorldOptions options{.store = StoreKind::Durable};
+    options.faults.commit_high = commit_high;
+    Rows program(options);
+    program.world.set("T", "a", {{"v", "1"}});
+    ASSERT_TRUE(program.rest());
+    FaultPlan full = options.faults;
+    full.disk_fails_every = 1ms;
+    full.disk_fails_for = 1h;
+    program.world.set_faults(full);
+    program.world.run_for(5ms);
+    Status end;
+    bool has_ended = false;
+    Store& store = program.world.runtime().store();
+    ASSERT_TRUE(store.write("T", Change::set("b", {{"v", "2"}}), [&](const Status& how) { end = how, has_ended = true; }).ok());
+    program.world.run_for(25ms);
+    ASSERT_TRUE(has_ended);
+    EXPECT_FALSE(end.ok());
+    EXPECT_FALSE(store.health().ok());
+    EXPECT_FALSE(store.write("T", Change::set("c", {})).ok());
+    EXPECT_THAT(program.rows, ElementsAre(Pair("a", "1"), Pair("b", "2"))) << "memory has what failed";
+    program.world.crash();
+    program.world.run_for(100ms);
+    EXPECT_THAT(program.rows, ElementsAre(Pair("a", "1"))) << "the disk has not";
+    program.world.set("T", "d", {{"v", "4"}});
+    program.world.run_for(100ms);
+    EXPECT_FALSE(program.world.is_confirmed("T", "d"));
+    ASSERT_TRUE(program.rest());  // The fault ends.
+    EXPECT_TRUE(program.world.is_confirmed("T", "d"));
+    EXPECT_TRUE(program.world.runtime().store().health().ok());
+    program.world.set_faults({});
+    program.world.crash();
+    ASSERT_TRUE(program.rest());
+    EXPECT_THAT(program.rows, ElementsAre(Pair("a", "1"), Pair("d", "4")));
+  }
+}
+
+TEST(WorldProcess, ADiskThatStandsStillHoldsUpTheEndsOfWrites) {
+  WorldOptions options{.store = StoreKind::Durable};
+  options.faults.disk_stalls_every = 1ms;
+  options.faults.disk_stalls_for = 1h;
+  Rows program(options);
+  program.world.run_for(5ms);
+  program.world.set("T", "a", {{"v", "1"}});
+  program.world.run_for(100ms);
+  EXPECT_THAT(program.rows, ElementsAre(Pair("a", "1")));
+  EXPECT_FALSE(program.world.is_confirmed("T", "a"));
+  program.world.set_faults({});
+  program.world.run_for(2h);
+  EXPECT_TRUE(program.world.is_confirmed("T", "a"));
+}
+
+TEST(WorldProcess, LosesNothingThatWasAcknowledgedWhateverBecomesOfTheDisk) {
+  std::uint64_t unsure = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    WorldOptions options{.seed = seed, .store = StoreKind::Durable};
+    options.faults = {.commit_high = seed % 2 == 0 ? 5ms : 0ms,
+                      .disk_fails_every = 20ms,
+                      .disk_fails_for = 20ms,
+                      .disk_stalls_every = 20ms,
+                      .disk_stalls_for = 20ms};
+    Rows program(options);
+    std::map<std::string, std::string> wanted;
+    for (int i = 0; i < 60; ++i) {
+      const std::string key(1, static_cast<char>('a' + program.world.random().below(4)));
+      program.world.set("T", key, {{"v", std::to_string(i)}});
+      wanted[key] = std::to_string(i);
+      program.world.run_for(Duration{static_cast<std::int64_t>(program.world.random().below(40'000'000))});
+      if (!program.world.runtime().store().health().ok()) ++unsure;
+      if (program.world.random().chance(0.1)) program.world.crash();
+    }
+    ASSERT_TRUE(program.rest());
+    EXPECT_EQ(program.rows, wanted) << "seed " << seed;
+    program.world.set_faults({});
+    program.world.crash();
+    ASSERT_TRUE(program.rest());
+    EXPECT_EQ(program.rows, wanted) << "seed " << seed;
+  }
+  EXPECT_GT(unsure, 50U) << "no disk was full";
+}
+
+TEST(WorldProcess, TheHashIsOfRowsTablesAndOrdersToo) {
+  const auto live = [](const char* table, const char* value, IfIndex port) {
+    World world(1);
+    const IfIndex made = world.plane().add_port("A");
+    world.start([&](Runtime& runtime) -> std::shared_ptr<void> {
+      runtime.add<OpenOrch>().consume(
+          table, [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
+      return nullptr;
+    });
+    world.set(table, "k", {{"v", value}});
+    world.run_for(1ms);
+    Operation order{.order = LinkSet{.port = port == IfIndex{} ? made : port, .up = true, .mtu = {}}, .status = {}};
+    world.plane().apply({&order, 1});
+    return world.hash();
+  };
+  const std::uint64_t one = live("T", "1", {});
+  EXPECT_EQ(live("T", "1", {}), one);
+  EXPECT_NE(live("U", "1", {}), one) << "the table";
+  EXPECT_NE(live("T", "2", {}), one) << "the row";
+  EXPECT_NE(live("T", "1", IfIndex{77}), one) << "the order";
+}
+
 TEST(WorldProcess, ADeleteThatWasNotDealtWithIsToldAgain) {
   for (const StoreKind kind : {StoreKind::Durable, StoreKind::Remote}) {
     Rows program({.store = kind});

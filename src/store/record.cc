@@ -231,6 +231,13 @@ std::string_view Record::verb() const noexcept {
 
 std::uint64_t Record::key_hash() const noexcept { return block_ == nullptr ? hash_key({}) : block_->hash; }
 
+std::uint64_t Record::content_hash() const noexcept {
+  if (block_ == nullptr) return 0;
+  const auto* const from = reinterpret_cast<const char*>(&block_->key_size);  // The sizes, the ends and the bytes lie in a row.
+  const std::size_t size = static_cast<std::size_t>(block_->data() - from) + block_->data_size();
+  return XXH3_64bits_withSeed(from, size, block_->field_count);
+}
+
 std::size_t Record::bytes() const noexcept {
   if (block_ == nullptr) return 0;
   return sizeof(Block) + 2 * sizeof(std::uint32_t) * block_->field_count + block_->data_size();

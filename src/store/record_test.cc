@@ -30,6 +30,20 @@ TEST(Record, KeepsKeyVerbAndFieldsInOrder) {
   EXPECT_EQ(record.key_hash(), hash_key("Ethernet0"));
 }
 
+TEST(Record, ContentHashIsOfAllThatItSays) {
+  const auto hash = [](std::string_view key, std::vector<Field> fields, std::string_view verb) {
+    return Record::make(key, fields, verb).content_hash();
+  };
+  const std::uint64_t one = hash("k", {{"a", "1"}, {"b", ""}}, "up");
+  EXPECT_EQ(hash("k", {{"a", "1"}, {"b", ""}}, "up"), one);
+  EXPECT_NE(hash("l", {{"a", "1"}, {"b", ""}}, "up"), one);
+  EXPECT_NE(hash("k", {{"a", "1"}, {"b", ""}}, "us"), one);
+  EXPECT_NE(hash("k", {{"a", "2"}, {"b", ""}}, "up"), one);
+  EXPECT_NE(hash("k", {{"a", "1"}, {"c", ""}}, "up"), one);
+  EXPECT_NE(hash("k", {{"a", "1b"}, {"", ""}}, "up"), one) << "where a field ends counts";
+  EXPECT_NE(hash("k", {{"b", ""}, {"a", "1"}}, "up"), one);
+}
+
 TEST(Record, EmptyOneIsFalseAndHasNothing) {
   const Record none;
   EXPECT_FALSE(none);

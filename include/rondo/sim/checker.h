@@ -10,7 +10,12 @@
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 #include "rondo/orch/constraint.h"
+#include "rondo/sched/source.h"
 #include "rondo/store/change.h"
+
+namespace rondo {
+class Consumer;
+}
 
 namespace rondo::sim {
 
@@ -37,7 +42,8 @@ struct Event {
   Kind kind = Kind::Fault;
   std::string_view table = {};
   const Change* change = nullptr;          // Of Written to Again.
-  std::span<const Constraint> facts = {};  // Of Waits, Delayed and Announced.
+  std::span<const Constraint> facts = {};  // Of Waits and Announced.
+  Instant until = {};                      // Of Delayed: when it may be asked about again.
   std::string_view text = {};
 };
 std::string_view to_string(Event::Kind kind) noexcept;
@@ -48,6 +54,19 @@ struct Violation {
   std::string what;
   std::uint64_t turn = 0;
   Instant when;
+};
+
+/// The turn that has ended last.
+struct TurnSeen {
+  const Source* source = nullptr;      // Null: there was none, or it has gone since.
+  const Consumer* consumer = nullptr;  // The same, if it is one.
+  std::uint64_t number = 0;            // Source::number().
+  Budget budget;                       // What it was given,
+  Turn turn;                           // and did.
+  Duration waited{0};                  // From ready to its beginning.
+  Duration promised{0};                // A bound of that, as the scheduler knew it then; not always its newest, which is never lower.
+  const Source* overdue = nullptr;     // Looked for now and then: one that is ready, and has waited for longer than it was promised.
+  Duration overstayed{0};              // It was told that its time is up, and went on for so long.
 };
 
 /// All calls come between two turns or within one, on the world's thread. A checker looks and touches nothing. Ok: it holds.

@@ -44,8 +44,9 @@ class OrderPerKey final : public Checker {
   std::unique_ptr<Model> model_;
 };
 
-/// No handler is asked before what it waits for holds: a change that waits for several facts, or for a time and facts, is not taken up
-/// again before all of them hold; one that waits for a single fact, not before that was announced. A newer Set of the key ends the wait.
+/// No handler is asked before what it waits for holds: a change that waits for several facts is not taken up again before all of them hold;
+/// one that waits for a single fact, not before that was announced; one that waits for a time, not before that has come. A newer Set of the
+/// key ends the wait.
 class NoHandlerTooEarly final : public Checker {
  public:
   NoHandlerTooEarly();
@@ -72,19 +73,13 @@ class LedgersAgree final : public Checker {
   std::uint64_t turns_ = 0;
 };
 
-/// Budgets and bounds hold: no turn of a consumer handles more items than its budget, and other sources do not on average of 'period' turns
-/// of the world; no ledger owes more rows than its limit; no source is quarantined; and no wake-up is lost (the sweep rescues nobody).
+/// Budgets and bounds hold: no turn handles more items than its budget; a source that is told that its time is up ends its turn; none waits
+/// for longer than the policy promises (Scheduler::bound()); no ledger owes more rows than its limit; no source is quarantined; and no
+/// wake-up is lost (the sweep rescues nobody).
 class BoundsHold final : public Checker {
  public:
-  explicit BoundsHold(std::uint64_t period = 256);
-  ~BoundsHold() override;
   std::string_view name() const noexcept override { return "bounds-hold"; }
-  Status see(const World& world, const Event& event) override;
   Status after_turn(const World& world) override;
-
- private:
-  struct Figures;
-  std::unique_ptr<Figures> figures_;
 };
 
 /// Every parked row waits for something that can be told: what it is listed under does not hold (else its announcement was lost), and

@@ -29,6 +29,13 @@ struct FaultPlan {
   // --- The disk of a Durable store.
   /// How long a group of writes takes to the disk, at most. A crash before that loses the end of the group, or none of it.
   Duration commit_high{0};
+  /// Nothing more gets there: it is full, or broken. The writes that wait for it fail, though memory has them; those that come then are
+  /// refused, and health() says why. The store tries again every second, and is well when that succeeds.
+  Duration disk_fails_every{0};
+  Duration disk_fails_for{0};
+  /// It stands still: no group gets there meanwhile, and the writes that wait for one have no end.
+  Duration disk_stalls_every{0};
+  Duration disk_stalls_for{0};
 
   // --- The data plane.
   /// That an order fails, with one of these; which kind of order and which errno is drawn anew every second of simulated time.

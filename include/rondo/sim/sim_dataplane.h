@@ -81,6 +81,10 @@ class SimDataPlane final : public DataPlane {
   std::optional<NexthopEntry> nexthop(NexthopId id) const;
   /// Orders executed so far, whether they succeeded or not.
   std::uint64_t executed() const;
+  /// Those that failed because they were told to.
+  std::uint64_t injected() const;
+  /// Stands for these orders, in order, and what came of each: equal where they are, and different where they are not.
+  std::uint64_t digest() const;
 
  private:
   struct Impl;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "rondo/base/time.h"
 #include "rondo/store/store.h"
@@ -25,6 +26,8 @@ struct SimStoreOptions {
   std::size_t send_buffer = 100'000;  // Writes accepted and not yet answered; the next is refused.
   std::size_t prefetch = 256;         // Changes that a Staged or Queue consumer has fetched and not yet taken.
   double keys_swapped = 0.0;          // Chance that a fetched key of a Staged table changes places with the one behind it.
+  /// Hears, in a few words, when one of these faults comes to something.
+  std::function<void(std::string_view what)> on_fault = {};
   /// Makes the tables at the far end; empty: the embedded store.
   std::function<std::unique_ptr<Store>(Scheduler&)> server = {};
 };

@@ -137,7 +137,10 @@ class World {
 
   std::uint64_t turns() const noexcept { return turns_; }
   std::uint64_t crashes() const noexcept;
-  /// Everything that has happened, as one number: turns, events, and their times.
+  /// The turn that has ended last, of the program.
+  const TurnSeen& last_turn() const noexcept;
+  /// Everything that has happened, as one number: whose turns, how many items, when; the events, with tables, rows, facts and instants; the
+  /// orders to the kernel below and what came of them.
   std::uint64_t hash() const noexcept;
 
  private:

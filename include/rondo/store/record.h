@@ -121,6 +121,8 @@ class Record {
   Fields fields() const noexcept { return Fields{block_}; }
   /// hash_key(key()), computed once when the record is made.
   std::uint64_t key_hash() const noexcept;
+  /// Of all that it says, fields in their order; worked out at each call, O(bytes).
+  std::uint64_t content_hash() const noexcept;
   /// Asks the processor for its first 128 bytes: all of most records, and what the allocator will look at behind it.
   void prefetch() const noexcept {
     __builtin_prefetch(block_);

@@ -1,0 +1,60 @@
+// TurnSeer: sees every turn of a world's process, for its checkers and its trace, and passes all that it hears on to the journal, if there
+// is one. A few nanoseconds a turn: a bound is worked out only for a wait that is longer than those of that source before.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "rondo/sched/turn_watch.h"
+#include "rondo/sim/checker.h"
+
+namespace rondo {
+class Scheduler;
+}
+
+namespace rondo::sim {
+
+class TurnSeer final : public TurnWatch {
+ public:
+  explicit TurnSeer(const Clock& clock) : clock_(clock) {}
+
+  /// A process begins, whose sources are yet to be added. 'journal' may be null.
+  void follow(Scheduler& scheduler, TurnWatch* journal);
+  const TurnSeen& last() const noexcept { return last_; }
+
+  std::uint32_t source_added(Source& source) override;
+  void source_removed(std::uint32_t source) override;
+  void policy_changed(const PolicySettings& settings) override;
+  void looked(Instant now) override;
+  void woken(std::uint32_t source) override;
+  bool timers_due() override;
+  void turn_begins(std::uint32_t source, Instant now) override;
+  bool time_is_up(bool by_clock) override;
+  bool should_yield(bool by_state) override;
+  void turn_ends(const Turn& turn, Instant now) override;
+
+ private:
+  struct Seat {
+    const Source* source = nullptr;  // Null: free.
+    const Consumer* consumer = nullptr;
+    Duration bound{0};  // The last that was worked out: bounds only grow, while the policy stays.
+    std::uint32_t journal_number = 0;
+  };
+
+  void look_for_overdue(Instant now);
+  Duration waited(const Source& source, Instant now) const noexcept;
+
+  const Clock& clock_;
+  Scheduler* scheduler_ = nullptr;
+  TurnWatch* journal_ = nullptr;
+  std::vector<Seat> seats_;  // By number; the first stays free.
+  std::vector<std::uint32_t> free_;
+  Instant policy_since_;
+  std::uint64_t turns_ = 0;
+  TurnSeen last_;
+  bool was_told_ = false;  // That its time is up, and when.
+  Instant told_;
+};
+
+}  // namespace rondo::sim
