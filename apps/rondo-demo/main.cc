@@ -26,6 +26,7 @@
 #include "rondo-demo/daemon_process.h"
 #include "rondo-demo/flapper.h"
 #include "rondo-demo/floor.h"
+#include "rondo-demo/live_line.h"
 #include "rondo-demo/pairing.h"
 #include "rondo-demo/redis_process.h"
 #include "rondo-demo/report.h"
@@ -92,7 +93,7 @@ class Demo {
   std::uint64_t shown_ = 0;
   Instant shown_at_;
   Result<Progress> progress();
-  void show(const char* phase, const Progress& progress, const char* end);
+  void show(const char* phase, const Progress& progress, bool stays);
   Status watch(const char* phase, const std::function<bool(const Progress&)>& is_done);
   Status collect_figures();
   Status collect_port_events();
@@ -285,29 +286,34 @@ Result<Demo::Progress> Demo::progress() {
   return p;
 }
 
-void Demo::show(const char* phase, const Progress& p, const char* end) {
+void Demo::show(const char* phase, const Progress& p, bool stays) {
   const Instant now = clock_.now();
   const double seconds = std::chrono::duration<double>(now - shown_at_).count();
   const double rate = seconds > 0 && p.programmed > shown_ ? static_cast<double>(p.programmed - shown_) / seconds : 0;
   shown_ = p.programmed;
   shown_at_ = now;
-  std::printf("%-11s programmed %8llu (%7.0f/s)  parked %8llu  queued %8llu  groups %3llu  port events %4llu, p99 %.0f us in rondod%s",
-              phase, static_cast<unsigned long long>(p.programmed), rate, static_cast<unsigned long long>(p.parked),
-              static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups),
-              static_cast<unsigned long long>(p.port_events), p.port_p99_us, end);
+  char line[256];
+  std::snprintf(line, sizeof line,
+                "%-11s programmed %8llu (%7.0f/s)  parked %8llu  queued %8llu  groups %3llu  port events %4llu, p99 %.0f us in rondod",
+                phase, static_cast<unsigned long long>(p.programmed), rate, static_cast<unsigned long long>(p.parked),
+                static_cast<unsigned long long>(p.queued), static_cast<unsigned long long>(p.usable_groups),
+                static_cast<unsigned long long>(p.port_events), p.port_p99_us);
+  // What stays is whole; it begins over what was drawn before it.
+  const std::string text = stays ? (can_redraw() ? "\r\x1b[K" : "") + std::string{line} + "\n" : redrawn(line, terminal_columns());
+  std::fputs(text.c_str(), stdout);
   std::fflush(stdout);
 }
 
 Status Demo::watch(const char* phase, const std::function<bool(const Progress&)>& is_done) {
-  const bool tty = ::isatty(STDOUT_FILENO) != 0;
+  const bool live = can_redraw();
   const Instant deadline = clock_.now() + 120s + std::chrono::milliseconds(asked_ / 5);
   Instant next_line = clock_.now();
   for (;;) {
     const auto p = progress();
     if (!p) return p.error();
     const bool done = is_done(*p);
-    if (tty || done || clock_.now() >= next_line) {
-      show(phase, *p, tty && !done ? "\r" : "\n");
+    if (live || done || clock_.now() >= next_line) {
+      show(phase, *p, done || !live);
       next_line = clock_.now() + 1s;
     }
     if (!flapper_->status().ok()) return flapper_->status().with_context("moving the cable");

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
+#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -54,12 +56,13 @@ int print_json(Backend& backend, const Options& options, const std::string& comm
   return finish(command, *result);
 }
 
-/// What comes by itself has no end: each is a line that goes out at once.
+/// What comes by itself has no end: each is a line that goes out at once, and where nobody takes it any more, there is nothing to go on
+/// for.
 int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   const auto render = command == "trace" ? render_event : render_change;
   const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
     print(options.json ? json::serialize(row) + "\n" : render(row));
-    std::fflush(stdout);
+    if (finish_output() != kExitDone) std::exit(report(options, status_from_errno(errno, "write to standard output"), kExitFailed));
   });
   return result ? finish_output() : report(options, result.error());
 }

@@ -183,6 +183,8 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
   EXPECT_THAT(rows, ElementsAre(testing::Pair("T", 2), testing::Pair("U", 1)));
   EXPECT_EQ(rondo("load - < " + file()).code, 0);
   EXPECT_EQ(rondo("load --dry-run " + file()).out, "T:a|SET|f:v\nT:b|DEL\nU:c|SET\n");
+  { std::ofstream(directory + "/odd") << R"([{"T\u001b[2J:a": {}, "OP": "SET"}])"; }
+  EXPECT_EQ(rondo("load --dry-run " + directory + "/odd; rm " + directory + "/odd").out, "T\\x1b[2J:a|SET\n");
   const std::string entries = rondo("--json load --dry-run " + file()).out;
   EXPECT_EQ(entries, "[\n{\"T:a\":{\"f\":\"v\"},\"OP\":\"SET\"},\n{\"T:b\":{},\"OP\":\"DEL\"},\n{\"U:c\":{},\"OP\":\"SET\"}\n]\n");
   EXPECT_EQ(rondo("--json load --dry-run " + file() + " | " + "$RONDO --json load --dry-run -").out, entries) << "load takes it";
@@ -221,6 +223,18 @@ TEST_F(Program, ADumpKeepsTheLimitOfRowsAndSaysHowManyItLeftOut) {
   EXPECT_THAT(dumped.out, HasSubstr(last + "]}\n")) << "all of the sources";
   EXPECT_THAT(dumped.out, HasSubstr(last + "],\"rows_left_out\":7}"));
   EXPECT_THAT(dumped.out, Not(HasSubstr("{\"row\":" + std::to_string(limits::kDumpRows) + "}")));
+}
+
+TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
+  open();
+  EXPECT_EQ(rondo("dump " + file() + " 2>&1").code, 0) << "a command that this daemon does not know is no trouble";
+  ::unlink(file().c_str());
+  add("health", {}, [](const Arguments&, Reply reply) { reply.fail(Status{Code::DeadlineExceeded, "the kernel sleeps"}); });
+  add("log", {}, [](const Arguments&, Reply reply) { reply.fail(Status{Code::Internal, "no log"}); });
+  const Outcome partial = rondo("dump " + file() + " 2>&1 >/dev/null");
+  EXPECT_EQ(partial.code, 75);
+  EXPECT_EQ(partial.out, "rondo: not in it: health, log: the kernel sleeps\n");
+  EXPECT_NE(::access(file().c_str(), R_OK), -1) << "what there is can be sent";
 }
 
 TEST_F(Program, FeedWritesRoutesAndWhatTheyNeed) {

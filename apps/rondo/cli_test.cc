@@ -333,6 +333,15 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
             "These rows wait for each other: a cycle.\n");
 }
 
+TEST(Render, WhyThatWasCutShortSaysSo) {
+  json::object why{
+      {"chain", json::array{json::object{{"table", "T"}, {"key", "k"}, {"state", "absent"}, {"note", "no such row was written"}}}},
+      {"cut_short", true}};
+  EXPECT_THAT(render_result("why", why, false), HasSubstr("\nThere is more"));
+  why["cut_short"] = false;
+  EXPECT_THAT(render_result("why", why, false), Not(HasSubstr("more")));
+}
+
 TEST(Render, TheLogIsAsItWasWritten) {
   const std::string line = R"(warn change rejected why="'sw\\xff' is not a port name")";
   const json::object log{
@@ -358,6 +367,15 @@ TEST(Render, NestedFiguresAreDottedAndListsGetTheirTable) {
 TEST(Progress, TheLineSaysHowFarAndHowFast) {
   EXPECT_EQ(Progress::line("routes", 500, 1000, 1s), "routes [###############...............]  50%  500 of 1000 rows  500/s");
   EXPECT_THAT(Progress::line("routes", 0, 0, 0ns), HasSubstr("100%"));
+}
+
+TEST(Progress, TheLineFitsAndShowsTheEndOfALongName) {
+  const std::string name = "/a/folder/with/many/more/b\xc3\xa4h.json";
+  for (std::size_t columns = 1; columns < 120; ++columns) {
+    EXPECT_LE(characters(Progress::line(name, 500, 1000, 1s, columns)), columns);
+  }
+  EXPECT_THAT(Progress::line(name, 500, 1000, 1s, 71), AllOf(StartsWith("b\xc3\xa4h.json [###"), HasSubstr("of 1000 rows  500/s")));
+  EXPECT_EQ(Progress::line("a\x1b[2J", 0, 1, 1s, 12), "a\\x1b[2J [..");
 }
 
 }  // namespace

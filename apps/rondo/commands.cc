@@ -318,7 +318,9 @@ manual::Program described() {
           "Data goes to standard output, everything else to standard error. Options may stand before or after the command. A key\n"
           "that begins with a dash goes after --.\n\n"
           "In tables, keys, names and values \\xHH stands for one byte, both typed and shown.\n\n"
-          "With --json each command prints one object on one line, watch and trace one for each change; docs/schema describes them.",
+          "With --json a command prints one object on one line; watch, trace, top and journal one for each change, event, frame, record "
+          "or\n"
+          "file; export and --dry-run an array with an entry a line. docs/schema describes them.",
       .options = global_options(),
       .exit_codes = {{"0", "done"},
                      {"1", "failed; doctor and health: something is wrong"},

@@ -9,21 +9,70 @@ namespace rondo::cli {
 namespace {
 
 constexpr std::string_view kBash = R"(# Completion of rondo for bash; made by `rondo completion bash`.
+
+# What is typed in $1 as words without their quotation marks, in 'words'. Divided at blanks only: keys hold the ':' and '=' at which bash
+# divides, too. 'mark' is the quotation mark that is open at the end, 'behind' what bash leaves as it is of the last word: that before the
+# mark, or before the last character at which it divides.
+_rondo_words() {
+  local text=$1 word="" divided="" c
+  local -i at begun=0
+  words=() mark="" behind=""
+  for ((at = 0; at < ${#text}; ++at)); do
+    c=${text:at:1}
+    if [[ $c == \\ && $mark != "'" ]]; then
+      c=${text:$((++at)):1}
+      [[ $mark == '"' && $c != [\"\\\$\`] ]] && word+=\\
+      word+=$c begun=1
+    elif [[ -n $mark ]]; then
+      if [[ $c == "$mark" ]]; then mark=""; else word+=$c; fi
+    elif [[ $c == [\'\"] ]]; then
+      mark=$c behind=$word begun=1
+    elif [[ $c == [[:space:]] ]]; then
+      ((begun)) && words+=("$word")
+      word="" divided="" begun=0
+    else
+      word+=$c begun=1
+      [[ $COMP_WORDBREAKS == *"$c"* ]] && divided=$word
+    fi
+  done
+  [[ -z $mark ]] && behind=$divided
+  words+=("$word")
+}
+
+# $1 so that bash reads it as one word behind the quotation mark $2, or behind none. 'quoted' is the result.
+_rondo_quote() {
+  local word=$1 mark=$2 c
+  local -i at
+  quoted=""
+  if [[ -z $mark ]]; then
+    [[ -n $word ]] && printf -v quoted %q "$word"
+    return
+  fi
+  for ((at = 0; at < ${#word}; ++at)); do
+    c=${word:at:1}
+    case $mark$c in
+      "''") c="'\\''" ;;
+      '"!') c='"\!"' ;;
+      '""' | '"\' | '"$' | '"`') c="\\$c" ;;
+    esac
+    quoted+=$c
+  done
+  # Of two marks in a row bash takes one for its own.
+  [[ $quoted == "$mark"* ]] && quoted=$mark$quoted
+}
+
 _rondo() {
-  local line="${COMP_LINE:0:COMP_POINT}" reply
-  local -a words=()
-  # Words are divided at blanks only: keys hold the ':' and '=' at which bash divides, too.
-  read -r -a words <<<"$line"
-  [[ $line == *[[:space:]] ]] && words+=("")
-  local word="${words[${#words[@]} - 1]}" behind=""
-  [[ $COMP_WORDBREAKS == *:* ]] && behind="${word%"${word##*[:=]}"}"
+  local reply mark behind quoted
+  local -a words
+  _rondo_words "${COMP_LINE:0:COMP_POINT}"
   COMPREPLY=()
   while IFS=$'\t' read -r reply _; do
     if [[ $reply == :files ]]; then
-      compopt -o filenames 2>/dev/null
-      while IFS= read -r reply; do COMPREPLY+=("$reply"); done < <(compgen -f -- "$word")
+      compopt -o filenames 2>/dev/null  # Then bash quotes.
+      while IFS= read -r reply; do COMPREPLY+=("${reply#"$behind"}"); done < <(compgen -f -- "${words[-1]}")
     else
-      COMPREPLY+=("${reply#"$behind"}")
+      _rondo_quote "${reply#"$behind"}" "$mark"
+      COMPREPLY+=("$quoted")
     fi
   done < <("${words[0]}" complete -- "${words[@]:1}" 2>/dev/null)
 }
@@ -35,7 +84,8 @@ constexpr std::string_view kZsh = R"(#compdef rondo
 _rondo() {
   local line
   local -a lines plain shown
-  lines=("${(@f)$("${words[1]}" complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  # Words come as they were typed; compadd quotes what it adds.
+  lines=("${(@f)$("${(Q)words[1]}" complete -- "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}")
   for line in "${lines[@]}"; do
     [[ -z $line ]] && continue
     if [[ $line == :files ]]; then

@@ -15,7 +15,9 @@
 #include "actions.h"
 #include "backend.h"
 #include "exit_code.h"
+#include "output.h"
 #include "rondo/admin/secrets.h"
+#include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "tar.h"
@@ -52,25 +54,58 @@ void hide_in(json::value& value) {
   }
 }
 
-/// The answer of one part. A daemon that does not know the command says so in its place.
-json::value ask(Backend& backend, const Part& part) {
-  json::array rows;
-  std::uint64_t left_out = 0;
-  Result<json::object> result = backend.call(std::string{part.command}, {}, [&](const json::value& row) {
-    if (rows.size() < limits::kDumpRows) {
-      rows.push_back(row);
+/// Asks for the parts, and remembers what there was no answer to.
+class Gatherer {
+ public:
+  explicit Gatherer(Backend& backend) : backend_(backend) {}
+
+  /// The answer of one part, or why there is none.
+  json::value ask(const Part& part) {
+    json::array rows;
+    std::uint64_t left_out = 0;
+    Result<json::object> result = backend_.call(std::string{part.command}, {}, [&](const json::value& row) {
+      if (rows.size() < limits::kDumpRows) {
+        rows.push_back(row);
+      } else {
+        ++left_out;
+      }
+    });
+    json::value answer;
+    if (result) {
+      if (!rows.empty() || result->contains("rows")) (*result)["rows"] = std::move(rows);
+      if (left_out != 0) (*result)["rows_left_out"] = left_out;
+      answer = std::move(*result);
     } else {
-      ++left_out;
+      answer = {{"error", json::object{{"code", to_string(result.error().code())}, {"message", result.error().message()}}}};
     }
-  });
-  if (!result)
-    return json::object{{"error", json::object{{"code", to_string(result.error().code())}, {"message", result.error().message()}}}};
-  if (!rows.empty() || result->contains("rows")) (*result)["rows"] = std::move(rows);
-  if (left_out != 0) (*result)["rows_left_out"] = left_out;
-  json::value answer = std::move(*result);
-  hide_in(answer);
-  return answer;
-}
+    hide_in(answer);
+    note(part, result ? Status{} : result.error());
+    return answer;
+  }
+
+  /// Not one part was answered: there is nothing to keep.
+  bool has_nothing() const noexcept { return answered_ == 0; }
+  /// Why the first of those that are missing is missing, naming them all; ok when none is.
+  Status missing() const { return why_.ok() ? Status{} : why_.with_context("not in it: " + names_); }
+  /// The same of one that has nothing.
+  const Status& why() const noexcept { return why_; }
+
+ private:
+  /// That an older daemon does not know a command is an answer.
+  void note(const Part& part, const Status& end) {
+    if (end.ok() || (end.code() == Code::NotFound && end.message().starts_with("unknown command"))) {
+      ++answered_;
+      return;
+    }
+    names_.append(names_.empty() ? "" : ", ").append(part.command);
+    if (why_.ok()) why_ = end;
+  }
+
+  Backend& backend_;
+  std::size_t answered_ = 0;
+  std::string names_;
+  Status why_;
+};
 
 json::object contents(std::string_view time) {
   json::object files;
@@ -126,21 +161,25 @@ int dump(const Options& options, const Dump& dump) {
   Tar tar(seconds);
   const json::object list = contents(utc(seconds, "%Y-%m-%dT%H:%M:%SZ"));
   tar.add(name + "/contents.json", json::serialize(list) + "\n");
-  for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json::serialize(ask(**backend, part)) + "\n");
+  Gatherer gatherer(**backend);
+  for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json::serialize(gatherer.ask(part)) + "\n");
+  if (gatherer.has_nothing()) return report(options, gatherer.why());
   if (const Status written = write_out(file, tar.finish()); !written.ok()) return report(options, written, kExitFailed);
-  if (file == "-") return kExitDone;
+  const Status missing = gatherer.missing();
+  const int code = missing.ok() ? kExitDone : report(options, missing);
+  if (file == "-") return code;
   if (options.json) {
-    json::object said{{"file", file}};
+    json::object said{{"file", escape_text(file)}};
     for (const auto& member : list) said[member.key()] = member.value();
     std::printf("%s\n", json::serialize(said).c_str());
   } else {
     std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n",
-                file.c_str());
+                visible_text(file).c_str());
     for (const Part& part : kParts) {
       std::printf("  %-9s %s\n", std::string{part.command}.c_str(), std::string{part.meaning}.c_str());
     }
   }
-  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+  return finish_output(code);
 }
 
 }  // namespace rondo::cli

@@ -8,11 +8,16 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "render.h"
+#include "rondo/admin/text.h"
+#include "terminal.h"
+
 namespace rondo::cli {
 namespace {
 
 constexpr std::uint64_t kBarCells = 30;
 constexpr Duration kDrawEvery = 100ms;
+constexpr std::size_t kNameLeast = 8;  // So much of a name is shown, whatever else has to go.
 
 }  // namespace
 
@@ -38,11 +43,13 @@ void Progress::update(std::uint64_t done) {
 
 void Progress::draw(std::uint64_t done) {
   drawn_ = clock_.now();
-  std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_).c_str());
+  // One column stays free: a cursor at the very edge is on the next line in some terminals, and the next return would not come back.
+  const std::size_t columns = Terminal::size(STDERR_FILENO).columns - 1;
+  std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_, columns).c_str());
   std::fflush(stderr);
 }
 
-std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed) {
+std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed, std::size_t columns) {
   const std::uint64_t shown = std::min(done, total);
   const std::uint64_t full = total == 0 ? kBarCells : shown * kBarCells / total;
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
@@ -50,7 +57,15 @@ std::string Progress::line(const std::string& what, std::uint64_t done, std::uin
   std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu rows  %.0f/s",
                 static_cast<unsigned long long>(total == 0 ? 100 : shown * 100 / total), static_cast<unsigned long long>(done),
                 static_cast<unsigned long long>(total), static_cast<double>(done) / seconds);
-  return what + " [" + std::string(full, '#') + std::string(kBarCells - full, '.') + figures;
+  const std::string bar = " [" + std::string(full, '#') + std::string(kBarCells - full, '.') + figures;
+  std::string name = visible_text(what);
+  const std::size_t room = std::max(columns, bar.size() + kNameLeast) - bar.size();
+  while (characters(name) > room) {
+    std::size_t first = 1;
+    while (first < name.size() && characters(name.substr(0, first + 1)) == 1) ++first;
+    name.erase(0, first);
+  }
+  return cut_to(name + bar, columns);
 }
 
 }  // namespace rondo::cli

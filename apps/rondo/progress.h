@@ -20,8 +20,9 @@ class Progress {
   /// 'done' rows are through. Draws at most ten times a second.
   void update(std::uint64_t done);
 
-  /// The line for 'done' of 'total' after 'elapsed', without control characters.
-  static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed);
+  /// The line for 'done' of 'total' after 'elapsed', without control characters, in at most 'columns' characters: of a long 'what' the end
+  /// is shown, and what still does not fit is cut off.
+  static std::string line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed, std::size_t columns = 79);
 
  private:
   void draw(std::uint64_t done);

@@ -180,6 +180,10 @@ std::string render_why(const json::object& result, bool color) {
     if (object == nullptr) return render_object(result, color);
     out.append(branch_text(branches, at)).append(why_line(*object)).append("\n");
   }
+  const json::value* const cut_short = result.if_contains("cut_short");
+  if (cut_short != nullptr && cut_short->is_bool() && cut_short->get_bool()) {
+    out.append("There is more: only so many rows and facts are looked at.\n");
+  }
   const json::value* const cycle = result.if_contains("cycle");
   if (cycle != nullptr && cycle->is_bool() && cycle->get_bool()) {
     out.append(color ? kBold : "").append("These rows wait for each other: a cycle.").append(color ? kPlain : "").append("\n");

@@ -11,7 +11,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
+#include <utility>
 
 namespace rondo::cli {
 namespace {
@@ -32,6 +34,34 @@ bool can_be_drawn_on() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view{kind} != "dumb";
 }
 
+bool has_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+
+/// A signal that ends it waits to be read.
+bool is_to_end() {
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  return std::ranges::any_of(std::array{SIGINT, SIGQUIT, SIGTERM, SIGHUP}, [&waiting](int one) { return sigismember(&waiting, one) == 1; });
+}
+
+/// Stops here until a SIGCONT, which stays to be read. False where nothing stopped: in a group that is an orphan.
+bool stop_by(int signal) {
+  sigset_t going_on;
+  sigemptyset(&going_on);
+  sigaddset(&going_on, SIGCONT);
+  constexpr timespec kNow{};
+  while (::sigtimedwait(&going_on, nullptr, &kNow) == SIGCONT) continue;  // Those of an earlier stop.
+  sigset_t stopping;
+  sigset_t before;
+  sigemptyset(&stopping);
+  sigaddset(&stopping, signal);
+  ::raise(signal);
+  ::sigprocmask(SIG_UNBLOCK, &stopping, &before);  // Here it stops, if not in raise().
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  sigset_t waiting;
+  ::sigpending(&waiting);
+  return sigismember(&waiting, SIGCONT) == 1;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Terminal>> Terminal::open() {
@@ -40,10 +70,10 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
   if (::tcgetattr(STDIN_FILENO, &terminal->before_) != 0) return failure(status_from_errno(errno, "read the terminal's settings"));
   sigset_t wanted;
   sigemptyset(&wanted);
-  for (const int signal : {SIGWINCH, SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&wanted, signal);
+  for (const int signal : {SIGWINCH, SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT}) sigaddset(&wanted, signal);
   ::sigprocmask(SIG_BLOCK, &wanted, &terminal->mask_before_);
   terminal->signals_ = ::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-  terminal->enter();
+  if (!terminal->enter()) return failure(Code::Cancelled, "ended before it had the terminal");
   return terminal;
 }
 
@@ -54,45 +84,48 @@ Terminal::~Terminal() {
   ::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
-/// The settings first: in the background they stop the process, before it has written anything.
-void Terminal::enter() {
+/// Waits for the foreground, stopped as what runs in the background is. False: it is to end.
+bool Terminal::enter() {
+  while (!has_foreground()) {
+    if (is_to_end() || !stop_by(SIGTTOU)) return false;
+  }
+  entered_ = true;
   termios raw = before_;
   raw.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   raw.c_cc[VMIN] = 0;
   raw.c_cc[VTIME] = 0;
   ::tcsetattr(STDIN_FILENO, TCSANOW, &raw);
   say(kEnter);
+  return true;
 }
 
 void Terminal::leave() {
+  // In the background the terminal is somebody else's, and to touch it would stop us.
+  if (!std::exchange(entered_, false) || !has_foreground()) return;
   say(kLeave);
   ::tcsetattr(STDIN_FILENO, TCSAFLUSH, &before_);
 }
 
-/// Returns when somebody lets it go on; at once where nobody could (the group of the process is an orphan).
-void Terminal::stop() {
+/// Returns when somebody lets it go on; at once where nobody could (the group of the process is an orphan). False: it is to end, perhaps by
+/// a signal that came while it was stopped (kill %1), and the shell has the terminal.
+bool Terminal::stop() {
   leave();
-  sigset_t stopping;
-  sigemptyset(&stopping);
-  sigaddset(&stopping, SIGTSTP);
-  ::raise(SIGTSTP);
-  ::sigprocmask(SIG_UNBLOCK, &stopping, nullptr);  // Here it stops.
-  ::sigprocmask(SIG_BLOCK, &stopping, nullptr);
-  enter();
+  stop_by(SIGTSTP);
+  return !is_to_end() && enter();
 }
 
 Terminal::Heard Terminal::obey(std::uint32_t signal) {
   switch (signal) {
     case SIGWINCH: return {Event::Resized, 0};
-    case SIGTSTP: stop(); return {Event::Resized, 0};
-    case SIGCONT: enter(); return {Event::Resized, 0};  // After stop() it only draws again; stopped unasked, others had the terminal.
+    case SIGTSTP: return {stop() ? Event::Resized : Event::Leave, 0};
+    case SIGCONT: return {enter() ? Event::Resized : Event::Leave, 0};  // After stop() it only draws; stopped unasked, others had it.
     default: return {Event::Leave, 0};
   }
 }
 
-Terminal::Size Terminal::size() {
+Terminal::Size Terminal::size(int fd) {
   winsize told{};
-  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &told) != 0 || told.ws_col == 0 || told.ws_row == 0) return {};
+  if (::ioctl(fd, TIOCGWINSZ, &told) != 0 || told.ws_col == 0 || told.ws_row == 0) return {};
   return {told.ws_col, told.ws_row};
 }
 

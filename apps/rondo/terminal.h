@@ -1,6 +1,6 @@
 // A whole terminal for a while: its other screen, keys as they are pressed, its size. The terminal is as it was when this is destroyed, and
 // while the process is stopped (Ctrl-Z). Plain ANSI sequences: what terminals of the last decades share. One thread; blocks SIGWINCH,
-// SIGINT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT meanwhile.
+// SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGTSTP and SIGCONT meanwhile. In the background of a shell it is not touched.
 #pragma once
 
 #include <termios.h>
@@ -29,7 +29,7 @@ class Terminal {
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  static Size size();
+  static Size size(int fd = 1);
   /// One line each, the first at the top; what does not fit is cut off, what was there is gone.
   void draw(const std::vector<std::string>& lines);
 
@@ -46,14 +46,15 @@ class Terminal {
 
  private:
   Terminal() = default;
-  void enter();
+  bool enter();
   void leave();
-  void stop();
+  bool stop();
   Heard obey(std::uint32_t signal);
   Heard next_key();
   termios before_{};
   sigset_t mask_before_{};
   int signals_ = -1;
+  bool entered_ = false;
   std::string typed_;  // Read and not yet told.
 };
 

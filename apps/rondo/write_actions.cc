@@ -35,7 +35,7 @@ class PrintingSink final : public BulkSink {
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
     if (as_json_) return print((rows_++ == 0 ? "[\n" : ",\n") + json::serialize(load_entry(table_, key, op, fields)));
-    std::string line = table_;
+    std::string line = escape_text(table_);
     line.append(":").append(escape_text(key)).append(op == BulkOp::Set ? "|SET" : "|DEL");
     for (const BulkField& field : fields) line.append("|").append(escape_text(field.name)).append(":").append(escape_text(field.value));
     return print(line + '\n');

@@ -193,6 +193,13 @@ TEST_F(RondodOnRedis, StartsWithoutTheServerAndGoesOnWhenItComes) {
   EXPECT_TRUE(becomes([this] { return has_route("192.168.0.0/16"); })) << log_text();
 }
 
+TEST_F(RondodOnRedis, WhySaysThatTheStoreCouldNotBeAsked) {
+  server->stop();
+  start("url = \"" + url() + "\"\n");
+  const std::string note{call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}}).at("chain").at(0).at("note").as_string()};
+  EXPECT_THAT(note, HasSubstr("the store could not be asked about this row: "));
+}
+
 TEST_F(RondodOnRedis, SaysOnceThatTheServerIsAnotherOne) {
   start("url = \"" + url() + "\"\n");
   produce_all();

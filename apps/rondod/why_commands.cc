@@ -36,15 +36,20 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     if (next_ == why_.chain.size()) return finish();
     const WhyLink& link = why_.chain[next_];
     store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
-      self->note(record && *record);
+      self->note(record);
       ++self->next_;
       self->go_on();
     });
   }
 
  private:
-  void note(bool has_row) {
+  void note(const Result<Record>& record) {
     WhyLink& link = why_.chain[next_];
+    if (!record && record.error().code() != Code::NotFound) {  // A table that the store does not know has no such row.
+      link.note = "the store could not be asked about this row: " + std::string{record.error().message()};
+      return;
+    }
+    const bool has_row = record && *record;
     if (why_.chain.size() == 1 && has_row) {
       done_ = true;
       link.note = "nobody owes this row anything";

@@ -6,13 +6,14 @@ and each has been run here or says why not. Exit status 77, aloud, without pytho
 """
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
 
 sys.dont_write_bytecode = True
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
 from rondod_process import PATIENCE, Rondod  # noqa: E402
+from with_redis import server_program, start_server  # noqa: E402
 
 try:
     import jsonschema
@@ -22,6 +23,7 @@ except ImportError:
 
 # Commands that a daemon cannot answer, or whose output is no JSON.
 ELSEWHERE = {"completion": "prints a script"}
+GROUPS = ("feed", "journal")  # What stands before a command.
 PASSWORD = "correct-horse"
 
 
@@ -35,7 +37,8 @@ class Checker:
             jsonschema.Draft202012Validator.check_schema(schema)
             self.schemas[name.removesuffix(".json")] = jsonschema.Draft202012Validator(schema)
 
-    def check(self, name, text):
+    def check(self, name, text, command=None):
+        """The output of 'command', if it is not that of the name."""
         value = json.loads(text)
         errors = [f"{name}: {error.json_path}: {error.message}" for error in self.schemas[name].iter_errors(value)]
         assert not errors, "\n".join(errors) + "\n" + text[:2000]
@@ -43,7 +46,7 @@ class Checker:
         described = self.schemas[name].schema.get("properties")
         if described and isinstance(value, dict) and name != "export":
             assert set(value) <= set(described), f"{name}: not described: {set(value) - set(described)}"
-        self.checked.add(name)
+        self.checked.add(command or name)
         return value
 
 
@@ -52,7 +55,7 @@ def offered(daemon):
     def words(*line):
         said = subprocess.run([daemon.rondo, "complete", "--", *line, ""], capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
         return [one.split("\t")[0] for one in said.splitlines()]
-    return [name for name in words() if name != "feed"] + ["feed-" + name for name in words("feed")]
+    return [name for name in words() if name not in GROUPS] + [f"{group}-{name}" for group in GROUPS for name in words(group)]
 
 
 def fill(daemon, checker):
@@ -131,14 +134,14 @@ def check_streams(daemon, checker):
 def check_journal(daemon, checker):
     """What the daemon has recorded of itself so far; it goes on meanwhile."""
     path = os.path.join(daemon.folder, "day.journal")
-    for words in (("tail", "--lines", "50"), ("grep", "PORT_TABLE")):
+    for words in (("tail", "--lines", "50"), ("grep", "PORT_TABLE"), ("export", "--swss"), ("export", "--retry")):
         lines = daemon.run("--json", "journal", *words, path).stdout.splitlines()
         assert lines, words
         for line in lines:
-            checker.check("journal", line)
-    assert checker.check("journal", daemon.run("--json", "journal", "explain", "swp1", path).stdout)["events"]
-    assert checker.check("journal", daemon.run("--json", "journal", "check", path).stdout)["records"] > 0
-    audited = checker.check("journal", daemon.run("--json", "journal", "audit", path).stdout)
+            checker.check("journal", line, "journal-" + words[0])
+    assert checker.check("journal", daemon.run("--json", "journal", "explain", "swp1", path).stdout, "journal-explain")["events"]
+    assert checker.check("journal", daemon.run("--json", "journal", "check", path).stdout, "journal-check")["records"] > 0
+    audited = checker.check("journal", daemon.run("--json", "journal", "audit", path).stdout, "journal-audit")
     assert audited["waits"] > 0 and audited["violations"] == 0, audited
     assert checker.check("replay", daemon.run("--json", "replay", path).stdout)["same"]
 
@@ -194,14 +197,14 @@ def check_store_error(daemon, checker, url, *words):
 
 def check_redis(daemon, checker):
     """The commands that only a Redis answers, where there is one and this rondo can ask it. True if so."""
-    server = shutil.which("redis-server")
+    server = server_program()
     path = os.path.join(daemon.folder, "redis")
     url = "unix://" + path
     unable = subprocess.run([daemon.rondo, "--store", url, "keys", "T"], capture_output=True, text=True, timeout=PATIENCE, check=False).stderr
     if server is None or "without Redis" in unable:
-        print("SKIPPED: no Redis, so `clear` and `pending` on one were NOT checked", file=sys.stderr)
+        print("SKIPPED: no Redis here (Debian's package redis-tools), or none in this rondo, so `clear` and `pending` on one were NOT checked", file=sys.stderr)
         return False
-    process = subprocess.Popen([server, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no"], stdout=subprocess.PIPE, text=True)
+    process = start_server(server, "--port", "0", "--unixsocket", path, "--save", "", "--appendonly", "no", stdout=subprocess.PIPE, text=True)
     try:
         for line in process.stdout:  # Ends when the server does.
             if "ready to accept connections" in line.lower():
@@ -220,7 +223,8 @@ def main():
     checker = Checker(schemas)
     with Rondod(rondod, rondo) as daemon:
         names = offered(daemon)
-        missing = [name for name in names if name not in checker.schemas and name != "completion"]
+        # One schema is of all that reads a journal.
+        missing = [name for name in names if name not in checker.schemas and name != "completion" and not name.startswith("journal-")]
         assert not missing, f"no schema for {missing}"
         fill(daemon, checker)
         check_calls(daemon, checker)

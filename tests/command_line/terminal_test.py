@@ -109,10 +109,11 @@ def check_top(daemon):
     small.frame(" more, ")
     small.press("\x1b[99~q")  # A key of no meaning, whose bytes are no keys.
     small.end()
-    interrupted = Screen(daemon.command(["top"]), 24, 80)
-    interrupted.frame("q quits")
-    interrupted.press("\x03")  # Ctrl-C
-    interrupted.end()
+    for key in ("\x03", "\x1c"):  # Ctrl-C, Ctrl-\\
+        interrupted = Screen(daemon.command(["top"]), 24, 80)
+        interrupted.frame("q quits")
+        interrupted.press(key)
+        interrupted.end()
 
 
 def check_stopped_top(daemon):
@@ -136,6 +137,39 @@ def check_stopped_top(daemon):
     screen.frame("q quits")
     screen.press("q")
     screen.end()
+
+
+def check_ended_while_stopped(daemon):
+    """`kill %1` ends a stopped top, which leaves the terminal to the shell that has it."""
+    shell = 'set -m; "$0" "$@"; echo "stopped: $?"; read -r go; kill -TERM %1; kill -CONT %1; wait -f %1; echo "ended: $?"; read -r go'
+    for bring_back in ("", "bg; "):  # Stopped by Ctrl-Z; or by the terminal, because it went on in the background.
+        screen = Screen(["bash", "-c", shell.replace("kill -TERM", bring_back + "kill -TERM"), *daemon.command(["top", "--every", "0.1"])], 24, 80)
+        screen.frame("q quits")
+        screen.press("\x1a")  # Ctrl-Z
+        screen.wait_for(lambda text: "stopped: " in text)
+        screen.press("\n")
+        said = screen.wait_for(lambda text: "ended: " in text and text.split("ended: ")[1].endswith("\n"))
+        assert said.split("ended: ")[1].split()[0] in ("0", str(128 + signal.SIGTERM)), said
+        assert "\x1b[" not in said, "it draws nothing in the background"
+        screen.press("\n")
+        assert screen.process.wait(PATIENCE) == 0
+        assert termios.tcgetattr(screen.slave) == screen.before, "the terminal is as it was"
+        os.close(screen.master)
+        os.close(screen.slave)
+
+
+def check_progress(daemon):
+    """The line of a long write stays on one line of a narrow terminal, whatever the file is called."""
+    path = os.path.join(daemon.folder, "a" * 60 + ".json")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('[{"PORT_TABLE:swp1": {"mtu": "9100"}, "OP": "SET"}]')
+    screen = Screen(daemon.command(["load", path]), 24, 40)
+    said = screen.wait_for(lambda text: "refused" in text)
+    line = said.split("\r\n")[0].replace("\x1b[K", "")
+    assert line.startswith("\r") and max(map(len, line.split("\r"))) < 40, said
+    assert screen.process.wait(PATIENCE) == 0
+    os.close(screen.master)
+    os.close(screen.slave)
 
 
 def check_stuck_top(daemon):
@@ -200,6 +234,8 @@ def main():
         check_offers(daemon)
         check_top(daemon)
         check_stopped_top(daemon)
+        check_ended_while_stopped(daemon)
+        check_progress(daemon)
         check_stuck_top(daemon)
     print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
 
