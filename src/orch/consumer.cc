@@ -262,7 +262,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    account_.answered(change, Witness::Answer::Waits, facts);
+    account_.answered(change, ledger_.gives_way(row) ? Witness::Answer::GivesWay : Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
       account_.parked(row, change, facts);

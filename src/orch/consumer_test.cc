@@ -146,6 +146,28 @@ TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
   EXPECT_THAT(calls, ElementsAre("D a", "S a"));
 }
 
+// Both in one turn: the row holds the pair before the Delete is tried.
+TEST_F(ConsumerTest, ADeleteThatMustWaitGivesWayToTheSetThatCameWithItWhereTheConsumerWantsThat) {
+  consume(
+      [this](Op op, std::string_view, const Fields&) {
+        return op == Op::Set || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
+      },
+      {.set_cancels_parked_delete = true});
+  remove("T", "a");
+  set("T", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "S a"));
+  EXPECT_EQ(stats("T").parked, 0U);
+  EXPECT_EQ(stats("T").done, 1U);
+  EXPECT_EQ(runtime.awaited_facts(), 0U);
+
+  announce("unused");
+  remove("T", "a");
+  set("T", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "S a", "D a", "S a")) << "one that need not wait is carried out";
+}
+
 TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {
   consume([](Op, std::string_view, const Fields&) { return Outcome::reject(Status{Code::InvalidArgument, "field 'f' is bad"}); });
   set("T", "a\n");

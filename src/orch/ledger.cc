@@ -193,6 +193,14 @@ void Ledger::leave_resolved(std::uint32_t row) {
 
 // --- merging
 
+/// A resolved row does no more when it waited for a single fact; of several, nobody has looked yet whether the others hold. One that waits
+/// for a time was tried, and part of it may be done.
+bool Ledger::waits_for_facts(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  if (r.extra && r.extra->facts.empty()) return false;
+  return r.extra != nullptr || !is_resolved(row);
+}
+
 void Ledger::overlay(Row& row, const Change& change) {
   if (change.op() == Op::Delete) {
     row.has_delete = true;
@@ -224,20 +232,14 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
-  const bool waits_for_time = r.extra && r.extra->armed();  // Then it was tried, and part of it may be done.
-  if (set_cancels_parked_delete_ && change.op() == Op::Set && r.state == State::Parked && r.has_delete && !r.has_set && !waits_for_time &&
-      !is_resolved(row)) {
-    r.has_delete = false;
-    overlay(r, change);
-    leave_wait(row, index);
-    enqueue(row);
-    return Merged::Unparked;
-  }
+  const bool cancels =
+      set_cancels_parked_delete_ && change.op() == Op::Set && r.has_delete && r.state == State::Parked && waits_for_facts(row);
+  if (cancels) r.has_delete = false;
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, change);
-  if (r.state != State::Parked || !was_only_set) return Merged::Joined;
+  if (r.state != State::Parked || !(was_only_set || cancels)) return Merged::Joined;
   if (is_resolved(row)) {
-    r.extra.reset();  // What the old Set still waited for says nothing about the new change.
+    r.extra.reset();  // What the old change still waited for says nothing about the new one.
     return Merged::Joined;
   }
   leave_wait(row, index);
@@ -369,6 +371,10 @@ bool Ledger::start_wait(std::uint32_t row, Instant now) {
 
 bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index) {
   RONDO_ASSERT(listed < facts.size());
+  if (gives_way(row)) {
+    settle(row);
+    return false;
+  }
   if (!start_wait(row, now)) return false;
   Row& r = rows_[row];
   r.spurious = 0;

@@ -9,9 +9,9 @@
 //
 // (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
 // meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
-// Set (or gives way to it, if the consumer wants that). A resolved row keeps its turn, and a Set among them that meets a new change is
-// tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a
-// constraint moves one list, whatever its length.
+// Set (or gives way to it, whichever of both was there first, if the consumer wants that). A resolved row keeps its turn, and a Set among
+// them that meets a new change is tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park,
+// settle: O(1) expected; resolving a constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -87,8 +87,13 @@ class Ledger {
   void settle(std::uint32_t row);
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
+  /// Whether the Delete in flight is dropped for the Set behind it if it must wait for facts (ConsumeOptions::set_cancels_parked_delete).
+  bool gives_way(std::uint32_t row) const noexcept {
+    return set_cancels_parked_delete_ && rows_[row].flight_is_delete && rows_[row].has_set;
+  }
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
-  /// Set in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
+  /// Set in flight, the row is queued instead: its reason to wait may be gone; and so it is, without the Delete in flight, if that gives
+  /// way. True if it is parked.
   bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
   /// The same, but for a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
@@ -187,6 +192,7 @@ class Ledger {
   };
 
   static void overlay(Row& row, const Change& change);
+  bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
   /// Of a wait list: the same, and what its rows know of those ahead.

@@ -108,25 +108,80 @@ TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
 }
 
-TEST_F(LedgerTest, ASetMayTakeThePlaceOfADeleteThatStillWaitsForFacts) {
-  Ledger cancelling(
-      wheel, [] {}, true);
-  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
-  ASSERT_TRUE(cancelling.park(cancelling.take_new()->row, facts({"unused"}), 0, now, index));
-  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "1"}}), now, index), Ledger::Merged::Unparked);
-  const auto task = cancelling.take_new();
-  ASSERT_TRUE(task.has_value());
-  EXPECT_EQ(text_of(task->change), "S k{a=1}");
-  cancelling.settle(task->row);
-  EXPECT_EQ(cancelling.size(), 0U);
-  EXPECT_EQ(index.size(), 0U);  // Nobody waits for the fact any more.
+// --- a Delete that gives way (ConsumeOptions::set_cancels_parked_delete)
 
-  // One that was tried and waits for its time keeps its place: part of it may be done.
-  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
-  ASSERT_TRUE(cancelling.park_until(cancelling.take_new()->row, now + 100ms, "later", now));
-  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "2"}}), now, index), Ledger::Merged::Joined);
-  EXPECT_EQ(cancelling.op(cancelling.find("k")), Op::Delete);
-  index.forget_ledger(cancelling);
+class CancellingLedger : public testing::Test, public LedgerFixture {
+ protected:
+  CancellingLedger() : LedgerFixture(true) {}
+  void expect_nothing_is_left() {
+    EXPECT_EQ(ledger.size(), 0U);
+    EXPECT_EQ(index.size(), 0U) << "nobody waits for the facts any more";
+    EXPECT_EQ(wheel.size(), 0U);
+  }
+};
+
+TEST_F(CancellingLedger, ASetTakesThePlaceOfADeleteThatWaitsForFacts) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused"}));
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Unparked);
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameWithIt) {
+  remove("k");
+  set("k", {{"a", "1"}});
+  EXPECT_FALSE(park(take().row, {"unused"}));
+  EXPECT_EQ(ledger.parked(), 0U);
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameMeanwhile) {
+  remove("k");
+  const Ledger::Task task = take();
+  set("k", {{"a", "1"}});
+  EXPECT_FALSE(park(task.row, {"unused", "gone"}));
+  EXPECT_FALSE(ledger.is_current(task.row, task.generation));
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ASetTakesThePlaceOfADeleteOfWhichOneFactOfSeveralWasAnnounced) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused", "gone"}));
+  announce("unused");
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined) << "it keeps its turn";
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteWhoseOnlyFactWasAnnouncedRunsBeforeTheSet) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused"}));
+  announce("unused");
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatWaitsForItsTimeKeepsItsPlaceBecausePartOfItMayBeDone) {
+  remove("k");
+  ASSERT_TRUE(park_until(take().row, 100ms));
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined);
+  pass(100ms);
+  EXPECT_EQ(set("k", {{"a", "2"}}), Ledger::Merged::Joined);
+  const auto task = take_resolved();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(text_of(task->change), "D k");
+  ASSERT_TRUE(park_until(task->row, 100ms));
+  pass(100ms);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=2}"));
+  expect_nothing_is_left();
 }
 
 TEST_F(LedgerTest, RowsAreTakenInOrderOfArrivalNotOfKey) {

@@ -30,6 +30,7 @@ struct Event {
     Rejected,
     Waits,
     Delayed,
+    GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_cancels_parked_delete).
     Again,      // The handler waits for what holds; it will be asked again.
     Announced,  // An Orch said that a fact begins to hold.
     Fault,      // Of the FaultPlan, or of the test; 'text' says what.
@@ -37,7 +38,7 @@ struct Event {
   Kind kind = Kind::Fault;
   std::string_view table = {};
   const Change* change = nullptr;          // Of Written to Again.
-  std::span<const Constraint> facts = {};  // Of Waits, Delayed and Announced.
+  std::span<const Constraint> facts = {};  // Of Waits, Delayed, GivesWay and Announced.
   std::string_view text = {};
 };
 std::string_view to_string(Event::Kind kind) noexcept;
