@@ -49,8 +49,9 @@ class Ledger {
     Change change;
   };
 
-  /// What happened to the row, for the journal and the counters.
-  enum class Merged : std::uint8_t { NewRow, Joined, Unparked };
+  /// What happened to the row, for the journal and the counters. Refused: the Set that waits would have more than the limits of a record
+  /// allow; the row is as it was.
+  enum class Merged : std::uint8_t { NewRow, Joined, Unparked, Refused };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
   /// 'set_cancels_parked_delete': see ConsumeOptions.
@@ -192,6 +193,7 @@ class Ledger {
   };
 
   static void overlay(Row& row, const Change& change);
+  static bool has_room(const Row& row, const Record& record);
   bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
@@ -200,8 +202,8 @@ class Ledger {
   void unlink_waiting(std::uint32_t list, std::uint32_t row);
   void enqueue(std::uint32_t row);
   void leave_wait(std::uint32_t row, ConstraintIndex& index);
-  /// Puts back what is in flight and parks the row in no list yet; or queues it, false, when a newer change makes the wait obsolete.
-  bool start_wait(std::uint32_t row, Instant now);
+  bool need_not_wait(std::uint32_t row, bool for_facts);
+  void start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<Extra> extra, Instant now);
   void put_back(Row& row);
   Task start(std::uint32_t row);
   void leave_resolved(std::uint32_t row);

@@ -108,6 +108,50 @@ TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
 }
 
+// --- a row that waits and grows: the union of all fields it may be tried with has the limits of a record
+
+class GrowingRow : public LedgerTest {
+ protected:
+  /// A Set of "k" with half as many fields as a record may have; other 'part', other names.
+  Change half(char part) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < limits::kFields / 2; ++i) names.push_back(part + std::to_string(i));
+    std::vector<Field> fields;
+    for (const std::string& name : names) fields.push_back({name, "v"});
+    return Change::set("k", fields);
+  }
+};
+
+TEST_F(GrowingRow, RefusesASetThatWouldMakeItTooLargeAndTakesOneThatWouldNot) {
+  merge(half('a'));
+  ASSERT_TRUE(park(take().row, {"x"}));
+  EXPECT_EQ(merge(half('b')), Ledger::Merged::Unparked);
+  ASSERT_TRUE(park(take().row, {"x"}));
+  EXPECT_EQ(set("k", {{"one more", "v"}}), Ledger::Merged::Refused);
+  EXPECT_EQ(ledger.parked(), 1U) << "the row is as it was";
+  check();
+  EXPECT_EQ(merge(half('a')), Ledger::Merged::Unparked) << "the same names again";
+  const auto task = ledger.take_new();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->change.fields().size(), limits::kFields);
+}
+
+TEST_F(GrowingRow, CountsTheSetInFlightWhichMayComeBack) {
+  merge(half('a'));
+  const Ledger::Task task = take();
+  EXPECT_EQ(merge(half('b')), Ledger::Merged::Joined);
+  EXPECT_EQ(set("k", {{"one more", "v"}}), Ledger::Merged::Refused);
+  ledger.requeue(task.row);
+  EXPECT_EQ(take().change.fields().size(), limits::kFields);
+}
+
+TEST_F(GrowingRow, BeginsAnewBehindADelete) {
+  merge(half('a'));
+  merge(half('b'));
+  EXPECT_EQ(remove("k"), Ledger::Merged::Joined);
+  EXPECT_EQ(merge(half('c')), Ledger::Merged::Joined);
+}
+
 // --- a Delete that gives way (ConsumeOptions::set_cancels_parked_delete)
 
 class CancellingLedger : public testing::Test, public LedgerFixture {
