@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 106> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 107> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -106,6 +106,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 106> kShownLimi
     {"waits_per_change", limits::kWaitsPerChange},
     {"why_links", limits::kWhyDepth},
     {"why_facts", limits::kWhyFacts},
+    {"why_wait_us", in_microseconds(limits::kWhyWait)},
     {"rejections_kept", limits::kRejectionsKept},
     {"spurious_wait_delay_us", in_microseconds(limits::kSpuriousWaitDelay)},
     {"journal_bytes", limits::kJournalBytes},

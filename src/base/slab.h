@@ -18,13 +18,18 @@ class Slab {
  public:
   static constexpr std::uint32_t kChunk = 1024;
 
+  /// Changes nothing where memory ends.
   std::uint32_t take() {
-    ++live_;
-    if (first_free_ != kEnd) return std::exchange(first_free_, next_free(first_free_));
+    if (first_free_ != kEnd) {
+      ++live_;
+      return std::exchange(first_free_, next_free(first_free_));
+    }
     if (used_ % kChunk == 0) {
-      chunks_.push_back(std::make_unique<T[]>(kChunk));
+      // One of both may be there: memory ended between them.
+      if (chunks_.size() == next_free_.size()) chunks_.push_back(std::make_unique<T[]>(kChunk));
       next_free_.push_back(std::make_unique<std::uint32_t[]>(kChunk));
     }
+    ++live_;
     return used_++;
   }
   void give_back(std::uint32_t slot) {

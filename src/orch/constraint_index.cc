@@ -77,21 +77,40 @@ std::uint32_t ConstraintIndex::find(const Constraint& fact, std::uint64_t hash) 
 std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) {
   const std::uint64_t hash = hash_of(fact);
   std::uint32_t slot = find(fact, hash);
-  if (slot == kNone) {
-    slot = entries_.take();
-    entries_[slot].fact = fact;
-    entries_[slot].hash = hash;
-    by_fact_.insert(hash, slot);
-  }
+  if (slot == kNone) slot = add(fact, hash);
   Waiters& waiters = entries_[slot].waiters;
   for (const Waiter& waiter : waiters) {
     if (waiter.ledger == &ledger) return waiter.list;
   }
-  const std::uint32_t list = ledger.make_list(slot);
-  waiters.push_back(Waiter{&ledger, list});
-  // Parked, then asked: the row is about to join the list on this thread, and the answer comes in a later turn of this thread.
-  if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
+  std::uint32_t list = kNone;
+  try {
+    waiters.reserve(waiters.size() + 1);
+    list = ledger.make_list(slot);
+    waiters.push_back(Waiter{&ledger, list});
+    // Parked, then asked: the row is about to join the list on this thread, and the answer comes in a later turn of this thread.
+    if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
+  } catch (...) {  // Memory has ended: a list that no row waits in must not stay.
+    if (list != kNone) {
+      forget(ledger, list);
+    } else if (waiters.empty()) {
+      drop(slot);
+    }
+    throw;
+  }
   return list;
+}
+
+std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
+  const std::uint32_t slot = entries_.take();
+  try {
+    entries_[slot].fact = fact;
+    entries_[slot].hash = hash;
+    by_fact_.insert(hash, slot);
+  } catch (...) {
+    entries_.give_back(slot);
+    throw;
+  }
+  return slot;
 }
 
 void ConstraintIndex::drop(std::uint32_t slot) {

@@ -47,7 +47,7 @@ class ConstraintIndex {
   /// Is its provider, if there is one, on another thread? Then it may begin to hold while a handler looks.
   bool is_foreign(ConstraintKind kind) const noexcept { return port_ != nullptr && provider_of(kind) == nullptr; }
 
-  /// The wait list of 'ledger' for 'fact', made if there is none yet.
+  /// The wait list of 'ledger' for 'fact', made if there is none yet; a row joins it at once. Changes nothing where memory ends.
   std::uint32_t list_for(Ledger& ledger, const Constraint& fact);
   /// The list became empty without a resolution.
   void forget(Ledger& ledger, std::uint32_t list);
@@ -81,6 +81,7 @@ class ConstraintIndex {
   };
   static std::uint64_t hash_of(const Constraint& fact) noexcept;
   std::uint32_t find(const Constraint& fact, std::uint64_t hash) const;
+  std::uint32_t add(const Constraint& fact, std::uint64_t hash);
   void drop(std::uint32_t slot);
   const Provider* provider_of(ConstraintKind kind) const noexcept;
 

@@ -80,9 +80,9 @@ bool Consumer::step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn
   return looked_at == 0 || turn_is_over(budget, limits::kItemsPerStep);
 }
 
-/// A row is gathered just before its handler is asked, so that the turn can end after any of them.
+/// A row is gathered just before its handler is asked, so that the turn can end after any of them, and a handler can hold its consumer.
 bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn) {
-  for (std::uint32_t looked_at = 0; looked_at < max; ++looked_at) {
+  for (std::uint32_t looked_at = 0; looked_at < max && !held_; ++looked_at) {
     if (gather_tasks(1, budget.items) == 0) return true;
     if (!tasks_.empty()) {
       ++stats_.handled;
@@ -105,7 +105,9 @@ void Consumer::take(std::size_t max) {
   const Instant now = services_.scheduler.now();
   for (const Change& change : arrived_) {
     account_.taken(change);
-    account_.merged(change, ledger_.merge(change, now, services_.constraints));
+    const Ledger::Merged how = ledger_.merge(change, now, services_.constraints);
+    account_.merged(change, how);
+    if (how == Ledger::Merged::Refused) refuse(change);
   }
   arrived_.clear();
 }
@@ -262,7 +264,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    account_.answered(change, Witness::Answer::Waits, facts);
+    account_.answered(change, ledger_.gives_way(row) ? Witness::Answer::GivesWay : Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
       account_.parked(row, change, facts);
@@ -307,20 +309,33 @@ void Consumer::note_parked() {
 }
 
 void Consumer::reject(std::uint32_t row, const Change& change, const Status& why) {
-  ++stats_.rejected;
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
-  const Status named = reason.with_context(table_ + " " + quoted(change.key()));
-  stats_.last_reject = named.to_string();
   account_.rejected(row, change, reason);
-  if (services_.on_reject) services_.on_reject(table_, change, named);
+  tell_reject(change, reason);
   keep_rejection(change, reason);
   settle_row(row, Witness::Answer::Rejected);
 }
 
+/// No handler sees it, and the row waits on with what it has.
+void Consumer::refuse(const Change& change) {
+  const Status why{Code::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
+  account_.refused(change, why);
+  tell_reject(change, why);
+}
+
+void Consumer::tell_reject(const Change& change, const Status& why) {
+  ++stats_.rejected;
+  const Status named = why.with_context(table_ + " " + quoted(change.key()));
+  stats_.last_reject = named.to_string();
+  if (services_.on_reject) services_.on_reject(table_, change, named);
+}
+
 void Consumer::keep_rejection(const Change& change, const Status& why) {
-  // A key that no Set of can be applied may be one that no Delete can name either: with both rejected nothing stands.
+  // A key that no Set of can be applied may be one that no Delete can name either: with both rejected for the same fault nothing stands.
+  // Rejected for anything else the Delete leaves what stood before the Set.
   if (const auto before = rejections_.find(std::string{change.key()});
-      before != rejections_.end() && before->second.op == Op::Set && change.op() == Op::Delete) {
+      before != rejections_.end() && before->second.op == Op::Set && change.op() == Op::Delete && why.code() == Code::InvalidArgument &&
+      before->second.reason.code() == why.code() && before->second.reason.message() == why.message()) {
     rejections_.erase(before);
     return;
   }
@@ -329,12 +344,12 @@ void Consumer::keep_rejection(const Change& change, const Status& why) {
     rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
   }
   rejections_.insert_or_assign(std::string{change.key()},
-                               Rejection{change.op(), std::string{to_string(change.op())} + " rejected: " + why.to_string()});
+                               Rejection{change.op(), why, std::string{to_string(change.op())} + " rejected: " + why.to_string()});
 }
 
 const std::string* Consumer::rejection(std::string_view key) const {
   const auto it = rejections_.find(std::string{key});
-  return it == rejections_.end() ? nullptr : &it->second.why;
+  return it == rejections_.end() ? nullptr : &it->second.text;
 }
 
 ConsumerStats Consumer::stats() const {

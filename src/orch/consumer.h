@@ -71,8 +71,8 @@ class Consumer final : public Source {
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
-  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete after a Set that
-  /// was.
+  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete whose key is as
+  /// wrong as that of the Set before it.
   const std::string* rejection(std::string_view key) const;
 
   /// For those who look on.
@@ -96,6 +96,8 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why);
+  void refuse(const Change& change);
+  void tell_reject(const Change& change, const Status& why);
   void settle_row(std::uint32_t row, Witness::Answer answer);
   void keep_rejection(const Change& change, const Status& why);
   void note_parked();
@@ -119,7 +121,8 @@ class Consumer final : public Source {
   ConsumerStats stats_;
   struct Rejection {
     Op op;
-    std::string why;
+    Status reason;
+    std::string text;
   };
   std::map<std::string, Rejection> rejections_;  // By key, until a later change of the key is done.
 };

@@ -15,6 +15,7 @@
 namespace rondo {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -81,6 +82,71 @@ class HearingStore final : public test::PassingStore {
   std::vector<std::string>& heard_;
 };
 
+/// Its subscriptions forget what was taken, as direct tables do: a peer may write what it likes.
+class ForgetfulStore final : public test::PassingStore {
+ public:
+  ForgetfulStore(Scheduler& scheduler, std::vector<Change>& written) : PassingStore(make_memory_store(scheduler)), written_(written) {}
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view) override { return std::make_unique<Forgetful>(written_); }
+
+ private:
+  class Forgetful final : public Subscription {
+   public:
+    explicit Forgetful(std::vector<Change>& written) : written_(written) {}
+    void on_ready(std::function<void()> wake) override { wake_ = std::move(wake); }
+    std::size_t take(std::size_t max, std::vector<Change>& out) override {
+      const std::size_t count = std::min(max, written_.size());
+      out.insert(out.end(), written_.begin(), written_.begin() + static_cast<std::ptrdiff_t>(count));
+      written_.erase(written_.begin(), written_.begin() + static_cast<std::ptrdiff_t>(count));
+      return count;
+    }
+    bool empty() const override { return written_.empty(); }
+    std::size_t depth() const override { return written_.size(); }
+    Gap take_gap() override { return Gap::None; }
+
+   private:
+    std::vector<Change>& written_;
+    std::function<void()> wake_;
+  };
+  std::vector<Change>& written_;
+};
+
+/// A Set of the key "k" with so many fields, of which the first has that number.
+Change many_fields(std::size_t first, std::size_t count) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < count; ++i) names.push_back("f" + std::to_string(first + i));
+  std::vector<Field> fields;
+  for (const std::string& name : names) fields.push_back({name, "v"});
+  return Change::set("k", fields);
+}
+
+TEST(ForgetfulTable, ARowThatWaitsDoesNotGrowBeyondTheLimitsOfARecordAndRefusesWhatWouldMakeIt) {
+  std::vector<Change> written;
+  RuntimeFixture in{{}, [&](Scheduler& scheduler) { return std::make_unique<ForgetfulStore>(scheduler, written); }};
+  OpenOrch& provider = in.add_groups();
+  std::size_t done = 0;
+  OpenOrch& orch = in.runtime.add<OpenOrch>();
+  Consumer& consumer = orch.consume(
+      "T",
+      [&](std::string_view, const Fields& fields) {
+        if (!orch.holds({kGroup, "1"})) return Outcome::wait_for({kGroup, "1"});
+        done = fields.size();
+        return Outcome::done();
+      },
+      [](std::string_view) { return Outcome::done(); });
+  for (std::size_t part = 0; part < 3; ++part) {
+    written.push_back(many_fields(part * limits::kFields / 2, limits::kFields / 2));
+    consumer.wake();
+    in.run();
+  }
+  EXPECT_THAT(in.rejects, ElementsAre(AllOf(HasSubstr("S k: resource-exhausted: T 'k'"), HasSubstr("over the limits of a record"))));
+  EXPECT_EQ(in.stats("T").rejected, 1U);
+  EXPECT_EQ(in.stats("T").parked, 1U) << "the row waits on";
+  in.groups.insert("1");
+  provider.announce({kGroup, "1"});
+  in.run();
+  EXPECT_EQ(done, limits::kFields) << "with what it had";
+}
+
 class DealtWithTest : public testing::Test {
  protected:
   std::vector<std::string> heard;
@@ -144,6 +210,28 @@ TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
   set("T", "a");
   run();
   EXPECT_THAT(calls, ElementsAre("D a", "S a"));
+}
+
+// Both in one turn: the row holds the pair before the Delete is tried.
+TEST_F(ConsumerTest, ADeleteThatMustWaitGivesWayToTheSetThatCameWithItWhereTheConsumerWantsThat) {
+  consume(
+      [this](Op op, std::string_view, const Fields&) {
+        return op == Op::Set || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
+      },
+      {.set_cancels_parked_delete = true});
+  remove("T", "a");
+  set("T", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "S a"));
+  EXPECT_EQ(stats("T").parked, 0U);
+  EXPECT_EQ(stats("T").done, 1U);
+  EXPECT_EQ(runtime.awaited_facts(), 0U);
+
+  announce("unused");
+  remove("T", "a");
+  set("T", "a");
+  run();
+  EXPECT_THAT(calls, ElementsAre("D a", "S a", "D a", "S a")) << "one that need not wait is carried out";
 }
 
 TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {
@@ -480,6 +568,21 @@ TEST_F(ConsumerTest, AHeldConsumerTakesNothingAndKeepsTheOrder) {
   run();
   EXPECT_THAT(calls, ElementsAre("S a", "S b"));
   EXPECT_EQ(runtime.scheduler().stats().sweep_rescues, 0U);
+}
+
+TEST_F(ConsumerTest, AHandlerThatHoldsItsConsumerIsAskedAboutNoFurtherRowInItsTurn) {
+  Consumer* own = nullptr;
+  Consumer& consumer = consume([&](Op, std::string_view, const Fields&) {
+    orch.hold(*own);
+    return Outcome::done();
+  });
+  own = &consumer;
+  for (const char* const key : {"a", "b", "c"}) set("T", key);
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a"));
+  orch.release(consumer);
+  run();
+  EXPECT_THAT(calls, ElementsAre("S a", "S b"));
 }
 
 TEST_F(ConsumerTest, FactsAndTimesThatComeWhileHeldCountAfterTheRelease) {

@@ -6,6 +6,8 @@
 #include "base/prefetch.h"
 #include "orch/constraint_index.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "store/table_rules.h"
 
 namespace rondo {
 
@@ -193,6 +195,14 @@ void Ledger::leave_resolved(std::uint32_t row) {
 
 // --- merging
 
+/// A resolved row does no more when it waited for a single fact; of several, nobody has looked yet whether the others hold. One that waits
+/// for a time was tried, and part of it may be done.
+bool Ledger::waits_for_facts(std::uint32_t row) const noexcept {
+  const Row& r = rows_[row];
+  if (r.extra && r.extra->facts.empty()) return false;
+  return r.extra != nullptr || !is_resolved(row);
+}
+
 void Ledger::overlay(Row& row, const Change& change) {
   if (change.op() == Op::Delete) {
     row.has_delete = true;
@@ -202,6 +212,23 @@ void Ledger::overlay(Row& row, const Change& change) {
     row.record = row.has_set ? Record::merged(row.record, change.record()) : change.record();
     row.has_set = true;
   }
+}
+
+/// Whether a Set may join the one that waits, also if the one in flight comes back to it: a table that forgets what was taken lets a row
+/// grow for as long as it waits.
+bool Ledger::has_room(const Row& row, const Record& record) {
+  const bool flight_may_come_back = row.state == State::InFlight && !row.flight_is_delete && !row.has_delete;
+  std::size_t fields = record.fields().size();
+  std::size_t bytes = record.bytes();
+  for (const Record* const part : {row.has_set ? &row.record : nullptr, flight_may_come_back ? &row.flight : nullptr}) {
+    if (part == nullptr) continue;
+    fields += part->fields().size();
+    bytes += part->bytes();
+  }
+  if (fields <= limits::kFields && bytes <= limits::kRecordBytes) return true;
+  Record older = flight_may_come_back ? row.flight : Record{};
+  if (row.has_set) older = Record::merged(older, row.record);
+  return store::check_merge({}, older, record).ok();
 }
 
 Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex& index) {
@@ -224,20 +251,15 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
-  const bool waits_for_time = r.extra && r.extra->armed();  // Then it was tried, and part of it may be done.
-  if (set_cancels_parked_delete_ && change.op() == Op::Set && r.state == State::Parked && r.has_delete && !r.has_set && !waits_for_time &&
-      !is_resolved(row)) {
-    r.has_delete = false;
-    overlay(r, change);
-    leave_wait(row, index);
-    enqueue(row);
-    return Merged::Unparked;
-  }
+  const bool cancels =
+      set_cancels_parked_delete_ && change.op() == Op::Set && r.has_delete && r.state == State::Parked && waits_for_facts(row);
+  if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, change);
-  if (r.state != State::Parked || !was_only_set) return Merged::Joined;
+  if (cancels) r.has_delete = false;
+  if (r.state != State::Parked || !(was_only_set || cancels)) return Merged::Joined;
   if (is_resolved(row)) {
-    r.extra.reset();  // What the old Set still waited for says nothing about the new change.
+    r.extra.reset();  // What the old change still waited for says nothing about the new one.
     return Merged::Joined;
   }
   leave_wait(row, index);
@@ -336,14 +358,16 @@ void Ledger::settle(std::uint32_t row) {
 
 void Ledger::put_back(Row& row) {
   RONDO_ASSERT(row.state == State::InFlight);
+  const bool is_set = !row.flight_is_delete && !row.has_delete;
+  Record set = is_set && row.has_set ? Record::merged(row.flight, row.record) : Record{};  // First: memory may end.
   --in_flight_;
   ++row.generation;
   Record flight = std::exchange(row.flight, Record{});
   if (row.flight_is_delete) {
     row.has_delete = true;
     if (!row.record) row.record = std::move(flight);
-  } else if (!row.has_delete) {
-    row.record = row.has_set ? Record::merged(flight, row.record) : std::move(flight);
+  } else if (is_set) {
+    row.record = set ? std::move(set) : std::move(flight);
     row.has_set = true;
   }
 }
@@ -353,44 +377,51 @@ void Ledger::requeue(std::uint32_t row) {
   enqueue(row);
 }
 
-bool Ledger::start_wait(std::uint32_t row, Instant now) {
-  Row& r = rows_[row];
-  const bool obsolete = !r.flight_is_delete && (r.has_set || r.has_delete);
-  put_back(r);
-  if (obsolete) {
-    enqueue(row);
-    return false;
+/// Gives the row back to the queue if it need not wait: a Delete gives way to the Set behind it, or a newer change has come for the Set.
+bool Ledger::need_not_wait(std::uint32_t row, bool for_facts) {
+  const Row& r = rows_[row];
+  if (for_facts && gives_way(row)) {
+    settle(row);
+    return true;
   }
+  if (r.flight_is_delete || !(r.has_set || r.has_delete)) return false;
+  requeue(row);
+  return true;
+}
+
+void Ledger::start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<Extra> extra, Instant now) {
+  Row& r = rows_[row];
+  put_back(r);
   r.state = State::Parked;
   r.since = now;
+  r.extra = std::move(extra);
+  r.list = list;
   ++parked_;
-  return true;
+  append_waiting(list, row);
 }
 
 bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index) {
   RONDO_ASSERT(listed < facts.size());
-  if (!start_wait(row, now)) return false;
-  Row& r = rows_[row];
-  r.spurious = 0;
+  if (need_not_wait(row, true)) return false;
+  // What needs memory comes first: where it ends the row is in flight as before.
+  std::unique_ptr<Extra> extra;
   if (facts.size() > 1) {
-    r.extra = std::make_unique<Extra>(*this, row);
-    r.extra->facts.assign(facts.begin(), facts.end());
-    std::swap(r.extra->facts[0], r.extra->facts[listed]);
+    extra = std::make_unique<Extra>(*this, row);
+    extra->facts.assign(facts.begin(), facts.end());
+    std::swap(extra->facts[0], extra->facts[listed]);
   }
-  r.list = index.list_for(*this, facts[listed]);
-  append_waiting(r.list, row);
+  start_wait(row, index.list_for(*this, facts[listed]), std::move(extra), now);
+  rows_[row].spurious = 0;
   return true;
 }
 
 bool Ledger::park_until(std::uint32_t row, Instant due, std::string why, Instant now) {
-  if (!start_wait(row, now)) return false;
+  if (need_not_wait(row, false)) return false;
+  auto extra = std::make_unique<Extra>(*this, row);
+  extra->why = std::move(why);
   if (timed_list_ == kNone) timed_list_ = make_list(kNone);
-  Row& r = rows_[row];
-  r.extra = std::make_unique<Extra>(*this, row);
-  r.extra->why = std::move(why);
-  r.list = timed_list_;
-  append_waiting(timed_list_, row);
-  wheel_.insert(*r.extra, due);
+  start_wait(row, timed_list_, std::move(extra), now);
+  wheel_.insert(*rows_[row].extra, due);
   return true;
 }
 

@@ -9,9 +9,9 @@
 //
 // (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
 // meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
-// Set (or gives way to it, if the consumer wants that). A resolved row keeps its turn, and a Set among them that meets a new change is
-// tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park, settle: O(1) expected; resolving a
-// constraint moves one list, whatever its length.
+// Set (or gives way to it, whichever of both was there first, if the consumer wants that). A resolved row keeps its turn, and a Set among
+// them that meets a new change is tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park,
+// settle: O(1) expected; resolving a constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,9 @@ class Ledger {
     Change change;
   };
 
-  /// What happened to the row, for the journal and the counters.
-  enum class Merged : std::uint8_t { NewRow, Joined, Unparked };
+  /// What happened to the row, for the journal and the counters. Refused: the Set that waits would have more than the limits of a record
+  /// allow; the row is as it was.
+  enum class Merged : std::uint8_t { NewRow, Joined, Unparked, Refused };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
   /// 'set_cancels_parked_delete': see ConsumeOptions.
@@ -87,8 +88,13 @@ class Ledger {
   void settle(std::uint32_t row);
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
+  /// Whether the Delete in flight is dropped for the Set behind it if it must wait for facts (ConsumeOptions::set_cancels_parked_delete).
+  bool gives_way(std::uint32_t row) const noexcept {
+    return set_cancels_parked_delete_ && rows_[row].flight_is_delete && rows_[row].has_set;
+  }
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
-  /// Set in flight, the row is queued instead: its reason to wait may be gone. True if it is parked.
+  /// Set in flight, the row is queued instead: its reason to wait may be gone; and so it is, without the Delete in flight, if that gives
+  /// way. True if it is parked.
   bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
   /// The same, but for a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
@@ -187,6 +193,8 @@ class Ledger {
   };
 
   static void overlay(Row& row, const Change& change);
+  static bool has_room(const Row& row, const Record& record);
+  bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
   /// Of a wait list: the same, and what its rows know of those ahead.
@@ -194,8 +202,8 @@ class Ledger {
   void unlink_waiting(std::uint32_t list, std::uint32_t row);
   void enqueue(std::uint32_t row);
   void leave_wait(std::uint32_t row, ConstraintIndex& index);
-  /// Puts back what is in flight and parks the row in no list yet; or queues it, false, when a newer change makes the wait obsolete.
-  bool start_wait(std::uint32_t row, Instant now);
+  bool need_not_wait(std::uint32_t row, bool for_facts);
+  void start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<Extra> extra, Instant now);
   void put_back(Row& row);
   Task start(std::uint32_t row);
   void leave_resolved(std::uint32_t row);

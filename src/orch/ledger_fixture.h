@@ -31,7 +31,9 @@ inline std::string text_of(const Change& change) {
 
 class LedgerFixture {
  public:
-  LedgerFixture() {
+  explicit LedgerFixture(bool set_cancels_parked_delete = false)
+      : ledger(
+            wheel, [this] { ++wakes; }, set_cancels_parked_delete) {
     index.provide(kFact, "test", [this](std::string_view key) { return holding.contains(std::string{key}); });
   }
   ~LedgerFixture() { index.forget_ledger(ledger); }
@@ -94,7 +96,7 @@ class LedgerFixture {
   int wakes = 0;
   ConstraintIndex index;
   TimerWheel wheel{now};
-  Ledger ledger{wheel, [this] { ++wakes; }};
+  Ledger ledger;
 };
 
 }  // namespace rondo

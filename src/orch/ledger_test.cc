@@ -108,25 +108,124 @@ TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
 }
 
-TEST_F(LedgerTest, ASetMayTakeThePlaceOfADeleteThatStillWaitsForFacts) {
-  Ledger cancelling(
-      wheel, [] {}, true);
-  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
-  ASSERT_TRUE(cancelling.park(cancelling.take_new()->row, facts({"unused"}), 0, now, index));
-  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "1"}}), now, index), Ledger::Merged::Unparked);
-  const auto task = cancelling.take_new();
-  ASSERT_TRUE(task.has_value());
-  EXPECT_EQ(text_of(task->change), "S k{a=1}");
-  cancelling.settle(task->row);
-  EXPECT_EQ(cancelling.size(), 0U);
-  EXPECT_EQ(index.size(), 0U);  // Nobody waits for the fact any more.
+// --- a row that waits and grows: the union of all fields it may be tried with has the limits of a record
 
-  // One that was tried and waits for its time keeps its place: part of it may be done.
-  ASSERT_EQ(cancelling.merge(Change::remove("k"), now, index), Ledger::Merged::NewRow);
-  ASSERT_TRUE(cancelling.park_until(cancelling.take_new()->row, now + 100ms, "later", now));
-  EXPECT_EQ(cancelling.merge(Change::set("k", {{"a", "2"}}), now, index), Ledger::Merged::Joined);
-  EXPECT_EQ(cancelling.op(cancelling.find("k")), Op::Delete);
-  index.forget_ledger(cancelling);
+class GrowingRow : public LedgerTest {
+ protected:
+  /// A Set of "k" with half as many fields as a record may have; other 'part', other names.
+  Change half(char part) {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < limits::kFields / 2; ++i) names.push_back(part + std::to_string(i));
+    std::vector<Field> fields;
+    for (const std::string& name : names) fields.push_back({name, "v"});
+    return Change::set("k", fields);
+  }
+};
+
+TEST_F(GrowingRow, RefusesASetThatWouldMakeItTooLargeAndTakesOneThatWouldNot) {
+  merge(half('a'));
+  ASSERT_TRUE(park(take().row, {"x"}));
+  EXPECT_EQ(merge(half('b')), Ledger::Merged::Unparked);
+  ASSERT_TRUE(park(take().row, {"x"}));
+  EXPECT_EQ(set("k", {{"one more", "v"}}), Ledger::Merged::Refused);
+  EXPECT_EQ(ledger.parked(), 1U) << "the row is as it was";
+  check();
+  EXPECT_EQ(merge(half('a')), Ledger::Merged::Unparked) << "the same names again";
+  const auto task = ledger.take_new();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->change.fields().size(), limits::kFields);
+}
+
+TEST_F(GrowingRow, CountsTheSetInFlightWhichMayComeBack) {
+  merge(half('a'));
+  const Ledger::Task task = take();
+  EXPECT_EQ(merge(half('b')), Ledger::Merged::Joined);
+  EXPECT_EQ(set("k", {{"one more", "v"}}), Ledger::Merged::Refused);
+  ledger.requeue(task.row);
+  EXPECT_EQ(take().change.fields().size(), limits::kFields);
+}
+
+TEST_F(GrowingRow, BeginsAnewBehindADelete) {
+  merge(half('a'));
+  merge(half('b'));
+  EXPECT_EQ(remove("k"), Ledger::Merged::Joined);
+  EXPECT_EQ(merge(half('c')), Ledger::Merged::Joined);
+}
+
+// --- a Delete that gives way (ConsumeOptions::set_cancels_parked_delete)
+
+class CancellingLedger : public testing::Test, public LedgerFixture {
+ protected:
+  CancellingLedger() : LedgerFixture(true) {}
+  void expect_nothing_is_left() {
+    EXPECT_EQ(ledger.size(), 0U);
+    EXPECT_EQ(index.size(), 0U) << "nobody waits for the facts any more";
+    EXPECT_EQ(wheel.size(), 0U);
+  }
+};
+
+TEST_F(CancellingLedger, ASetTakesThePlaceOfADeleteThatWaitsForFacts) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused"}));
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Unparked);
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameWithIt) {
+  remove("k");
+  set("k", {{"a", "1"}});
+  EXPECT_FALSE(park(take().row, {"unused"}));
+  EXPECT_EQ(ledger.parked(), 0U);
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameMeanwhile) {
+  remove("k");
+  const Ledger::Task task = take();
+  set("k", {{"a", "1"}});
+  EXPECT_FALSE(park(task.row, {"unused", "gone"}));
+  EXPECT_FALSE(ledger.is_current(task.row, task.generation));
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ASetTakesThePlaceOfADeleteOfWhichOneFactOfSeveralWasAnnounced) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused", "gone"}));
+  announce("unused");
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined) << "it keeps its turn";
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteWhoseOnlyFactWasAnnouncedRunsBeforeTheSet) {
+  remove("k");
+  ASSERT_TRUE(park(take().row, {"unused"}));
+  announce("unused");
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ADeleteThatWaitsForItsTimeKeepsItsPlaceBecausePartOfItMayBeDone) {
+  remove("k");
+  ASSERT_TRUE(park_until(take().row, 100ms));
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined);
+  pass(100ms);
+  EXPECT_EQ(set("k", {{"a", "2"}}), Ledger::Merged::Joined);
+  const auto task = take_resolved();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(text_of(task->change), "D k");
+  ASSERT_TRUE(park_until(task->row, 100ms));
+  pass(100ms);
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=2}"));
+  expect_nothing_is_left();
 }
 
 TEST_F(LedgerTest, RowsAreTakenInOrderOfArrivalNotOfKey) {

@@ -31,17 +31,15 @@ PriorityWorkers::~PriorityWorkers() { stop(); }
 
 Worker& PriorityWorkers::at(Priority priority) {
   Parts& p = *parts_;
-  auto& [worker, drain] = p.workers[priority.level()];
-  if (worker == nullptr) {
-    RONDO_ASSERT(!p.started);
-    WorkerOptions options;
-    options.name = p.options.name + "-p" + std::to_string(priority.level());
-    options.policy = p.options.policy;
-    if (p.options.adjust) p.options.adjust(priority, options);
-    drain = options.drain;
-    worker = std::make_unique<Worker>(p.home, std::move(options));
-  }
-  return *worker;
+  if (const auto known = p.workers.find(priority.level()); known != p.workers.end()) return *known->second.worker;
+  RONDO_ASSERT(!p.started);
+  WorkerOptions options;
+  options.name = p.options.name + "-p" + std::to_string(priority.level());
+  options.policy = p.options.policy;
+  if (p.options.adjust) p.options.adjust(priority, options);
+  const Duration drain = options.drain;
+  auto worker = std::make_unique<Worker>(p.home, std::move(options));
+  return *p.workers.emplace(priority.level(), Parts::OfPriority{std::move(worker), drain}).first->second.worker;
 }
 
 std::size_t PriorityWorkers::size() const noexcept { return parts_->workers.size(); }

@@ -165,6 +165,20 @@ TEST_F(PriorityWorkersTest, ACpuThatDoesNotExistStartsNone) {
   EXPECT_FALSE(workers.at(Priority::p2).running());
 }
 
+TEST_F(PriorityWorkersTest, AWorkerWhoseOptionsCouldNotBeAdjustedIsNotThereAndCanBeAskedForAgain) {
+  bool fails = true;
+  PriorityWorkers workers(home, {.adjust = [&fails](Priority, WorkerOptions&) {
+                            if (fails) throw std::runtime_error("no journal");
+                          }});
+  EXPECT_THROW(workers.at(Priority::p1), std::runtime_error);
+  EXPECT_EQ(workers.size(), 0U);
+  workers.stop();
+  fails = false;
+  workers.add<OpenOrch>(Priority::p1, "low", Priority::p1);
+  EXPECT_TRUE(workers.start().ok());
+  EXPECT_TRUE(workers.at(Priority::p1).running());
+}
+
 TEST_F(PriorityWorkersTest, TheHomeRuntimeMayEndFirst) {
   auto short_lived = std::make_unique<Runtime>();
   PriorityWorkers workers(*short_lived);

@@ -1,6 +1,7 @@
 // The inside of Runtime, shared by runtime.cc, orch.cc and why.cc: who owns what, in the order in which it must be destroyed (last first).
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -54,15 +55,32 @@ struct Runtime::Parts {
   std::vector<std::unique_ptr<Orch>> orchs;
 };
 
+/// What who asks many questions knows of the workers.
+struct Runtime::BusyWorkers {
+  Instant until;  // Then all are busy.
+  std::vector<const Worker*> workers = {};
+  bool is_late = false;  // One was not asked because it was over.
+
+  /// Whether 'worker' is not to be asked.
+  bool knows(const Worker& worker, const Clock& clock) {
+    if (std::ranges::find(workers, &worker) != workers.end()) return true;
+    if (clock.now() < until) return false;
+    workers.push_back(&worker);
+    is_late = true;
+    return true;
+  }
+};
+
 template <class Answer>
-std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy) const {
+std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> question, BusyWorkers* busy) const {
   std::vector<Answer> answers;
   for (Worker* const worker : parts_->workers) {
+    if (busy != nullptr && busy->knows(*worker, *parts_->clock)) continue;
     const auto answer = std::make_shared<Answer>();  // A late one goes here, and nobody looks.
     if (worker->ask([answer, question](Runtime& runtime) { *answer = question(runtime); })) {
       answers.push_back(std::move(*answer));
     } else if (busy != nullptr) {
-      *busy = worker->name();
+      busy->workers.push_back(worker);
     }
   }
   return answers;

@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/base/limits.h"
+#include "rondo/store/memory_store.h"
+#include "sim/passing_store.h"
 
 namespace rondo {
 namespace {
@@ -274,6 +277,28 @@ TEST_F(RuntimeTest, AProviderThatGoesLeavesItsKindToAnother) {
   second.provide(kGroup, [](std::string_view key) { return key == "2"; });
   EXPECT_TRUE(second.holds({kGroup, "2"}));
   EXPECT_FALSE(second.holds({kGroup, "1"}));
+}
+
+TEST_F(RuntimeTest, ATableThatTheStoreWillNotHaveRefusesWritesWithItsReason) {
+  for (std::size_t i = 0; i < limits::kTables; ++i) ASSERT_TRUE(runtime.store().declare({.name = "T" + std::to_string(i)}).ok());
+  const Status full = runtime.table("one more").set("k", {});
+  EXPECT_EQ(full.code(), Code::ResourceExhausted);
+  EXPECT_EQ(runtime.table("").set("k", {}).code(), Code::InvalidArgument);
+  EXPECT_TRUE(runtime.table("T0").set("k", {}).ok());
+}
+
+/// Says nothing of its tables, as a home runtime that has no time to.
+class SilentStore final : public test::PassingStore {
+ public:
+  using PassingStore::PassingStore;
+  std::vector<TableSpec> tables() const override { return {}; }
+};
+
+TEST(RuntimeTables, OneThatSomebodyElseDeclaredAsAnotherKindCanBeWritten) {
+  RuntimeFixture in{{}, [](Scheduler& scheduler) { return std::make_unique<SilentStore>(make_memory_store(scheduler)); }};
+  ASSERT_TRUE(in.runtime.store().declare({.name = "Q", .kind = TableKind::Queue}).ok());
+  EXPECT_TRUE(in.runtime.table("Q").set("k", {}).ok());
+  EXPECT_EQ(in.runtime.store().size("Q")->staged, 1U);
 }
 
 TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {

@@ -83,25 +83,24 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
   return step;
 }
 
-Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at) const {
+Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& busy) const {
   if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at);
-  std::string busy;
   for (WhyStep& step : ask_workers<WhyStep>([at](Runtime& worker) { return worker.why_step(at); }, &busy)) {
     if (step.is_consumer) return std::move(step);
   }
   WhyStep step = why_step(at);
-  if (!busy.empty()) add_note(step.link, "worker " + quoted(busy) + " is busy; ask again");
+  if (!busy.workers.empty()) add_note(step.link, "worker " + quoted(busy.workers.front()->name()) + " is busy; ask again");
   return step;
 }
 
-std::optional<FactOrigin> Runtime::origin_anywhere(const Constraint& fact) const {
+std::optional<FactOrigin> Runtime::origin_anywhere(const Constraint& fact, BusyWorkers& busy) const {
   using Origin = std::optional<FactOrigin>;
   const auto ask = [fact](const Runtime& runtime) {
     const auto known = runtime.parts_->origins.find(fact.kind.name());
     return known == runtime.parts_->origins.end() ? Origin{} : Origin{known->second(fact.key)};
   };
   if (Origin here = ask(*this)) return here;
-  for (Origin& there : ask_workers<Origin>([ask](Runtime& worker) { return ask(worker); })) {
+  for (Origin& there : ask_workers<Origin>([ask](Runtime& worker) { return ask(worker); }, &busy)) {
     if (there) return std::move(there);
   }
   return {};
@@ -115,6 +114,7 @@ struct Runtime::WhyWalk {
     std::optional<Constraint> fact = {};
   };
   const Runtime& runtime;
+  BusyWorkers busy;
   Why why = {};
   std::vector<Next> open = {};
   std::set<std::pair<std::string, std::string>> seen = {};
@@ -129,7 +129,7 @@ struct Runtime::WhyWalk {
 
   void look_at(Next next) {
     const bool first_time = seen.emplace(next.at.table, next.at.key).second;
-    WhyLink link = runtime.why_step_anywhere(next.at).link;
+    WhyLink link = runtime.why_step_anywhere(next.at, busy).link;
     link.parent = next.parent;
     link.fact = std::move(next.fact);
     const std::size_t index = why.chain.size();
@@ -156,7 +156,7 @@ struct Runtime::WhyWalk {
         add_note(link, "nobody provides facts of the kind " + kind);
         kinds += kind;
       }
-      std::optional<FactOrigin> origin = runtime.origin_anywhere(fact);
+      std::optional<FactOrigin> origin = runtime.origin_anywhere(fact, busy);
       if (!origin) continue;
       if (!origin->table.empty()) {
         below.push_back({*std::move(origin), index, fact});
@@ -169,7 +169,7 @@ struct Runtime::WhyWalk {
 };
 
 Why Runtime::why(std::string_view table, std::string_view key) const {
-  WhyWalk walk{*this};
+  WhyWalk walk{*this, {.until = parts_->clock->now() + limits::kWhyWait}};
   walk.open.push_back({FactOrigin{std::string{table}, std::string{key}, {}}});
   while (!walk.open.empty()) {
     const bool deep = walk.why.chain.size() >= limits::kWhyDepth;
@@ -183,6 +183,7 @@ Why Runtime::why(std::string_view table, std::string_view key) const {
     walk.open.pop_back();
     walk.look_at(std::move(next));
   }
+  walk.why.cut_short = walk.why.cut_short || walk.busy.is_late;
   return std::move(walk.why);
 }
 

@@ -255,6 +255,57 @@ TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {
   EXPECT_EQ(runtime.why("T", "k").chain[0].state, WhyLink::State::Absent);
 }
 
+class RejectedDeletes : public testing::Test, public RuntimeFixture {
+ protected:
+  /// Rejects Deletes for 'stuck', and for 'bad' Sets with a field "bad".
+  void consume(Status bad, Status stuck) {
+    orch.consume(
+        "T",
+        [bad = std::move(bad)](std::string_view, const Fields& fields) {
+          return fields.contains("bad") ? Outcome::reject(bad) : Outcome::done();
+        },
+        [stuck = std::move(stuck)](std::string_view) { return Outcome::reject(stuck); });
+  }
+  std::size_t rejected_rows() { return stats("T").rejected_rows; }
+  OpenOrch& orch = runtime.add<OpenOrch>();
+};
+
+TEST_F(RejectedDeletes, ForAnotherReasonThanTheSetLeaveWhatStoodBeforeAndAreKept) {
+  consume({Code::InvalidArgument, "field 'bad' is not known"}, {Code::InvalidArgument, "in use"});
+  set("T", "k", {{"good", "1"}});
+  run();
+  EXPECT_EQ(rejected_rows(), 0U);
+  set("T", "k", {{"bad", "1"}});
+  run();
+  EXPECT_EQ(rejected_rows(), 1U);
+  remove("T", "k");
+  run();
+  EXPECT_EQ(rejected_rows(), 1U);
+  EXPECT_EQ(runtime.why("T", "k").chain.at(0).state, WhyLink::State::Rejected);
+  EXPECT_THAT(runtime.why("T", "k").chain.at(0).note, HasSubstr("in use"));
+}
+
+TEST_F(RejectedDeletes, ForTheSameReasonThatIsNoFaultOfTheKeyAreKept) {
+  consume({Code::PermissionDenied, "the kernel refuses"}, {Code::PermissionDenied, "the kernel refuses"});
+  set("T", "k", {{"bad", "1"}});
+  run();
+  remove("T", "k");
+  run();
+  EXPECT_EQ(rejected_rows(), 1U);
+  EXPECT_THAT(runtime.why("T", "k").chain.at(0).note, HasSubstr("DEL"));
+}
+
+TEST_F(RejectedDeletes, ForTheSameFaultOfTheKeyLeaveNothingThatStands) {
+  consume({Code::InvalidArgument, "no such key"}, {Code::InvalidArgument, "no such key"});
+  set("T", "k", {{"bad", "1"}});
+  run();
+  ASSERT_EQ(rejected_rows(), 1U);
+  remove("T", "k");
+  run();
+  EXPECT_EQ(rejected_rows(), 0U);
+  EXPECT_EQ(runtime.why("T", "k").chain.at(0).state, WhyLink::State::Absent);
+}
+
 TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   Runtime runtime;
   class Never final : public Orch {

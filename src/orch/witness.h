@@ -16,8 +16,9 @@ class Consumer;
 
 class Witness {
  public:
-  /// What became of a change that a handler was asked about. Staged is no end; one of the others follows.
-  enum class Answer : std::uint8_t { Done, Rejected, Waits, Delayed, Again };
+  /// What became of a change that a handler was asked about. Staged is no end; one of the others follows. GivesWay: a Delete that would
+  /// wait is dropped for the Set behind it.
+  enum class Answer : std::uint8_t { Done, Rejected, Waits, Delayed, GivesWay, Again };
 
   virtual ~Witness() = default;
   /// Out of the subscription, before it meets what waits in the ledger.
@@ -26,7 +27,7 @@ class Witness {
   virtual void chosen(const Consumer& consumer, const Change& change) = 0;
   /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
   virtual void asked(const Consumer& consumer, const Change& change) = 0;
-  /// Before the row changes. 'facts': of Waits, all of them. 'until': of Delayed, the handler is not asked again before.
+  /// Before the row changes. 'facts': of Waits and GivesWay, all of them. 'until': of Delayed, the handler is not asked again before.
   virtual void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts,
                         Instant until) = 0;
   /// An Orch said that the fact begins to hold; before anything is queued because of it.

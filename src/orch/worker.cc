@@ -41,7 +41,7 @@ struct Worker::Parts {
 
   void work(std::promise<Status> settled);
   Status prepare_thread() const;
-  void tell_rejects() { rejects->run(Budget{UINT32_MAX}); }
+  void tell_rejects();
 
   WorkerOptions options;
   Runtime* home = nullptr;
@@ -68,7 +68,8 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
                                                                                .requests = p.options.requests,
                                                                                .lane_changes = p.options.lane_changes,
                                                                                .requests_max = p.options.requests_max});
-  p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& reject) {
+  p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& given) {
+    const Reject reject = std::move(given);  // Out of the mailbox: who is told may stop the worker, which takes the rest out of it.
     if (const auto& told = p.home->parts_->on_reject) told(reject.table, reject.change, reject.why);
   });
   home.scheduler().add(*p.rejects);
@@ -182,6 +183,11 @@ void Worker::Parts::work(std::promise<Status> settled) {
   }
   ended.store(true, std::memory_order_release);
   home_end->ring_bell(true);
+}
+
+/// The worker's thread has ended: what waits here is all there is. A turn of it may be over after any reject; there is no next one.
+void Worker::Parts::tell_rejects() {
+  while (rejects->has_backlog()) rejects->run(Budget{.items = UINT32_MAX, .time = Duration::max()});
 }
 
 void Worker::stop() { stop(parts_->options.drain); }

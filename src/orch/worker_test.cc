@@ -300,6 +300,52 @@ TEST_F(SteppedWorker, HomeTellsWhyARowOfAWorkerWaits) {
   EXPECT_EQ(stats("ROUTE").parked, 1U);
 }
 
+TEST_F(SteppedWorker, WhyAsksWorkersForSoLongAltogether) {
+  constexpr ConstraintKind kNeighbor{"neighbor"};
+  const std::vector<Constraint> many(20, Constraint{kNeighbor, "10.1.1.1"});
+  owner.consume(
+      "GROUP", [&](std::string_view, const Fields&) { return Outcome::wait_for(many); }, [](std::string_view) { return Outcome::done(); });
+  int asked = 0;
+  worker.runtime().explain(kNeighbor, [&](std::string_view) {
+    ++asked;
+    world.clock().advance(limits::kWhyWait / 2);
+    return FactOrigin{"", "", "no neighbor"};
+  });
+  set("GROUP", "102");
+  settle();
+  const Why why = runtime.why("GROUP", "102");
+  EXPECT_EQ(asked, 2);
+  EXPECT_TRUE(why.cut_short);
+  EXPECT_EQ(why.chain.at(0).missing, many.size());
+}
+
+// --- rejects
+
+TEST_F(SteppedWorker, RejectsThatWaitAtItsEndAreAllToldHoweverLongThatTakes) {
+  constexpr int kRows = 1000;
+  sim::World ending_world{3};
+  auto ending = std::make_unique<Worker>(
+      runtime, WorkerOptions{.name = "ending", .clock = &ending_world.clock(), .reactor = &ending_world.reactor()});
+  ending->add<OpenOrch>("picky").consume(
+      "T",
+      [](std::string_view, const Fields&) {
+        return Outcome::reject({Code::InvalidArgument, "no"});
+      },
+      [](std::string_view) { return Outcome::done(); });
+  int told = 0;
+  runtime.on_reject([&](std::string_view, const Change&, const Status&) {
+    ++told;
+    world.clock().advance(limits::kTurnTime / 100);
+  });
+  for (int i = 0; i < kRows; ++i) set("T", std::to_string(i));
+  runtime.run_until_idle();
+  ending->runtime().run_until_idle();
+  ASSERT_EQ(ending->runtime().consumers().at(0).rejected, static_cast<std::uint64_t>(kRows));
+  ASSERT_EQ(told, 0) << "they are on their way";
+  ending.reset();
+  EXPECT_EQ(told, kRows);
+}
+
 using WorkerDeathTest = SteppedWorker;
 TEST_F(WorkerDeathTest, KindProvidedOnTwoThreadsIsAProgramError) {
   auto& other = worker.add<OpenOrch>("other");

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "orch/runtime_fixture.h"
@@ -246,6 +247,32 @@ TEST_F(WorkerThreads, ThrowingHandlerIsARejectThatTheHomeRuntimeTells) {
   EXPECT_THAT(told.at(0), HasSubstr("cannot bear it"));
 }
 
+TEST_F(WorkerThreads, WhoIsToldOfARejectMayStopTheWorker) {
+  Worker worker(*home, {.name = "picky"});
+  std::set<std::string> told;
+  home->on_reject([&](std::string_view table, const Change& change, const Status& why) {
+    worker.stop();
+    // Only now: the words are whole when the stop has told the other rejects.
+    told.insert(std::string{table} + " " + std::string{change.key()} + ": " + std::string{why.message()});
+  });
+  std::atomic<int> handled{0};
+  worker.add<OpenOrch>("orch").consume(
+      "T",
+      [&](std::string_view key, const Fields&) {
+        ++handled;
+        return Outcome::reject({Code::InvalidArgument, "no such thing as " + std::string{key}});
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  const std::string long_key(100, 'k');
+  for (int i = 0; i < 100; ++i) set("T", long_key + std::to_string(i));
+  run_until([&] { return !told.empty(); });
+  EXPECT_FALSE(worker.running());
+  home->run_until_idle();
+  EXPECT_EQ(told.size(), static_cast<std::size_t>(handled.load()));
+  for (const std::string& words : told) EXPECT_THAT(words, HasSubstr("no such thing as " + long_key));
+}
+
 TEST_F(WorkerThreads, SourceThatThrowsIsQuarantinedAndOthersGoOn) {
   Worker worker(*home, {.name = "quarantine"});
   test::WorkSource bad("bad", 40, 1);
@@ -341,6 +368,33 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   go.count_down();
   worker.stop();
   EXPECT_EQ(home->parked_rows("T", 1).size(), 1U);
+}
+
+TEST_F(WorkerThreads, WhyAsksABusyWorkerOnce) {
+  constexpr ConstraintKind kOther{"other"};
+  const std::vector<Constraint> many(20, Constraint{kOther, "1"});
+  home->add<OpenOrch>("home").consume(
+      "HOME", [&](std::string_view, const Fields&) { return Outcome::wait_for(many); }, done);
+  Worker worker(*home, {.name = "busy"});
+  std::latch entered(1);
+  std::latch go(1);
+  worker.add<OpenOrch>("orch").consume(
+      "T",
+      [&](std::string_view, const Fields&) {
+        entered.count_down();
+        go.wait();
+        return Outcome::done();
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  set("HOME", "k");
+  set("T", "stands still");
+  run_until([&] { return entered.try_wait() && home->parked_rows("HOME", 1).size() == 1; });
+  const std::uint64_t before = worker.stats().unanswered;
+  EXPECT_EQ(home->why("HOME", "k").chain.at(0).missing, many.size());
+  EXPECT_EQ(worker.stats().unanswered, before + 1) << "and not for each of the facts";
+  go.count_down();
+  worker.stop();
 }
 
 /// declare() and subscribe() from the worker's thread wait for a turn of the home thread, also while that waits for the worker's end.

@@ -43,13 +43,14 @@ const Consumer* consumer_of(const World& world, std::string_view table) {
 }
 
 /// The Set that was just taken takes the place of a Delete that waits for facts (ConsumeOptions::set_cancels_parked_delete).
-bool cancels_delete(const World& world, const Event& event, bool only_delete_waits) {
-  if (event.change->op() != Op::Set || !only_delete_waits) return false;
+bool cancels_delete(const World& world, const Event& event, bool delete_waits) {
+  if (event.change->op() != Op::Set || !delete_waits) return false;
   const Consumer* const consumer = consumer_of(world, event.table);
   if (consumer == nullptr || !consumer->ledger().set_cancels_parked_delete()) return false;
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(event.change->key());
-  return row != Ledger::kNone && ledger.state(row) == Ledger::State::Parked && !ledger.is_resolved(row) && ledger.due(row) == Instant{};
+  if (row == Ledger::kNone || ledger.state(row) != Ledger::State::Parked || ledger.due(row) != Instant{}) return false;
+  return !ledger.is_resolved(row) || ledger.facts_of(row, RuntimeView(world.runtime()).constraints()).size() > 1;
 }
 
 }  // namespace
@@ -67,6 +68,7 @@ std::string_view to_string(Event::Kind kind) noexcept {
     case Event::Kind::Rejected: return "rejected";
     case Event::Kind::Waits: return "waits";
     case Event::Kind::Delayed: return "delayed";
+    case Event::Kind::GivesWay: return "gives way";
     case Event::Kind::Again: return "asked again";
     case Event::Kind::Announced: return "announced";
     case Event::Kind::Fault: return "fault";
@@ -137,6 +139,7 @@ Status NothingLost::see(const World& world, const Event& event) {
       if (!is_set) row.is_partial = false;
       return {};
     }
+    case Event::Kind::GivesWay: book_->row(event).told = Record{}; return {};  // The Set behind it is taken as the whole.
     case Event::Kind::Rejected: book_->row(event).is_partial = true; return {};
     default: return {};
   }
@@ -224,7 +227,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
   Status result;
   switch (event.kind) {
     case Event::Kind::Taken:
-      if (cancels_delete(world, event, row.has_delete && !row.set)) row.has_delete = false;
+      if (cancels_delete(world, event, row.has_delete)) row.has_delete = false;
       if (event.change->op() == Op::Set) {
         row.set = overlaid(row.set, event.change->record());
       } else {
@@ -237,7 +240,8 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       if (!row.in_flight || row.flight_is_delete != (event.change->op() == Op::Delete)) {
         return fault(place(event.table, event.change->key()) + ": an outcome of a change that is not in flight");
       }
-      if (event.kind != Event::Kind::Done && event.kind != Event::Kind::Rejected) {
+      if (event.kind == Event::Kind::GivesWay && !row.set) return fault("a Delete gives way to nothing");
+      if (event.kind == Event::Kind::Waits || event.kind == Event::Kind::Delayed || event.kind == Event::Kind::Again) {
         Model::put_back(row);
       } else {
         row.in_flight = false;

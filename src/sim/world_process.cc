@@ -29,6 +29,7 @@ Event::Kind kind_of(Witness::Answer answer) noexcept {
     case Witness::Answer::Rejected: return Event::Kind::Rejected;
     case Witness::Answer::Waits: return Event::Kind::Waits;
     case Witness::Answer::Delayed: return Event::Kind::Delayed;
+    case Witness::Answer::GivesWay: return Event::Kind::GivesWay;
     case Witness::Answer::Again: return Event::Kind::Again;
   }
   return Event::Kind::Again;

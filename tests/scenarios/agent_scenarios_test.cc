@@ -334,6 +334,27 @@ TEST_F(SwitchAgent, ANeighborMovesToAnotherMac) {
   EXPECT_EQ(box.plane.route_count(), 1U);
 }
 
+// A producer that writes a row anew deletes it first: both come in one turn.
+TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
+  set_up(2);
+  ASSERT_THAT(routes(), Contains("route 172.16.0.0/24 via {A 10.0.0.2*1, B 10.1.0.2*1}"));
+  box.remove("NEXTHOP_GROUP_TABLE", "1");
+  set_group("1", "10.1.0.2", "B");
+  box.run_for(1s);
+  EXPECT_THAT(routes(), ElementsAre("route 172.16.0.0/24 via {B 10.1.0.2*1}", "route 172.16.1.0/24 via {B 10.1.0.2*1}"));
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
+  set_up(1);
+  box.remove("NEIGH_TABLE", "A:10.0.0.2");
+  box.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:77"}});
+  box.run_for(1s);
+  EXPECT_THAT(box.actual(), Contains("neighbor A 10.0.0.2 02:00:00:00:00:77"));
+  EXPECT_EQ(box.plane.route_count(), 1U);
+  EXPECT_EQ(box.owed(), 0U);
+}
+
 TEST_F(SwitchAgent, AChangeWaitsForOneOfTheSamePrefixSpeltOtherwise) {
   add_port_rows();
   box.set("ROUTE_TABLE", "2001:DB8:5::/48", {{"blackhole", "true"}});

@@ -164,6 +164,8 @@ inline constexpr std::size_t kWaitsPerChange = 1024;
 inline constexpr std::size_t kWhyDepth = 64;
 /// Facts it asks about: each is a call of its provider, and an answer is made in one turn.
 inline constexpr std::size_t kWhyFacts = 1024;
+/// How long one `why` asks workers altogether; those that it comes to later count as busy.
+inline constexpr Duration kWhyWait = 12ms;
 /// Rejected keys whose reason `why` remembers, for each consumer; of more, some are forgotten.
 inline constexpr std::size_t kRejectionsKept = 1000;
 /// A handler that says "wait for X" while X holds is asked again at once, and from the second time after this delay.

@@ -43,8 +43,9 @@ struct ConsumeOptions {
   std::uint32_t batch_max = limits::kBatchItems;
   /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
   std::size_t rows_max = limits::kLedgerRows;
-  /// A Set that meets a Delete which still waits for facts takes its place instead of queueing behind it: what was to go is wanted again.
-  /// For rows whose handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck older DEL").
+  /// A Delete that must wait for facts gives way to a Set of its key instead of standing before it, whether the Set came with it or comes
+  /// later: what was to go is wanted again. For rows whose handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck
+  /// older DEL").
   bool set_cancels_parked_delete = false;
 };
 

@@ -42,14 +42,15 @@ class Table {
   Status set(std::string_view key, std::initializer_list<Field> fields) { return write(Change::set(key, fields)); }
   Status set(std::string_view key, std::span<const Field> fields) { return write(Change::set(key, fields)); }
   Status remove(std::string_view key) { return write(Change::remove(key)); }
-  Status write(Change change) { return store_->write(name_, std::move(change)); }
+  Status write(Change change) { return refused_.ok() ? store_->write(name_, std::move(change)) : refused_; }
   const std::string& name() const noexcept { return name_; }
 
  private:
   friend class Runtime;
-  Table(Store& store, std::string name) : store_(&store), name_(std::move(name)) {}
+  Table(Store& store, std::string name, Status refused = {}) : store_(&store), name_(std::move(name)), refused_(std::move(refused)) {}
   Store* store_;
   std::string name_;
+  Status refused_;  // Why the store would not have the table.
 };
 
 /// One row that waits, for people.
@@ -101,7 +102,7 @@ struct WhyLink {
 struct Why {
   std::vector<WhyLink> chain;
   bool cycle = false;      // A link is a row that waits, directly or not, for itself: it stands at both ends of the cycle.
-  bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts.
+  bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts, or workers took limits::kWhyWait.
 };
 
 /// Figures of one consumer.
@@ -143,7 +144,8 @@ class Runtime {
     return reference;
   }
 
-  /// For writers. Declares a Staged table if it is unknown.
+  /// For writers. Declares a Staged table if it is unknown; where the store refuses that, as beyond limits::kTables, writes are refused
+  /// with its reason.
   Table table(std::string_view name);
 
   /// For agents beside the Orchs, on this runtime's scheduler; the Orchs' own messages are there, too. Made when first asked for.
@@ -164,8 +166,8 @@ class Runtime {
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
 
   // Introspection. O(answer), bounded by 'max'. A home runtime answers for its workers, too: it asks each in a turn of the worker and waits
-  // for at most limits::kWorkerAskWait; of a worker that is busy for longer nothing is said, and `why` says so. A worker's runtime answers
-  // for itself alone.
+  // for at most limits::kWorkerAskWait; of a worker that is busy for longer nothing is said, and `why` says so, which asks many times: not
+  // again who was busy, and nobody after limits::kWhyWait. A worker's runtime answers for itself alone.
   std::vector<ConsumerStats> consumers() const;
   std::vector<ParkedConstraint> parked_constraints(std::size_t max) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max) const;
@@ -189,14 +191,16 @@ class Runtime {
   friend class RuntimeView;
   friend class Worker;
   void adopt(std::unique_ptr<Orch> orch);
-  /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing, and 'busy' names one.
+  struct BusyWorkers;
   struct WhyStep;
   WhyStep why_step(const FactOrigin& at) const;
-  WhyStep why_step_anywhere(const FactOrigin& at) const;
-  std::optional<FactOrigin> origin_anywhere(const Constraint& fact) const;
+  WhyStep why_step_anywhere(const FactOrigin& at, BusyWorkers& busy) const;
+  std::optional<FactOrigin> origin_anywhere(const Constraint& fact, BusyWorkers& busy) const;
   struct WhyWalk;
+  /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing. Those in 'busy' are not
+  /// asked, and who does not answer is one of them from then on.
   template <class Answer>
-  std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, std::string* busy = nullptr) const;
+  std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, BusyWorkers* busy = nullptr) const;
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };

@@ -35,6 +35,7 @@ struct Event {
     Rejected,
     Waits,
     Delayed,
+    GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_cancels_parked_delete).
     Again,      // The handler waits for what holds; it will be asked again.
     Announced,  // An Orch said that a fact begins to hold.
     Fault,      // Of the FaultPlan, or of the test; 'text' says what.
@@ -42,7 +43,7 @@ struct Event {
   Kind kind = Kind::Fault;
   std::string_view table = {};
   const Change* change = nullptr;          // Of Written to Again.
-  std::span<const Constraint> facts = {};  // Of Waits and Announced.
+  std::span<const Constraint> facts = {};  // Of Waits, GivesWay and Announced.
   Instant until = {};                      // Of Delayed: when it may be asked about again.
   std::string_view text = {};
 };
