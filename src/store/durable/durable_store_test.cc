@@ -549,5 +549,25 @@ TEST_F(DurableStoreTest, ALogThatGrewIsWrittenAnewAndStaysSmall) {
   EXPECT_EQ(Life{copy()}.store().stats().restored, 10U);
 }
 
+TEST_F(DurableStoreTest, RoomThatSqliteGivesBackIsNoHarm) {
+  {
+    Life life{path(), Durability::EveryBatch, 100'000};
+    life.declare("W", kWatched);
+    for (int i = 0; i < 500; ++i)
+      EXPECT_TRUE(life.write("W", Change::set("k" + std::to_string(i % 10), {{"v", std::string(5000, 'v')}})).ok());
+    EXPECT_GT(life.store().stats().snapshots, 1U);
+  }
+  const auto before = std::filesystem::file_size(path());
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(path().c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "VACUUM", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  EXPECT_LT(std::filesystem::file_size(path()), before);
+  Life next{path()};
+  ASSERT_TRUE(next.trouble().ok()) << next.trouble().to_string();
+  EXPECT_THAT(next.store().stats().damage, IsEmpty());
+  EXPECT_EQ(next.store().stats().restored, 10U);
+}
+
 }  // namespace
 }  // namespace rondo::store::durable

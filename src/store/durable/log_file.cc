@@ -375,8 +375,7 @@ void SqliteLogFile::look_for_gap(std::vector<std::int64_t>& all, Reading& readin
   if (before == all.end()) return;
   reading.damage.emplace_back(Code::DataLoss, "the entry after " + std::to_string(*before) + " is not where it should be");
   std::ranges::sort(all);
-  const auto twice = std::ranges::unique(all);
-  all.erase(twice.begin(), twice.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
 /// Adds the entries to which the tree does not lead.

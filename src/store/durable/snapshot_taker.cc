@@ -42,10 +42,9 @@ void SnapshotTaker::begin() {
 
 /// So much that the group is full and due: the disk is never waited for with less.
 void SnapshotTaker::make_room() {
-  const LogWriter::Volume writes = writer_.waiting_writes();
   const LogWriter::Volume& taken = writer_.snapshot();
-  until_ = {taken.records + std::max(LogWriter::kGroupRecords, writes.records / kShare),
-            taken.bytes + std::max(LogWriter::kGroupBytes, writes.bytes / kShare)};
+  until_ = {taken.records + LogWriter::kGroupRecords, taken.bytes + LogWriter::kGroupBytes};
+  share_until_ = taken.bytes + writer_.waiting_writes().bytes / kShare;
   wake();
 }
 
@@ -54,8 +53,9 @@ RowPage SnapshotTaker::next_rows(const MemoryTable& table) const {
     return *(table.spec().kind == TableKind::Staged ? table.scan_written(cursor_, max) : table.scan(cursor_, max));
   };
   RowPage page = scan(kStep);
+  const std::size_t most = std::max(until_.bytes, share_until_);
   std::size_t fit = 0;
-  for (std::size_t bytes = writer_.snapshot().bytes; fit < page.rows.size() && (fit == 0 || bytes < until_.bytes); ++fit) {
+  for (std::size_t bytes = writer_.snapshot().bytes; fit < page.rows.size() && (fit == 0 || bytes < most); ++fit) {
     bytes += page.rows[fit].bytes();
   }
   return fit == page.rows.size() ? page : scan(fit);

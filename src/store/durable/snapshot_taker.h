@@ -38,7 +38,10 @@ class SnapshotTaker final : public Source {
  private:
   void begin();
   void make_room();
-  bool has_room() const noexcept { return writer_.snapshot().records < until_.records && writer_.snapshot().bytes < until_.bytes; }
+  bool has_room() const noexcept {
+    const LogWriter::Volume& taken = writer_.snapshot();
+    return (taken.records < until_.records && taken.bytes < until_.bytes) || taken.bytes < share_until_;
+  }
   /// A few rows, Deletes or entries of the table that it is at. False when the table is through.
   bool step(const Kept& kept);
   /// At least one, and no more than there is room for but for one.
@@ -48,10 +51,11 @@ class SnapshotTaker final : public Source {
   const std::vector<Kept>& kept_;
   const std::uint64_t slack_bytes_;
   bool taking_ = false;
-  LogWriter::Volume until_;  // What it may have handed over before the next group is written.
-  std::size_t at_ = 0;       // The table.
-  std::size_t end_ = 0;      // Tables that were there when it began; later ones are in the log after that.
-  std::string cursor_;       // In its rows.
+  LogWriter::Volume until_;      // What it may have handed over before the next group is written,
+  std::size_t share_until_ = 0;  // or so many bytes, where that is more.
+  std::size_t at_ = 0;           // The table.
+  std::size_t end_ = 0;          // Tables that were there when it began; later ones are in the log after that.
+  std::string cursor_;           // In its rows.
   bool rows_done_ = false;
   TableKeeper::Place place_;
   bool ended_ = false;               // Handed over, and perhaps not written yet.

@@ -90,5 +90,20 @@ TEST_F(SnapshotTakerTest, ComesToItsEndThoughUsersAlwaysWaitForTheDisk) {
   for (int rest = 0; rest < 3; ++rest) disk_->let({});
 }
 
+TEST_F(SnapshotTakerTest, HasAShareInBytesThoughItsRowsAreSmallAndTheUsersLarge) {
+  fill(4 * LogWriter::kGroupRecords, 1);
+  writer_.on_written([this] { snapshots_.look(); });
+  writer_.set_log_bytes(1);
+  write_as_users(1);
+  scheduler_.run_until_idle();
+  disk_->wait_until_asked(1);
+  const Record large = Record::make("user", std::vector<Field>{{"v", std::string(LogWriter::kGroupBytes, 'v')}});
+  for (int i = 0; i < 8; ++i) writer_.add({.table = 1, .record = large});
+  let_one();
+  EXPECT_GT(writer_.snapshot().records, 4 * LogWriter::kGroupRecords) << "all of it fits into a quarter of what users wait with";
+  writer_.on_written({});
+  for (int rest = 0; rest < 3; ++rest) disk_->let({});
+}
+
 }  // namespace
 }  // namespace rondo::store::durable
