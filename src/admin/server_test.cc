@@ -309,6 +309,7 @@ TEST_F(AdminSocket, ACallerForWhomTooMuchWaitsIsCutAndOneForWhomLessWaitsIsServe
 }
 
 TEST_F(AdminSocket, ACallerThatStopsInsideAFrameIsCut) {
+  EXPECT_EQ(options.stall, limits::kAdminStall) << "unless somebody says otherwise";
   options.stall = 200ms;
   with_caller([this] { EXPECT_EQ(talk(std::string("\x09\0\0\0J", 5), false), ""); });
   EXPECT_EQ(server->stats().stalled_writers_cut, 1U);

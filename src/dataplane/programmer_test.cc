@@ -213,6 +213,17 @@ TEST_P(ProgrammerTest, TheRoomIsAnnouncedEachTimeItComesBack) {
   EXPECT_EQ(programmer_->stats().full, 3U);
 }
 
+TEST_P(ProgrammerTest, TheRoomThatIsNotLimitedByAnOptionIsThatOfTheLimit) {
+  make();
+  programmer_->submit(Lane::Bulk, orders(2, limits::kProgrammerOps - 1), collect());
+  EXPECT_TRUE(programmer_->has_room());
+  programmer_->submit(Lane::Bulk, orders(limits::kProgrammerOps + 2, 1), collect());
+  EXPECT_FALSE(programmer_->has_room());
+  run_until_answered(limits::kProgrammerOps);
+  EXPECT_TRUE(programmer_->has_room());
+  EXPECT_EQ(programmer_->stats().full, 1U);
+}
+
 TEST_P(ProgrammerTest, AnAnswerMaySubmitAgain) {
   make();
   int left = 50;

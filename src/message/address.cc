@@ -29,6 +29,8 @@ Status post(Cell& cell, const MessageType& type, void* stored) {
   return cell.lane->post(cell, *handler, stored);
 }
 
+void count_large(Cell& cell) noexcept { cell.lane->count_large(); }
+
 std::string name_of(const MessageType& type) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(type.info->name(), nullptr, nullptr, &status), &std::free);

@@ -45,6 +45,13 @@ Status prepare(const std::string& name, const AgentThreadSettings& settings) {
   return settings.nice == 0 ? Status{} : set_thread_nice(settings.nice);
 }
 
+Status watch(const Scheduler& scheduler, const StallWatchdogOptions& options, std::unique_ptr<StallWatchdog>& watchdog) {
+  Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(scheduler, options);
+  if (!made) return std::move(made.error());
+  watchdog = std::move(*made);
+  return {};
+}
+
 /// What became of the beginning of a thread. A promise would ask for memory where it is broken.
 class Beginning {
  public:
@@ -73,8 +80,10 @@ Status start(PriorityThread& made, const std::string& name, const AgentThreadSet
   try {
     made.thread = std::thread([&scheduler = made.scheduler, &name, &settings, &beginning] {
       Status prepared;
+      std::unique_ptr<StallWatchdog> watchdog;
       try {
         prepared = prepare(name, settings);
+        if (prepared.ok() && settings.watchdog) prepared = watch(scheduler, *settings.watchdog, watchdog);
       } catch (const std::bad_alloc&) {
         prepared = Status::out_of_memory();
       }

@@ -55,6 +55,12 @@ Agents::~Agents() {
 }
 
 Result<GroupId> Agents::add_group(const std::function<Status(Group&)>& make) {
+  Result<GroupId> added = try_to_add(make);
+  if (!added) core_->refused_groups.fetch_add(1, std::memory_order_relaxed);
+  return added;
+}
+
+Result<GroupId> Agents::try_to_add(const std::function<Status(Group&)>& make) {
   try {
     Group group(*this);
     Status status = made(make, group);
@@ -103,6 +109,10 @@ std::vector<MessageFigures> Agents::figures_of_queues() const {
     }
   }
   return all;
+}
+
+AgentsFigures Agents::figures() const noexcept {
+  return {.refused_groups = message::read(core_->refused_groups), .queue_retries = message::read(core_->queue_retries)};
 }
 
 // --- Core

@@ -273,6 +273,7 @@ class Flooder final : public Agent {
 };
 
 TEST(Agents, AFloodOfAHigherPriorityStarvesNeitherStartNorEnd) {
+  EXPECT_EQ(AgentsOptions{}.drain, limits::kAgentDrain);
   Room room({.agents = {.drain = 10ms}});
   ASSERT_TRUE(room.kit.agents().make<Flooder>().has_value());
   for (int i = 0; i < 100; ++i) room.kit.step();
@@ -315,22 +316,33 @@ TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
   // The clock is looked at every eight items, and after each once they are known to be long: four of 10 us are more than 32.
   EXPECT_LE(turns.front(), limits::kItemsPerStep);
   for (std::size_t i = 1; i < turns.size(); ++i) EXPECT_LE(turns[i], 4U);
+  EXPECT_GE(kit.agents().figures_of_queues().at(0).cut_turns, 1U) << "others were due before the time was over in most";
 }
 
 TEST(Agents, StartsAndEndsComeSomeInATurn) {
   Room room;
   constexpr int kAgentsHere = 3 * static_cast<int>(limits::kAgentLifePerTurn);
-  ASSERT_TRUE(room.kit.agents()
-                  .add([&](Group& group) {
-                    for (int i = 0; i < kAgentsHere; ++i) group.make<Writer>("a", Priority::p3, room.lines);
-                    return Status{};
-                  })
-                  .has_value());
+  const Result<GroupId> added = room.kit.agents().add([&](Group& group) {
+    for (int i = 0; i < kAgentsHere; ++i) group.make<Writer>("a", Priority::p3, room.lines);
+    return Status{};
+  });
+  ASSERT_TRUE(added.has_value());
   while (room.lines.size() < static_cast<std::size_t>(kAgentsHere)) {
     const std::size_t before = room.lines.size();
     ASSERT_TRUE(room.kit.step());
     EXPECT_LE(room.lines.size() - before, limits::kAgentLifePerTurn);
   }
+  const auto waiting = [&room] {
+    std::size_t agents = 0;
+    room.kit.scheduler().for_each_source([&agents](const Source& source) {
+      if (source.goes_before_all()) agents = source.depth();
+    });
+    return agents;
+  };
+  ASSERT_TRUE(room.kit.agents().remove(*added, Removal::AtOnce).ok());
+  EXPECT_EQ(waiting(), static_cast<std::size_t>(kAgentsHere));
+  ASSERT_TRUE(room.kit.step());
+  EXPECT_EQ(waiting(), kAgentsHere - limits::kAgentLifePerTurn);
 }
 
 TEST(Agents, OneMoreThanThereMayBeIsRefused) {
@@ -348,6 +360,7 @@ TEST(Agents, OneMoreThanThereMayBeIsRefused) {
   const auto one_more = kit.agents().make<Nobody>();
   ASSERT_FALSE(one_more.has_value());
   EXPECT_EQ(one_more.error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
   ASSERT_TRUE(kit.agents().remove(*all, Removal::AtOnce).ok());
   kit.run_until_idle();
   EXPECT_TRUE(kit.agents().make<Nobody>().has_value()) << "there is room again";
@@ -422,6 +435,7 @@ TEST(Agents, LargeAndMoveOnlyMessagesAreHandedOver) {
   EXPECT_EQ(taker->number, 7);
   ASSERT_NE(taker->kept, nullptr);
   EXPECT_EQ(*taker->kept, 8);
+  EXPECT_EQ(kit.agents().figures_of_queues().at(0).large, 1U);
 }
 
 // --- Reactions.

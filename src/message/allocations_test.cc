@@ -129,6 +129,9 @@ TEST(MessageAllocations, PostingPublishingTimersAndHandlersAllocateNothing) {
   for (int i = 0; i < 10; ++i) burst();
   EXPECT_EQ(allocations.load() - before, 0U);
   EXPECT_GT(counter->handled, 20'000U);
+  const std::size_t places = loop.agents->figures_of_queues().at(0).places;
+  EXPECT_GT(places, 0U);
+  EXPECT_EQ(places % limits::kMessagePlacesChunk, 0U);
 }
 
 TEST(MessageAllocations, WithoutMemoryAgentsAreRemovedAndEnd) {
@@ -374,6 +377,7 @@ TEST(MessageAllocations, AQueueForWhichThereWasNoMemoryIsTriedAgain) {
     if (number == 0) {
       EXPECT_TRUE(failed);
       EXPECT_EQ(handled, 0);
+      EXPECT_EQ(loop.agents->figures().queue_retries, 1U);
     }
     const std::uint64_t turns = loop.scheduler.stats().turns;
     for (const Instant end = loop.clock.now() + 2 * limits::kAgentQueueRetry; handled == 0 && loop.clock.now() < end;) {

@@ -64,6 +64,8 @@ struct Agents::Core {
   std::array<std::atomic<message::Lane*>, limits::kPriorities> lanes_in_use{};  // The same, for those who only read.
   std::map<std::uint64_t, std::shared_ptr<message::GroupState>> groups;
   std::uint64_t last_group = 0;
+  message::Counter refused_groups{0};  // Of anybody, as is the next.
+  message::Counter queue_retries{0};
   std::map<std::pair<std::string, const message::MessageType*>, std::weak_ptr<message::TopicCore>> topics;
 };
 

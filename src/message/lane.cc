@@ -289,7 +289,9 @@ bool Lane::look_at_clock(Instant end) noexcept {
     short_items_ = took > limits::kPollAfter ? 0 : short_items_ + 1;
     long_items_ = short_items_ < limits::kItemsPerStep;
   }
-  return now_ >= end;
+  if (now_ < end) return false;
+  bump(cut_turns_);
+  return true;
 }
 
 /// False if it was dropped while it was in hand.
@@ -524,6 +526,9 @@ void Lane::absorb(const Figures& figures) noexcept { gone_agents_.add(figures); 
 MessageFigures Lane::figures() const {
   MessageFigures copied = gone_agents_.copy();
   copied.queued = depth();
+  copied.large = read(large_);
+  copied.cut_turns = read(cut_turns_);
+  copied.places = places_.made();
   // First those that have not been taken: so they are not missed while they are.
   const Instant arrived = arrivals_.oldest(level_);
   const Instant oldest = std::min(arrived, Instant::from_nanoseconds(oldest_here_.load(std::memory_order_relaxed)));

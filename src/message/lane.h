@@ -66,6 +66,8 @@ class Lane final : public Source {
   /// The scheduler's thread: an agent has gone.
   void absorb(const Figures& figures) noexcept;
 
+  /// Any thread: a message that does not travel inline is about to be posted.
+  void count_large() noexcept { large_.fetch_add(1, std::memory_order_relaxed); }
   /// Any thread: of the queue, with what its agents counted that have gone.
   MessageFigures figures() const;
 
@@ -137,6 +139,7 @@ class Lane final : public Source {
   Counter posted_here_{0};
   Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
   std::uint64_t gone_in_turn_ = 0;
+  Counter cut_turns_{0};
 
   // Guarded by the lock of arrivals_.
   alignas(64) bool closed_ = false;
@@ -145,6 +148,8 @@ class Lane final : public Source {
   Counter posted_elsewhere_{0};
   std::atomic<std::uint32_t> wakers_{
       0};  // Posts that are about to tell the scheduler, or to stop somebody: the lane must not close meanwhile.
+
+  Counter large_{0};  // Of anybody.
 
   Figures gone_agents_;
 };

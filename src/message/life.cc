@@ -25,6 +25,7 @@ void Life::request(Cell& cell, std::uint8_t what) noexcept {
       cell.life_next = nullptr;
       (last_ != nullptr ? last_->life_next : first_) = &cell;
       last_ = &cell;
+      ++listed_;
       cell.acquire();
     }
     wakers_.fetch_add(1, std::memory_order_relaxed);
@@ -49,6 +50,11 @@ bool Life::has_backlog() const {
   return first_ != nullptr || lanes_wait_;
 }
 
+std::size_t Life::depth() const {
+  const std::lock_guard<ShortLock> guard(lock_);
+  return listed_;
+}
+
 Turn Life::run(const Budget& budget) {
   const InTurn in_turn(home_);
   if (lanes_missing_) add_lanes();
@@ -64,6 +70,7 @@ Turn Life::run(const Budget& budget) {
       if (cell != nullptr) {
         first_ = cell->life_next;
         if (first_ == nullptr) last_ = nullptr;
+        --listed_;
         cell->listed = false;
         wanted = std::exchange(cell->wanted, std::uint8_t{0});
       }
@@ -85,6 +92,7 @@ void Life::add_lanes() noexcept {
     lanes_missing_ = false;
   } catch (const std::bad_alloc&) {
     lanes_missing_ = true;
+    home_.core.queue_retries.fetch_add(1, std::memory_order_relaxed);
     home_.scheduler.timers().insert(again_, home_.scheduler.clock().now() + limits::kAgentQueueRetry);
   }
 }
@@ -149,6 +157,7 @@ void Life::close() noexcept {
     closed_ = true;
     left = std::exchange(first_, nullptr);
     last_ = nullptr;
+    listed_ = 0;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   if (again_.armed()) home_.scheduler.timers().cancel(again_);

@@ -32,6 +32,7 @@ class Life final : public Source {
   Result<Backlog> collect() override { return has_backlog() ? Backlog::More : Backlog::Empty; }
   Turn run(const Budget& budget) override;
   bool has_backlog() const override;
+  std::size_t depth() const override;
 
  private:
   class Again final : public TimerNode {
@@ -50,8 +51,9 @@ class Life final : public Source {
   Again again_{*this};
   bool lanes_missing_ = false;  // There was no memory to add one to the scheduler.
   mutable ShortLock lock_;
-  Cell* first_ = nullptr;  // Guarded by lock_, as are the next three.
+  Cell* first_ = nullptr;  // Guarded by lock_, as are the next four.
   Cell* last_ = nullptr;
+  std::size_t listed_ = 0;
   bool lanes_wait_ = false;
   bool closed_ = false;
   std::atomic<std::uint32_t> wakers_{0};

@@ -197,6 +197,23 @@ TEST(MessageLimits, TheQueueOfAPriorityIsBounded) {
   EXPECT_GE(again, 100) << "places are used again";
 }
 
+TEST(MessageLimits, AQueueThatIsNotLimitedByAnOptionHasTheLimitOfAll) {
+  Room room({});
+  std::size_t accepted = 0;
+  while (room.to.post(Other{1}).ok()) ++accepted;
+  EXPECT_GE(accepted, limits::kMessagesOfPriority);
+  EXPECT_LE(accepted, limits::kMessagesOfPriority + limits::kMessagePlacesKept);
+  EXPECT_EQ(room.figures().refused, 1U);
+  EXPECT_EQ(room.kit.agents().figures_of_queues().at(0).places, limits::kMessagesOfPriority + limits::kMessagePlacesKept);
+}
+
+TEST(MessageLimits, ATypeWhoseLimitSaysNoNumberHasTheLimitOfAll) {
+  Room room({});
+  for (std::size_t i = 0; i < limits::kMessagesOfType; ++i) ASSERT_TRUE(room.post(1).ok()) << i;
+  EXPECT_EQ(room.post(1).code(), Code::ResourceExhausted);
+  EXPECT_EQ(room.figures().refused, 1U);
+}
+
 TEST(MessageLimits, AQueueWithoutABoundHasNone) {
   Room room({.most = 1000}, {.messages_max = SIZE_MAX});
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(room.to.post(Other{i}).ok()) << i;

@@ -33,7 +33,7 @@ class Places {
       return used;
     }
     if (fresh_ == fresh_end_ && !add_chunk()) return nullptr;
-    if (fresh_end_ - ++fresh_ == kOrderAt && made_ < most_) wants_spare_.store(true, std::memory_order_relaxed);
+    if (fresh_end_ - ++fresh_ == kOrderAt && made() < most_) wants_spare_.store(true, std::memory_order_relaxed);
     return fresh_ - 1;
   }
   /// Any thread, without the lock: true if a chunk will be needed soon and nobody else makes it. Who is told so does: make_spare(), keep().
@@ -52,8 +52,11 @@ class Places {
   }
   /// Leaves it where no more are needed, to be given back to the system without the lock.
   void keep(std::unique_ptr<Node[]>& spare) noexcept {
-    if (spare_ == nullptr && made_ < most_) spare_ = std::move(spare);
+    if (spare_ == nullptr && made() < most_) spare_ = std::move(spare);
   }
+
+  /// Any thread, without the lock.
+  std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
   /// 'used' come from take().
   void give_back(std::span<Node* const> used) noexcept {
@@ -67,13 +70,14 @@ class Places {
   static constexpr std::ptrdiff_t kOrderAt = 128;
 
   bool add_chunk() noexcept {
-    const std::size_t room = most_ - made_;
+    const std::size_t before = made();
+    const std::size_t room = most_ - before;
     if (room == 0) return false;
     wants_spare_.store(false, std::memory_order_relaxed);
     const std::size_t count = room < limits::kMessagePlacesChunk ? room : limits::kMessagePlacesChunk;
     try {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 8);
-      if (free_.capacity() < made_ + count) free_.reserve(2 * made_ + count);
+      if (free_.capacity() < before + count) free_.reserve(2 * before + count);
       auto chunk = spare_ != nullptr ? std::move(spare_) : std::make_unique_for_overwrite<Node[]>(count);
       fresh_ = chunk.get();
       chunks_.push_back(std::move(chunk));
@@ -81,13 +85,13 @@ class Places {
       return false;
     }
     fresh_end_ = fresh_ + count;
-    made_ += count;
+    made_.store(before + count, std::memory_order_relaxed);
     return true;
   }
 
   const std::size_t most_;
-  std::size_t made_ = 0;
-  Node* fresh_ = nullptr;  // Those of the newest chunk that were never used.
+  std::atomic<std::size_t> made_{0};  // Written under the lock.
+  Node* fresh_ = nullptr;             // Those of the newest chunk that were never used.
   Node* fresh_end_ = nullptr;
   std::atomic<bool> wants_spare_{false};
   std::unique_ptr<Node[]> spare_;  // The next chunk, if somebody has made it before it was needed.

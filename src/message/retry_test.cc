@@ -108,6 +108,7 @@ TEST(Retries, MoreThanThereMayBeAreRefusedWithTheAgent) {
   EXPECT_EQ(added.error().code(), Code::InvalidArgument);
   EXPECT_NE(added.error().message().find("'keeper'"), std::string_view::npos) << added.error().to_string();
   EXPECT_NE(added.error().message().find("retries_max"), std::string_view::npos) << added.error().to_string();
+  EXPECT_EQ(kit.agents().figures().refused_groups, 1U);
 }
 
 TEST(Retries, ComeADelayAfterTheHandlerThrewHoweverLongItTook) {

@@ -234,6 +234,38 @@ TEST(AgentsThreads, APriorityHasAThreadAndAGroupStartsFromTheHighestDownOverThre
   }
 }
 
+TEST(AgentsThreads, AWatchdogTellsOfAHandlerThatDoesNotReturn) {
+  std::promise<void> told;
+  std::atomic<bool> is_told{false};
+  AgentThreads threads({.settings = [&](Priority) {
+    return AgentThreadSettings{.watchdog = StallWatchdogOptions{.limit = 20ms, .on_stall = [&](const Stall& stall) {
+                                                                  if (!stall.source.empty() && !is_told.exchange(true)) told.set_value();
+                                                                }}};
+  }});
+  class Stuck final : public Agent {
+   public:
+    Stuck(Group& group, std::future<void> until, std::promise<void>& done)
+        : Agent(group, "stuck", Priority::p1), until_(std::move(until)), done_(done) {
+      receive<&Stuck::work>();
+    }
+
+   private:
+    void work(const Work&) {
+      until_.wait();
+      done_.set_value();
+    }
+    std::future<void> until_;
+    std::promise<void>& done_;
+  };
+  std::promise<void> done;
+  const Result<Address> to = threads.agents().make<Stuck>(told.get_future(), done);
+  ASSERT_TRUE(to.has_value()) << to.error().to_string();
+  ASSERT_TRUE(to->post(Work{}).ok());
+  done.get_future().wait();
+  EXPECT_TRUE(is_told.load());
+  threads.stop();
+}
+
 TEST(AgentsThreads, ACpuThatDoesNotExistFailsTheGroupWhole) {
   AgentThreads threads({.settings = [](Priority priority) {
     return AgentThreadSettings{.cpus = priority == Priority::p1 ? std::vector<unsigned>{4000} : std::vector<unsigned>{}};

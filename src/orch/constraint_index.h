@@ -40,7 +40,7 @@ class ConstraintIndex {
   void provide(ConstraintKind kind, std::string owner, Holds holds);
   void retire_provider(ConstraintKind kind);
   bool holds(const Constraint& fact) const;
-  /// Is a row listed under 'fact'?
+  /// Is a row listed under 'fact'? See Orch::is_awaited.
   bool is_awaited(const Constraint& fact) const;
   /// Empty if nobody provides facts of that kind.
   std::string provider(ConstraintKind kind) const;

@@ -98,8 +98,8 @@ class RowAccount {
     if (tapped()) tell_row(RowEvent::What::Rejected, row, &why);
   }
 
-  /// A change that its row has no room for. A journal knows it as one that was taken; no witness does: the tables of a simulation keep
-  /// their rows within the limits.
+  /// A change that its row has no room for. Journal and witness know it as one that was taken and hear no more of it: a replay refuses it
+  /// again, and the tables of a simulation keep their rows within the limits.
   void refused(const Change& change, const Status& why) {
     if (tapped()) tell({.what = RowEvent::What::Rejected, .key = change.key(), .op = change.op(), .why = &why});
   }

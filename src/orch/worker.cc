@@ -171,7 +171,13 @@ Status Worker::Parts::prepare_thread() const {
 }
 
 void Worker::Parts::work(std::promise<Status> settled) {
-  const Status status = prepare_thread();
+  Status status = prepare_thread();
+  std::unique_ptr<StallWatchdog> watchdog;
+  if (status.ok() && options.watchdog) {
+    Result<std::unique_ptr<StallWatchdog>> made = StallWatchdog::start(runtime->scheduler(), *std::move(options.watchdog));
+    if (made) watchdog = std::move(*made);
+    if (!made) status = std::move(made.error());
+  }
   settled.set_value(status);
   if (!status.ok()) return;
   runtime->run();

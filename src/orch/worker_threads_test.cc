@@ -222,6 +222,35 @@ TEST_F(WorkerThreads, StartSaysWhatItWasNotGranted) {
   EXPECT_FALSE(worker.running());
 }
 
+TEST_F(WorkerThreads, AWatchdogNamesTheTableWhoseHandlerDoesNotReturn) {
+  std::latch told(1);
+  std::atomic<bool> is_told{false};
+  const auto tell = [&](const Stall& stall) {
+    if (stall.source == "T" && !is_told.exchange(true)) told.count_down();
+  };
+  Worker worker(*home, {.name = "watched", .watchdog = StallWatchdogOptions{.limit = 20ms, .on_stall = tell}});
+  std::atomic<bool> handled{false};
+  worker.add<OpenOrch>("orch").consume(
+      "T",
+      [&](std::string_view, const Fields&) {
+        told.wait();
+        handled = true;
+        return Outcome::done();
+      },
+      done);
+  ASSERT_TRUE(worker.start().ok());
+  set("T", "k");
+  run_until([&] { return handled.load(); });
+  worker.stop();
+  EXPECT_TRUE(is_told.load());
+}
+
+TEST_F(WorkerThreads, AWatchdogThatCannotBeStartsNone) {
+  Worker worker(*home, {.name = "watched", .watchdog = StallWatchdogOptions{.limit = Duration{0}}});
+  EXPECT_EQ(worker.start().code(), Code::InvalidArgument);
+  EXPECT_FALSE(worker.running());
+}
+
 TEST_F(WorkerThreads, ThrowingHandlerIsARejectThatTheHomeRuntimeTells) {
   std::vector<std::string> told;
   const std::thread::id home_thread = std::this_thread::get_id();

@@ -12,6 +12,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -182,7 +183,11 @@ Result<std::unique_ptr<StallWatchdog>> StallWatchdog::start(const Scheduler& sch
   if (options.limit <= Duration{0}) return failure(Code::InvalidArgument, "the stall watchdog's limit must be above zero");
   if (options.signal == 0) options.signal = SIGRTMAX;
   if (Status taken = take_signal(options.signal); !taken.ok()) return failure(std::move(taken));
-  return std::unique_ptr<StallWatchdog>{new StallWatchdog{std::make_unique<Impl>(scheduler, std::move(options))}};
+  try {
+    return std::unique_ptr<StallWatchdog>{new StallWatchdog{std::make_unique<Impl>(scheduler, std::move(options))}};
+  } catch (const std::system_error& error) {
+    return failure(Code::ResourceExhausted, std::string{"the stall watchdog: there is no thread: "} + error.what());
+  }
 }
 
 StallWatchdog::StallWatchdog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -499,6 +499,7 @@ ReplayReport Replay::run(Runtime& runtime) {
   impl.report.records = impl.tape->passed();
   if (impl.is_leaving) impl.look_at_rest();
   impl.report.recorded = impl.time - impl.began;
+  impl.report.reading_pauses = impl.tape->pauses();
   if (!impl.different && !impl.tape->hole().empty()) {
     impl.different = true;
     impl.report.record = impl.report.records + 1;

@@ -41,6 +41,9 @@ class Tape {
   /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
   std::string hole() const { return met_end_ ? hole_ : std::string{}; }
 
+  /// How often the reading waited because it was limits::kReplayBatchesAhead or limits::kReplayBytesAhead ahead.
+  std::uint64_t pauses() const { return reader_->pauses(); }
+
   /// Of the files, when they were opened.
   const std::vector<DamagedPart>& damage() const noexcept { return damage_; }
   /// All of the run.

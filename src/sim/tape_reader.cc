@@ -80,7 +80,10 @@ void TapeReader::work(const std::stop_token& stop) {
     }
     more = !batch.records.empty();
     std::unique_lock lock(mutex_);
-    if (is_full() && !taken_.wait(lock, stop, [this] { return has_room(); })) return;
+    if (is_full()) {
+      ++pauses_;
+      if (!taken_.wait(lock, stop, [this] { return has_room(); })) return;
+    }
     if (stop.stop_requested()) return;
     bytes_ += batch.bytes;
     std::swap(batch, batches_[put_++ % kReplayBatchesAhead]);

@@ -57,6 +57,11 @@ class TapeReader {
 
   /// Exchanges 'batch' for the next one; waits for it. Not to be called behind the last, which has no records.
   void next(Batch& batch);
+  /// How often it was as far ahead as it may be.
+  std::uint64_t pauses() const {
+    const std::lock_guard lock(mutex_);
+    return pauses_;
+  }
 
  private:
   void work(const std::stop_token& stop);
@@ -78,13 +83,14 @@ class TapeReader {
   std::uint64_t last_number_ = 0;
   journal::RecordedChange change_;
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable_any filled_;
   std::condition_variable_any taken_;
   std::vector<Batch> batches_;
   std::uint64_t put_ = 0;  // Batches that were put and taken; their places follow each other in batches_.
   std::uint64_t took_ = 0;
   std::size_t bytes_ = 0;  // Of those that wait.
+  std::uint64_t pauses_ = 0;
   bool took_last_ = false;
 
   std::jthread thread_;  // The last: it ends before what it uses.

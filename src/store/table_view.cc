@@ -281,7 +281,7 @@ Status TableView::Parts::write(Change change) {
   Status refused = store_.write(table_, std::move(change), [self = weak_from_this()](const Status& end) {
     if (const std::shared_ptr<Parts> parts = self.lock()) parts->answered(end);
   });
-  if (refused.ok()) ++accepted_;
+  if (refused.ok() && ++accepted_ - answered_ == limits::kViewWrites) ++totals_.full_windows;
   return refused;
 }
 

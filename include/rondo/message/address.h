@@ -17,6 +17,7 @@ namespace message {
 class Cell;
 /// Puts what lies at 'stored' into the queue of 'cell'; what is left there is the caller's to destroy.
 Status post(Cell& cell, const MessageType& type, void* stored);
+void count_large(Cell& cell) noexcept;
 }  // namespace message
 
 /// Thread-safe as a shared_ptr is.
@@ -48,6 +49,7 @@ class Address {
       return rondo::message::post(*cell_, rondo::message::kType<Type>, &stored);
     } else {
       auto stored = std::make_shared<Type>(std::forward<M>(message));
+      rondo::message::count_large(*cell_);
       return rondo::message::post(*cell_, rondo::message::kType<Type>, &stored);
     }
   }

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "rondo/message/agents.h"
 #include "rondo/sched/policy.h"
 #include "rondo/sched/priority.h"
+#include "rondo/sched/stall_watchdog.h"
 
 namespace rondo {
 
@@ -19,6 +21,8 @@ namespace rondo {
 struct AgentThreadSettings {
   int nice = 0;
   std::vector<unsigned> cpus = {};
+  /// Looks from outside whether a turn of the thread ends; see StallWatchdog.
+  std::optional<StallWatchdogOptions> watchdog = {};
 };
 
 struct AgentThreadsOptions {

@@ -77,8 +77,17 @@ struct MessageFigures {
   /// From the post to the handler, in nanoseconds; from a post in an agent's turn on the same thread, what the turn took up to then (32 us
   /// at most, beyond its last handler) may be added.
   Log2Histogram wait_ns;
-  /// How long the oldest message has waited; of a queue, not of an agent.
-  Duration oldest{0};
+  // Of a queue, not of an agent:
+  Duration oldest{0};           // How long the oldest message has waited.
+  std::uint64_t large = 0;      // Messages posted to agents that did not travel inline (limits::kInlineMessageBytes).
+  std::uint64_t cut_turns = 0;  // Turns that ended because their time was over (limits::kMessagesTurn).
+  std::size_t places = 0;       // For messages, made so far, by limits::kMessagePlacesChunk.
+};
+
+/// Of all agents of one Agents or AgentThreads.
+struct AgentsFigures {
+  std::uint64_t refused_groups = 0;  // Not added, for whatever reason: add() has told it.
+  std::uint64_t queue_retries = 0;   // Queues that could not be added to their scheduler for want of memory, each time.
 };
 
 /// What a group is made of, while it is made.
@@ -152,6 +161,7 @@ class Agents {
   /// agents come and go. An agent that goes meanwhile may be left out. O(agents).
   std::vector<MessageFigures> figures_of_agents() const;
   std::vector<MessageFigures> figures_of_queues() const;
+  AgentsFigures figures() const noexcept;
 
   struct Core;
 
@@ -162,6 +172,7 @@ class Agents {
   friend class message::Seat;
   explicit Agents(std::unique_ptr<Core> core);
   Result<GroupId> add_group(const std::function<Status(Group&)>& make);
+  Result<GroupId> try_to_add(const std::function<Status(Group&)>& make);
   std::shared_ptr<message::TopicCore> topic_core(std::string_view name, const message::MessageType& type);
   std::unique_ptr<Core> core_;
 };

@@ -110,7 +110,9 @@ class Orch {
   void withdraw(const Constraint& fact);
   /// Asks the provider. False if there is none.
   bool holds(const Constraint& fact) const;
-  /// Does any change wait for it (listed under it, if it waits for several)?
+  /// Is a change parked under this fact? One that waits for several facts is parked under the first of them that did not hold, and is not
+  /// seen under the others. Nor is one whose wait is over and which was not handled yet: after announce() nobody waits, until handlers wait
+  /// anew.
   bool is_awaited(const Constraint& fact) const;
   /// Calls 'handler' in a turn of this Orch when facts of 'kind' are announced or withdrawn. Events of one fact merge while they wait, but
   /// an end is never lost: withdrawn and announced again is told as both. What the handler throws is reported to Runtime::on_reject.

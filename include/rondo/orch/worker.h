@@ -19,12 +19,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/stall_watchdog.h"
 
 namespace rondo {
 
@@ -45,6 +47,8 @@ struct WorkerOptions {
   /// See rondo/base/thread_settings.h. What cannot be granted is told by start().
   std::vector<unsigned> cpus = {};
   int nice = 0;
+  /// Looks from outside whether a turn of the worker ends, for as long as it runs; see StallWatchdog. What it cannot be is told by start().
+  std::optional<StallWatchdogOptions> watchdog = {};
   /// The seams, for simulation; nullptr means the real one. A given one must outlive the worker.
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;
@@ -81,7 +85,7 @@ class Worker {
   Runtime& runtime() noexcept;
   const std::string& name() const noexcept;
 
-  /// Starts the thread. Once (FailedPrecondition). A Status of cpus or nice that could not be granted; then there is no thread.
+  /// Starts the thread. Once (FailedPrecondition). A Status of cpus, nice or watchdog that could not be granted; then there is no thread.
   Status start();
   bool running() const noexcept;
   /// Takes nothing more from the tables, handles what has come so far for at most WorkerOptions::drain, and joins the thread. A handler

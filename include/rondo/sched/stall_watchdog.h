@@ -50,8 +50,8 @@ struct StallWatchdogOptions {
 
 class StallWatchdog {
  public:
-  /// InvalidArgument for a limit that is not above zero, AlreadyExists if the signal has a handler that is not ours, and what the system
-  /// says. 'scheduler' must outlive the watchdog, and be run by the calling thread alone.
+  /// InvalidArgument for a limit that is not above zero, AlreadyExists if the signal has a handler that is not ours, ResourceExhausted
+  /// where there is no thread, and what the system says. 'scheduler' must outlive the watchdog, and be run by the calling thread alone.
   static Result<std::unique_ptr<StallWatchdog>> start(const Scheduler& scheduler, StallWatchdogOptions options);
   /// Ends the thread; no callback comes later.
   ~StallWatchdog();

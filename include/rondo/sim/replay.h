@@ -33,6 +33,8 @@ struct ReplayReport {
   std::uint64_t turns = 0;
   std::uint64_t outcomes = 0;
   Duration recorded{0};  // From the first record to the last one reproduced.
+  // Times the thread that reads was as far ahead as it may be (limits::kReplayBatchesAhead, limits::kReplayBytesAhead).
+  std::uint64_t reading_pauses = 0;
   // The first difference: the record's number in its run, from 1, and both in words.
   std::uint64_t record = 0;
   std::string expected;

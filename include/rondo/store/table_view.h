@@ -55,7 +55,12 @@ struct ViewTotals {
   std::size_t set = 0;
   std::size_t replaced = 0;  // A Delete and a Set.
   std::size_t removed = 0;
-  friend bool operator==(const ViewTotals&, const ViewTotals&) = default;
+  /// Times it had limits::kViewWrites writes under way and waited for answers.
+  std::size_t full_windows = 0;
+  /// Of what was done; how often it waited is no part of it.
+  friend bool operator==(const ViewTotals& a, const ViewTotals& b) noexcept {
+    return a.same == b.same && a.set == b.set && a.replaced == b.replaced && a.removed == b.removed;
+  }
 };
 
 /// Called in a turn of the view, which must not be destroyed in it. Must not throw.
