@@ -9,4 +9,5 @@ fi
 # The sanitizers and -O2 take up to 1 GB a compiler; more jobs than memory for them only swap.
 jobs=$(nproc)
 memory_gb=$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo 2>/dev/null || echo 4)
-if [ "$memory_gb" -ge 1 ] && [ "$memory_gb" -lt "$jobs" ]; then jobs=$memory_gb; fi
+if [ "${memory_gb:-4}" -lt "$jobs" ]; then jobs=$memory_gb; fi
+if [ "$jobs" -lt 1 ]; then jobs=1; fi

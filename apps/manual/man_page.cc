@@ -164,17 +164,6 @@ void add_synopsis(Page& page, const Program& program) {
 
 }  // namespace
 
-std::string usage(std::string_view before, const Command& command) {
-  std::string line{before};
-  line.append(" ").append(command.name);
-  for (const Argument& argument : command.arguments) {
-    std::string shown{argument.name};
-    if (argument.many) shown += " ...";
-    line.append(" ").append(argument.required ? shown : "[" + shown + "]");
-  }
-  return line;
-}
-
 std::string man_page(const Program& program, std::string_view version) {
   std::string title{program.name};
   std::ranges::transform(title, title.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });

@@ -11,7 +11,4 @@ namespace rondo::manual {
 /// The whole page. 'version' stands in its foot. O(length).
 std::string man_page(const Program& program, std::string_view version);
 
-/// "rondo set TABLE KEY [FIELD=VALUE ...]", without options.
-std::string usage(std::string_view before, const Command& command);
-
 }  // namespace rondo::manual

@@ -47,10 +47,5 @@ TEST(ManPage, TextRunsNoMacro) {
   EXPECT_THAT(man_page(small(), "1.2"), HasSubstr(".PP\n\\&.SH is not a heading here, \\en neither, and it\\(aqs \\(aqfine\\(aq.\n"));
 }
 
-TEST(ManPage, UsageShowsWhatMayBeLeftAway) {
-  const Program program = small();
-  EXPECT_EQ(usage("tool", program.commands.front()), "tool go WHERE [AND ...]");
-}
-
 }  // namespace
 }  // namespace rondo::manual

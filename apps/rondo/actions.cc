@@ -112,6 +112,11 @@ Options patient(const Options& options) {
   return more;
 }
 
+int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
+  if (command == "export") return print_export(backend, options, arguments);
+  return options.json ? print_json(backend, options, command, arguments) : print_text(backend, options, command, arguments);
+}
+
 int call(const Options& options, const std::string& command, const json::object& arguments) {
   if (command == "clear" && !may_clear(arguments)) {
     return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
@@ -120,8 +125,11 @@ int call(const Options& options, const std::string& command, const json::object&
   const Result<std::unique_ptr<Backend>> backend = open_backend(endless ? patient(options) : options);
   if (!backend) return report(options, backend.error());
   if (endless) return print_changes(**backend, options, command, arguments);
-  if (command == "export") return print_export(**backend, options, arguments);
-  return options.json ? print_json(**backend, options, command, arguments) : print_text(**backend, options, command, arguments);
+  const int code = answer(**backend, options, command, arguments);
+  const Status lacking = (*backend)->lacking();
+  if (lacking.ok()) return code;
+  const int incomplete = report(options, lacking);
+  return code == kExitDone ? incomplete : code;
 }
 
 int show_version(const Options& options) {

@@ -1,5 +1,6 @@
-// Backend: who answers a command: the daemon at its socket, or, with --store, a Redis itself. Arguments and results are those of the admin
-// protocol (docs/guide/admin-protocol.md), so that what is printed does not depend on who answered. Blocking; one thread.
+// Backend: who answers a command: the daemon at its socket, or, with --store, a Redis itself or the file of a daemon. Arguments and results
+// are those of the admin protocol (docs/guide/admin-protocol.md), so that what is printed does not depend on who answered. Blocking; one
+// thread.
 #pragma once
 
 #include <boost/json.hpp>
@@ -22,6 +23,9 @@ class Backend {
   /// Rows go to 'on_row' as they come; without it they are in the result's "rows", which a list without rows has, too. Text in 'arguments'
   /// is escaped (rondo/admin/text.h).
   virtual Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) = 0;
+
+  /// What the answers so far lack, because it could not be read; ok when nothing.
+  virtual Status lacking() const { return {}; }
 
   /// Calls 'rows' with a sink, and waits until every row's end is known. 'on_totals' hears now and then how far it is.
   virtual Result<BulkTotals> write(const std::function<Status(BulkSink& sink)>& rows,

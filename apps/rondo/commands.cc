@@ -141,6 +141,7 @@ std::vector<Command> store_commands() {
   return {
       {.name = "pending",
        .help = "Keys of a table on a store that wait for its consumer",
+       .details = "Of a daemon's file: Deletes that were not dealt with, and the entries of a Queue with their fields.",
        .arguments = {table()},
        .answered_by = Redis | File},
       {.name = "clear",
@@ -150,6 +151,8 @@ std::vector<Command> store_commands() {
        .answered_by = Redis},
       {.name = "export",
        .help = "Print the rows of a daemon's file as JSON that load takes",
+       .details = "Left out, because load could not bring it back, is what waits: Deletes that were not dealt with, and the entries of a\n"
+                  "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
        .arguments = {table(false)},
        .answered_by = File},
       {.name = "doctor",

@@ -18,7 +18,7 @@ struct Offer {
   std::string help;
 };
 
-/// Where names come from that no description knows. Each gives at most 'most', and nothing when nobody answers.
+/// Where names come from that no description knows. Each gives as many as a shell should show, and nothing when nobody answers.
 struct NameSource {
   std::function<std::vector<std::string>()> tables;
   std::function<std::vector<std::string>(const std::string& table, const std::string& beginning)> keys;

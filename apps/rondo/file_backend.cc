@@ -1,6 +1,7 @@
 #include "file_backend.h"
 
 #include <algorithm>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,13 @@ json::object load_row(const TableSpec& table, const Change& change) {
   return load_entry(table.name, change.key(), change.op() == Op::Delete ? BulkOp::Delete : BulkOp::Set, fields);
 }
 
+/// What waits for its consumer. An entry of a Queue has fields, which nothing else shows.
+json::object pending_row(const TableSpec& table, const Change& change) {
+  json::object row{{"key", escape_text(change.key())}, {"op", to_string(change.op())}};
+  if (table.kind == TableKind::Queue) row["fields"] = fields_of(change);
+  return row;
+}
+
 class FileBackend final : public Backend {
  public:
   explicit FileBackend(std::string path) : path_(std::move(path)) {}
@@ -44,6 +52,8 @@ class FileBackend final : public Backend {
     return result;
   }
 
+  Status lacking() const override { return lacking_; }
+
   Result<BulkTotals> write(const std::function<Status(BulkSink&)>&, const std::function<void(const BulkTotals&)>&) override {
     return failure(read_only());
   }
@@ -51,17 +61,28 @@ class FileBackend final : public Backend {
  private:
   Status read_only() const { return {Code::Unimplemented, path_ + " can only be looked at: a daemon writes it"}; }
 
+  /// What is whole is told; what is not is noted.
+  Result<DurableFile> read(const std::function<void(const TableSpec& spec, const Change& change)>& each) {
+    auto file = read_durable_file(path_, each);
+    if (file && !file->damage.empty()) {
+      lacking_ = {Code::DataLoss, path_ + " is damaged, what is whole of it was read: " + file->damage.front() +
+                                      (file->damage.size() == 1 ? "" : ", and " + std::to_string(file->damage.size() - 1) + " more") +
+                                      "; doctor names all"};
+    }
+    return file;
+  }
+
   Result<json::object> answer(const std::string& command, const std::string& table, const std::string& key, const OnRow& tell) {
     if (command == "doctor") return examine(tell);
     if (command == "tables") return list_tables(tell);
     if (command == "get") return get(table, key);
     bool known = table.empty();
-    const auto file = read_durable_file(path_, [&](const TableSpec& spec, const Change& change) {
+    const auto file = read([&](const TableSpec& spec, const Change& change) {
       known = known || spec.name == table;
       if (!table.empty() && spec.name != table) return;
       const bool waits = change.op() == Op::Delete || spec.kind == TableKind::Queue;
       if (command == "keys" && !waits) tell(json::object{{"key", escape_text(change.key())}});
-      if (command == "pending" && waits) tell(json::object{{"key", escape_text(change.key())}, {"op", to_string(change.op())}});
+      if (command == "pending" && waits) tell(pending_row(spec, change));
       if (command == "export" && !waits) tell(load_row(spec, change));
     });
     if (!file) return failure(file.error());
@@ -72,7 +93,7 @@ class FileBackend final : public Backend {
   }
 
   Result<json::object> list_tables(const OnRow& tell) {
-    const auto file = read_durable_file(path_);
+    const auto file = read({});
     if (!file) return failure(file.error());
     for (const DurableFileTable& table : file->tables) {
       tell(json::object{{"table", escape_text(table.spec.name)},
@@ -86,7 +107,7 @@ class FileBackend final : public Backend {
 
   Result<json::object> get(const std::string& table, const std::string& key) {
     json::object found;
-    const auto file = read_durable_file(path_, [&](const TableSpec& spec, const Change& change) {
+    const auto file = read([&](const TableSpec& spec, const Change& change) {
       if (spec.name == table && change.key() == key && change.op() == Op::Set)
         found = {{"key", escape_text(key)}, {"fields", fields_of(change)}};
     });
@@ -116,6 +137,7 @@ class FileBackend final : public Backend {
   }
 
   std::string path_;
+  Status lacking_;
 };
 
 }  // namespace

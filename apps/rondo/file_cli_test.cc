@@ -53,7 +53,8 @@ class FileCli : public testing::Test {
       ASSERT_TRUE(store->write("ROUTE_TABLE", Change::set(key, {{"nexthop_group", "1"}})).ok());
     }
     ASSERT_TRUE(store->write("ROUTE_TABLE", Change::remove("30.0.0.0/8")).ok());
-    ASSERT_TRUE(store->write("COMMANDS", Change::event("flush", "all", {})).ok());
+    const Field reason{"reason", "a test"};
+    ASSERT_TRUE(store->write("COMMANDS", Change::event("flush", "all", {&reason, 1})).ok());
     ASSERT_TRUE(store->finish().ok());
     then();
   }
@@ -73,6 +74,7 @@ TEST_F(FileCli, ShowsWhatIsInIt) {
   EXPECT_EQ(rondo("get ROUTE_TABLE 30.0.0.0/8").code, 1);
   EXPECT_THAT(rondo("pending ROUTE_TABLE").out, HasSubstr("30.0.0.0/8"));
   EXPECT_THAT(rondo("pending COMMANDS").out, AllOf(HasSubstr("all"), HasSubstr("EVENT")));
+  EXPECT_EQ(rondo("--json pending COMMANDS").out, "{\"rows\":[{\"key\":\"all\",\"op\":\"EVENT\",\"fields\":[[\"reason\",\"a test\"]]}]}\n");
   const Outcome unknown = rondo("keys ROUTE");
   EXPECT_EQ(unknown.code, 1);
   EXPECT_THAT(unknown.out, HasSubstr("no table 'ROUTE'"));
@@ -113,6 +115,13 @@ TEST_F(FileCli, NamesWhatIsWrong) {
   const Outcome damaged = rondo("doctor");
   EXPECT_EQ(damaged.code, 1);
   EXPECT_THAT(damaged.out, AllOf(HasSubstr("problem"), HasSubstr("checksum")));
+  for (const char* const words : {"export", "keys ROUTE_TABLE", "get ROUTE_TABLE 10.0.0.0/8", "tables", "pending ROUTE_TABLE"}) {
+    const Outcome partial = rondo(words);
+    EXPECT_EQ(partial.code, 1) << words;
+    EXPECT_THAT(partial.out, AllOf(HasSubstr("is damaged"), HasSubstr("checksum"))) << words;
+  }
+  const Outcome exported = rondo("export 2>/dev/null; true");
+  EXPECT_TRUE(parse_load(exported.out.substr(0, exported.out.find("rondo: ")), "export").has_value()) << exported.out;
 }
 
 }  // namespace

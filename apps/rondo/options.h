@@ -41,7 +41,6 @@ struct FeedRoutes {
   std::uint64_t seed = 1;
   unsigned groups = feed::kDefaultGroups;
   Order order = Order::AsIs;
-  bool order_given = false;
   std::vector<std::string> also;  // nexthops, neighbors, interfaces, ports, all.
   feed::PortNames ports;
   unsigned mtu = 9100;

@@ -227,7 +227,7 @@ void read_policy(SectionReader& s, PolicyChoice& policy) {
   s.choice("policy", kPolicies, policy.name);
   s.choice("tie", kTies, policy.tie);
   s.integer("batch", 1, limits::kBatchItems, policy.batch);
-  s.integer("turn_us", 10, 1'000'000, policy.turn_us);
+  s.integer("turn_us", 10, limits::kTurnTimeMost / 1us, policy.turn_us);
   // Each in a range that fits the default of the other; together they are looked at below.
   s.integer("lowest_budget_us", 1, PolicyChoice{}.highest_budget_us, policy.lowest_budget_us);
   s.integer("highest_budget_us", PolicyChoice{}.lowest_budget_us, kBudgetUs, policy.highest_budget_us);
@@ -322,8 +322,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("retry_quota", 0, limits::kBatchItems, config.retry_quota);
     s.integer("nice", -20, 19, config.nice);
     s.cpus("cpus", config.scheduler_cpus);
-    s.integer("reserve_mib", 0, 1024 * 1024, config.reserve_mib);
-    s.integer("stall_ms", 10, 3'600'000, config.stall_ms);
+    s.integer("reserve_mib", 0, limits::kReserveMibMost, config.reserve_mib);
+    s.integer("stall_ms", 10, limits::kStallMost / 1ms, config.stall_ms);
     s.flag("stall_stack", config.stall_stack);
   }
   section("admin").text("socket", config.socket);

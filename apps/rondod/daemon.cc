@@ -167,8 +167,21 @@ Status Daemon::check_groups() const {
   return {};
 }
 
-/// Those that an earlier run had taken from stores elsewhere.
+bool Daemon::has_damage() const {
+  return std::ranges::any_of(files_, [](const std::unique_ptr<TableFile>& file) { return !file->figures().damage.empty(); });
+}
+
+/// What nobody asks for may be what a row asked for that was lost: it stays until the rows can have been written again.
+void Daemon::hold_after_damage() {
+  if (agent_->has_restarted() || !has_damage()) return;
+  const std::int64_t seconds = config_.hold_s > 0 ? config_.hold_s : limits::kRestartHold;
+  held_until_ = runtime_->clock().now() + std::chrono::seconds{seconds};
+  log_.warn("rows were lost: what an earlier run left in the data plane stays, although no row asks for it", {{"s", seconds}});
+}
+
+/// Those that an earlier run had taken from stores elsewhere, and those that were lost.
 bool Daemon::rows_have_come() const {
+  if (runtime_->clock().now() < held_until_) return false;
   const bool recovered = std::ranges::all_of(feeds_, [](const std::unique_ptr<DirectFeed>& feed) { return feed->figures().recovered; });
   const bool replayed = std::ranges::all_of(replays_, [](const std::unique_ptr<Replay>& replay) { return replay->is_done(); });
   return recovered && replayed;
@@ -219,6 +232,7 @@ void Daemon::watch_journal() {
 
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
+  hold_after_damage();
   replays_ = replay_rows(config_, runtime_->scheduler(), runtime_->store().tables());
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   // Last: threads made after it would take both over.
@@ -271,13 +285,23 @@ Status Daemon::run() {
   runtime_->run();
   static_cast<void>(runtime_->journal().flush());  // Its answer may be of a trouble that is long over and told.
   if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
+  const bool drained = is_drained();
+  const Status left = leftovers().lost();
+  if (!left.ok()) log_.error("ended before all was done, what nobody else keeps is lost", {{"lost", left.message()}});
+  Status lost = finish_files();
+  log_.info("ended", {{"drained", drained && lost.ok()}});
+  return lost.ok() ? left : lost;
+}
+
+Leftovers Daemon::leftovers() const {
+  Leftovers left{.rows = unkept_rows(config_, runtime_->consumers())};
   for (const auto& writes : redis_writes_) {
+    left.writes += writes->unanswered();
     if (writes->unanswered() == 0) continue;
     log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});
   }
-  Status lost = finish_files();
-  log_.info("ended", {{"drained", is_drained()}});
-  return lost;
+  for (const auto& feed : feeds_) left.changes += feed->figures().staged + feed->figures().behind;
+  return left;
 }
 
 void Daemon::on_signal(int signal) {

@@ -14,6 +14,7 @@
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/leftovers.h"
 #include "rondod/log_keeper.h"
 #include "rondod/mishaps.h"
 #include "rondod/redis_maker.h"
@@ -34,8 +35,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most limits::kDaemonDrain; a second
-  /// signal ends at once) and returns. SIGHUP reopens the journal's files, and reads the policy of the scheduler again. DataLoss: rows that
-  /// were accepted are in no file.
+  /// signal ends at once) and returns. SIGHUP reopens the journal's files, and reads the policy of the scheduler again. DataLoss: what was
+  /// accepted is lost (leftovers.h), or in no file.
   Status run();
 
  private:
@@ -62,8 +63,12 @@ class Daemon {
   void watch_store();
   /// Logs why the journal loses records, when that changes.
   void watch_journal();
+  bool has_damage() const;
+  void hold_after_damage();
   bool rows_have_come() const;
   bool is_drained() const;
+  /// Logs those of stores that do not answer.
+  Leftovers leftovers() const;
   /// Writes what the files of the tables lack; logs and tells what cannot be written.
   Status finish_files();
 
@@ -95,6 +100,7 @@ class Daemon {
   std::uint64_t journal_dropped_ = 0;  // Told.
   std::vector<std::unique_ptr<Replay>> replays_;
   Instant drain_until_;
+  Instant held_until_;  // Of what an earlier run left, after a file was damaged.
   std::unique_ptr<StallWatchdog> watchdog_;
 };
 

@@ -96,42 +96,46 @@ Section dataplane() {
           {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
           {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
           {"hold_s", "integer from 0 to 3600", "0",
-           "Seconds that routes of an earlier run stay at least, although no row asks for them: the time that feeders need to come back."},
+           "Seconds that routes of an earlier run stay at least, although no row asks for them: the time that feeders need to come back. "
+           "0: an "
+           "hour if a file of tables was found damaged, else none."},
           {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
           {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
       }};
 }
 
 manual::Program described() {
-  return {.name = "rondod",
-          .manual_section = 8,
-          .summary = "drives the data plane until it matches the tables",
-          .description =
-              "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
-              "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
-              "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once.\n"
-              "SIGHUP reopens the journal's files, and reads the scheduler's policy again.",
-          .options = {{.name = "--config",
-                       .value = "FILE",
-                       .help = "Configuration file (TOML); without it the defaults hold",
-                       .word = manual::Word::File},
-                      {.name = "--socket",
-                       .value = "PATH",
-                       .help = "Path of the admin socket; goes before the configuration",
-                       .word = manual::Word::File},
-                      {.name = "--check-config",
-                       .value = {},
-                       .help = "Check the configuration, print it whole, warn of what leaves waits without a bound, and exit"}},
-          .exit_codes = {{"0", "ended as asked"},
-                         {"1", "failed"},
-                         {"2", "wrong usage"},
-                         {"69", "something needed is not available"},
-                         {"77", "not permitted"},
-                         {"78", "the configuration is wrong"}},
-          .files = {{"/etc/rondo/rondod.toml", "The configuration that the service uses: rondod.toml(5)."},
-                    {"/run/rondo/rondod.sock", "The admin socket, mode 0660: who may open it may do everything."}},
-          .examples = {{"rondod --config /etc/rondo/rondod.toml --check-config", "Look at a configuration without starting:"}},
-          .see_also = {"rondo(1)", "rondod.toml(5)"}};
+  return {
+      .name = "rondod",
+      .manual_section = 8,
+      .summary = "drives the data plane until it matches the tables",
+      .description =
+          "rondod takes routes, next-hop groups, neighbours, interfaces and ports from tables and programs them into the Linux "
+          "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
+          "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once. It ends with 1\n"
+          "if anything that was accepted is lost; what a Redis or a file keeps is not, the next start has it again.\n"
+          "SIGHUP reopens the journal's files, and reads the scheduler's policy again.",
+      .options = {{.name = "--config",
+                   .value = "FILE",
+                   .help = "Configuration file (TOML); without it the defaults hold",
+                   .word = manual::Word::File},
+                  {.name = "--socket",
+                   .value = "PATH",
+                   .help = "Path of the admin socket; goes before the configuration",
+                   .word = manual::Word::File},
+                  {.name = "--check-config",
+                   .value = {},
+                   .help = "Check the configuration, print it whole, warn of what leaves waits without a bound, and exit"}},
+      .exit_codes = {{"0", "ended as asked"},
+                     {"1", "failed"},
+                     {"2", "wrong usage"},
+                     {"69", "something needed is not available"},
+                     {"77", "not permitted"},
+                     {"78", "the configuration is wrong"}},
+      .files = {{"/etc/rondo/rondod.toml", "The configuration that the service uses: rondod.toml(5)."},
+                {"/run/rondo/rondod.sock", "The admin socket, mode 0660: who may open it may do everything."}},
+      .examples = {{"rondod --config /etc/rondo/rondod.toml --check-config", "Look at a configuration without starting:"}},
+      .see_also = {"rondo(1)", "rondod.toml(5)"}};
 }
 
 manual::Program configuration_described() {

@@ -109,6 +109,7 @@ TEST_F(RondodFedDirectly, OnlyClientsWithAKeyOfTheListComeIn) {
   EXPECT_EQ(parse_config(to_toml(*config), "x")->store_groups, config->store_groups);
 
   start(kTables + direct);
+  EXPECT_THAT(json::serialize(call("config")), AllOf(HasSubstr("\"allowed_clients\":[\"***\"]"), Not(HasSubstr(known.public_key))));
   DirectProducer refused(
       {.endpoint = endpoint(), .curve = DirectClientCurve{.server_key = server->public_key, .own = stranger}, .linger = 0s});
   refused.write_all();

@@ -1,25 +1,31 @@
 // LogKeeper: the newest lines of the log, for a support bundle. Any thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
 
 namespace rondo::daemon {
 
 class LogKeeper {
  public:
-  /// Only the first limits::kLogLineBytesKept bytes of a long line are kept.
+  /// Kept without secrets, and of a long line only the first limits::kLogLineBytesKept bytes: of half an address nobody could see that
+  /// there is a password in it.
   void add(std::string_view line) {
     if (line.ends_with('\n')) line.remove_suffix(1);
+    std::string kept = hide_secrets(line);
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (line.size() > limits::kLogLineBytesKept) ++counts_.cut;
-    lines_.emplace_back(line.substr(0, limits::kLogLineBytesKept));
+    if (kept.size() > limits::kLogLineBytesKept) ++counts_.cut;
+    kept.resize(std::min(kept.size(), limits::kLogLineBytesKept));
+    lines_.push_back(std::move(kept));
     if (lines_.size() <= limits::kLogLinesKept) return;
     lines_.pop_front();
     ++counts_.forgotten;

@@ -24,5 +24,13 @@ TEST(LogKeeper, KeepsTheNewestLinesWithinItsLimits) {
   EXPECT_EQ(keeper.lines().back().size(), limits::kLogLineBytesKept);
 }
 
+TEST(LogKeeper, HidesAPasswordThatTheCutGoesThrough) {
+  LogKeeper keeper;
+  const std::string address = " redis://user:password@host";
+  keeper.add(std::string(limits::kLogLineBytesKept - address.size() / 2, 'x') + address);
+  EXPECT_EQ(keeper.lines().front().find("pas"), std::string::npos) << keeper.lines().front();
+  EXPECT_NE(keeper.lines().front().find("redis://user"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace rondo::daemon

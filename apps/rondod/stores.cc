@@ -70,6 +70,11 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
 
 bool ends_elsewhere(const Config& config, std::string_view table) { return is_on_redis(config, table) || waits_for_disk(config, table); }
 
+bool is_kept(const Config& config, std::string_view table) {
+  const StoreGroup* const group = group_of(config, table);
+  return !(group == nullptr ? config.store.url : group->place.url).empty();
+}
+
 bool waits_for_disk(const Config& config, std::string_view table) {
   const StoreGroup* const group = group_of(config, table);
   if (group == nullptr) return waits_for_disk(config.store.url);

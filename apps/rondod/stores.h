@@ -36,6 +36,8 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 bool ends_elsewhere(const Config& config, std::string_view table);
 /// Whether it counts only when it is on the disk.
 bool waits_for_disk(const Config& config, std::string_view table);
+/// Whether the rows of 'table' are there again after the end of this process: a Redis or a file has them.
+bool is_kept(const Config& config, std::string_view table);
 
 /// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
 /// Redis, one Replay a place. A row taken by an earlier run is known to nobody else. Direct tables see to theirs by themselves.

@@ -38,13 +38,16 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 107> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 110> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
     {"frame_time_us", in_microseconds(limits::kFrameTime)},
     {"budget_most_us", in_microseconds(limits::kBudgetMost)},
     {"quota_most", limits::kQuotaMost},
+    {"turn_time_most_us", in_microseconds(limits::kTurnTimeMost)},
+    {"reserve_mib_most", limits::kReserveMibMost},
+    {"stall_most_us", in_microseconds(limits::kStallMost)},
     {"weight_most", limits::kWeightMost},
     {"long_turn_us", in_microseconds(limits::kLongTurn)},
     {"items_per_step", limits::kItemsPerStep},
@@ -154,7 +157,8 @@ void command_limits(const CommandContext&, Reply reply) {
   reply.finish(all);
 }
 
-void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, json::array& troubles) {
+/// 'holds': what an earlier run left in the data plane is not cleared away yet.
+void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, bool holds, json::array& troubles) {
   if (!file.trouble.ok()) {
     const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
     const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
@@ -163,9 +167,10 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
     troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
   }
   if (!file.damage.empty()) {
-    troubles.push_back(text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
-                            " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file +
-                            "; feed the tables again"));
+    troubles.push_back(
+        text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
+             " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
+             (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
   }
 }
 
@@ -176,7 +181,8 @@ void command_health(const CommandContext& context, Reply reply) {
   json::array troubles;
   if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(text("store: " + hide_secrets(store.message())));
   const Instant now = runtime.clock().now();
-  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, troubles);
+  const bool holds = !context.agent.has_restarted();
+  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   runtime.scheduler().for_each_source([&troubles](const Source& source) {
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
     troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));

@@ -48,6 +48,11 @@ inline constexpr Duration kFrameTime = 500ms;
 inline constexpr Duration kBudgetMost = 3600s;
 /// A quota of items or microseconds; more is refused, likewise.
 inline constexpr std::uint32_t kQuotaMost = 1'000'000'000;
+/// The longest time of a turn that may be configured, and the longest that may pass before a turn counts as stuck.
+inline constexpr Duration kTurnTimeMost = 1s;
+inline constexpr Duration kStallMost = 3600s;
+/// Memory that a program may be told to touch at its start, in MiB.
+inline constexpr unsigned kReserveMibMost = 1024 * 1024;
 /// The weight of a source among its equals: a thousand to one is more than shares are measured to.
 inline constexpr std::uint32_t kWeightMost = 1000;
 /// Timers one wake of the wheel may fire before others get a turn.
@@ -240,7 +245,8 @@ inline constexpr std::size_t kTopFacts = 16;
 inline constexpr std::size_t kTopFactsSeen = 1024;
 /// Lost parts of a store's file that `stats` names; it counts all, and the log names all.
 inline constexpr std::size_t kDamageShown = 16;
-/// How long rondod goes on, when it is told to end, with what it has accepted; then it says what is left, and ends with 1.
+/// How long rondod goes on, when it is told to end, with what it has accepted; then it says what is left, and ends with 1 if any of that is
+/// lost.
 inline constexpr Duration kDaemonDrain = 5000ms;
 /// Lines of the log that rondod remembers for a support bundle, and bytes of each.
 inline constexpr std::size_t kLogLinesKept = 500;
