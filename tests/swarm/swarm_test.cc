@@ -260,7 +260,7 @@ TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
 // After a crash the Delete of an address had its turn before the kernel's word of its port: it was taken for one of a port that is gone,
 // and the address stayed.
 TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
-  for (const std::uint64_t seed : {1022U, 2043U}) {
+  for (const std::uint64_t seed : {2043U, 5876U}) {
     const std::unique_ptr<Life> life = make_life("agent", seed);
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();
