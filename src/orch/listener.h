@@ -43,11 +43,7 @@ class Listener final : public Source {
   Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items) {
-      // A take ends before a gap: what comes after it is told after it.
-      if (subscription_->take_gap() == Gap::Possible) {
-        journal_.gap(table_name_);
-        deliver(Change{}, [this](const Change&) { tell_gap(); });
-      }
+      take_gap();  // A take ends before a gap: what comes after it is told after it.
       events_.clear();
       turn.items += static_cast<std::uint32_t>(subscription_->take(1, events_));  // What is taken is told in this turn.
       if (!events_.empty()) journal_.took(table_name_, events_.size(), subscription_->empty());
@@ -58,6 +54,8 @@ class Listener final : public Source {
       }
       if (subscription_->empty() || turn_is_over(budget, turn.items)) break;
     }
+    // Behind the last event: nothing would come back for it before the next.
+    if (subscription_->empty()) take_gap();
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
     return turn;
   }
@@ -75,8 +73,12 @@ class Listener final : public Source {
     }
   }
 
-  void tell_gap() {
-    if (on_gap_) on_gap_();
+  void take_gap() {
+    if (subscription_->take_gap() != Gap::Possible) return;
+    journal_.gap(table_name_);
+    deliver(Change{}, [this](const Change&) {
+      if (on_gap_) on_gap_();
+    });
   }
 
   Journal& journal_;

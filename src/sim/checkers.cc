@@ -400,7 +400,8 @@ Status check_turn(const TurnSeen& seen) {
 Status BoundsHold::after_turn(const World& world) {
   if (Status bad = check_turn(world.last_turn()); !bad.ok()) return bad;
   const SchedulerStats& stats = RuntimeView(world.runtime()).scheduler().stats();
-  if (stats.sweep_rescues > 0) return fault("a wake-up was lost: the sweep has rescued a source");
+  if (stats.sweep_rescues > 0)
+    return fault("a wake-up was lost: the sweep has rescued a source; this turn was of " + name_of(world.last_turn()));
   if (stats.quarantined > 0) return fault("a source is quarantined");
   return {};
 }

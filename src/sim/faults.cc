@@ -47,7 +47,7 @@ FaultPlan FaultPlan::drawn(Random& random) {
   plan.wall_set_by = std::chrono::hours{random.between(1, 10'000)};
   // Last: what was drawn before these were thought of stays as it was.
   plan.disk_fails_every = every();
-  plan.disk_fails_for = milliseconds(random.between(1, 3000));
+  plan.disk_fails_for = milliseconds(random.between(1, 300));
   plan.disk_stalls_every = every();
   plan.disk_stalls_for = milliseconds(random.between(1, 300));
   return plan;

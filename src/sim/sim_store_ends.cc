@@ -62,9 +62,9 @@ void SimEnd::fetch() {
 void SimEnd::arrive() {
   fetching_ = false;
   if (far_ == nullptr) return;
-  const bool had_news = has_news();
+  const bool was_empty = empty();
   fetched(*far_);
-  if (!had_news) tell();
+  if (was_empty) tell();
   if (!far_->empty()) fetch();
 }
 
@@ -139,10 +139,9 @@ void SimChannelEnd::lose() {
 
 void SimChannelEnd::regain() {
   SimEnd::regain();
-  const bool had_news = has_news();
   fault("a Channel has a gap");
   events_.mark_gap();
-  if (!had_news) tell();
+  if (empty()) tell();
 }
 
 void SimChannelEnd::fetched(Subscription& far_end) {

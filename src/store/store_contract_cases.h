@@ -236,6 +236,21 @@ TEST_P(ChannelContract, TakeStopsBeforeAGap) {
   EXPECT_EQ(listener->take_gap(), Gap::None);
 }
 
+TEST_P(ChannelContract, AnEventWakesAListenerThatHasLeftAGapUnread) {
+  declare("small", TableKind::Channel, 1);
+  const auto listener = subscribe("small");
+  send("small", "e", "1");
+  send("small", "e", "2");
+  settle();
+  int wakes = 0;
+  listener->on_ready([&wakes] { ++wakes; });
+  EXPECT_EQ(take(*listener).size(), 1U);
+  wakes = 0;
+  send("small", "e", "3");
+  settle();
+  EXPECT_GE(wakes, 1);
+}
+
 TEST_P(ChannelContract, GapThatWasNotReadIsReportedLater) {
   declare("small", TableKind::Channel, 1);
   const auto listener = subscribe("small");

@@ -19,6 +19,7 @@ sim::WorldOptions AgentLife::drawn_world(std::uint64_t seed) {
   if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
   // Nobody deletes the addresses of an earlier process whose tables are gone: they may be somebody else's.
   if (options.store == sim::StoreKind::Embedded) options.faults.crash_every = Duration{0};
+  options.policy = drawn_policy(random);
   return options;
 }
 

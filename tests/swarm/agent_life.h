@@ -62,8 +62,9 @@ inline const std::string& gateway_of(std::uint64_t port, std::uint64_t host, boo
 
 class AgentLife final : public Life {
  public:
-  /// Drawn from the seed: the store, the faults, the policy.
+  /// Its world is drawn from the seed: the store, the faults, the policy.
   explicit AgentLife(std::uint64_t seed);
+  static sim::WorldOptions drawn_world(std::uint64_t seed);
   AgentLife(std::uint64_t seed, sim::WorldOptions options);
 
   sim::World& world() override { return *world_; }
@@ -75,7 +76,6 @@ class AgentLife final : public Life {
  private:
   struct Process;
 
-  static sim::WorldOptions drawn_world(std::uint64_t seed);
   Status check() const;
   bool owes() const;
   std::string waiting() const;

@@ -27,6 +27,9 @@ class Life {
 /// Acts and runs until 'turns' turns are over or something is violated, with a rest about every 'turns' / 3.
 void live(Life& life, std::uint64_t turns);
 
+/// Any policy there is, with ties, budgets, quotas, batches and times of a turn of any size, so that all of them come to their ends.
+PolicyOptions drawn_policy(Random& random);
+
 /// What can be lived.
 std::vector<std::string_view> programs();
 /// Null for an unknown program.

@@ -1,7 +1,10 @@
 // The lives that rondo-sim lives, as tests: the same seed is the same life, others are others; and seeds that once found something, by
 // name.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <initializer_list>
 #include <memory>
 #include <set>
 #include <string>
@@ -9,9 +12,11 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent_life.h"
 #include "life.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
+#include "table_life.h"
 
 namespace rondo::swarm {
 namespace {
@@ -44,7 +49,141 @@ TEST(Swarm, DifferentSeedsAreDifferentLives) {
   EXPECT_EQ(hashes.size(), 20 * programs().size());
 }
 
+// --- What the seeds come to
+
+/// Keeps the words of faults, up to their first figure.
+class FaultsMet final : public sim::Checker {
+ public:
+  explicit FaultsMet(std::set<std::string>& met) : met_(met) {}
+  std::string_view name() const noexcept override { return "faults-met"; }
+  Status see(const sim::World&, const sim::Event& event) override {
+    if (event.kind == sim::Event::Kind::Fault) met_.emplace(event.text.substr(0, event.text.find_first_of("-0123456789")));
+    return {};
+  }
+
+ private:
+  std::set<std::string>& met_;
+};
+
+constexpr std::uint64_t kSomeSeeds = 200;
+constexpr std::uint64_t kSomeTurns = 1000;
+
+TEST(Swarm, EachFaultIsMetBySomeHundredSeeds) {
+  std::set<std::string> met;
+  std::uint64_t injected = 0;
+  for (const std::string_view program : programs()) {
+    for (std::uint64_t seed = 1; seed <= kSomeSeeds; ++seed) {
+      const std::unique_ptr<Life> life = make_life(program, seed);
+      life->world().add(std::make_unique<FaultsMet>(met));
+      live(*life, kSomeTurns);
+      ASSERT_FALSE(life->world().violation()) << life->world().report();
+      injected += life->world().plane().injected();
+    }
+  }
+  for (const char* const fault :
+       {"a Channel has a gap", "a write is refused", "orders of kind ", "port Eth", "suspended for ", "the connection to the store is back",
+        "the connection to the store is lost", "the disk is broken", "the disk is full", "the disk is well again",
+        "the disk stands still for ", "the end of a group of writes is lost", "the end of a write is unknown",
+        "the kernel has no room for objects of kind ", "the kernel has room again", "the process ends", "the send buffer is full",
+        "the wall clock is set by ", "two keys change places"}) {
+    EXPECT_EQ(met.erase(fault), 1U) << "nobody met: " << fault;
+  }
+  EXPECT_THAT(met, testing::IsEmpty()) << "new faults belong above";
+  EXPECT_GT(injected, 0U) << "no order failed";
+}
+
+TEST(Swarm, EntriesOfQueuesAndGapsOfChannelsAreMetBySomeHundredSeeds) {
+  std::uint64_t kept = 0;
+  std::uint64_t again = 0;
+  std::uint64_t dealt_with = 0;
+  std::uint64_t gaps = 0;
+  for (std::uint64_t seed = 1; seed <= kSomeSeeds; ++seed) {
+    TableLife life(seed);
+    live(life, kSomeTurns);
+    ASSERT_FALSE(life.world().violation()) << life.world().report();
+    if (!life.events()) continue;
+    kept += life.events()->told_queue->kept();
+    again += life.events()->told_queue->again();
+    dealt_with += life.events()->told_queue->dealt_with();
+    gaps += life.events()->told_channel->gaps();
+  }
+  EXPECT_GT(kept, 0U) << "no entry outlived the process that wrote it";
+  EXPECT_GT(again, 0U) << "no crash came between the handler and the word that an entry was dealt with";
+  EXPECT_GT(dealt_with, 0U) << "no entry that was dealt with before a crash stayed away after it";
+  EXPECT_GT(gaps, 0U) << "no gap was told";
+}
+
+// --- The checkers of events: each fault that they are for
+
+TEST(ToldQueue, FindsWhatIsLostRepeatedOutOfOrderRefusedOrUnknown) {
+  const sim::World world(1);
+  const auto found = [&world](const std::function<void(ToldQueue&)>& happens) {
+    ToldQueue told;
+    for (int i = 0; i < 3; ++i) told.ended(told.next(), true, false);
+    happens(told);
+    return std::string{told.at_rest(world).message()};
+  };
+  const auto hears = [&found](std::initializer_list<std::uint64_t> numbers) {
+    return found([numbers](ToldQueue& told) {
+      for (const std::uint64_t number : numbers) told.heard(number);
+    });
+  };
+  EXPECT_EQ(hears({0, 1, 2}), "");
+  EXPECT_EQ(hears({0, 2}), "number 1 is lost");
+  EXPECT_EQ(hears({0, 1, 1, 2}), "number 1 was handed out twice, or after a later one");
+  EXPECT_EQ(hears({1, 0, 2}), "number 0 was handed out twice, or after a later one");
+  EXPECT_EQ(hears({0, 1, 2, 3}), "number 3 was never written");
+  EXPECT_EQ(found([](ToldQueue& told) {
+              told.ended(told.next(), false, true);
+              for (std::uint64_t number = 0; number < 4; ++number) told.heard(number);
+            }),
+            "number 3 was refused, and handed out");
+  EXPECT_EQ(found([&world](ToldQueue& told) {
+              for (std::uint64_t number = 0; number < 3; ++number) told.heard(number);
+              static_cast<void>(told.see(world, {.kind = sim::Event::Kind::Begins}));
+              told.heard(2);
+            }),
+            "")
+      << "a crash may repeat";
+  EXPECT_EQ(found([&world](ToldQueue& told) {
+              static_cast<void>(told.see(world, {.kind = sim::Event::Kind::Begins}));
+              static_cast<void>(told.see(world, {.kind = sim::Event::Kind::Emptied}));
+              told.heard(0);
+            }),
+            "number 0 is of tables that are gone");
+}
+
+TEST(ToldChannel, FindsAnEventThatIsMissingWithoutAGap) {
+  const sim::World world(1);
+  const auto found = [&world](const std::function<void(ToldChannel&)>& happens) {
+    ToldChannel told;
+    for (int i = 0; i < 3; ++i) static_cast<void>(told.next());
+    for (std::uint64_t number = 0; number < 2; ++number) told.ended(number, true, false);
+    happens(told);
+    told.ended(2, true, false);
+    return std::string{told.at_rest(world).message()};
+  };
+  const std::string missing = " is missing, and no gap was told";
+  EXPECT_EQ(found([](ToldChannel& told) { told.heard(0), told.heard(1), told.heard(2); }), "");
+  EXPECT_EQ(found([](ToldChannel& told) { told.heard(0), told.heard(2); }), "number 1" + missing);
+  EXPECT_EQ(found([](ToldChannel& told) { told.heard(0), told.gap(), told.heard(2); }), "");
+  EXPECT_EQ(found([](ToldChannel& told) { told.heard(0), told.heard(1); }), "number 2" + missing);
+  EXPECT_EQ(found([](ToldChannel& told) {
+              told.heard(0), told.heard(1), told.gap(), static_cast<void>(told.next()), told.ended(3, true, false);
+            }),
+            "number 3" + missing)
+      << "a gap says nothing of what comes after it";
+}
+
 // --- What was found, by name
+
+/// The world of an agent's life as it was drawn when there were neither other policies nor faults of disks.
+std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
+  sim::WorldOptions options = AgentLife::drawn_world(seed);
+  options.policy = BudgetedFrames{};
+  options.faults.disk_fails_every = options.faults.disk_stalls_every = Duration{0};
+  return std::make_unique<AgentLife>(seed, std::move(options));
+}
 
 /// A store that does not do some writes of NEXTHOP_SET: refuses them at once, or accepts them and says later that they failed.
 class BadStore final : public test::PassingStore {
@@ -103,7 +242,7 @@ using Write = BadStore::Write;
 // A port was made again and did not take its row's wish at once. The next try came while a newer row was on its way to the kernel, with the
 // wish of the row before: the port stayed down, and its addresses away.
 TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
-  const std::unique_ptr<Life> life = make_life("agent", 9855);
+  const std::unique_ptr<Life> life = early_agent_life(9855);
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
@@ -112,7 +251,27 @@ TEST(SwarmFound, TheOldWishOfAPortCameAfterTheNewOne) {
 // It waited for the set's return without having asked for it.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
   for (const std::uint64_t seed : {2099U, 2161U}) {
+    const std::unique_ptr<Life> life = early_agent_life(seed);
+    live(*life, 3000);
+    EXPECT_FALSE(life->world().violation()) << life->world().report();
+  }
+}
+
+// After a crash the Delete of an address had its turn before the kernel's word of its port: it was taken for one of a port that is gone,
+// and the address stayed.
+TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
+  for (const std::uint64_t seed : {2043U, 5876U}) {
     const std::unique_ptr<Life> life = make_life("agent", seed);
+    live(*life, 3000);
+    EXPECT_FALSE(life->world().violation()) << life->world().report();
+  }
+}
+
+// A Channel's buffer was full, and the gap lay behind the last event. The listener ended its turn without it, and since something was still
+// to be taken, nobody woke it when the next event came.
+TEST(SwarmFound, AListenerSleptOverTheEventsBehindAGap) {
+  for (const std::uint64_t seed : {12U, 31U}) {
+    const std::unique_ptr<Life> life = make_life("tables", seed);
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();
   }

@@ -9,6 +9,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/timer.h"
 
@@ -190,19 +191,57 @@ sim::WorldOptions TableLife::drawn_world(Random& random, std::uint64_t seed) {
   options.seed = seed;
   options.store = static_cast<sim::StoreKind>(random.below(3));
   if (random.chance(0.9)) options.faults = sim::FaultPlan::drawn(random);
-  options.policy = StrictPriority{.tie = random.chance(0.5) ? Tie::LeastRecentlyServed : Tie::Arrival,
-                                  .batch = static_cast<std::uint32_t>(random.chance(0.8) ? random.between(1, 2) : random.between(3, 16))};
+  options.policy = drawn_policy(random);
   return options;
 }
 
+/// Listens to what the life's clients write to a Queue and to a Channel.
+class EventOrch final : public Orch {
+ public:
+  EventOrch(Runtime& runtime, const TableLife::Events& events, sim::SimClock& clock, std::uint64_t seed)
+      : Orch(runtime, "events", events.priority), clock_(clock), random_(seed), takes_(events.takes), throws_(events.throws) {
+    const auto listen_to = [this, &runtime](const TableLife::EventTable& table, std::function<void()> on_gap) {
+      const Status declared = runtime.store().declare({.name = table.name, .kind = table.kind, .rows_max = table.room});
+      RONDO_ASSERT(declared.ok());
+      listen(table.name, [this, told = table.told](const Change& event) { hear(event, *told); },
+             {.priority = {}, .kind = table.kind, .on_gap = std::move(on_gap)});
+    };
+    listen_to(events.queue, {});
+    listen_to(events.channel, [told = events.told_channel] { told->gap(); });
+  }
+
+ private:
+  void hear(const Change& event, ToldEvents& told) {
+    if (takes_ > Duration{0})
+      clock_.advance(Duration{static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(takes_.count())))});
+    told.heard(static_cast<std::uint64_t>(event.fields().integer("number", 0, INT64_MAX).value()));
+    if (random_.chance(throws_)) throw std::runtime_error("thrown");  // The event is lost; the next is handled.
+  }
+
+  sim::SimClock& clock_;
+  Random random_;
+  const Duration takes_;
+  const double throws_;
+};
+
 TableLife::TableLife(std::uint64_t seed) : random_(seed * 7919 + 1) {
-  world_ = std::make_unique<sim::World>(drawn_world(random_, seed));
+  sim::WorldOptions options = drawn_world(random_, seed);
+  is_far_ = options.store == sim::StoreKind::Remote;
+  const bool has_events = random_.chance(0.5);
+  if (has_events && options.store == sim::StoreKind::Durable && random_.chance(0.3)) {
+    // So that crashes come between the handler of an entry and the disk's knowing that it was dealt with.
+    options.faults.crash_every = std::chrono::milliseconds{random_.between(20, 200)};
+    options.faults.commit_high = std::chrono::milliseconds{random_.between(5, 50)};
+  }
+  world_ = std::make_unique<sim::World>(std::move(options));
   keys_ = random_.between(2, 24);
   draw_shapes();
+  if (has_events) draw_events();
   world_->check_at_rest("rows", [this] { return check(); });
   world_->start([this](Runtime& runtime) -> std::shared_ptr<void> {
     orchs_.clear();
     for (const TableShape& shape : shapes_) orchs_.push_back(&runtime.add<TableOrch>(shape, is_calm_, world_->random().next()));
+    if (events_) runtime.add<EventOrch>(*events_, world_->clock(), world_->random().next());
     return nullptr;
   });
 }
@@ -225,12 +264,43 @@ void TableLife::draw_shapes() {
     // What waits for facts stays in the ledger: a small one could never take what would make them true.
     if (!shape.has_needs && !shape.has_locks && random_.chance(0.5)) shape.options.rows_max = random_.between(1, 4);
     shape.options.set_cancels_parked_delete = random_.chance(0.3);
+    shape.options.weight = static_cast<std::uint32_t>(random_.between(1, 3));
     if (random_.chance(0.6)) shape.later = random_.real01() * 0.2;
     if (random_.chance(0.6)) shape.stages = random_.real01() * 0.4;
     if (random_.chance(0.3)) shape.rejects = random_.real01() * 0.1;
     if (random_.chance(0.3)) shape.throws = random_.real01() * 0.1;
     shapes_.push_back(std::move(shape));
   }
+}
+
+void TableLife::draw_events() {
+  Events& events = events_.emplace();
+  events.priority = Priority{static_cast<unsigned>(random_.below(4))};
+  if (random_.chance(0.3)) events.throws = random_.real01() * 0.1;
+  if (random_.chance(0.4)) events.takes = Duration{static_cast<std::int64_t>(random_.between(1, 3'000'000))};
+  const auto room = [this] { return random_.chance(0.5) ? random_.between(1, 16) : limits::kQueuedEvents; };
+  auto queue = std::make_unique<ToldQueue>();
+  auto channel = std::make_unique<ToldChannel>();
+  events.told_queue = queue.get();
+  events.told_channel = channel.get();
+  events.queue = {.name = "Q", .kind = TableKind::Queue, .room = room(), .told = queue.get()};
+  events.channel = {.name = "C", .kind = TableKind::Channel, .room = room(), .told = channel.get()};
+  world_->add(std::move(queue));
+  world_->add(std::move(channel));
+}
+
+void TableLife::write_event(const EventTable& table) {
+  const std::uint64_t number = table.told->next();
+  const std::string text = std::to_string(number);
+  const Field fields[] = {{"number", text}};
+  // A store elsewhere refuses before it does anything; one in the process has the event when it accepts it.
+  const bool is_far = is_far_;
+  const Status accepted = world_->runtime().store().write(
+      table.name, Change::event("happens", drawn_key(), fields), [told = table.told, number, is_far](const Status& end) {
+        const bool refused = is_far && (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted);
+        told->ended(number, end.ok(), refused);
+      });
+  if (!accepted.ok()) table.told->ended(number, false, true);
 }
 
 std::string TableLife::drawn_key() { return "k" + std::to_string(random_.below(keys_)); }
@@ -261,6 +331,10 @@ void TableLife::write(const TableShape& shape) {
 void TableLife::act() {
   is_calm_ = false;
   for (std::uint64_t i = 0, count = random_.between(1, 3); i < count; ++i) write(shapes_[random_.below(shapes_.size())]);
+  if (events_ && random_.chance(0.4)) {
+    const EventTable& table = random_.chance(0.5) ? events_->queue : events_->channel;
+    for (std::uint64_t i = 0, count = random_.chance(0.7) ? 1 : random_.between(2, 40); i < count; ++i) write_event(table);
+  }
   if (random_.chance(0.5)) orchs_[random_.below(orchs_.size())]->toggle_lock(drawn_key());
 }
 

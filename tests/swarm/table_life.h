@@ -1,15 +1,17 @@
 // TableLife: several Orchs of drawn shapes: rows that need rows of other tables, handlers for one change or for batches, which apply, wait,
-// try again later, hand on and settle later, refuse, or throw. What they do is checked by the standard checkers; whether they hold what was
-// written, by one of its own.
+// try again later, hand on and settle later, refuse, or throw; and in some lives one that listens to a Queue and a Channel. What they do is
+// checked by the standard checkers; whether they hold what was written, and heard what was told, by some of its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "life.h"
 #include "rondo/orch/orch.h"
+#include "told_events.h"
 
 namespace rondo::swarm {
 
@@ -39,9 +41,29 @@ class TableLife final : public Life {
   void act() override;
   void calm_down() override;
 
+  struct EventTable {
+    std::string name;
+    TableKind kind = TableKind::Queue;
+    std::size_t room = limits::kQueuedEvents;
+    ToldEvents* told = nullptr;  // The world's, as are those below.
+  };
+  struct Events {
+    Priority priority{0};
+    EventTable queue;
+    EventTable channel;
+    ToldQueue* told_queue = nullptr;
+    ToldChannel* told_channel = nullptr;
+    Duration takes{0};  // Of simulated time, each call of the handler at most;
+    double throws = 0;  // and the chance that it does.
+  };
+  /// Nothing in lives without.
+  const std::optional<Events>& events() const noexcept { return events_; }
+
  private:
   static sim::WorldOptions drawn_world(Random& random, std::uint64_t seed);
   void draw_shapes();
+  void draw_events();
+  void write_event(const EventTable& table);
   void write(const TableShape& shape);
   std::string drawn_key();
   std::string drawn_needs();
@@ -51,10 +73,12 @@ class TableLife final : public Life {
   Random random_;
   std::unique_ptr<sim::World> world_;
   std::vector<TableShape> shapes_;
+  std::optional<Events> events_;
   std::vector<TableOrch*> orchs_;  // Of the process that lives.
   std::uint64_t keys_ = 0;
   std::uint64_t stamp_ = 0;
   bool is_calm_ = false;
+  bool is_far_ = false;  // The store.
 };
 
 }  // namespace rondo::swarm

@@ -30,7 +30,7 @@ struct FaultPlan {
   /// How long a group of writes takes to the disk, at most. A crash before that loses the end of the group, or none of it.
   Duration commit_high{0};
   /// Nothing more gets there: it is full, or broken. The writes that wait for it fail, though memory has them; those that come then are
-  /// refused, and health() says why. The store tries again every second, and is well when that succeeds.
+  /// refused, and health() says why. The store tries again every 50 ms, and is well when that succeeds.
   Duration disk_fails_every{0};
   Duration disk_fails_for{0};
   /// It stands still: no group gets there meanwhile, and the writes that wait for one have no end.

@@ -20,9 +20,9 @@ class ChannelEnd final : public End {
       ++stats().malformed;
       return;
     }
-    const bool had_news = has_news();
+    const bool was_empty = empty();  // A gap may lie there unread: that wakes nobody any more.
     events_.push(*event);
-    if (!had_news) tell();
+    if (was_empty) tell();
   }
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return events_.take(max, out); }
   bool empty() const override { return events_.empty(); }
@@ -35,9 +35,8 @@ class ChannelEnd final : public End {
     listening_ = true;
     if (!was_away_) return;
     was_away_ = false;
-    const bool had_news = has_news();
     events_.mark_gap();
-    if (!had_news) tell();
+    if (empty()) tell();
   }
   void offline() override {
     was_away_ = was_away_ || listening_;
