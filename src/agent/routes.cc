@@ -397,7 +397,17 @@ void Routes::release_group(std::uint32_t slot) {
 
 bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
 
+/// A route came to use a set whose Delete was under way, and waits for it since the kernel refused that: by now the row is gone, and nobody
+/// has asked for another. Whoever waits is asked again, and asks.
+void Routes::wake_those_who_wait_in_vain() {
+  for (const auto& [name, requested] : requested_sets_) {
+    const Constraint set{kNexthopSet, name};
+    if (!requested && is_awaited(set) && !holds({kSetKnown, name})) announce(set);
+  }
+}
+
 void Routes::sweep_sets() {
+  wake_those_who_wait_in_vain();
   const auto is_used = [this](const std::string& name) { return routes_.find_group(kNexthopSet, name) != RouteMap::kNone; };
   std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
   if (!restarted_) return;

@@ -267,6 +267,14 @@ TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
   }
 }
 
+// A route came to use a set of next hops whose Delete was put off, and was refused by the kernel. It waited for the set, whose Delete then
+// went through: nobody had asked for another.
+TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
+  const std::unique_ptr<Life> life = make_life("agent", 13390);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 // A Channel's buffer was full, and the gap lay behind the last event. The listener ended its turn without it, and since something was still
 // to be taken, nobody woke it when the next event came.
 TEST(SwarmFound, AListenerSleptOverTheEventsBehindAGap) {
