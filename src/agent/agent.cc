@@ -68,10 +68,6 @@ Status Agent::start() {
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
-  // Not with its events: by some policies rows have their turn before all of those, and Deletes of what an earlier run left name ports.
-  const Result<std::vector<LinkEvent>> links = reconciler_.links();
-  if (!links) return links.error().with_context("reading the ports");
-  for (const LinkEvent& link : *links) port_ids_.set(link.name, link.port);
   if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
   RecordedRestart* const recorded = options_.restart;
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
