@@ -19,7 +19,7 @@ using journal::JournalReader;
 
 constexpr int kLookMilliseconds = 250;
 
-/// What ends it: a signal, which is not delivered any more then, or that the output has been closed.
+/// What ends it: a signal, which is not delivered any more then, or that nobody reads the output any more.
 class End {
  public:
   End() {
@@ -30,10 +30,15 @@ class End {
     signals_ = UniqueFd{::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK)};
   }
 
-  /// Waits for it until it is time to look again.
-  bool has_come() const {
+  /// Waits for it so long.
+  bool has_come(int milliseconds) const {
     std::array<pollfd, 2> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{STDOUT_FILENO, 0, 0}};
-    return ::poll(watched.data(), watched.size(), kLookMilliseconds) > 0;
+    return ::poll(watched.data(), watched.size(), milliseconds) > 0;
+  }
+  /// Waits for it, or until the output takes some more.
+  bool comes_first() const {
+    std::array<pollfd, 2> watched{pollfd{signals_.get(), POLLIN, 0}, pollfd{STDOUT_FILENO, POLLOUT, 0}};
+    return ::poll(watched.data(), watched.size(), -1) > 0 && (watched[0].revents != 0 || watched[1].revents != POLLOUT);
   }
 
  private:
@@ -54,21 +59,21 @@ std::unique_ptr<JournalReader> file_behind(JournalReader& newest) {
 }  // namespace
 
 int follow_journal(OpenedJournal& opened, journal::JournalWalk& walk, const std::function<void(const journal::JournalWalk&)>& each) {
-  const auto show = [&] {
-    while (walk.next()) each(walk);
-    opened.tell_trouble();
-  };
   const End end;
+  const auto show = [&](OpenedJournal::End torn) {
+    while (!end.comes_first() && walk.next()) each(walk);
+    opened.tell_trouble(torn);
+  };
   do {
     std::unique_ptr<JournalReader> next = file_behind(*opened.readers().back());
-    show();
+    show(next == nullptr ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal);
     if (next != nullptr) {
       walk.go_on_with(*next);
       opened.replace_last(std::move(next));
-      show();
+      show(OpenedJournal::End::MayGrow);
     }
-    if (const int code = finish_output(); code != kExitDone) return code;
-  } while (!end.has_come());
+    if (const int code = finish_output(); code != kExitDone) return end.has_come(0) ? kExitDone : code;
+  } while (!end.has_come(kLookMilliseconds));
   return kExitDone;
 }
 

@@ -9,7 +9,7 @@
 namespace rondo::cli {
 
 /// 'walk' stands at the end of the files of 'opened'. Calls 'each' at every record that comes, until the process is told to end or nobody
-/// reads standard output any more. An exit code. Looks four times a second.
+/// reads standard output any more, which must be no signal (SIGPIPE) but an error. An exit code. Looks four times a second.
 int follow_journal(OpenedJournal& opened, journal::JournalWalk& walk, const std::function<void(const journal::JournalWalk&)>& each);
 
 }  // namespace rondo::cli

@@ -1,6 +1,7 @@
 // `rondo journal`: a journal's files, as one, for people, for scripts, and in the text forms of SONiC.
 #include <algorithm>
 #include <boost/json.hpp>
+#include <csignal>
 #include <cstdio>
 #include <deque>
 #include <memory>
@@ -80,7 +81,9 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
 int tail(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  opened.tell_trouble();
+  if (call.follow) std::signal(SIGPIPE, SIG_IGN);  // Of what is followed a reader takes as much as he likes.
+  const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
+  opened.tell_trouble(end);
   // Words only for those that may be among the last: the rest is only followed.
   std::uint64_t all = 0;
   for (const auto& reader : opened.readers()) {
@@ -94,7 +97,7 @@ int tail(const Options& options, const ReadJournal& call) {
     last.push_back(render(options, walk, walk.missing()));
     if (last.size() > call.lines) last.pop_front();
   }
-  opened.tell_trouble();
+  opened.tell_trouble(end);
   for (const std::string& line : last) print(line);
   if (!call.follow) return finish_output(kExitDone);
   return follow_journal(opened, walk, [&](const JournalWalk& at) { print(render(options, at, at.missing())); });

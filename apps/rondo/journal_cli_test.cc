@@ -205,14 +205,14 @@ TEST_F(JournalCli, TailShowsTheLastRecords) {
 /// `rondo journal tail --follow`, in a process of its own, and the lines that it prints.
 class Following {
  public:
-  explicit Following(const std::string& file) {
+  explicit Following(const std::string& file, const char* lines = "1", const char* form = nullptr) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
     child_ = ::fork();
     if (child_ == 0) {
       ::dup2(ends[1], STDOUT_FILENO);
       const char* const program = std::getenv("RONDO");
-      ::execl(program, program, "journal", "tail", "--follow", "--lines", "1", file.c_str(), nullptr);
+      ::execl(program, program, "journal", "tail", "--follow", "--lines", lines, file.c_str(), form, nullptr);
       ::_exit(127);
     }
     ::close(ends[1]);
@@ -274,6 +274,44 @@ TEST_F(JournalCli, TailEndsWhenNobodyReadsItAnyMore) {
   Following tail(file());
   EXPECT_NE(tail.line(), "");
   tail.stop_reading();
+  EXPECT_EQ(tail.exit_code(), 0);
+}
+
+TEST_F(JournalCli, TailEndsWhenNobodyReadsItWhileItWrites) {
+  fs::remove(file());
+  const SystemClock clock;
+  auto journal = std::move(Journal::open({.file = file()}, clock).value());
+  journal->started(clock.now(), *resolve_policy(StrictPriority{}));
+  const std::uint32_t table = journal->name("ROUTE_TABLE");
+  constexpr std::uint32_t kRows = 5000;  // More than a pipe holds.
+  for (std::uint32_t row = 1; row <= kRows; ++row) journal->changed(table, row, Change::remove("10.0.0." + std::to_string(row)));
+  EXPECT_TRUE(journal->flush().ok());
+  Following tail(file(), "5000");
+  EXPECT_NE(tail.line(), "");
+  tail.stop_reading();
+  EXPECT_EQ(tail.exit_code(), 0);
+}
+
+TEST_F(JournalCli, ABlockThatIsBeingWrittenIsNoDamageToWhoFollows) {
+  const std::string before = bytes();
+  {
+    const SystemClock clock;
+    auto journal = std::move(Journal::open({.file = file()}, clock).value());
+    journal->changed(journal->name("ROUTE_TABLE"), 7, Change::remove("late"));
+    EXPECT_TRUE(journal->flush().ok());
+  }
+  const std::string whole = bytes();
+  write(whole.substr(0, before.size() + 20));
+  Following tail(file(), "1", "--json");
+  EXPECT_THAT(tail.line(), Not(HasSubstr("trouble")));
+  write(whole);
+  std::string line;
+  do {
+    line = tail.line();
+    EXPECT_THAT(line, Not(HasSubstr("trouble")));
+  } while (!line.empty() && line.find("late") == std::string::npos);
+  EXPECT_THAT(line, HasSubstr("late"));
+  tail.interrupt();
   EXPECT_EQ(tail.exit_code(), 0);
 }
 

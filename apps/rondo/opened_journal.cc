@@ -45,7 +45,7 @@ void OpenedJournal::replace_last(std::unique_ptr<journal::JournalReader> reader)
   damage_told_.back() = 0;
 }
 
-json::array OpenedJournal::trouble() {
+json::array OpenedJournal::trouble(End end) {
   json::array all;
   for (; gaps_told_ < files_->gaps.size(); ++gaps_told_) {
     const journal::FileGap& gap = files_->gaps[gaps_told_];
@@ -55,6 +55,7 @@ json::array OpenedJournal::trouble() {
   for (std::size_t file = 0; file < readers().size(); ++file) {
     const std::vector<journal::Damage>& damage = readers()[file]->damage();
     for (; damage_told_[file] < damage.size(); ++damage_told_[file]) {
+      if (damage[damage_told_[file]].at_end && end == End::MayGrow && file + 1 == readers().size()) break;
       json::object one = damage_json(damage[damage_told_[file]]);
       one["file"] = text(readers()[file]->name());
       all.push_back(std::move(one));
@@ -63,8 +64,8 @@ json::array OpenedJournal::trouble() {
   return all;
 }
 
-void OpenedJournal::tell_trouble() {
-  for (const json::value& one : trouble()) {
+void OpenedJournal::tell_trouble(End end) {
+  for (const json::value& one : trouble(end)) {
     if (options_.json) {
       print(json::serialize(json::object{{"trouble", one}}) + "\n");
     } else {

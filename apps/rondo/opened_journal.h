@@ -36,10 +36,12 @@ class OpenedJournal {
   /// In place of the last of the readers, which is not needed any more.
   void replace_last(std::unique_ptr<journal::JournalReader> reader);
 
+  /// Of the newest file: what stands torn there may be a block that is being written.
+  enum class End : std::uint8_t { MayGrow, IsFinal };
   /// What has not been told: gaps between files, damage in them. Again at the end: a file may change while it is read.
-  boost::json::array trouble();
+  boost::json::array trouble(End end = End::IsFinal);
   /// In words on standard error; in JSON a line for each on standard output.
-  void tell_trouble();
+  void tell_trouble(End end = End::IsFinal);
 
  private:
   const Options& options_;

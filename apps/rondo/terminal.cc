@@ -34,7 +34,11 @@ bool can_be_drawn_on() {
   return ::isatty(STDIN_FILENO) == 1 && ::isatty(STDOUT_FILENO) == 1 && kind != nullptr && std::string_view{kind} != "dumb";
 }
 
-bool has_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
+/// Also of a terminal that controls nobody here (`su -c`, `setsid`): then nobody is stopped because of it.
+bool has_foreground() {
+  const pid_t group = ::tcgetpgrp(STDIN_FILENO);
+  return group < 0 || group == ::getpgrp();
+}
 
 /// A signal that ends it waits to be read.
 bool is_to_end() {
@@ -50,12 +54,13 @@ bool stop_by(int signal) {
   sigaddset(&going_on, SIGCONT);
   constexpr timespec kNow{};
   while (::sigtimedwait(&going_on, nullptr, &kNow) == SIGCONT) continue;  // Those of an earlier stop.
-  sigset_t stopping;
+  sigset_t let_in;
   sigset_t before;
-  sigemptyset(&stopping);
-  sigaddset(&stopping, signal);
+  sigemptyset(&let_in);
+  // What ends it does so at once: held back, it would wait where its SIGCONT had come before the stop.
+  for (const int one : {signal, SIGINT, SIGQUIT, SIGTERM, SIGHUP}) sigaddset(&let_in, one);
   ::raise(signal);
-  ::sigprocmask(SIG_UNBLOCK, &stopping, &before);  // Here it stops, if not in raise().
+  ::sigprocmask(SIG_UNBLOCK, &let_in, &before);  // Here it stops.
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   sigset_t waiting;
   ::sigpending(&waiting);

@@ -287,7 +287,7 @@ Status Daemon::run() {
   if (const Status why = runtime_->journal().stats().last_error; !why.ok()) log_.error("journal not written", {{"why", why}});
   const bool drained = is_drained();
   const Status left = leftovers().lost();
-  if (!left.ok()) log_.error("ended before all was done, what nobody else keeps is lost", {{"lost", left.message()}});
+  if (!left.ok()) log_.error("ended before all was done, what nobody else keeps may be lost", {{"lost", left.message()}});
   Status lost = finish_files();
   log_.info("ended", {{"drained", drained && lost.ok()}});
   return lost.ok() ? left : lost;

@@ -90,15 +90,16 @@ Section dataplane() {
            "The kernel, over rtnetlink (needs CAP_NET_ADMIN), or a kernel in memory, for trying things out."},
           {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
           {"protocol", "integer from 5 to 255", "201",
-           "rtm_protocol and nh_protocol of all that rondod makes. What carries this number at the start is an earlier run's; what carries "
+           "rtm_protocol, nh_protocol and IFA_PROTO of all that rondod makes. What carries this number at the start is an earlier run's; "
+           "what carries "
            "another is never touched."},
           {"metric", "integer from 1 to 4294967295", "201", "Metric of every route. Change it only before the first start."},
           {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
           {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
           {"hold_s", "integer from 0 to 3600", "0",
-           "Seconds that routes of an earlier run stay at least, although no row asks for them: the time that feeders need to come back. "
-           "0: an "
-           "hour if a file of tables was found damaged, else none."},
+           "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
+           "time "
+           "that feeders need to come back. 0: an hour if a file of tables was found damaged, else none."},
           {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
           {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
       }};

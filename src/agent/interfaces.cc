@@ -117,7 +117,9 @@ Outcome Interfaces::set_address(const std::string& port, const Prefix& address) 
   if (!holds(base)) return Outcome::wait_for(base);
   const Constraint device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
-  interfaces_[port].addresses.try_emplace(address);  // Before the answer: whatever the kernel drops from now on is put back.
+  Address& entry = interfaces_[port].addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
+  // A Delete that the kernel put off has given way to this Set. Whether the address is there, the answer tells.
+  if (std::exchange(entry.leaving, false)) entry.applied = false;
   const IfIndex id = ids_.find(port);
   program(programmer_, AddressSet{id, address}, [this, ticket = current_ticket(), port, address, id](const Status& status) {
     settle(ticket, address_answered(port, address, id, status));

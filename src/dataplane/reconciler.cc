@@ -114,7 +114,7 @@ struct Reconciler::Known {
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
-  void take_up(const AddressSet& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
+  void take_up(const AddressSet& order) { want(order); }
   template <class Other>
   void take_up(const Other&) {}
 
@@ -160,7 +160,7 @@ struct Reconciler::Known {
   void forget(const NexthopDelete& order) { unwanted_nexthops.erase(order.id); }
   void forget(const NeighborSet& order) { neighbors.erase({order.port.value(), order.address}); }
   void forget(const NeighborDelete& order) { neighbors.erase({order.port.value(), order.address}); }
-  void forget(const AddressSet& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
+  void forget(const AddressSet& order) { want(order); }
   void forget(const AddressDelete& order) { unwanted_addresses.erase(key_of(order.port, order.address)); }
   template <class Other>
   void forget(const Other&) {}
@@ -174,6 +174,13 @@ struct Reconciler::Known {
   void disbelieve_neighbor(IfIndex port, const IpAddress& address) {
     const auto found = neighbors.find({port.value(), address});
     if (found != neighbors.end()) found->second.believed = false;
+  }
+  /// IPv6 knows an address by itself: set with another length it is the one that was there.
+  void want(const AddressSet& order) {
+    const IpAddress& address = order.address.address;
+    const auto key = [&](std::uint8_t length) { return AddressKey{order.port.value(), address, length}; };
+    unwanted_addresses.erase(key(order.address.length));
+    if (address.is_v6()) unwanted_addresses.erase(unwanted_addresses.lower_bound(key(0)), unwanted_addresses.upper_bound(key(128)));
   }
   void want(NexthopId id) {
     nexthops.at(id).wanted = true;

@@ -80,6 +80,16 @@ TEST_F(ReconcilerTest, AnAddressThatNobodyAskedForIsUnwantedUntilItIsDeleted) {
   EXPECT_THAT(plane_.addresses().value(), SizeIs(1));
 }
 
+TEST_F(ReconcilerTest, AnIPv6AddressThatIsAskedForWithAnotherLengthIsWanted) {
+  must(plane_, {AddressSet{port_, Prefix::parse_interface("2001:db8::1/64").value()}});
+  Reconciler reconciler(plane_);
+  ASSERT_TRUE(reconciler.read().ok());
+  EXPECT_THAT(reconciler.unwanted().addresses, SizeIs(2));
+  must(reconciler, {AddressSet{port_, Prefix::parse_interface("2001:db8::1/48").value()}});
+  ASSERT_THAT(reconciler.unwanted().addresses, SizeIs(1));
+  EXPECT_EQ(to_string(reconciler.unwanted().addresses[0].order), to_string(Order{AddressDelete{port_, kAddress}}));
+}
+
 TEST_F(ReconcilerTest, ARouteIsThereOnlyWhileItsGroupIs) {
   must(reconciler_, {RouteSet{kRoute, NexthopId{100}}});
   EXPECT_EQ(executed(), 1U) << "nobody has asked for the group yet";

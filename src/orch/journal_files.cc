@@ -140,7 +140,7 @@ Result<bool> open_each(const std::vector<std::string>& paths, const JournalFiles
 
 /// All of 'paths' as they were at one instant, and what had one of the names shortly before.
 Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths, const JournalFiles::Opener& opener) {
-  // A writer that rotates gives a file's name away for some moments: it is done long before the last attempt.
+  // A writer that rotates by itself gives a file's name away for some moments: it is done long before the last attempt.
   constexpr int kAttempts = 1000;
   std::vector<Opened> files;
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {

@@ -319,6 +319,13 @@ TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBein
   EXPECT_TRUE(reader->look_again());
   EXPECT_THAT(keys(), ElementsAre("second", "third"));
   EXPECT_TRUE(reader->damage().empty());
+  write(states[2] + "RNDJ and no more");
+  EXPECT_TRUE(reader->look_again());
+  EXPECT_EQ(reader->damage().size(), 1U);
+  write(states[2]);
+  EXPECT_TRUE(reader->look_again()) << "its writer took a block back for which there was no room";
+  EXPECT_TRUE(reader->damage().empty());
+  EXPECT_THAT(keys(), ElementsAre());
   write(states[0]);
   EXPECT_FALSE(reader->look_again());
 }

@@ -114,13 +114,21 @@ JournalReader::~JournalReader() = default;
 
 bool JournalReader::look_again() {
   bytes_->look_at_size();
-  if (bytes_->size() <= looked_through_) return bytes_->size() == looked_through_;
+  if (bytes_->size() == looked_through_) return true;
+  const auto torn = std::ranges::find_if(damage_, &Damage::at_end);
+  if (bytes_->size() < looked_through_) {
+    // A writer on a full disk takes back the block that did not fit, and no more.
+    if (torn == damage_.end() || bytes_->size() != torn->offset) return false;
+    looked_through_ = bytes_->size();
+    damage_.erase(torn);
+    return true;
+  }
   if (next_block_ > 1) {
     blocks_.erase(blocks_.begin(), blocks_.begin() + static_cast<std::ptrdiff_t>(next_block_ - 1));
     next_block_ = 1;
   }
   std::uint64_t from = std::exchange(looked_through_, bytes_->size());
-  if (const auto torn = std::ranges::find_if(damage_, &Damage::at_end); torn != damage_.end()) {
+  if (torn != damage_.end()) {
     from = torn->offset;
     damage_.erase(torn);
   }

@@ -64,7 +64,7 @@ class JournalReader {
   void go_to(std::size_t index);
   /// Looks for what was appended since the file was opened, or looked at last: next() goes on with it. Damage at the end may have been a
   /// block that was being written, and is looked at again. Blocks that next() has passed are forgotten. False if the file has become
-  /// shorter: what is in it now begins anew.
+  /// shorter by more than such a block: what is in it now begins anew.
   bool look_again();
   /// Its name leads to it still.
   bool is_at_its_name() const noexcept { return bytes_->is_at(name_); }

@@ -17,8 +17,6 @@ sim::WorldOptions AgentLife::drawn_world(std::uint64_t seed) {
   sim::WorldOptions options;
   options.store = static_cast<sim::StoreKind>(random.below(3));
   if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
-  // Nobody deletes the addresses of an earlier process whose tables are gone: they may be somebody else's.
-  if (options.store == sim::StoreKind::Embedded) options.faults.crash_every = Duration{0};
   options.policy = drawn_policy(random);
   return options;
 }
@@ -27,7 +25,6 @@ AgentLife::AgentLife(std::uint64_t seed) : AgentLife(seed, drawn_world(seed)) {}
 
 AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options) : random_(seed * 7919 + 1) {
   options.seed = seed;
-  options.deletes_before_rewriting = false;  // A Set that waits behind a Delete which waits for references would wait for ever.
   world_ = std::make_unique<sim::World>(std::move(options));
   for (std::uint64_t port = 0; port < kPorts; ++port) add_device(port);
   world_->check_at_rest("kernel", [this] { return check(); });

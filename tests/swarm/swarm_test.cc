@@ -177,9 +177,18 @@ TEST(ToldChannel, FindsAnEventThatIsMissingWithoutAGap) {
 
 // --- What was found, by name
 
-/// The world of an agent's life as it was drawn when there were neither other policies nor faults of disks.
-std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
+/// The world of an agent's life as it was drawn when a Set waited behind the Delete that came with it, and addresses of an earlier process
+/// stayed for good.
+sim::WorldOptions earlier_agent_world(std::uint64_t seed) {
   sim::WorldOptions options = AgentLife::drawn_world(seed);
+  options.deletes_before_rewriting = false;
+  if (options.store == sim::StoreKind::Embedded) options.faults.crash_every = Duration{0};
+  return options;
+}
+
+/// And when there were neither other policies nor faults of disks.
+std::unique_ptr<Life> early_agent_life(std::uint64_t seed) {
+  sim::WorldOptions options = earlier_agent_world(seed);
   options.policy = BudgetedFrames{};
   options.faults.disk_fails_every = options.faults.disk_stalls_every = Duration{0};
   return std::make_unique<AgentLife>(seed, std::move(options));
@@ -261,16 +270,24 @@ TEST(SwarmFound, ARouteWaitedForASetOfNextHopsThatNobodyHadAskedFor) {
 // and the address stayed.
 TEST(SwarmFound, AnAddressStayedBecauseItsDeleteCameBeforeItsPort) {
   for (const std::uint64_t seed : {2043U, 5876U}) {
-    const std::unique_ptr<Life> life = make_life("agent", seed);
+    const std::unique_ptr<Life> life = std::make_unique<AgentLife>(seed, earlier_agent_world(seed));
     live(*life, 3000);
     EXPECT_FALSE(life->world().violation()) << life->world().report();
   }
 }
 
+// The Delete of an address was put off by the kernel and then gave way to a Set: the address was still held for one that leaves, and was
+// not put back after its port had been away.
+TEST(SwarmFound, AnAddressWhoseDeleteGaveWayWasNotPutBack) {
+  const std::unique_ptr<Life> life = make_life("agent", 10094);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 // A route came to use a set of next hops whose Delete was put off, and was refused by the kernel. It waited for the set, whose Delete then
 // went through: nobody had asked for another.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
-  const std::unique_ptr<Life> life = make_life("agent", 13390);
+  const std::unique_ptr<Life> life = std::make_unique<AgentLife>(13390, earlier_agent_world(13390));
   live(*life, 3000);
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }

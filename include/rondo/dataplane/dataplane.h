@@ -96,7 +96,7 @@ class DataPlane {
 struct LinuxDataPlaneOptions {
   /// Path of a network namespace file such as /run/netns/x; empty for the process's own.
   std::string network_namespace{};
-  /// rtm_protocol and nh_protocol of everything we create; what others created is never touched.
+  /// rtm_protocol, nh_protocol and IFA_PROTO of everything we create; what others created is never touched.
   std::uint8_t protocol = 201;
   /// RTA_PRIORITY of every route: the kernel takes another metric for another route.
   std::uint32_t metric = 20;

@@ -50,8 +50,9 @@ struct WorldOptions {
   /// Room for objects and the costs of orders; seed and 'spend' are the world's.
   SimDataPlaneOptions plane = {};
   PolicyOptions policy = BudgetedFrames{};
-  /// A row whose writes went wrong is deleted before it is written anew. Without, it is laid over what is there: for programs whose Deletes
-  /// wait for rows of others, and whose rows always have the same fields.
+  /// A row whose writes went wrong is deleted before it is written anew. Without, it is laid over what is there: for programs whose Sets do
+  /// not come into effect while their Deletes wait for rows of others (ConsumeOptions::set_cancels_parked_delete), and whose rows always
+  /// have the same fields.
   bool deletes_before_rewriting = true;
 };
 
