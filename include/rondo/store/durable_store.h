@@ -32,13 +32,15 @@ std::string_view to_string(Durability durability) noexcept;
 
 struct DurableStoreOptions {
   std::string path;  // Of the file; its folder must exist. There are others beside it: path-wal, path-lock.
+                     // Of a symbolic link, beside what it leads to.
   Durability durability = Durability::Interval;
   Duration interval = 50ms;
   /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.
   std::size_t waiting_max = limits::kWaitingWrites;
   /// Their bytes, likewise.
   std::size_t waiting_bytes_max = limits::kWaitingWriteBytes;
-  /// The file is written anew, in small steps, when the log has grown beyond what the tables hold by so much, and is twice as large.
+  /// The file is written anew, in small steps, when the log has grown beyond what the tables hold by so much, and is twice as large; at
+  /// once when it is opened, and is four times as large.
   std::uint64_t slack_bytes = std::uint64_t{64} * 1024 * 1024;
   Priority completions = Priority::p7;
   Priority snapshots = Priority::p0;  // Of the turns that write the tables anew.

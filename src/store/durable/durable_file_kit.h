@@ -1,8 +1,10 @@
-// A folder for a test's files, gone with it. For tests only.
+// A folder for a test's files, gone with it, and a limit to their size. For tests only.
 #pragma once
 
 #include <stdlib.h>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <filesystem>
 #include <string>
 
@@ -30,6 +32,25 @@ class Folder {
 
  private:
   std::filesystem::path path_;
+};
+
+/// Sets the largest size of a file that this process may write.
+class FileLimit {
+ public:
+  explicit FileLimit(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    old_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, old_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*old_)(int) = nullptr;
 };
 
 }  // namespace rondo::store::durable

@@ -1,19 +1,14 @@
 #include "rondo/store/durable_store.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <map>
 #include <system_error>
 #include <utility>
 
-#include "base/unique_fd.h"
 #include "rondo/sched/scheduler.h"
+#include "store/durable/file_replacement.h"
 #include "store/durable/log_content.h"
 #include "store/durable/log_file.h"
 #include "store/durable/log_writer.h"
@@ -25,6 +20,7 @@
 
 namespace rondo {
 
+using store::durable::FileReplacement;
 using store::durable::LogContent;
 using store::durable::LogFile;
 using store::durable::LogRecord;
@@ -35,81 +31,59 @@ using store::durable::TableKeeper;
 
 namespace {
 
+/// Beside what it tells, a file that is opened: to write it anew takes less time than to read it did. Lives that are too short for a
+/// snapshot leave such ones, and the part that they wrote of it.
+constexpr std::uint64_t kTooLarge = 4;
+
 LogFile::Mode mode_of(Durability durability) { return durability == Durability::None ? LogFile::Mode::Write : LogFile::Mode::WriteSynced; }
 
-/// A name beside 'path' that nothing has.
-std::string free_name(const std::string& path) {
-  for (unsigned number = 1;; ++number) {
-    std::string name = path + ".damaged-" + std::to_string(number);
-    if (!std::filesystem::exists(name) && !std::filesystem::exists(name + "-wal")) return name;
-  }
-}
-
-Status rename(const std::string& from, const std::string& to) {
+std::uint64_t size_of(const std::string& path) {
   std::error_code error;
-  std::filesystem::rename(from, to, error);
-  return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  return error ? 0 : size;
 }
 
-/// If a process ended while it replaced the file: it is still the damaged one, but its log may have gone aside already.
-Status undo_replacement(const std::string& path) {
-  std::error_code none;
-  std::string aside;
-  for (unsigned number = 1; std::filesystem::exists(aside = path + ".damaged-" + std::to_string(number), none); ++number) {
-    if (!std::filesystem::equivalent(path, aside, none)) continue;
-    if (std::filesystem::exists(aside + "-wal", none)) {
-      if (Status bad = rename(aside + "-wal", path + "-wal"); !bad.ok()) return bad;
-    }
-    std::filesystem::remove(aside, none);
-    return {};
-  }
-  return {};
-}
-
-/// So that the names outlive a power cut. A folder that may not be read, or a file system that cannot, is taken as it is.
-Status sync_folder_of(const std::filesystem::path& path) {
-  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
-  const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (opened ? ::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES) return {};
-  return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
-}
-
-/// An empty file with the rights of another one and, as far as that is permitted, its owner.
-Status make_like(const std::string& other, const std::string& path) {
-  struct stat found {};
-  if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "looking at " + quoted(other));
-  const UniqueFd made{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
-  if (!made) return status_from_errno(errno, "making " + quoted(path));
-  constexpr uid_t kSame = static_cast<uid_t>(-1);
-  const bool is_owned = ::fchown(made.get(), found.st_uid, found.st_gid) == 0 || ::fchown(made.get(), kSame, found.st_gid) == 0;
-  // The group's rights are for that group.
-  const mode_t rights = found.st_mode & (is_owned ? 0777U : 0707U);
-  return ::fchmod(made.get(), rights) == 0 ? Status{} : status_from_errno(errno, "making " + quoted(path));
-}
-
-/// Puts what could be read into a new file in the place of the damaged one, which gets the name 'aside'.
-Result<std::unique_ptr<LogFile>> replace(const std::string& path, LogFile::Mode mode, const LogContent& content, const std::string& aside) {
-  const std::string repaired = path + ".repaired";
-  for (const char* const suffix : {"", "-wal", "-shm"}) std::filesystem::remove(repaired + suffix);
-  if (Status bad = make_like(path, repaired); !bad.ok()) return failure(std::move(bad));
-  {
-    Result<std::unique_ptr<LogFile>> made = LogFile::open(repaired, LogFile::Mode::WriteSynced);
-    if (!made) return failure(made.error());
-    const std::vector<std::string> entries = content.entries();
-    if (Status bad = (*made)->append(entries); !bad.ok()) return failure(std::move(bad));
-  }
-  if (std::filesystem::exists(repaired + "-wal")) return failure(Code::ResourceExhausted, "writing " + quoted(repaired) + " did not end");
-  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends; that of a
-  // damaged file whose log has gone is another name of it: see undo_replacement().
+/// What a link leads to: SQLite's own files, the lock and a replacement belong beside that.
+std::string target_of(const std::string& path) {
   std::error_code error;
-  std::filesystem::create_hard_link(path, aside, error);
-  if (error) return failure(status_from_errno(error.value(), "keeping " + quoted(path) + " as " + quoted(aside)));
-  if (std::filesystem::exists(path + "-wal")) {
-    if (Status bad = rename(path + "-wal", aside + "-wal"); !bad.ok()) return failure(std::move(bad));
+  if (!std::filesystem::is_symlink(path, error)) return path;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+struct OpenedLog {
+  std::unique_ptr<LogFile> file;
+  LogContent content;
+  std::uint64_t bytes = 0;
+  std::vector<Status> damage;
+  std::string damaged_file;
+};
+
+/// A file that is damaged, or far too large, is another one afterwards.
+Result<OpenedLog> open_log(const DurableStoreOptions& options) {
+  const LogFile::Mode mode = mode_of(options.durability);
+  const FileReplacement replacement{options.path, mode};
+  if (Status bad = replacement.undo(); !bad.ok()) return failure(std::move(bad));
+  Result<std::unique_ptr<LogFile>> file = LogFile::open(options.path, mode);
+  if (!file) return failure(file.error());
+  OpenedLog log{.file = std::move(*file), .content = {}, .damage = {}, .damaged_file = {}};
+  LogFile::Reading reading = log.file->read([&log](std::string_view entry) { return log.content.add(entry); });
+  if (!reading.failed.ok()) return failure(std::move(reading.failed));
+  log.bytes = reading.bytes;
+  log.damage = std::move(reading.damage);
+  std::ranges::move(log.content.drop_nameless(), std::back_inserter(log.damage));
+  const std::uint64_t content_bytes = log.content.bytes();
+  Status replaced{Code::Cancelled, "as it was"};
+  if (!log.damage.empty()) {
+    log.content.close_holes();
+    replaced = replacement.replace_damaged(log.file, log.content, log.damaged_file);
+    if (!replaced.ok()) return failure(replaced.with_context("the file is damaged (" + log.damage.front().to_string() + ") and"));
+  } else if (size_of(options.path) > kTooLarge * content_bytes + options.slack_bytes) {
+    replaced = replacement.replace_by_smaller(log.file, log.content);
+    if (log.file == nullptr) return failure(std::move(replaced));
   }
-  if (Status bad = rename(repaired, path); !bad.ok()) return failure(std::move(bad));
-  if (Status bad = sync_folder_of(path); !bad.ok()) return failure(std::move(bad));
-  return LogFile::open(path, mode);
+  if (replaced.ok()) log.bytes = content_bytes;
+  return log;
 }
 
 }  // namespace
@@ -152,17 +126,11 @@ struct DurableStore::Parts {
 };
 
 void DurableStore::Parts::restore(LogContent& content) {
-  std::uint64_t bytes = 0;
+  snapshots.set_content_bytes(content.bytes());
   for (std::uint32_t number = 0; number < content.tables().size(); ++number) {
-    LogContent::Table* const found = content.tables()[number].get();
-    if (found == nullptr) continue;
-    restore_table(*found, number);
-    for (std::uint32_t id = 0; id < found->rows.end_id(); ++id) {
-      if (found->rows[id].record) bytes += found->rows[id].record.bytes();
-    }
+    if (LogContent::Table* const found = content.tables()[number].get(); found != nullptr) restore_table(*found, number);
   }
   next_number = static_cast<std::uint32_t>(content.tables().size());
-  snapshots.set_content_bytes(bytes);
 }
 
 void DurableStore::Parts::restore_table(LogContent::Table& found, std::uint32_t number) {
@@ -211,29 +179,16 @@ Status DurableStore::Parts::refuse() const {
 }
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, DurableStoreOptions options) {
-  const LogFile::Mode mode = mode_of(options.durability);
+  options.path = target_of(options.path);
   Result<StoreLock> lock = StoreLock::take(options.path);
   if (!lock) return failure(lock.error());
-  if (Status bad = undo_replacement(options.path); !bad.ok()) return failure(std::move(bad));
-  Result<std::unique_ptr<LogFile>> file = LogFile::open(options.path, mode);
-  if (!file) return failure(file.error());
-  LogContent content;
-  LogFile::Reading reading = (*file)->read([&content](std::string_view entry) { return content.add(entry); });
-  if (!reading.failed.ok()) return failure(std::move(reading.failed));
-  std::ranges::move(content.drop_nameless(), std::back_inserter(reading.damage));
-  std::string aside;
-  if (!reading.damage.empty()) {
-    aside = free_name(options.path);
-    content.close_holes();
-    file->reset();
-    file = replace(options.path, mode, content, aside);
-    if (!file) return failure(file.error().with_context("the file is damaged (" + reading.damage.front().to_string() + ") and"));
-  }
-  auto parts = std::make_unique<Parts>(scheduler, options, std::move(*lock), std::move(*file));
-  parts->writer.set_log_bytes(reading.bytes);
-  for (const Status& lost : reading.damage) parts->stats.damage.push_back(lost.to_string());
-  parts->stats.damaged_file = aside;
-  parts->restore(content);
+  Result<OpenedLog> log = open_log(options);
+  if (!log) return failure(log.error());
+  auto parts = std::make_unique<Parts>(scheduler, options, std::move(*lock), std::move(log->file));
+  parts->writer.set_log_bytes(log->bytes);
+  for (const Status& lost : log->damage) parts->stats.damage.push_back(lost.to_string());
+  parts->stats.damaged_file = std::move(log->damaged_file);
+  parts->restore(log->content);
   return std::unique_ptr<DurableStore>{new DurableStore(std::move(parts))};
 }
 

@@ -6,12 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -200,25 +198,6 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   EXPECT_EQ(newer.code(), Code::FailedPrecondition);
   EXPECT_THAT(newer.to_string(), HasSubstr("written by a newer one"));
 }
-
-/// Sets the largest size of a file that this process may write.
-class FileLimit {
- public:
-  explicit FileLimit(rlim_t bytes) {
-    ::getrlimit(RLIMIT_FSIZE, &before_);
-    old_ = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{bytes, before_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, old_);
-  }
-
- private:
-  rlimit before_{};
-  void (*old_)(int) = nullptr;
-};
 
 TEST_F(DurableStoreTest, AFullDiskIsToldAndNothingIsLostWhenThereIsRoomAgain) {
   const std::string big(100'000, 'x');

@@ -1,8 +1,46 @@
 #include "store/durable/log_content.h"
 
+#include <array>
 #include <utility>
 
 namespace rondo::store::durable {
+
+namespace {
+
+/// Records on their way into entries, and those into groups that are appended at once.
+class Groups {
+ public:
+  explicit Groups(const std::function<Status(std::span<const std::string>)>& append) : append_(append) {}
+
+  void put(const LogRecord& record) {
+    if (!status_.ok()) return;
+    encode(record, entries_[used_]);
+    if (entries_[used_].size() < kEntryBytes) return;
+    if (++used_ == entries_.size()) flush();
+  }
+  Status end() {
+    if (status_.ok() && !entries_[used_].empty()) ++used_;
+    if (status_.ok() && used_ > 0) flush();
+    return std::move(status_);
+  }
+
+ private:
+  static constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
+  static constexpr std::size_t kEntries = 32;
+
+  void flush() {
+    status_ = append_({entries_.data(), used_});
+    for (std::string& entry : entries_) entry.clear();
+    used_ = 0;
+  }
+
+  const std::function<Status(std::span<const std::string>)>& append_;
+  std::array<std::string, kEntries> entries_;
+  std::size_t used_ = 0;
+  Status status_;
+};
+
+}  // namespace
 
 Status LogContent::add(std::string_view entry) {
   while (!entry.empty()) {
@@ -71,28 +109,35 @@ void LogContent::close_holes() {
   }
 }
 
-std::vector<std::string> LogContent::entries() const {
-  constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
-  std::vector<std::string> entries(1);
-  const auto put = [&entries](const LogRecord& record) {
-    if (entries.back().size() >= kEntryBytes) entries.emplace_back();
-    encode(record, entries.back());
-  };
+std::uint64_t LogContent::bytes() const {
+  std::uint64_t bytes = 0;
+  for (const std::unique_ptr<Table>& table : tables_) {
+    if (table == nullptr) continue;
+    for (std::uint32_t id = 0; id < table->rows.end_id(); ++id) {
+      if (table->rows[id].record) bytes += table->rows[id].record.bytes();
+    }
+    for (const auto& [number, change] : table->entries) bytes += change.record().bytes();
+  }
+  return bytes;
+}
+
+Status LogContent::write_to(const std::function<Status(std::span<const std::string> entries)>& append) const {
+  Groups groups{append};
   for (std::uint32_t number = 0; number < tables_.size(); ++number) {
     if (tables_[number] == nullptr) continue;
     const Table& table = *tables_[number];
-    put(LogRecord::of_table(number, table.spec));
+    groups.put(LogRecord::of_table(number, table.spec));
     for (std::uint32_t id = 0; id < table.rows.end_id(); ++id) {
       const Row& row = table.rows[id];
       if (!row.record) continue;
-      put({.kind = row.deleted ? LogRecord::Kind::Deleted : LogRecord::Kind::Row, .table = number, .record = row.record});
+      groups.put({.kind = row.deleted ? LogRecord::Kind::Deleted : LogRecord::Kind::Row, .table = number, .record = row.record});
     }
     for (const auto& [entry, change] : table.entries) {
-      put({.kind = LogRecord::Kind::Entry, .op = change.op(), .table = number, .number = entry, .record = change.record()});
+      groups.put({.kind = LogRecord::Kind::Entry, .op = change.op(), .table = number, .number = entry, .record = change.record()});
     }
-    if (table.dropped > 0) put({.kind = LogRecord::Kind::Dropped, .table = number, .number = table.dropped, .record = {}});
+    if (table.dropped > 0) groups.put({.kind = LogRecord::Kind::Dropped, .table = number, .number = table.dropped, .record = {}});
   }
-  return entries;
+  return groups.end();
 }
 
 }  // namespace rondo::store::durable

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,8 +40,10 @@ class LogContent {
   std::vector<Status> drop_nameless();
   /// Numbers the entries of each Queue without holes, where damage has made some.
   void close_holes();
-  /// The whole content as a log of its own, in entries of about 256 KiB.
-  std::vector<std::string> entries() const;
+  /// About what the rows and entries take.
+  std::uint64_t bytes() const;
+  /// The whole content as a log of its own, in entries of about 256 KiB, some at a time. Ends with the first error of 'append'.
+  Status write_to(const std::function<Status(std::span<const std::string> entries)>& append) const;
 
  private:
   Status add(LogRecord record);

@@ -1,0 +1,137 @@
+#include "store/durable/file_replacement.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <span>
+#include <system_error>
+
+#include "base/unique_fd.h"
+
+namespace rondo::store::durable {
+
+namespace {
+
+/// A name beside 'path' that nothing has.
+std::string free_name(const std::string& path) {
+  for (unsigned number = 1;; ++number) {
+    std::string name = path + ".damaged-" + std::to_string(number);
+    if (!std::filesystem::exists(name) && !std::filesystem::exists(name + "-wal")) return name;
+  }
+}
+
+Status rename(const std::string& from, const std::string& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
+}
+
+/// So that the names outlive a power cut. A folder that may not be read, or a file system that cannot, is taken as it is.
+Status sync_folder_of(const std::filesystem::path& path) {
+  const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
+  const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (opened ? ::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES) return {};
+  return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
+}
+
+/// An empty file with the rights of another one and, as far as that is permitted, its owner.
+Status make_like(const std::string& other, const std::string& path) {
+  struct stat found {};
+  if (::stat(other.c_str(), &found) != 0) return status_from_errno(errno, "looking at " + quoted(other));
+  const UniqueFd made{::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600)};
+  if (!made) return status_from_errno(errno, "making " + quoted(path));
+  constexpr uid_t kSame = static_cast<uid_t>(-1);
+  const bool is_owned = ::fchown(made.get(), found.st_uid, found.st_gid) == 0 || ::fchown(made.get(), kSame, found.st_gid) == 0;
+  // The group's rights are for that group.
+  const mode_t rights = found.st_mode & (is_owned ? 0777U : 0707U);
+  return ::fchmod(made.get(), rights) == 0 ? Status{} : status_from_errno(errno, "making " + quoted(path));
+}
+
+}  // namespace
+
+Status FileReplacement::undo() const {
+  remove_new();
+  // A damaged file's log may have gone aside already, while the file still has both names.
+  std::error_code none;
+  std::string aside;
+  for (unsigned number = 1; std::filesystem::exists(aside = path_ + ".damaged-" + std::to_string(number), none); ++number) {
+    if (!std::filesystem::equivalent(path_, aside, none)) continue;
+    if (std::filesystem::exists(aside + "-wal", none)) {
+      if (Status bad = rename(aside + "-wal", path_ + "-wal"); !bad.ok()) return bad;
+    }
+    std::filesystem::remove(aside, none);
+    return {};
+  }
+  return {};
+}
+
+Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, std::string& aside) const {
+  aside = free_name(path_);
+  file.reset();
+  if (Status bad = write_new(content); !bad.ok()) return bad;
+  // The damaged one's log must not meet the new file. The name itself is never without a file, whenever the process ends; that of a
+  // damaged file whose log has gone is another name of it: see undo().
+  std::error_code error;
+  std::filesystem::create_hard_link(path_, aside, error);
+  if (error) return status_from_errno(error.value(), "keeping " + quoted(path_) + " as " + quoted(aside));
+  if (std::filesystem::exists(path_ + "-wal")) {
+    if (Status bad = rename(path_ + "-wal", aside + "-wal"); !bad.ok()) return bad;
+  }
+  if (Status bad = rename(new_, path_); !bad.ok()) return bad;
+  if (Status bad = sync_folder_of(path_); !bad.ok()) return bad;
+  return reopen(file);
+}
+
+Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const LogContent& content) const {
+  Status end = write_new(content);
+  if (end.ok()) {
+    file.reset();  // What stands in its log goes into it.
+    if (std::filesystem::exists(path_ + "-wal")) {
+      end = {Code::ResourceExhausted, "the log of " + quoted(path_) + " could not be moved into it"};
+    } else {
+      end = rename(new_, path_);
+    }
+  }
+  if (!end.ok()) {
+    remove_new();
+    if (file != nullptr) return end;
+    Status opened = reopen(file);
+    return opened.ok() ? end : opened;
+  }
+  // Without it, after a power cut the old one might be back, and what was written from here on gone.
+  if (Status bad = sync_folder_of(path_); !bad.ok()) return bad;
+  return reopen(file);
+}
+
+Status FileReplacement::reopen(std::unique_ptr<LogFile>& file) const {
+  Result<std::unique_ptr<LogFile>> opened = LogFile::open(path_, mode_);
+  if (!opened) return opened.error();
+  file = std::move(*opened);
+  return {};
+}
+
+Status FileReplacement::write_new(const LogContent& content) const {
+  remove_new();
+  if (Status bad = make_like(path_, new_); !bad.ok()) return bad;
+  {
+    Result<std::unique_ptr<LogFile>> made = LogFile::open(new_, LogFile::Mode::WriteSynced);
+    if (!made) return made.error();
+    const auto append = [&file = **made](std::span<const std::string> entries) {
+      Status end = file.append(entries);
+      return end.ok() ? file.checkpoint() : end;
+    };
+    if (Status bad = content.write_to(append); !bad.ok()) return bad;
+  }
+  if (!std::filesystem::exists(new_ + "-wal")) return {};
+  return {Code::ResourceExhausted, "writing " + quoted(new_) + " did not end"};
+}
+
+void FileReplacement::remove_new() const {
+  std::error_code none;
+  for (const char* const suffix : {"", "-wal", "-shm"}) std::filesystem::remove(new_ + suffix, none);
+}
+
+}  // namespace rondo::store::durable

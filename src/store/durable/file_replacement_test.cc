@@ -1,0 +1,165 @@
+// A file that is far larger than what it tells is written anew when it is opened; whatever comes between, nothing is lost. What becomes of
+// a damaged one stands in durable_damage_test.cc.
+#include "store/durable/file_replacement.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "rondo/base/clock.h"
+#include "store/durable/durable_life_kit.h"
+
+namespace rondo::store::durable {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kSlack = 100'000;
+constexpr std::size_t kRows = 20;
+
+/// The file that many short lives leave: the same rows again and again, and no snapshot that came to its end.
+class LargeFile : public DurableStoreTest {
+ protected:
+  void SetUp() override {
+    {
+      Life life{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
+      life.declare("W", kWatched);
+      life.declare("Q", kQueue);
+      for (std::size_t i = 0; i < 100 * kRows; ++i) {
+        ASSERT_TRUE(
+            life.write("W", Change::set("k" + std::to_string(i % kRows), {{"v", std::string(1000, 'v') + std::to_string(i)}})).ok());
+      }
+      for (const char* const key : {"a", "b", "c"}) ASSERT_TRUE(life.write("Q", Change::set(key, {})).ok());
+      const auto queue = life.subscribe("Q");
+      std::vector<Change> taken;
+      ASSERT_EQ(queue->take(1, taken), 1U);
+      queue->dealt_with(taken.front());
+      life.settle();
+    }
+    ASSERT_GT(size(), 20 * kSlack);
+  }
+  std::uintmax_t size() const { return std::filesystem::file_size(path()); }
+  std::uint64_t file() const {
+    struct stat found {};
+    EXPECT_EQ(::stat(path().c_str(), &found), 0);
+    return found.st_ino;
+  }
+  bool is_there(const char* suffix) const { return std::filesystem::exists(path() + suffix); }
+  void expect_all(Life& life) const {
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_THAT(life.store().stats().damage, IsEmpty());
+    life.declare("W", kWatched);
+    life.declare("Q", kQueue);
+    const auto rows = life.subscribe("W");
+    std::vector<Change> changes;
+    ASSERT_EQ(rows->take(1000, changes), kRows);
+    for (const Change& change : changes) {
+      EXPECT_EQ(*change.fields().find("v"),
+                std::string(1000, 'v') + std::to_string(99 * kRows + std::stoul(std::string{change.key().substr(1)})));
+    }
+    const auto queue = life.subscribe("Q");
+    EXPECT_THAT(Life::take(*queue), ElementsAre("SET b", "SET c"));
+  }
+};
+
+TEST_F(LargeFile, IsWrittenAnewWhenItIsOpened) {
+  std::filesystem::permissions(path(), std::filesystem::perms{0640});
+  const std::uint64_t before = file();
+  {
+    Life life{path(), Durability::EveryBatch, kSlack};
+    EXPECT_NE(file(), before);
+    EXPECT_LT(size(), 2 * kSlack);
+    EXPECT_FALSE(is_there(".new"));
+    EXPECT_FALSE(is_there(".damaged-1"));
+    EXPECT_EQ(std::filesystem::status(path()).permissions(), std::filesystem::perms{0640});
+    expect_all(life);
+    EXPECT_TRUE(life.write("W", Change::remove("k0")).ok()) << "it goes on in the new file";
+    EXPECT_EQ(life.store().stats().snapshots, 0U) << "which is no larger than it should be";
+  }
+  const std::uint64_t after = file();
+  Life next{path(), Durability::EveryBatch, kSlack};
+  EXPECT_EQ(file(), after) << "once";
+  EXPECT_EQ(next.store().stats().restored, kRows - 1 + 3 + 2) << "rows of both tables, and entries";
+}
+
+TEST_F(LargeFile, IsLeftAloneUpToItsSlack) {
+  const std::uint64_t before = file();
+  Life life{path(), Durability::EveryBatch, size()};
+  EXPECT_EQ(file(), before);
+  expect_all(life);
+}
+
+TEST_F(LargeFile, StaysAsItIsWhereThereIsNoRoomForAnother) {
+  const std::uint64_t before = file();
+  {
+    const FileLimit full{30'000};
+    Life life{path(), Durability::EveryBatch, kSlack};
+    EXPECT_EQ(file(), before);
+    EXPECT_FALSE(is_there(".new"));
+    expect_all(life);
+  }
+  Life next{path(), Durability::EveryBatch, kSlack};
+  EXPECT_NE(file(), before);
+  expect_all(next);
+}
+
+TEST_F(LargeFile, WhatAnEarlierProcessLeftOfAnotherOneGoes) {
+  std::ofstream{path() + ".new"} << "half of a file";
+  std::ofstream{path() + ".new-wal"} << "and of its log";
+  Life life{path(), Durability::EveryBatch, size()};
+  EXPECT_FALSE(is_there(".new"));
+  EXPECT_FALSE(is_there(".new-wal"));
+  expect_all(life);
+}
+
+TEST_F(LargeFile, AKillAtAnyMomentLosesNothing) {
+  constexpr int kKills = 40;
+  const std::string first = copy();
+  const SystemClock clock;
+  const Instant begun = clock.now();
+  { const Life whole{copy(), Durability::EveryBatch, kSlack}; }
+  const Duration took = clock.now() - begun;
+  int within = 0;
+  for (int kill = 0; kill < kKills; ++kill) {
+    SCOPED_TRACE("kill " + std::to_string(kill));
+    std::filesystem::copy_file(first, path(), std::filesystem::copy_options::overwrite_existing);
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+      const Life life{path(), Durability::EveryBatch, kSlack};
+      ::pause();
+    }
+    for (const Instant moment = clock.now() + took * kill / kKills; clock.now() < moment;) {
+    }
+    ::kill(child, SIGKILL);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    within += is_there(".new") ? 1 : 0;
+    Life next{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
+    EXPECT_FALSE(is_there(".new"));
+    expect_all(next);
+  }
+  EXPECT_GT(within, 0) << "no kill came while the file was written anew";
+}
+
+TEST_F(LargeFile, ALinkToItStaysOne) {
+  const std::string link = folder_.file("link");
+  std::filesystem::create_symlink("tables", link);
+  Life life{link, Durability::EveryBatch, kSlack};
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_LT(size(), 2 * kSlack);
+  expect_all(life);
+  const Life second{path(), Durability::EveryBatch, kSlack};
+  EXPECT_EQ(second.trouble().code(), Code::Unavailable) << "under another name it is the same: " << second.trouble().to_string();
+}
+
+}  // namespace
+}  // namespace rondo::store::durable
