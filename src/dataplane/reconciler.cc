@@ -110,7 +110,7 @@ struct Reconciler::Known {
     return false;
   }
 
-  void take_up(const RouteSet& order) { routes.erase({order.prefix, order.table}); }
+  void take_up(const RouteSet& order) { forget_route(order.prefix, order.table); }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
@@ -145,8 +145,8 @@ struct Reconciler::Known {
   }
   void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
 
-  void forget(const RouteSet& order) { routes.erase({order.prefix, order.table}); }
-  void forget(const RouteDelete& order) { routes.erase({order.prefix, order.table}); }
+  void forget(const RouteSet& order) { forget_route(order.prefix, order.table); }
+  void forget(const RouteDelete& order) { forget_route(order.prefix, order.table); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
   /// Replaced and never gone: the routes that hang on its number are there.
   void forget(const GroupSet& order) {
@@ -167,6 +167,10 @@ struct Reconciler::Known {
 
   static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
+  /// With the last one the room goes, on the programming thread: for a million routes that takes milliseconds, which are no turn's.
+  void forget_route(const Prefix& prefix, std::uint32_t table) {
+    if (routes.erase({prefix, table}) != 0 && routes.empty()) routes = {};
+  }
   void disbelieve_route(const Prefix& prefix, std::uint32_t table) {
     const auto found = routes.find({prefix, table});
     if (found != routes.end()) found->second.believed = false;
