@@ -146,6 +146,9 @@ StoreHooks Daemon::store_hooks() {
   hooks.durable.on_damage = [this](const std::string& file, const std::string& kept_as, const std::string& lost) {
     log_.error("the file was damaged, what is whole was kept", {{"file", file}, {"damaged", kept_as}, {"lost", lost}});
   };
+  hooks.durable.on_not_shrunk = [this](const std::string& file, const std::string& why) {
+    log_.warn("the file is far larger than its tables and could not be written anew", {{"file", file}, {"why", why}});
+  };
   hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
     feed_trouble_ = why;
     feed_troubles_ += count;

@@ -7,6 +7,7 @@
 
 #include "rondo/store/durable_store.h"
 #include "rondo/store/memory_store.h"
+#include "store/durable/link_target.h"
 
 namespace rondo::daemon {
 
@@ -51,7 +52,7 @@ std::optional<std::string> table_file(std::string_view url) {
   const Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return {};
   std::error_code unknown;
-  const std::filesystem::path path = std::filesystem::weakly_canonical(options->path, unknown);
+  const std::filesystem::path path = std::filesystem::weakly_canonical(store::durable::link_target(options->path), unknown);
   return unknown ? options->path : path.string();
 }
 
@@ -72,6 +73,7 @@ Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks) {
     }
     const DurableStoreStats& stats = (*store)->stats();
     for (const std::string& lost : stats.damage) hooks.on_damage(options.path, stats.damaged_file, lost);
+    if (!stats.not_shrunk.empty()) hooks.on_not_shrunk(options.path, stats.not_shrunk);
     hooks.on_restored(options.path, stats.restored);
     hooks.on_open(std::make_unique<OpenFile>(**store, options.path));
     return std::move(*store);

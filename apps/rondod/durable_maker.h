@@ -50,6 +50,8 @@ struct DurableHooks {
   /// Rows came back: for people, where from, how many, and what was lost.
   std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};
   std::function<void(const std::string& file, const std::string& kept_as, const std::string& lost)> on_damage = {};
+  /// See DurableStoreStats.
+  std::function<void(const std::string& file, const std::string& why)> on_not_shrunk = {};
 };
 
 /// "file:///PATH", see parse_durable_address().

@@ -31,8 +31,9 @@ enum class Durability : std::uint8_t {
 std::string_view to_string(Durability durability) noexcept;
 
 struct DurableStoreOptions {
-  std::string path;  // Of the file; its folder must exist. There are others beside it: path-wal, path-lock.
-                     // Of a symbolic link, beside what it leads to.
+  /// Of the file; its folder must exist. There are others beside it, for a symbolic link beside what that leads to: path-wal, path-lock,
+  /// for some moments path-new and path-journal. A name that ends like them is refused.
+  std::string path;
   Durability durability = Durability::Interval;
   Duration interval = 50ms;
   /// Records that wait for the disk; beyond it writes are refused with ResourceExhausted, or the reason why nothing can be written.
@@ -73,6 +74,8 @@ struct DurableStoreStats {
   /// What was lost of the file, as found when it was opened; empty when it was whole. The damaged file is kept beside the new one.
   std::vector<std::string> damage;
   std::string damaged_file;
+  /// Why the file, which was too large when it was opened (see slack_bytes), could not be written anew; empty when it could, or was not.
+  std::string not_shrunk;
 };
 
 class DurableStore final : public Store {

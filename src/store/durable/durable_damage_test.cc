@@ -308,6 +308,20 @@ TEST_F(DamagedLog, AProcessThatEndedWhileItKeptTheFilesLeavesNoneWithoutItsLog) 
   EXPECT_FALSE(std::filesystem::exists(killed_ + ".damaged-2")) << "it is kept once";
 }
 
+TEST_F(DamagedLog, AProcessThatEndedThereIsUndoneUnderAnyNumber) {
+  spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
+  // An earlier one, of which somebody has removed the file and not the log.
+  std::ofstream{killed_ + ".damaged-1-wal"} << "an older log";
+  const std::string aside = killed_ + ".damaged-2";
+  std::filesystem::create_hard_link(killed_, aside);
+  std::filesystem::rename(killed_ + "-wal", aside + "-wal");
+  Life life{killed_};
+  ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  EXPECT_GT(life.store().stats().restored, 0U);
+  EXPECT_EQ(life.store().stats().damaged_file, aside);
+  EXPECT_EQ(bytes_of(killed_ + ".damaged-1-wal"), "an older log");
+}
+
 TEST_F(DamagedLog, ASecondProcessIsRefusedWhileTheFirstRepairsItAndLater) {
   spoil(32 + frames_ / 2 * kFrame + 24 + 5000);
   const std::string log = bytes_of(killed_ + "-wal");

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "store/durable/link_target.h"
 #include "store/durable/log_content.h"
 #include "store/durable/log_file.h"
 
@@ -31,7 +32,7 @@ DurableFileTable tell_table(const LogContent::Table& table, const std::function<
 }  // namespace
 
 Result<DurableFile> read_durable_file(const std::string& path, const std::function<void(const TableSpec&, const Change&)>& each) {
-  Result<std::unique_ptr<LogFile>> file = LogFile::open(path, LogFile::Mode::ReadOnly);
+  Result<std::unique_ptr<LogFile>> file = LogFile::open(store::durable::link_target(path), LogFile::Mode::ReadOnly);
   if (!file) return failure(file.error());
   LogContent content;
   LogFile::Reading reading = (*file)->read([&content](std::string_view entry) { return content.add(entry); });

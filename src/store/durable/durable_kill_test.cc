@@ -282,7 +282,7 @@ TEST(DurableKill, StormOfKillsLosesNothingThatWasTold) {
     ::close(ends[0]);
     check_file(path, account);
     account.next_life();
-    EXPECT_LT(std::filesystem::file_size(path), kFileMax) << "lives that end before a snapshot does make the file grow";
+    EXPECT_LT(std::filesystem::file_size(path), kFileMax) << "a life that ends before its snapshot does lets the file grow";
     if (HasFailure()) return;
   }
   EXPECT_GT(account.all_told, static_cast<std::uint64_t>(kills));

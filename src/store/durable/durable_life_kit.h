@@ -73,6 +73,7 @@ class DurableStoreTest : public testing::Test {
  protected:
   explicit DurableStoreTest(const std::filesystem::path& where = std::filesystem::temp_directory_path()) : folder_(where) {}
   std::string path() const { return folder_.file("tables"); }
+  bool is_there(const char* suffix) const { return std::filesystem::exists(path() + suffix); }
   /// The files as they are now, under another name.
   std::string copy() {
     const std::string to = folder_.file("copy-" + std::to_string(++copies_));

@@ -9,6 +9,7 @@
 
 #include "rondo/sched/scheduler.h"
 #include "store/durable/file_replacement.h"
+#include "store/durable/link_target.h"
 #include "store/durable/log_content.h"
 #include "store/durable/log_file.h"
 #include "store/durable/log_writer.h"
@@ -31,9 +32,11 @@ using store::durable::TableKeeper;
 
 namespace {
 
-/// Beside what it tells, a file that is opened: to write it anew takes less time than to read it did. Lives that are too short for a
-/// snapshot leave such ones, and the part that they wrote of it.
-constexpr std::uint64_t kTooLarge = 4;
+/// A file that is opened is too large when it is so many times what it tells. A running store that writes as fast as the disk takes it
+/// reaches seven times, just before it drops what it has written anew; what is beyond that was left by lives too short to come so far.
+constexpr std::uint64_t kTooLarge = 8;
+/// SQLite's pages of an empty log, and some more.
+constexpr std::uint64_t kEmptyFile = 65'536;
 
 LogFile::Mode mode_of(Durability durability) { return durability == Durability::None ? LogFile::Mode::Write : LogFile::Mode::WriteSynced; }
 
@@ -43,46 +46,56 @@ std::uint64_t size_of(const std::string& path) {
   return error ? 0 : size;
 }
 
-/// What a link leads to: SQLite's own files, the lock and a replacement belong beside that.
-std::string target_of(const std::string& path) {
-  std::error_code error;
-  if (!std::filesystem::is_symlink(path, error)) return path;
-  const std::filesystem::path target = std::filesystem::canonical(path, error);
-  return error ? path : target.string();
+/// Beside these names lie the files of others.
+Status check_name(const std::string& path) {
+  for (const std::string_view reserved : {"-wal", "-shm", "-journal", "-lock", "-new"}) {
+    if (!path.ends_with(reserved)) continue;
+    return {Code::InvalidArgument,
+            "opening " + quoted(path) + ": a name that ends in " + std::string{reserved} + " is one of the files beside another store"};
+  }
+  return {};
 }
 
 struct OpenedLog {
   std::unique_ptr<LogFile> file;
   LogContent content;
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = 0;  // Of the log; those that were read of it are dropped behind the next snapshot.
   std::vector<Status> damage;
   std::string damaged_file;
+  Status not_shrunk;
 };
+
+Result<OpenedLog> read_log(const std::string& path, LogFile::Mode mode) {
+  Result<std::unique_ptr<LogFile>> file = LogFile::open(path, mode);
+  if (!file) return failure(file.error());
+  OpenedLog log{.file = std::move(*file), .content = {}, .damage = {}, .damaged_file = {}, .not_shrunk = {}};
+  LogFile::Reading reading = log.file->read([&log](std::string_view entry) { return log.content.add(entry); });
+  if (!reading.failed.ok()) return failure(std::move(reading.failed));
+  log.bytes = reading.bytes;
+  log.damage = std::move(reading.damage);
+  std::ranges::move(log.content.drop_nameless(), std::back_inserter(log.damage));
+  return log;
+}
 
 /// A file that is damaged, or far too large, is another one afterwards.
 Result<OpenedLog> open_log(const DurableStoreOptions& options) {
   const LogFile::Mode mode = mode_of(options.durability);
   const FileReplacement replacement{options.path, mode};
   if (Status bad = replacement.undo(); !bad.ok()) return failure(std::move(bad));
-  Result<std::unique_ptr<LogFile>> file = LogFile::open(options.path, mode);
-  if (!file) return failure(file.error());
-  OpenedLog log{.file = std::move(*file), .content = {}, .damage = {}, .damaged_file = {}};
-  LogFile::Reading reading = log.file->read([&log](std::string_view entry) { return log.content.add(entry); });
-  if (!reading.failed.ok()) return failure(std::move(reading.failed));
-  log.bytes = reading.bytes;
-  log.damage = std::move(reading.damage);
-  std::ranges::move(log.content.drop_nameless(), std::back_inserter(log.damage));
-  const std::uint64_t content_bytes = log.content.bytes();
-  Status replaced{Code::Cancelled, "as it was"};
-  if (!log.damage.empty()) {
-    log.content.close_holes();
-    replaced = replacement.replace_damaged(log.file, log.content, log.damaged_file);
-    if (!replaced.ok()) return failure(replaced.with_context("the file is damaged (" + log.damage.front().to_string() + ") and"));
-  } else if (size_of(options.path) > kTooLarge * content_bytes + options.slack_bytes) {
-    replaced = replacement.replace_by_smaller(log.file, log.content);
-    if (log.file == nullptr) return failure(std::move(replaced));
+  const std::uint64_t size = size_of(options.path) + size_of(options.path + "-wal");
+  Result<OpenedLog> log = read_log(options.path, mode);
+  if (!log) return log;
+  const std::uint64_t content_bytes = log->content.bytes();
+  if (!log->damage.empty()) {
+    log->content.close_holes();
+    const Status replaced = replacement.replace_damaged(log->file, log->content, log->damaged_file);
+    if (!replaced.ok()) return failure(replaced.with_context("the file is damaged (" + log->damage.front().to_string() + ") and"));
+    log->bytes = content_bytes;
+  } else if (size > kTooLarge * content_bytes + options.slack_bytes + kEmptyFile) {
+    log->not_shrunk = replacement.replace_by_smaller(log->file, log->content);
+    if (log->file == nullptr) return failure(std::move(log->not_shrunk));
+    if (log->not_shrunk.ok()) log->bytes = content_bytes;
   }
-  if (replaced.ok()) log.bytes = content_bytes;
   return log;
 }
 
@@ -179,7 +192,8 @@ Status DurableStore::Parts::refuse() const {
 }
 
 Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, DurableStoreOptions options) {
-  options.path = target_of(options.path);
+  options.path = store::durable::link_target(options.path);
+  if (Status bad = check_name(options.path); !bad.ok()) return failure(std::move(bad));
   Result<StoreLock> lock = StoreLock::take(options.path);
   if (!lock) return failure(lock.error());
   Result<OpenedLog> log = open_log(options);
@@ -188,6 +202,7 @@ Result<std::unique_ptr<DurableStore>> DurableStore::open(Scheduler& scheduler, D
   parts->writer.set_log_bytes(log->bytes);
   for (const Status& lost : log->damage) parts->stats.damage.push_back(lost.to_string());
   parts->stats.damaged_file = std::move(log->damaged_file);
+  if (!log->not_shrunk.ok()) parts->stats.not_shrunk = log->not_shrunk.to_string();
   parts->restore(log->content);
   return std::unique_ptr<DurableStore>{new DurableStore(std::move(parts))};
 }

@@ -15,10 +15,12 @@ namespace rondo::store::durable {
 
 namespace {
 
+std::string aside_name(const std::string& path, unsigned number) { return path + ".damaged-" + std::to_string(number); }
+
 /// A name beside 'path' that nothing has.
 std::string free_name(const std::string& path) {
   for (unsigned number = 1;; ++number) {
-    std::string name = path + ".damaged-" + std::to_string(number);
+    std::string name = aside_name(path, number);
     if (!std::filesystem::exists(name) && !std::filesystem::exists(name + "-wal")) return name;
   }
 }
@@ -29,12 +31,18 @@ Status rename(const std::string& from, const std::string& to) {
   return error ? status_from_errno(error.value(), "renaming " + quoted(from) + " to " + quoted(to)) : Status{};
 }
 
-/// So that the names outlive a power cut. A folder that may not be read, or a file system that cannot, is taken as it is.
+/// So that the names outlive a power cut. A file system that cannot is taken as it is.
 Status sync_folder_of(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : ".";
   const UniqueFd opened{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  if (opened ? ::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP : errno == EACCES) return {};
+  if (opened && (::fsync(opened.get()) == 0 || errno == EINVAL || errno == ENOTSUP)) return {};
   return status_from_errno(errno, "syncing the folder " + quoted(folder.string()));
+}
+
+/// The same where there is no choice: a folder that may not be read is taken as it is, too.
+Status sync_folder_if_permitted(const std::filesystem::path& path) {
+  Status end = sync_folder_of(path);
+  return end.code() == Code::PermissionDenied ? Status{} : end;
 }
 
 /// An empty file with the rights of another one and, as far as that is permitted, its owner.
@@ -50,22 +58,30 @@ Status make_like(const std::string& other, const std::string& path) {
   return ::fchmod(made.get(), rights) == 0 ? Status{} : status_from_errno(errno, "making " + quoted(path));
 }
 
+bool have_one_owner(const std::string& one, const std::string& other) {
+  struct stat first {};
+  struct stat second {};
+  return ::stat(one.c_str(), &first) == 0 && ::stat(other.c_str(), &second) == 0 && first.st_uid == second.st_uid &&
+         first.st_gid == second.st_gid;
+}
+
 }  // namespace
 
 Status FileReplacement::undo() const {
   remove_new();
   // A damaged file's log may have gone aside already, while the file still has both names.
   std::error_code none;
-  std::string aside;
-  for (unsigned number = 1; std::filesystem::exists(aside = path_ + ".damaged-" + std::to_string(number), none); ++number) {
+  for (unsigned number = 1;; ++number) {
+    const std::string aside = aside_name(path_, number);
+    const bool has_log = std::filesystem::exists(aside + "-wal", none);
+    if (!has_log && !std::filesystem::exists(aside, none)) return {};
     if (!std::filesystem::equivalent(path_, aside, none)) continue;
-    if (std::filesystem::exists(aside + "-wal", none)) {
+    if (has_log) {
       if (Status bad = rename(aside + "-wal", path_ + "-wal"); !bad.ok()) return bad;
     }
     std::filesystem::remove(aside, none);
     return {};
   }
-  return {};
 }
 
 Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const LogContent& content, std::string& aside) const {
@@ -80,20 +96,18 @@ Status FileReplacement::replace_damaged(std::unique_ptr<LogFile>& file, const Lo
   if (std::filesystem::exists(path_ + "-wal")) {
     if (Status bad = rename(path_ + "-wal", aside + "-wal"); !bad.ok()) return bad;
   }
+  if (Status bad = sync_folder_if_permitted(path_); !bad.ok()) return bad;
   if (Status bad = rename(new_, path_); !bad.ok()) return bad;
-  if (Status bad = sync_folder_of(path_); !bad.ok()) return bad;
+  if (Status bad = sync_folder_if_permitted(path_); !bad.ok()) return bad;
   return reopen(file);
 }
 
 Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const LogContent& content) const {
   Status end = write_new(content);
+  if (end.ok() && !have_one_owner(path_, new_)) end = {Code::PermissionDenied, quoted(new_) + " cannot be given the owner of the file"};
   if (end.ok()) {
-    file.reset();  // What stands in its log goes into it.
-    if (std::filesystem::exists(path_ + "-wal")) {
-      end = {Code::ResourceExhausted, "the log of " + quoted(path_) + " could not be moved into it"};
-    } else {
-      end = rename(new_, path_);
-    }
+    file.reset();
+    end = take_place();
   }
   if (!end.ok()) {
     remove_new();
@@ -106,6 +120,15 @@ Status FileReplacement::replace_by_smaller(std::unique_ptr<LogFile>& file, const
   return reopen(file);
 }
 
+/// When the old one is closed, which moves its log into it. The new file must not meet that log, after a power cut neither.
+Status FileReplacement::take_place() const {
+  if (std::filesystem::exists(path_ + "-wal")) {
+    return {Code::ResourceExhausted, quoted(path_ + "-wal") + " could not be moved into " + quoted(path_)};
+  }
+  Status synced = sync_folder_of(path_);
+  return synced.ok() ? rename(new_, path_) : synced;
+}
+
 Status FileReplacement::reopen(std::unique_ptr<LogFile>& file) const {
   Result<std::unique_ptr<LogFile>> opened = LogFile::open(path_, mode_);
   if (!opened) return opened.error();
@@ -115,6 +138,12 @@ Status FileReplacement::reopen(std::unique_ptr<LogFile>& file) const {
 
 Status FileReplacement::write_new(const LogContent& content) const {
   remove_new();
+  Status end = try_to_write_new(content);
+  if (!end.ok()) remove_new();
+  return end;
+}
+
+Status FileReplacement::try_to_write_new(const LogContent& content) const {
   if (Status bad = make_like(path_, new_); !bad.ok()) return bad;
   {
     Result<std::unique_ptr<LogFile>> made = LogFile::open(new_, LogFile::Mode::WriteSynced);
@@ -131,7 +160,7 @@ Status FileReplacement::write_new(const LogContent& content) const {
 
 void FileReplacement::remove_new() const {
   std::error_code none;
-  for (const char* const suffix : {"", "-wal", "-shm"}) std::filesystem::remove(new_ + suffix, none);
+  for (const char* const suffix : {"", "-wal", "-shm", "-journal"}) std::filesystem::remove(new_ + suffix, none);
 }
 
 }  // namespace rondo::store::durable

@@ -14,7 +14,7 @@ namespace rondo::store::durable {
 class FileReplacement {
  public:
   /// 'mode' is that of the new file when it is opened.
-  FileReplacement(std::string path, LogFile::Mode mode) : path_(std::move(path)), new_(path_ + ".new"), mode_(mode) {}
+  FileReplacement(std::string path, LogFile::Mode mode) : path_(std::move(path)), new_(path_ + "-new"), mode_(mode) {}
 
   /// If a process ended within one of the following: as if it had never begun, or was through. Before the file is opened.
   Status undo() const;
@@ -26,7 +26,9 @@ class FileReplacement {
 
  private:
   Status reopen(std::unique_ptr<LogFile>& file) const;
+  Status take_place() const;
   Status write_new(const LogContent& content) const;
+  Status try_to_write_new(const LogContent& content) const;
   void remove_new() const;
 
   const std::string path_;

@@ -4,6 +4,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,16 +17,35 @@
 #include <vector>
 
 #include "rondo/base/clock.h"
+#include "rondo/store/durable_file.h"
 #include "store/durable/durable_life_kit.h"
+#include "store/durable/fault_vfs_kit.h"
+#include "store/durable/link_target.h"
 
 namespace rondo::store::durable {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::uint64_t kSlack = 100'000;
 constexpr std::size_t kRows = 20;
+
+constexpr int kCannotMount = 77;
+
+/// In a process of its own, whose file systems are its own: a file that is a mount can be written, and not replaced. The number of the step
+/// that failed, or 0.
+int open_where_it_is_mounted(const std::string& path) {
+  if (::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWNS) != 0) return kCannotMount;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return kCannotMount;
+  if (::mount(path.c_str(), path.c_str(), nullptr, MS_BIND, nullptr) != 0) return kCannotMount;
+  Life life{path, Durability::EveryBatch, kSlack};
+  if (!life.trouble().ok()) return 1;
+  if (life.store().stats().not_shrunk.find("renaming") == std::string::npos) return 2;
+  if (life.store().stats().restored != kRows + 1 + 2) return 3;  // The Queue's row that was taken, and the entries that were not.
+  return life.store().health().ok() ? 0 : 4;
+}
 
 /// The file that many short lives leave: the same rows again and again, and no snapshot that came to its end.
 class LargeFile : public DurableStoreTest {
@@ -53,7 +74,6 @@ class LargeFile : public DurableStoreTest {
     EXPECT_EQ(::stat(path().c_str(), &found), 0);
     return found.st_ino;
   }
-  bool is_there(const char* suffix) const { return std::filesystem::exists(path() + suffix); }
   void expect_all(Life& life) const {
     ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
     EXPECT_THAT(life.store().stats().damage, IsEmpty());
@@ -78,7 +98,7 @@ TEST_F(LargeFile, IsWrittenAnewWhenItIsOpened) {
     Life life{path(), Durability::EveryBatch, kSlack};
     EXPECT_NE(file(), before);
     EXPECT_LT(size(), 2 * kSlack);
-    EXPECT_FALSE(is_there(".new"));
+    EXPECT_FALSE(is_there("-new"));
     EXPECT_FALSE(is_there(".damaged-1"));
     EXPECT_EQ(std::filesystem::status(path()).permissions(), std::filesystem::perms{0640});
     expect_all(life);
@@ -104,7 +124,8 @@ TEST_F(LargeFile, StaysAsItIsWhereThereIsNoRoomForAnother) {
     const FileLimit full{30'000};
     Life life{path(), Durability::EveryBatch, kSlack};
     EXPECT_EQ(file(), before);
-    EXPECT_FALSE(is_there(".new"));
+    EXPECT_FALSE(is_there("-new"));
+    EXPECT_THAT(life.store().stats().not_shrunk, HasSubstr(path() + "-new"));
     expect_all(life);
   }
   Life next{path(), Durability::EveryBatch, kSlack};
@@ -113,11 +134,11 @@ TEST_F(LargeFile, StaysAsItIsWhereThereIsNoRoomForAnother) {
 }
 
 TEST_F(LargeFile, WhatAnEarlierProcessLeftOfAnotherOneGoes) {
-  std::ofstream{path() + ".new"} << "half of a file";
-  std::ofstream{path() + ".new-wal"} << "and of its log";
+  std::ofstream{path() + "-new"} << "half of a file";
+  std::ofstream{path() + "-new-wal"} << "and of its log";
   Life life{path(), Durability::EveryBatch, size()};
-  EXPECT_FALSE(is_there(".new"));
-  EXPECT_FALSE(is_there(".new-wal"));
+  EXPECT_FALSE(is_there("-new"));
+  EXPECT_FALSE(is_there("-new-wal"));
   expect_all(life);
 }
 
@@ -142,12 +163,30 @@ TEST_F(LargeFile, AKillAtAnyMomentLosesNothing) {
     }
     ::kill(child, SIGKILL);
     ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-    within += is_there(".new") ? 1 : 0;
+    within += is_there("-new") ? 1 : 0;
     Life next{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
-    EXPECT_FALSE(is_there(".new"));
+    EXPECT_FALSE(is_there("-new"));
     expect_all(next);
   }
   EXPECT_GT(within, 0) << "no kill came while the file was written anew";
+}
+
+TEST_F(LargeFile, StaysAsItIsWhereNothingCanTakeItsPlace) {
+  const std::uint64_t before = file();
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) ::_exit(open_where_it_is_mounted(path()));
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << "signal " << WTERMSIG(status);
+  if (WEXITSTATUS(status) == kCannotMount) GTEST_SKIP() << "needs a mount namespace of its own";
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "see open_where_it_is_mounted()";
+  EXPECT_EQ(file(), before);
+  EXPECT_FALSE(is_there("-new"));
+  Life next{path(), Durability::EveryBatch, kSlack};
+  EXPECT_NE(file(), before);
+  EXPECT_THAT(next.store().stats().not_shrunk, IsEmpty());
+  expect_all(next);
 }
 
 TEST_F(LargeFile, ALinkToItStaysOne) {
@@ -159,6 +198,70 @@ TEST_F(LargeFile, ALinkToItStaysOne) {
   expect_all(life);
   const Life second{path(), Durability::EveryBatch, kSlack};
   EXPECT_EQ(second.trouble().code(), Code::Unavailable) << "under another name it is the same: " << second.trouble().to_string();
+}
+
+/// Lives that end before SQLite's log has been moved into the file, each with one commit behind it.
+TEST_F(DurableStoreTest, ALogThatNoLifeMovesIntoTheFileStaysSmall) {
+  constexpr std::uintmax_t kRow = 1'000'000;
+  constexpr std::uint64_t kSmall = 2 * kRow;
+  FaultVfs disk;
+  std::string now = path();
+  for (int number = 0; number < 40; ++number) {
+    Life life{now, Durability::EveryBatch, kSmall};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    ASSERT_EQ(life.store().stats().restored, number == 0 ? 0U : 1U);
+    life.declare("W", kWatched);
+    disk.fail(FaultVfs::Where::File, FaultVfs::What::Write);
+    ASSERT_TRUE(life.write("W", Change::set("k", {{"v", std::string(kRow, 'v')}})).ok());
+    const std::string next = folder_.file("killed-" + std::to_string(number));
+    for (const char* const suffix : {"", "-wal"}) std::filesystem::copy_file(now + suffix, next + suffix);
+    disk.fail(FaultVfs::Where::File, FaultVfs::What::Write, false);
+    EXPECT_LT(std::filesystem::file_size(next) + std::filesystem::file_size(next + "-wal"), 8 * kRow + kSmall + 3 * kRow) << number;
+    now = next;
+  }
+}
+
+TEST_F(DurableStoreTest, ALinkWhoseFileIsLostStillLeadsToItsLog) {
+  const std::string link = folder_.file("link");
+  std::filesystem::create_symlink("tables", link);
+  std::string killed;
+  {
+    Life life{link};
+    life.declare("W", kWatched);
+    for (const char* const key : {"a", "b", "c"}) ASSERT_TRUE(life.write("W", Change::set(key, {})).ok());
+    EXPECT_TRUE(is_there("-lock"));
+    killed = copy();
+  }
+  std::filesystem::remove(link);
+  std::filesystem::create_symlink(killed, link);
+  const Result<DurableFile> seen = read_durable_file(link);
+  ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+  ASSERT_EQ(seen->tables.size(), 1U);
+  EXPECT_EQ(seen->tables[0].rows, 3U) << "the newest of them is in the log";
+  std::filesystem::remove(killed);
+  Life life{link};
+  ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+  EXPECT_EQ(life.store().stats().restored, 3U);
+  EXPECT_EQ(life.store().stats().damage.size(), 1U) << "that the file was lost";
+}
+
+TEST_F(DurableStoreTest, NamesOfFilesBesideAnotherStoreAreRefused) {
+  for (const char* const suffix : {"-wal", "-shm", "-journal", "-lock", "-new"}) {
+    const Life life{path() + suffix};
+    EXPECT_EQ(life.trouble().code(), Code::InvalidArgument) << suffix;
+    EXPECT_THAT(life.trouble().to_string(), HasSubstr(suffix));
+    EXPECT_FALSE(is_there(suffix));
+  }
+}
+
+TEST(LinkTarget, GoesOnToTheLastAndNoFurther) {
+  const Folder folder;
+  EXPECT_EQ(link_target(folder.file("none")), folder.file("none"));
+  std::filesystem::create_symlink(folder.file("two"), folder.file("one"));
+  std::filesystem::create_symlink("three", folder.file("two"));
+  EXPECT_EQ(link_target(folder.file("one")), folder.file("three")) << "which is not there";
+  std::filesystem::create_symlink("one", folder.file("three"));
+  EXPECT_EQ(link_target(folder.file("one")), folder.file("one")) << "round in a circle";
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ class Groups {
     if (!status_.ok()) return;
     encode(record, entries_[used_]);
     if (entries_[used_].size() < kEntryBytes) return;
-    if (++used_ == entries_.size()) flush();
+    bytes_ += entries_[used_].size();
+    if (++used_ == entries_.size() || bytes_ >= kGroupBytes) flush();
   }
   Status end() {
     if (status_.ok() && !entries_[used_].empty()) ++used_;
@@ -26,17 +27,19 @@ class Groups {
 
  private:
   static constexpr std::size_t kEntryBytes = std::size_t{256} * 1024;
-  static constexpr std::size_t kEntries = 32;
+  static constexpr std::size_t kGroupBytes = std::size_t{8} * 1024 * 1024;
 
   void flush() {
     status_ = append_({entries_.data(), used_});
     for (std::string& entry : entries_) entry.clear();
     used_ = 0;
+    bytes_ = 0;
   }
 
   const std::function<Status(std::span<const std::string>)>& append_;
-  std::array<std::string, kEntries> entries_;
-  std::size_t used_ = 0;
+  std::array<std::string, kGroupBytes / kEntryBytes> entries_;
+  std::size_t used_ = 0;   // Of them, full.
+  std::size_t bytes_ = 0;  // In those.
   Status status_;
 };
 
