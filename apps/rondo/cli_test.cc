@@ -354,6 +354,8 @@ TEST(Render, ChangesAndEventsAreLines) {
   EXPECT_EQ(render_change(json::parse(R"({"op":"GAP","key":"","fields":[],"missed":7})")), "GAP 7 changes were missed\n");
   EXPECT_EQ(render_event(json::parse(R"({"what":"parked","op":"SET","key":"k","facts":[{"kind":"group","key":"1"}],"at_us":1500})")),
             "     +1.500 ms  parked SET, waits for group 1\n");
+  EXPECT_EQ(render_event(json::parse(R"({"what":"gave-way","op":"DEL","key":"k","facts":[{"kind":"unused","key":"1"}],"at_us":1500})")),
+            "     +1.500 ms  gave-way DEL to the SET behind it, would wait for unused 1\n");
   EXPECT_EQ(render_event(json::parse(R"({"what":"resolved","facts":[{"kind":"group","key":"1"}],"provider":"groups","at_us":2000000})")),
             "  +2000.000 ms  resolved group 1 by groups\n");
 }

@@ -364,7 +364,7 @@ std::string render_event(const json::value& event) {
   if (const std::string op = text_member(*object, "op"); !op.empty()) line.append(" ").append(op);
   line.append(fields_text(*object));
   if (const std::string facts = text_member(*object, "facts"); !facts.empty()) {
-    line.append(what == "resolved" ? " " : ", waits for ").append(facts);
+    line.append(what == "resolved" ? " " : what == "gave-way" ? " to the SET behind it, would wait for " : ", waits for ").append(facts);
   }
   if (const std::string provider = text_member(*object, "provider"); !provider.empty()) line.append(" by ").append(provider);
   if (const std::string delay = text_member(*object, "delay_ms"); !delay.empty()) line.append(", again in ").append(delay).append(" ms");

@@ -264,10 +264,13 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
   }
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
-    account_.answered(change, ledger_.gives_way(row) ? Witness::Answer::GivesWay : Witness::Answer::Waits, facts);
+    const bool gives_way = ledger_.gives_way(row);
+    account_.answered(change, gives_way ? Witness::Answer::GivesWay : Witness::Answer::Waits, facts);
     if (ledger_.park(row, facts, i, services_.scheduler.now(), services_.constraints)) {
       note_parked();
       account_.parked(row, change, facts);
+    } else if (gives_way) {
+      account_.gave_way(row, change, facts);
     } else {
       account_.again(row);
     }

@@ -34,6 +34,7 @@ std::string_view to_string(RowEvent::What what) noexcept {
   switch (what) {
     case RowEvent::What::Taken: return "taken";
     case RowEvent::What::Parked: return "parked";
+    case RowEvent::What::GaveWay: return "gave-way";
     case RowEvent::What::Delayed: return "delayed";
     case RowEvent::What::Resolved: return "resolved";
     case RowEvent::What::Retried: return "retried";

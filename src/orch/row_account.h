@@ -88,6 +88,11 @@ class RowAccount {
     journal_.parked(name_, row, change, facts);
     if (tapped()) tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
   }
+  /// A Delete, which is dropped: the Set behind it is queued.
+  void gave_way(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+    journal_.again(name_, row);
+    if (tapped()) tell({.what = RowEvent::What::GaveWay, .key = change.key(), .op = change.op(), .facts = facts});
+  }
   /// A row whose turn had come waits for 'fact' now.
   void still_parked(std::uint32_t row, const Constraint& fact) { journal_.still_parked(name_, row, fact); }
   /// Whether still_parked() has anybody who hears it.

@@ -33,7 +33,10 @@ class RowTaps : public testing::Test, public RuntimeFixture {
           if (!orch.holds(needed)) return Outcome::wait_for(needed);
           return Outcome::done();
         },
-        [](std::string_view) { return Outcome::done(); });
+        [this](std::string_view key) {
+          return key != "used" || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
+        },
+        {.set_cancels_parked_delete = true});
   }
   void listen() {
     tap = std::move(runtime
@@ -72,6 +75,15 @@ TEST_F(RowTaps, ARowThatWaitsTellsItsStory) {
   remove("ROUTE", "r");
   run();
   EXPECT_THAT(taken(), ElementsAre("taken D r", "done D r"));
+}
+
+TEST_F(RowTaps, ADeleteThatGivesWaySaysSo) {
+  groups.emplace("g");
+  listen();
+  remove("ROUTE", "used");
+  set("ROUTE", "used");
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken D used", "taken S used", "gave-way D used group:unused", "done S used"));
 }
 
 TEST_F(RowTaps, OrdersDelaysAndRejectsAreTold) {
