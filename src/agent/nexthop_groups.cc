@@ -354,6 +354,7 @@ void NexthopGroups::refresh(Group& group) {
   }
   const std::vector<GroupMember>& actual = group.possible.front();
   if (group.sure && wanted == actual) {
+    become_usable(group);  // Also one whose deletion was refused: it was given up, and is wanted again as it is.
     arrived(group);
   } else if (!wanted.empty()) {
     // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost

@@ -345,6 +345,22 @@ TEST_F(SwitchAgent, AGroupThatIsWrittenAnewUnderItsRoutesGetsItsNewMembers) {
   EXPECT_EQ(box.owed(), 0U);
 }
 
+// It was given up, the kernel would not let it go, and then it is wanted as it still is.
+TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItIs) {
+  set_up(1);
+  box.plane.set_carrier("B", false);
+  box.run_for(100ms);
+  box.plane.fail_nth(sim::OrderKind::Nexthop, 1, ENOBUFS);
+  set_group("1", "10.1.0.2", "B");  // Whose port has no carrier: a group without members.
+  box.run_for(1ms);
+  ASSERT_EQ(box.plane.injected(), 1U);
+  set_group("1", "10.0.0.2", "A");
+  box.set("ROUTE_TABLE", "10.9.0.0/24", {{"nexthop_group", "1"}});
+  box.run_for(1s);
+  EXPECT_THAT(routes(), ElementsAre("route 10.9.0.0/24 via {A 10.0.0.2*1}", "route 172.16.0.0/24 via {A 10.0.0.2*1}"));
+  EXPECT_EQ(box.owed(), 0U);
+}
+
 TEST_F(SwitchAgent, ANeighborThatIsWrittenAnewUnderItsRoutesMovesToItsNewMac) {
   set_up(1);
   box.remove("NEIGH_TABLE", "A:10.0.0.2");

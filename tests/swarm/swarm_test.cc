@@ -284,6 +284,14 @@ TEST(SwarmFound, AnAddressWhoseDeleteGaveWayWasNotPutBack) {
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
+// A group had no usable member any more, its deletion was refused by the kernel, and a Set wanted it as it still was: it was not made
+// usable again, and its routes waited for it.
+TEST(SwarmFound, RoutesWaitedForAGroupWhoseDeletionHadBeenRefused) {
+  const std::unique_ptr<Life> life = make_life("agent", 103523);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 // A route came to use a set of next hops whose Delete was put off, and was refused by the kernel. It waited for the set, whose Delete then
 // went through: nobody had asked for another.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
