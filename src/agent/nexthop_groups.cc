@@ -238,6 +238,7 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
     }
     ids_.forget(fact);
     groups_.erase(it);
+    if (fact.kind == kNexthopSet) withdraw({kSetKnown, fact.key});
   } else if (outcome.kind() == Outcome::Kind::Reject) {
     it->second.deleting = false;
     it->second.sure = false;

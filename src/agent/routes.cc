@@ -127,7 +127,8 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     });
   }
   // A row of an earlier run, which the store has kept, may be nobody's by now.
-  observe(kSetKnown, [this](std::string_view name, bool) {
+  observe(kSetKnown, [this](std::string_view name, bool known) {
+    if (!known) return wake_if_in_vain(std::string{name});
     if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
   });
 }
@@ -397,17 +398,17 @@ void Routes::release_group(std::uint32_t slot) {
 
 bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
 
-/// A route came to use a set whose Delete was under way, and waits for it since the kernel refused that: by now the row is gone, and nobody
-/// has asked for another. Whoever waits is asked again, and asks.
-void Routes::wake_those_who_wait_in_vain() {
-  for (const auto& [name, requested] : requested_sets_) {
-    const Constraint set{kNexthopSet, name};
-    if (!requested && is_awaited(set) && !holds({kSetKnown, name})) announce(set);
-  }
+/// A route waits for a set that others used, or that it came to use itself while its Delete was under way. By now the row is gone, and
+/// nobody has asked for another. Whoever waits is asked again, and asks.
+void Routes::wake_if_in_vain(const std::string& name) {
+  const auto requested = requested_sets_.find(name);
+  if (requested != requested_sets_.end() && requested->second) return;
+  const Constraint set{kNexthopSet, name};
+  if (is_awaited(set) && !holds({kSetKnown, name})) announce(set);
 }
 
 void Routes::sweep_sets() {
-  wake_those_who_wait_in_vain();
+  for (const auto& [name, requested] : requested_sets_) wake_if_in_vain(name);
   const auto is_used = [this](const std::string& name) { return routes_.find_group(kNexthopSet, name) != RouteMap::kNone; };
   std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
   if (!restarted_) return;

@@ -76,7 +76,7 @@ class Routes final : public Orch {
   Status write_set(Change change);
   void write_set_again(const std::string& name);
   bool removed_if_unused(const std::string& name);
-  void wake_those_who_wait_in_vain();
+  void wake_if_in_vain(const std::string& name);
   void sweep_sets();
 
   Programmer& programmer_;
