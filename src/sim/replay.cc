@@ -4,6 +4,7 @@
 #include "rondo/sim/replay.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <utility>
@@ -46,6 +47,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   void compare_with_rest(std::string_view came);
   void pass();
   void differ(std::string came);
+  void differ_from(std::string_view came);
   std::string words(std::string_view bytes) const;
   bool is_told_time(std::string_view bytes) const;
 
@@ -55,6 +57,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   bool is_next(Kind kind) { return over() || tape->kind() == kind; }
   /// Whether the question of this number in its turn was answered by yes. An older journal does not say which it was: the first, then.
   bool was_answered(Kind kind, std::uint64_t asked) {
+    feed_wakes();
     if (over() || tape->kind() != kind) return over();
     const std::uint64_t answered = record(0).count;
     return answered == 0 || answered == asked;
@@ -63,6 +66,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
 
   bool feed();
   bool feed_wake();
+  void feed_wakes();
   bool feed_source();
   bool change_policy();
   void add_stand_in();
@@ -80,7 +84,10 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   void look_at_rest();
 
   // ReplaySeams
-  Kind kind() override { return over() ? Kind::Lost : tape->kind(); }
+  Kind kind() override {
+    feed_wakes();
+    return over() ? Kind::Lost : tape->kind();
+  }
   JournalRecord record(std::size_t ahead) override;
   Kind kind(std::size_t ahead) override;
   bool change(std::size_t ahead, Change& change) override { return !over() && tape->take_change(ahead, change); }
@@ -122,6 +129,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   bool polling = false;
   bool in_turn = false;
   bool in_own_turn = false;  // Of a production source.
+  bool waking = false;       // Within feed_wakes().
   Instant time;
   WallTime wall_time;
   Instant turn_began;
@@ -181,6 +189,29 @@ void Replay::Impl::differ(std::string came) {
   report.record = tape->passed() + 1;
   report.expected = words(tape->peek().bytes());
   report.came = std::move(came);
+}
+
+/// What the words of a record leave out.
+std::string rest_of(std::string_view bytes) {
+  JournalRecord decoded;
+  if (journal::decode(bytes, decoded) && decoded.kind == Kind::TurnEnds) return ", after " + std::to_string(decoded.span.count()) + " ns";
+  std::string text = ", bytes";
+  for (const char byte : bytes) {
+    char hex[4];
+    std::snprintf(hex, sizeof hex, " %02x", static_cast<unsigned char>(byte));
+    text += hex;
+  }
+  return text;
+}
+
+void Replay::Impl::differ_from(std::string_view came) {
+  if (over()) return;
+  const std::string_view expected = tape->peek().bytes();
+  const std::string rest = rest_of(expected);
+  differ(words(came));
+  if (report.came != report.expected) return;
+  report.came += rest_of(came);
+  report.expected += rest;
 }
 
 void Replay::Impl::refuse(std::size_t ahead) {
@@ -254,7 +285,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
       kept = came;
       came = kept;
     }
-    if (!feed()) return differ(words(came));
+    if (!feed()) return differ_from(came);
   }
 }
 
@@ -268,7 +299,18 @@ JournalRecord Replay::Impl::record(std::size_t ahead) {
 
 Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : tape->peek(ahead).kind; }
 
+/// Who is outside and hears of a turn of ours, as one who looks on, is woken in it. Before a question of ours is answered: the answer
+/// stands behind that.
+void Replay::Impl::feed_wakes() {
+  if (!in_own_turn || waking) return;
+  waking = true;  // Who is woken asks for the time.
+  while (!over() && tape->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
+  }
+  waking = false;
+}
+
 Instant Replay::Impl::now() {
+  feed_wakes();
   // The one reading of the clock that ends a turn.
   if (in_turn && kind() == Kind::TurnEnds) return turn_began + record(0).span;
   return time;
