@@ -54,7 +54,12 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
   runtime.explain(kPortUnused, [](std::string_view port) {
     return FactOrigin{"", "", "INTF_TABLE still has rows for " + std::string{port}};
   });
-  runtime.explain(kInterfaceUnused, [](std::string_view port) { return FactOrigin{"", "", std::string{port} + " still has addresses"}; });
+  runtime.explain(kInterfaceUnused, [this](std::string_view port) {
+    const auto it = interfaces_.find(port);
+    const bool has_one = it != interfaces_.end() && !it->second.addresses.empty();
+    const std::string one = has_one ? ", " + it->second.addresses.begin()->first.to_string() + " among them" : "";
+    return FactOrigin{"", "", std::string{port} + " still has addresses" + one};
+  });
 }
 
 bool Interfaces::addressed(std::string_view key) const {

@@ -69,9 +69,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
     return !parsed || !nexthops_.contains({parsed->port, parsed->address});
   });
-  runtime.explain(kNeighborUnused, [](std::string_view name) {
-    return FactOrigin{"", "", "a next-hop group still has " + std::string{name} + " as a member"};
-  });
+  runtime.explain(kNeighborUnused, [this](std::string_view name) { return FactOrigin{"", "", users_of(name)}; });
   observe(kCarrier, [this](std::string_view port, bool up) { carrier(port, up); });
 }
 
@@ -471,6 +469,16 @@ void NexthopGroups::retry() {
   for (auto& [key, group] : groups_) {
     if (!group.asking) refresh(group);
   }
+}
+
+std::string NexthopGroups::users_of(std::string_view neighbor) const {
+  const Result<NeighborKey> parsed = parse_neighbor_key(neighbor);
+  const auto nexthop = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  if (nexthop == nexthops_.end() || nexthop->second.users.empty()) return "an order for its next hop is under way";
+  const std::set<Group*, ById>& users = nexthop->second.users;
+  const std::string others = users.size() == 1 ? "" : ", and " + std::to_string(users.size() - 1) + " more,";
+  return (*users.begin())->fact.to_string() + others + (users.size() == 1 ? " still has " : " still have ") + std::string{neighbor} +
+         " as a member";
 }
 
 std::string NexthopGroups::state_of(const Constraint& fact) const {

@@ -124,6 +124,7 @@ class NexthopGroups final : public Orch {
   void retry_later();
   void retry();
   std::string state_of(const Constraint& fact) const;
+  std::string users_of(std::string_view neighbor) const;
 
   Programmer& programmer_;
   const PortIds& ports_;

@@ -118,8 +118,10 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     provide(unused, [this, kind = kind](std::string_view name) { return routes_.find_group(kind, name) == RouteMap::kNone; });
     runtime.explain(unused, [this, kind = kind](std::string_view name) {
       const std::uint32_t slot = routes_.find_group(kind, name);
-      const std::uint32_t uses = slot == RouteMap::kNone ? 0 : routes_.group(slot).uses;
-      return FactOrigin{"", "", std::to_string(uses) + " routes still use it"};
+      if (slot == RouteMap::kNone) return FactOrigin{};
+      const RouteMap::Group& group = routes_.group(slot);
+      const std::string one = group.head == RouteMap::kNone ? "" : ", " + routes_[group.head].prefix.to_string() + " among them";
+      return FactOrigin{"", "", std::to_string(group.uses) + " routes still use it" + one};
     });
     observe(kind, [this, kind = kind](std::string_view name, bool usable) {
       const std::uint32_t slot = routes_.find_group(kind, name);

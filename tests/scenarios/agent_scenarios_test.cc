@@ -627,7 +627,12 @@ TEST_F(SwitchAgent, WhySaysWhatADeleteWaitsFor) {
   set_up(3);
   box.remove("NEXTHOP_GROUP_TABLE", "1");
   box.run_for(100ms);
-  EXPECT_THAT(box.why("NEXTHOP_GROUP_TABLE", "1"), AllOf(HasSubstr("group-unused:1"), HasSubstr("3 routes still use it")));
+  EXPECT_THAT(box.why("NEXTHOP_GROUP_TABLE", "1"), AllOf(HasSubstr("group-unused:1"), HasSubstr("3 routes still use it, 172.16.")));
+  box.remove("NEIGH_TABLE", "A:10.0.0.2");
+  box.remove("INTF_TABLE", "A");
+  box.run_for(100ms);
+  EXPECT_THAT(box.why("NEIGH_TABLE", "A:10.0.0.2"), HasSubstr("(nexthop-group:1 still has A:10.0.0.2 as a member)"));
+  EXPECT_THAT(box.why("INTF_TABLE", "A"), HasSubstr("(A still has addresses, 10.0.0.1/24 among them;"));
 }
 
 // --- After a restart.

@@ -292,6 +292,14 @@ TEST(SwarmFound, RoutesWaitedForAGroupWhoseDeletionHadBeenRefused) {
   EXPECT_FALSE(life->world().violation()) << life->world().report();
 }
 
+// A route waited for a set of next hops that others used, and whose Delete waited for them. They went, and the set: the route asked for
+// another only when sets were looked through, up to 10 s later.
+TEST(SwarmFound, ARouteWaitedTenSecondsForASetThatOthersGaveUp) {
+  const std::unique_ptr<Life> life = make_life("agent", 112521);
+  live(*life, 3000);
+  EXPECT_FALSE(life->world().violation()) << life->world().report();
+}
+
 // A route came to use a set of next hops whose Delete was put off, and was refused by the kernel. It waited for the set, whose Delete then
 // went through: nobody had asked for another.
 TEST(SwarmFound, ARouteWaitedForASetOfNextHopsWhoseDeleteWasUnderWay) {
