@@ -1,4 +1,5 @@
 // A route waits for its next-hop group, then installs itself: two Orchs, one fact between them, no code about order or retry.
+#include <cstdio>
 #include <map>
 #include <string>
 
@@ -61,9 +62,12 @@ int main() {
   if (!runtime.table("ROUTE").set("10.0.0.0/24", {{"nexthop_group", "102"}}).ok()) return 1;
   runtime.run_until_idle();
   if (routes.installed() != 0) return 1;  // Parked: group 102 is unknown.
+  std::puts("10.0.0.0/24 waits for next-hop group 102");
 
   if (!runtime.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
   runtime.run_until_idle();
   // endregion
-  return routes.installed() == 1 ? 0 : 1;  // Resolved, retried once, installed.
+  if (routes.installed() != 1) return 1;  // Resolved, retried once, installed.
+  std::puts("the group came, and 10.0.0.0/24 is installed");
+  return 0;
 }

@@ -134,5 +134,6 @@ int main() {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     if (!what_was_written_is_done(seed)) return 2;
   }
+  std::puts("a day of waiting, and 100 lives in which things go wrong: every rule is where it should be");
   return 0;
 }
