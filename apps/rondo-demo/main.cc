@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/standard_files.h"
 #include "feed/feed.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
@@ -463,6 +464,7 @@ std::string beside(const char* program, const std::string& name) {
 }  // namespace rondo::demo
 
 int main(int argc, char** argv) {
+  if (!rondo::keep_standard_files()) return 1;
   rondo::demo::Options options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
   constexpr unsigned feed_ports = rondo::feed::kPorts;

@@ -7,7 +7,6 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -130,8 +129,8 @@ std::string utc(std::int64_t seconds, const char* form) {
 /// Into a new file that only we may read, or to standard output.
 Status write_out(const std::string& path, const std::string& bytes) {
   if (path == "-") {
-    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
-    return written ? Status{} : Status{Code::Unavailable, "standard output is closed"};
+    print(bytes);
+    return {};
   }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return status_from_errno(errno, "make the file '" + path + "'");
@@ -171,12 +170,12 @@ int dump(const Options& options, const Dump& dump) {
   if (options.json) {
     json::object said{{"file", escape_text(file)}};
     for (const auto& member : list) said[member.key()] = member.value();
-    std::printf("%s\n", json::serialize(said).c_str());
+    print(json::serialize(said) + "\n");
   } else {
-    std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n",
-                visible_text(file).c_str());
+    print(visible_text(file) +
+          ": only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n");
     for (const Part& part : kParts) {
-      std::printf("  %-9s %s\n", std::string{part.command}.c_str(), std::string{part.meaning}.c_str());
+      print("  " + std::string{part.command} + std::string(10 - part.command.size(), ' ') + std::string{part.meaning} + "\n");
     }
   }
   return finish_output(code);

@@ -4,11 +4,16 @@
 #include <string>
 
 #include "exit_code.h"
+#include "options.h"
 
 namespace rondo::cli {
 
 void print(const std::string& text);
-/// 'code', or that of a failure if standard output took not all.
+/// Writes what is left of it. 'code', or that of a failure if standard output took not all.
 int finish_output(int code = kExitDone);
+/// The same, and says on standard error why it took not all. That its reader went away is said to nobody: he did not want more.
+int finish_output(const Options& options, int code);
+/// Why standard output took not all so far, or ok.
+Status output_trouble();
 
 }  // namespace rondo::cli

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "actions.h"
 #include "backend.h"
 #include "exit_code.h"
+#include "output.h"
 #include "rondo/base/clock.h"
 #include "terminal.h"
 #include "top_view.h"
@@ -85,13 +85,13 @@ int print_frames(const Options& options, const Top& top) {
     Result<json::object> frame = frames.next();
     if (!frame) return report(options, frame.error());
     if (options.json) {
-      std::printf("%s\n", json::serialize(*frame).c_str());
+      print(json::serialize(*frame) + "\n");
     } else {
       view.take(std::move(*frame));
-      if (i != 0) std::puts("");
-      for (const std::string& line : view.lines({}, false, {})) std::puts(line.c_str());
+      if (i != 0) print("\n");
+      for (const std::string& line : view.lines({}, false, {})) print(line + "\n");
     }
-    if (std::fflush(stdout) != 0) return kExitFailed;
+    if (const int code = finish_output(); code != kExitDone) return code;
   }
   return kExitDone;
 }

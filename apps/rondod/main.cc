@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/standard_files.h"
 #include "heap/heap.h"
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
@@ -56,6 +57,7 @@ void warn_of_policy(const rondo::daemon::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (!rondo::keep_standard_files()) return 1;
   CLI::App app{"rondod: " + std::string{rondo::daemon::program().summary}};
   std::string config_path;
   std::string socket;
