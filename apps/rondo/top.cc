@@ -97,9 +97,11 @@ int print_frames(const Options& options, const Top& top) {
 }
 
 /// False: leave.
-bool obey(std::uint16_t key, TopView& view, bool& paused) {
+bool obey(std::uint16_t key, TopView& view, bool& paused, bool& helps) {
   switch (key) {
     case 'q': return false;
+    case '?':
+    case 'h': helps = !helps; break;
     case 'p':
     case ' ': paused = !paused; break;
     case 'n': view.sort_by(SourceOrder::Name); break;
@@ -140,7 +142,7 @@ class Screen {
       terminal_.draw(view_.lines({size.lines, size.columns}, true, note()));
       const Terminal::Heard heard = terminal_.wait(patience(), frames_.fd());
       if (heard.event == Terminal::Event::Leave) return kExitDone;
-      if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_)) return kExitDone;
+      if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_, helps_)) return kExitDone;
     }
   }
 
@@ -178,7 +180,8 @@ class Screen {
       const auto seconds = std::chrono::floor<std::chrono::seconds>(silence()).count();
       return "NO ANSWER for " + std::to_string(seconds) + " s; q quits" + (trouble_.empty() ? "" : ". " + trouble_);
     }
-    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b";
+    if (helps_) return "t turns, n name, d depth, r share, l longest, w waiting, b busy; ? back";
+    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b (? says which)";
   }
 
   const Top& top_;
@@ -187,6 +190,7 @@ class Screen {
   Frames& frames_;
   TopView view_;
   bool paused_ = false;
+  bool helps_ = false;                        // The line below the figures says what the letters sort by.
   std::string trouble_;                       // Why a question had no answer; empty again with the next answer.
   Instant next_ = clock_.now() + top_.every;  // When the next question is due.
   std::optional<Instant> unanswered_;         // When the first question since the last answer was asked.

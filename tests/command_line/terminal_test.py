@@ -85,6 +85,10 @@ def check_top(daemon):
     # The smaller frame comes at once, and stays within the new edges.
     screen.wait_for(lambda text: any("\x1b[J" in part and len(plain_lines(part)) <= 12 and max(map(len, plain_lines(part))) <= 40
                                      for part in text.split("\x1b[H")[1:]))
+    screen.press("?")
+    screen.frame("t turns, n name")
+    screen.press("h")
+    screen.frame("q quits")
     screen.press("p")
     screen.frame("paused")
     screen.press("p")
