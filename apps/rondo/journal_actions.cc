@@ -6,7 +6,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
 #include "output.h"
+#include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {
@@ -78,6 +81,25 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
   return missing == 0 ? line : begin + std::to_string(missing) + " records are missing before this one\n" + line;
 }
 
+/// Of a journal with several runs: whether records of another run come, whose numbers begin again.
+class RunMarks {
+ public:
+  /// At every record, shown or not.
+  void look(const JournalWalk& walk) {
+    if (walk.record().kind == journal::Kind::Started) ++run_;
+  }
+  /// The record that was looked at last is shown: a line to stand before it, for people, where the one shown before was of another run.
+  std::string before(const Options& options) {
+    const bool is_other = shown_ && *shown_ != run_;
+    shown_ = run_;
+    return is_other && !options.json ? "--- another run: its records are numbered from 1 ---\n" : "";
+  }
+
+ private:
+  std::uint64_t run_ = 0;
+  std::optional<std::uint64_t> shown_;
+};
+
 int tail(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
@@ -91,27 +113,34 @@ int tail(const Options& options, const ReadJournal& call) {
   }
   std::deque<std::string> last;
   std::uint64_t seen = 0;
+  RunMarks marks;
   JournalWalk walk(opened.readers());
   while (walk.next()) {
+    marks.look(walk);
     if (++seen + call.lines <= all) continue;
-    last.push_back(render(options, walk, walk.missing()));
+    last.push_back(marks.before(options) + render(options, walk, walk.missing()));
     if (last.size() > call.lines) last.pop_front();
   }
   opened.tell_trouble(end);
   for (const std::string& line : last) print(line);
   if (!call.follow) return finish_output(kExitDone);
-  return follow_journal(opened, walk, [&](const JournalWalk& at) { print(render(options, at, at.missing())); });
+  return follow_journal(opened, walk, [&](const JournalWalk& at) {
+    marks.look(at);
+    print(marks.before(options) + render(options, at, at.missing()));
+  });
 }
 
 int grep(const Options& options, const ReadJournal& call) {
   const std::string wanted = unescape_text(call.word);
   bool found = false;
   std::uint64_t missing = 0;
+  RunMarks marks;
   const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
+    marks.look(walk);
     missing += walk.missing();
     if (walk.words().find(wanted) == std::string::npos) return;
     found = true;
-    print(render(options, walk, std::exchange(missing, 0)));
+    print(marks.before(options) + render(options, walk, std::exchange(missing, 0)));
   });
   return finish_output(code != kExitDone || found ? code : kExitFailed);
 }
@@ -157,6 +186,22 @@ std::string render_story(const std::vector<StoryEvent>& story) {
   return lines;
 }
 
+/// Why nothing is known of a key: nothing is recorded, or there is no such table on record, and another one may have been meant.
+Status nothing_about(const Options& options, const ReadJournal& call) {
+  const std::string wanted = unescape_text(call.table);
+  std::set<std::string, std::less<>> tables;
+  const OpenedJournal opened(options, call);  // Once more from the beginning.
+  if (!wanted.empty() && !opened.failed()) {
+    for (JournalWalk walk(opened.readers()); walk.next();) {
+      if (!tables.contains(walk.table())) tables.emplace(walk.table());
+    }
+  }
+  if (wanted.empty() || tables.contains(wanted)) return {Code::NotFound, "nothing is recorded about '" + call.word + "'"};
+  tables.erase("");
+  const std::vector<std::string_view> names(tables.begin(), tables.end());
+  return {Code::NotFound, "no table '" + call.table + "' is on record" + did_you_mean(wanted, names)};
+}
+
 int explain(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
@@ -168,7 +213,7 @@ int explain(const Options& options, const ReadJournal& call) {
   if (!options.json) opened.tell_trouble();
   const bool known =
       std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
-  if (!known) return report(options, Status{Code::NotFound, "nothing is recorded about '" + call.word + "'"});
+  if (!known) return report(options, nothing_about(options, call));
   if (options.json) {
     print(json::serialize(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");
   } else {

@@ -10,11 +10,11 @@ int main(int argc, char** argv) {
   using namespace rondo::cli;
   if (!rondo::keep_standard_files()) return kExitFailed;
   const Parsed parsed = parse_command_line(argc, argv);
-  if (!parsed.finished) return finish_output(parsed.options, run(parsed.options));
+  if (!parsed.finished) return end_output(parsed.options, run(parsed.options));
   if (parsed.exit_code == kExitDone) {
     print(parsed.text);
   } else {
     std::fputs(parsed.text.c_str(), stderr);
   }
-  return finish_output(parsed.options, parsed.exit_code);
+  return end_output(parsed.options, finish_output(parsed.exit_code));
 }

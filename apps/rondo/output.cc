@@ -27,10 +27,11 @@ int finish_output(int code) {
   return output_trouble().ok() ? code : kExitFailed;
 }
 
-int finish_output(const Options& options, int code) {
+int end_output(const Options& options, int code) {
   const int finished = finish_output(code);
   const Status trouble = output_trouble();
-  return trouble.ok() || trouble.origin_errno() == EPIPE ? finished : report(options, trouble, kExitFailed);
+  if (trouble.ok()) return finished;
+  return trouble.origin_errno() == EPIPE ? code : report(options, trouble, kExitFailed);
 }
 
 Status output_trouble() { return first_failure() == 0 ? Status{} : status_from_errno(first_failure(), "write to standard output"); }

@@ -57,6 +57,24 @@ def check_dump_to_full(rondo, rondod):
 FULL = "write to standard output: No space left on device"
 
 
+def check_two_dumps_at_once(rondo, rondod):
+    """Bundles of one second have names of their own; and a tar file is nothing for a terminal."""
+    with Rondod(rondod, rondo) as daemon:
+        for _ in range(5):
+            said = daemon.run("dump", cwd=daemon.folder)
+            assert said.returncode == 0 and os.path.exists(os.path.join(daemon.folder, said.stdout.split(":")[0])), said
+        assert sum(name.endswith(".tar") for name in os.listdir(daemon.folder)) == 5
+        taken = os.path.join(daemon.folder, "taken.tar")
+        assert daemon.run("dump", taken).returncode == 0
+        said = daemon.run("dump", taken)
+        assert said.returncode == 1 and "File exists" in said.stderr, "a name that was given is taken as it is"
+        terminal, end = os.openpty()
+        said = subprocess.run(daemon.command(["dump", "-"]), stdout=end, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        os.close(end)
+        os.close(terminal)
+        assert said.returncode == 2 and "a terminal" in said.stderr, said
+
+
 def check_full_disk(rondo, rondod):
     """Whatever a command prints: where it does not go, that is said and the command has failed. One that nobody reads any more is quiet."""
     with Rondod(rondod, rondo) as daemon:
@@ -118,7 +136,7 @@ def check_streams_that_nobody_reads(rondo, rondod):
 
 def main():
     rondo, rondod = sys.argv[1:3]
-    for check in (check_dump_without_answer, check_dump_of_a_dying_daemon, check_dump_to_full, check_full_disk,
+    for check in (check_dump_without_answer, check_dump_of_a_dying_daemon, check_dump_to_full, check_two_dumps_at_once, check_full_disk,
                   check_closed_descriptors, check_streams_that_nobody_reads):
         check(rondo, rondod)
     print("away: a dump says what it lacks, and streams end with their reader")
