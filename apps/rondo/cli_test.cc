@@ -318,6 +318,15 @@ TEST(Render, FieldsOfARow) {
             "field    value\nnexthop  1.2.3.4\nx\n");
 }
 
+TEST(Render, WhatMostRowsWaitForStandsFirst) {
+  const json::value parked = json::parse(R"({"rows":[{"key":"a","rows":1,"oldest_ms":5.0},{"key":"b","rows":20,"oldest_ms":1.0},
+    {"key":"c","rows":20,"oldest_ms":9.0},{"key":"d","rows":3,"oldest_ms":1.0}]})");
+  const std::string text = render_result("parked", parked.as_object(), false);
+  std::string order;
+  for (const char c : text.substr(text.find('\n'))) order.append(c >= 'a' && c <= 'd' ? 1 : 0, c);
+  EXPECT_EQ(order, "cbda") << text;
+}
+
 TEST(Render, WhyIsAChain) {
   const json::value why = json::parse(R"({"chain":[
     {"table":"ROUTE_TABLE","key":"10.0.0.0/24","state":"parked","facts":[{"kind":"nexthop-group","key":"102"}],"provider":"nexthop-groups","note":""},
@@ -334,11 +343,33 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
     {"table":"P","key":"x","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":1},
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
-            "G 1: parked, waits for n a, n b (the other 1 are there) (provided by p)\n"
+            "G 1: parked, waits for n a, n b (the other one is there) (provided by p)\n"
             "├ N a: parked, waits for port x: nobody provides it\n"
             "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"
             "These rows wait for each other: a cycle.\n");
+}
+
+TEST(Render, WhySaysWhatIsToBeDoneOnceAndThatItIsADelete) {
+  const json::value why = json::parse(R"({"chain":[
+    {"table":"N","key":"a","state":"parked","op":"DEL","facts":[{"kind":"neighbor-unused","key":"a"}],"missing":1,"note":"","parent":0},
+    {"table":"G","key":"1","state":"queued","op":"SET","facts":[],"note":"","parent":0},
+    {"table":"R","key":"r","state":"rejected","facts":[],"note":"SET rejected: invalid-argument: no","parent":0}]})");
+  EXPECT_EQ(render_result("why", why.as_object(), false),
+            "N a: DEL parked, waits for neighbor-unused a\n"
+            "├ G 1: queued\n"
+            "└ R r: SET rejected: invalid-argument: no\n");
+}
+
+TEST(Render, HealthHasALineForEachTroubleAndNote) {
+  const json::value health = json::parse(
+      R"({"healthy":false,"troubles":["the store, of all things","the journal"],"notes":["policy"],"kernel":{"system":"Linux"}})");
+  EXPECT_EQ(render_result("health", health.as_object(), false),
+            "healthy        no\nkernel.system  Linux\n\n"
+            "troubles\n  the store, of all things\n  the journal\n\n"
+            "notes\n  policy\n");
+  const json::value well = json::parse(R"({"healthy":true,"troubles":[],"notes":[]})");
+  EXPECT_EQ(render_result("health", well.as_object(), false), "healthy   yes\ntroubles  \nnotes     \n");
 }
 
 TEST(Render, WhyThatWasCutShortSaysSo) {
