@@ -408,6 +408,7 @@ TEST(Render, NestedFiguresAreDottedAndListsGetTheirTable) {
 TEST(Progress, TheLineSaysHowFarAndHowFast) {
   EXPECT_EQ(Progress::line("routes", 500, 1000, 1s), "routes [###############...............]  50%  500 of 1000 rows  500/s");
   EXPECT_THAT(Progress::line("routes", 0, 0, 0ns), HasSubstr("100%"));
+  EXPECT_THAT(Progress::line("day", 1, 2, 1s, 79, "records"), HasSubstr(" 1 of 2 records  1/s"));
 }
 
 TEST(Progress, TheLineFitsAndShowsTheEndOfALongName) {

@@ -20,8 +20,10 @@
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
 #include "output.h"
+#include "progress.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
 
 namespace rondo::cli {
 namespace {
@@ -41,6 +43,15 @@ int for_each_record(const Options& options, const ReadJournal& call, const Each&
   for (JournalWalk walk(opened.readers()); walk.next();) each(walk);
   opened.tell_trouble();
   return kExitDone;
+}
+
+/// Of all files, as far as their blocks say.
+std::uint64_t records_in(const OpenedJournal& opened) {
+  std::uint64_t all = 0;
+  for (const auto& reader : opened.readers()) {
+    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
+  }
+  return all;
 }
 
 /// 'missing': records that are missing since the line before.
@@ -107,10 +118,7 @@ int tail(const Options& options, const ReadJournal& call) {
   const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
   opened.tell_trouble(end);
   // Words only for those that may be among the last: the rest is only followed.
-  std::uint64_t all = 0;
-  for (const auto& reader : opened.readers()) {
-    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
-  }
+  const std::uint64_t all = records_in(opened);
   std::deque<std::string> last;
   std::uint64_t seen = 0;
   RunMarks marks;
@@ -265,17 +273,29 @@ void print_contents(const Options& options, const JournalReader& reader, const C
         "\n");
 }
 
-int check(const Options& options, const ReadJournal& call) {
-  OpenedJournal opened(options, call);
-  if (const auto code = opened.failed()) return *code;
+/// Of each file. On a terminal it says how far it is.
+std::vector<Contents> contents_of(const OpenedJournal& opened, const std::string& name) {
+  constexpr std::uint64_t kTellEach = 4096;  // To read the clock at each record would cost as much as the record.
+  const SystemClock clock;
+  Progress progress(clock, name, records_in(opened), can_show_progress(), "records");
   std::vector<Contents> all(opened.readers().size());
+  std::uint64_t seen = 0;
   for (JournalWalk walk(opened.readers()); walk.next();) {
     Contents& contents = all[walk.file()];
     const bool begins = walk.record().kind == journal::Kind::Started;
     if (contents.records++ == 0) contents.begins_in_run = !begins;
     contents.missing += walk.missing();
     if (begins) ++contents.runs;
+    if (++seen % kTellEach == 0) progress.update(seen);
   }
+  progress.update(seen);
+  return all;
+}
+
+int check(const Options& options, const ReadJournal& call) {
+  OpenedJournal opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  const std::vector<Contents> all = contents_of(opened, call.files.back());
   opened.tell_trouble();
   bool whole = opened.gaps().empty();
   for (std::size_t file = 0; file < all.size(); ++file) {

@@ -10,6 +10,7 @@
 #include "exit_code.h"
 #include "opened_journal.h"
 #include "output.h"
+#include "progress.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/sim/replay.h"
@@ -79,6 +80,15 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took, 
         visible_text(done.came) + "\n");
 }
 
+/// On a terminal it says how far it is; elsewhere nobody asks.
+sim::ReplayReport run(sim::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
+  if (!can_show_progress()) return replay.run(runtime);
+  Progress progress(clock, name, replay.records(), true, "records");
+  const sim::ReplayReport done = replay.run(runtime, [&progress](std::uint64_t records) { progress.update(records); });
+  progress.update(done.records);
+  return done;
+}
+
 }  // namespace
 
 int replay_run(const Options& options, const ReplayRun& call) {
@@ -92,7 +102,7 @@ int replay_run(const Options& options, const ReplayRun& call) {
   Runtime runtime(replay.runtime_options());
   agent::Agent agent(runtime, replay.plane(), settings);
   const Status started = agent.start();
-  const sim::ReplayReport done = replay.run(runtime);
+  const sim::ReplayReport done = run(replay, runtime, clock, call.files.back());
   if (!started.ok()) return report(options, started);
   show(options, done, clock.now() - start, trouble_of(replay));
   return finish_output(done.same ? kExitDone : kExitDifferent);
