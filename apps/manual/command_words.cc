@@ -1,10 +1,12 @@
 #include "manual/command_words.h"
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <cstdio>
 #include <vector>
 
 #include "rondo/admin/suggest.h"
+#include "rondo/base/status.h"
 
 namespace rondo::manual {
 namespace {
@@ -32,12 +34,20 @@ std::string unknown_option(std::string_view word, std::span<const std::string_vi
   return "unknown option '" + name + "'" + did_you_mean(full, options);
 }
 
+int print_text(std::string_view program, const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return 0;
+  const Status why = status_from_errno(errno, "write to standard output");
+  std::fprintf(stderr, "%s: %s\n", std::string{program}.c_str(), std::string{why.message()}.c_str());
+  return 1;
+}
+
 std::optional<int> parse_words(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {
-    app.exit(asked);
-    return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 ? 0 : 1;
+  } catch (const CLI::CallForHelp&) {
+    return print_text(app.get_name(), app.help());
+  } catch (const CLI::CallForVersion& version) {
+    return print_text(app.get_name(), std::string{version.what()} + "\n");
   } catch (const CLI::ParseError& error) {
     const std::string name = app.get_name();
     std::fprintf(stderr, "%s: %s\nRun '%s --help' for usage.\n", name.c_str(), words_of(app, error).c_str(), name.c_str());

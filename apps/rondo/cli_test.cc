@@ -117,6 +117,8 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},
+      {{"--store", "files:///t", "tables"}, "'files://' is no kind of store: a Redis is redis://"},
+      {{"--store", "http://t", "get", "T", "k"}, "the file of a daemon file:///PATH"},
       {{"keys", "T", "--kind", "staged"}, "go with --store"},
       {{"--store", "unix:///s", "keys", "T", "--kind", "heap"}, "--kind"},
       {{"--store", "unix:///s", "keys", "T", "--separator", ";"}, "--separator"},

@@ -295,6 +295,7 @@ struct Parser {
     std::string name = names.front();
     for (std::size_t i = 1; i < names.size(); ++i) name += " " + names[i];
     take_globals();
+    check_store();
     check_answerer(name, command);
     if (options.store.given() && !options.timeout) options.patience = 5s;
     const auto maker = std::ranges::find(kMakers, std::string_view{name}, &std::pair<std::string_view, Action (*)(const Words&)>::first);
@@ -315,6 +316,17 @@ struct Parser {
     const std::map<std::string_view, TableKind> kinds{
         {"staged", TableKind::Staged}, {"watched", TableKind::Watched}, {"queue", TableKind::Queue}, {"channel", TableKind::Channel}};
     if (const auto found = kinds.find(words.text("--kind")); found != kinds.end()) store.kind = found->second;
+  }
+
+  /// Whoever may answer the command: an address whose form nobody knows is what is wrong.
+  void check_store() const {
+    const std::string& where = options.store.where;
+    const std::size_t end = where.find("://");
+    if (end == std::string::npos || options.store.is_file()) return;
+    const std::string kind = where.substr(0, end);
+    if (kind == "unix" || kind.find("redis") != std::string::npos) return;
+    throw CLI::ValidationError("--store", "'" + kind + "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or " +
+                                              "redis+sentinel://, the file of a daemon file:///PATH");
   }
 
   void check_answerer(const std::string& name, const manual::Command& command) const {

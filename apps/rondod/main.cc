@@ -79,8 +79,7 @@ int main(int argc, char** argv) {
   if (const auto code = rondo::manual::parse_words(app, argc, argv)) return *code;
   if (!page.empty()) {
     const auto& described = page == "rondod" ? rondo::daemon::program() : rondo::daemon::configuration();
-    std::fputs(rondo::manual::man_page(described, RONDO_VERSION).c_str(), stdout);
-    return 0;
+    return rondo::manual::print_text("rondod", rondo::manual::man_page(described, RONDO_VERSION));
   }
 
   rondo::daemon::Config config;
@@ -94,9 +93,9 @@ int main(int argc, char** argv) {
   }
   if (!socket.empty()) config.socket = socket;
   if (check) {
-    std::fputs(rondo::daemon::to_toml(config).c_str(), stdout);
+    const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
-    return 0;
+    return printed;
   }
 
   const rondo::SystemClock clock;

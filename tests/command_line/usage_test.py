@@ -28,8 +28,10 @@ def main():
         assert said.returncode == 0 and f"Usage: {name} [OPTIONS]" in said.stdout and not said.stderr, said
     said = say(rondod, "--help").stdout
     assert "--config FILE" in said and "--socket PATH" in said, said
-    with open("/dev/full", "wb") as full:
-        assert subprocess.run([rondod, "--help"], stdout=full, timeout=60, check=False).returncode == 1
+    for words in (["--help"], ["--version"], ["--check-config"]):
+        with open("/dev/full", "wb") as full:
+            said = subprocess.run([rondod, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+        assert said.returncode == 1 and "rondod: write to standard output: No space left on device\n" in said.stderr, (words, said)
     print("usage: rondod and rondo-demo say what is wrong as rondo does")
 
 
