@@ -40,6 +40,11 @@ THREAD_FILES = {
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }
 
+# The only files with mutable state of static storage, and what for.
+GLOBAL_FILES = {
+    "apps/rondo/output.cc": "why stdout failed, of which stdout itself keeps only that it did",
+}
+
 
 class Offences(list):
     def add(self, path, line, rule, what):
@@ -234,7 +239,7 @@ def check_thread(tree, offences):
 
 def check_global(tree, offences):
     for path, text in tree.texts.items():
-        if not (Tree.is_cpp(path) and tree.is_product(path)):
+        if not (Tree.is_cpp(path) and tree.is_product(path)) or path in GLOBAL_FILES:
             continue
         for statement in cpp_scan.scan(text)[1]:
             if cpp_scan.is_mutable_global(statement):

@@ -159,6 +159,10 @@ class TidyTest(unittest.TestCase):
                          "void f() {\n  static int calls = 0;\n}", "volatile sig_atomic_t stop = 0;", "static Foo instance;", "int table[4];"):
             self.finds("global", "mutable state", src__base__y_dot_cc=f"// Y.\nnamespace rondo {{\n{variable}\n}}\n")
 
+    def test_globals_stand_only_where_it_is_written(self):
+        self.passes(apps__rondo__output_dot_cc="// O.\nnamespace rondo {\nint& f() { static int number = 0; return number; }\n}\n")
+        self.finds("global", "mutable state", apps__rondo__other_dot_cc="// O.\nnamespace rondo {\nint& f() { static int number = 0; return number; }\n}\n")
+
     def test_constants_and_declarations_are_no_globals(self):
         for text in ("constexpr int kOne = 1;", "const std::string kName = f();", "inline constexpr Priority Priority::p0{0}, Priority::p1{1};", "int f(int a);",
                      "class C;", "struct C {\n  int a = 0;\n  static constexpr int kB = 1;\n  static C make(int a);\n};", "using A = std::map<int, int>;",

@@ -19,9 +19,11 @@
 #include <thread>
 #include <vector>
 
+#include "base/standard_files.h"
 #include "feed/feed.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
+#include "manual/command_words.h"
 #include "rondo-demo/box.h"
 #include "rondo-demo/daemon_process.h"
 #include "rondo-demo/flapper.h"
@@ -463,10 +465,11 @@ std::string beside(const char* program, const std::string& name) {
 }  // namespace rondo::demo
 
 int main(int argc, char** argv) {
+  if (!rondo::keep_standard_files()) return 1;
   rondo::demo::Options options;
   options.rondod = rondo::demo::beside(argv[0], "rondod");
   constexpr unsigned feed_ports = rondo::feed::kPorts;
-  CLI::App app{"Programs a full routing table through rondod and checks the kernel"};
+  CLI::App app{"Programs a full routing table through rondod and checks the kernel", "rondo-demo"};
   app.add_option("--routes", options.files, "Route file (plain or gzip); several are fed one after the other")->check(CLI::ExistingFile);
   app.add_option("--ipv4", options.ipv4, "Synthetic IPv4 prefixes")->capture_default_str();
   app.add_option("--ipv6", options.ipv6, "Synthetic IPv6 prefixes")->capture_default_str();
@@ -496,11 +499,7 @@ int main(int argc, char** argv) {
       "--journal", [&options](const std::string& path) { options.journal_path = std::filesystem::absolute(path).string(); },
       "Record the day in this file; `rondo replay FILE` runs it again");
   app.add_option("--rondod", options.rondod, "The daemon to run")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = rondo::manual::parse_words(app, argc, argv)) return *code;
   const bool exit_when_done = options.exit;
   const std::string json_path = options.json_path;
   rondo::demo::Demo demo(std::move(options));

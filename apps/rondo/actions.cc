@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <boost/json.hpp>
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -62,7 +61,7 @@ int print_changes(Backend& backend, const Options& options, const std::string& c
   const auto render = command == "trace" ? render_event : render_change;
   const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
     print(options.json ? json::serialize(row) + "\n" : render(row));
-    if (finish_output() != kExitDone) std::exit(report(options, status_from_errno(errno, "write to standard output"), kExitFailed));
+    if (finish_output() != kExitDone) std::exit(report(options, output_trouble(), kExitFailed));
   });
   return result ? finish_output() : report(options, result.error());
 }

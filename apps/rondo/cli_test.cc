@@ -97,7 +97,15 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"feed", "routes", "f", "--synthetic", "5"}, "not both"},
       {{"feed", "routes", "--synthetic", "-5"}, "--synthetic"},
       {{"feed", "routes", "f", "--also", "everything"}, "everything"},
-      {{"stats", "--timeout", "0"}, "--timeout"},
+      {{"stats", "--timeout", "0"}, "--timeout: '0' is no number from 0.001 on\n"},
+      {{"stats", "--timeout", "nan"}, "'nan' is no number"},
+      {{"stats", "--timeout", "inf"}, "'inf' is no number"},
+      {{"top", "--every", "0"}, "'0' is no number from 0.1 to 3600\n"},
+      {{"top", "--batch", "0x10"}, "'0x10' is no whole number from 1 on\n"},
+      {{"feed", "routes", "f", "--mtu", "9"}, "'9' is no whole number from 68 to 65535\n"},
+      {{"tables", "-j"}, "unknown option '-j'; did you mean '--json'?"},
+      {{"top", "--sort", "dpth"}, "--sort: 'dpth' is not one of name,turns,share,longest,depth,waiting,busy; did you mean 'depth'?"},
+      {{"completion", "zhs"}, "did you mean 'zsh'?"},
       {{"stats", "--jsn"}, "unknown option '--jsn'; did you mean '--json'?"},
       {{"top", "--srot", "name"}, "did you mean '--sort'?"},
       {{"top", "--sort", "size"}, "--sort"},
@@ -109,6 +117,8 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},
+      {{"--store", "files:///t", "tables"}, "'files://' is no kind of store: a Redis is redis://"},
+      {{"--store", "http://t", "get", "T", "k"}, "the file of a daemon file:///PATH"},
       {{"keys", "T", "--kind", "staged"}, "go with --store"},
       {{"--store", "unix:///s", "keys", "T", "--kind", "heap"}, "--kind"},
       {{"--store", "unix:///s", "keys", "T", "--separator", ";"}, "--separator"},
@@ -310,6 +320,15 @@ TEST(Render, FieldsOfARow) {
             "field    value\nnexthop  1.2.3.4\nx\n");
 }
 
+TEST(Render, WhatMostRowsWaitForStandsFirst) {
+  const json::value parked = json::parse(R"({"rows":[{"key":"a","rows":1,"oldest_ms":5.0},{"key":"b","rows":20,"oldest_ms":1.0},
+    {"key":"c","rows":20,"oldest_ms":9.0},{"key":"d","rows":3,"oldest_ms":1.0}]})");
+  const std::string text = render_result("parked", parked.as_object(), false);
+  std::string order;
+  for (const char c : text.substr(text.find('\n'))) order.append(c >= 'a' && c <= 'd' ? 1 : 0, c);
+  EXPECT_EQ(order, "cbda") << text;
+}
+
 TEST(Render, WhyIsAChain) {
   const json::value why = json::parse(R"({"chain":[
     {"table":"ROUTE_TABLE","key":"10.0.0.0/24","state":"parked","facts":[{"kind":"nexthop-group","key":"102"}],"provider":"nexthop-groups","note":""},
@@ -326,11 +345,33 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
     {"table":"P","key":"x","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":1},
     {"table":"N","key":"b","state":"absent","facts":[],"missing":0,"provider":"","note":"no such row","parent":0}],"cycle":true})");
   EXPECT_EQ(render_result("why", why.as_object(), false),
-            "G 1: parked, waits for n a, n b (the other 1 are there) (provided by p)\n"
+            "G 1: parked, waits for n a, n b (the other one is there) (provided by p)\n"
             "├ N a: parked, waits for port x: nobody provides it\n"
             "│ └ P x: absent: no such row\n"
             "└ N b: absent: no such row\n"
             "These rows wait for each other: a cycle.\n");
+}
+
+TEST(Render, WhySaysWhatIsToBeDoneOnceAndThatItIsADelete) {
+  const json::value why = json::parse(R"({"chain":[
+    {"table":"N","key":"a","state":"parked","op":"DEL","facts":[{"kind":"neighbor-unused","key":"a"}],"missing":1,"note":"","parent":0},
+    {"table":"G","key":"1","state":"queued","op":"SET","facts":[],"note":"","parent":0},
+    {"table":"R","key":"r","state":"rejected","facts":[],"note":"SET rejected: invalid-argument: no","parent":0}]})");
+  EXPECT_EQ(render_result("why", why.as_object(), false),
+            "N a: DEL parked, waits for neighbor-unused a\n"
+            "├ G 1: queued\n"
+            "└ R r: SET rejected: invalid-argument: no\n");
+}
+
+TEST(Render, HealthHasALineForEachTroubleAndNote) {
+  const json::value health = json::parse(
+      R"({"healthy":false,"troubles":["the store, of all things","the journal"],"notes":["policy"],"kernel":{"system":"Linux"}})");
+  EXPECT_EQ(render_result("health", health.as_object(), false),
+            "healthy        no\nkernel.system  Linux\n\n"
+            "troubles\n  the store, of all things\n  the journal\n\n"
+            "notes\n  policy\n");
+  const json::value well = json::parse(R"({"healthy":true,"troubles":[],"notes":[]})");
+  EXPECT_EQ(render_result("health", well.as_object(), false), "healthy   yes\ntroubles  \nnotes     \n");
 }
 
 TEST(Render, WhyThatWasCutShortSaysSo) {
@@ -369,6 +410,7 @@ TEST(Render, NestedFiguresAreDottedAndListsGetTheirTable) {
 TEST(Progress, TheLineSaysHowFarAndHowFast) {
   EXPECT_EQ(Progress::line("routes", 500, 1000, 1s), "routes [###############...............]  50%  500 of 1000 rows  500/s");
   EXPECT_THAT(Progress::line("routes", 0, 0, 0ns), HasSubstr("100%"));
+  EXPECT_THAT(Progress::line("day", 1, 2, 1s, 79, "records"), HasSubstr(" 1 of 2 records  1/s"));
 }
 
 TEST(Progress, TheLineFitsAndShowsTheEndOfALongName) {

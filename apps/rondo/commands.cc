@@ -90,8 +90,8 @@ std::vector<Command> report_commands() {
        .help = "Show the daemon at work, live: sources, what waits for what, rates",
        .details =
            "Keys: q quits, p or the space bar pauses, t n d r l w b sort by turns, name, depth, run share, longest turn, waiting time\n"
-           "or busy time. Up, down, page up, page down, home and end move through the sources; left and right (or < and >) through the\n"
-           "columns that do not fit. Without a terminal it prints one frame as text.",
+           "or busy time; ? says so on the screen. Up, down, page up, page down, home and end move through the sources; left and right\n"
+           "(or < and >) through the columns that do not fit. Without a terminal it prints one frame as text.",
        .options = {{.name = "--every",
                     .value = "SECONDS",
                     .help = "Time between two frames",

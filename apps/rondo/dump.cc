@@ -7,10 +7,10 @@
 #include <array>
 #include <boost/json.hpp>
 #include <cerrno>
-#include <cstdio>
 #include <ctime>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "actions.h"
 #include "backend.h"
@@ -26,6 +26,8 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
+
+constexpr int kNamesOfASecond = 100;
 
 struct Part {
   std::string_view command;  // Its answer is in COMMAND.json.
@@ -130,8 +132,8 @@ std::string utc(std::int64_t seconds, const char* form) {
 /// Into a new file that only we may read, or to standard output.
 Status write_out(const std::string& path, const std::string& bytes) {
   if (path == "-") {
-    const bool written = std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size() && std::fflush(stdout) == 0;
-    return written ? Status{} : Status{Code::Unavailable, "standard output is closed"};
+    print(bytes);
+    return {};
   }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return status_from_errno(errno, "make the file '" + path + "'");
@@ -150,33 +152,48 @@ Status write_out(const std::string& path, const std::string& bytes) {
   return ::close(fd) == 0 ? Status{} : status_from_errno(errno, "write '" + path + "'");
 }
 
+/// Writes the bundle, and says where. A name with the time may be taken by a bundle of the same second: then another follows it.
+Result<std::string> write_bundle(const std::string& asked, const std::string& name, const std::string& bytes) {
+  std::string file = asked.empty() ? name + ".tar" : asked;
+  Status written = write_out(file, bytes);
+  for (int other = 2; asked.empty() && written.origin_errno() == EEXIST && other <= kNamesOfASecond; ++other) {
+    file = name + "-" + std::to_string(other) + ".tar";
+    written = write_out(file, bytes);
+  }
+  return written.ok() ? Result<std::string>{std::move(file)} : failure(std::move(written));
+}
+
 }  // namespace
 
 int dump(const Options& options, const Dump& dump) {
+  if (dump.file == "-" && ::isatty(STDOUT_FILENO) == 1) {
+    return report(options, Status{Code::InvalidArgument, "a tar file is nothing for a terminal: name a file, or send it elsewhere"});
+  }
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());
   const std::int64_t seconds = SystemClock{}.wall_now().nanoseconds() / 1'000'000'000;
   const std::string name = "rondo-dump-" + utc(seconds, "%Y%m%d-%H%M%S");
-  const std::string file = dump.file.empty() ? name + ".tar" : dump.file;
   Tar tar(seconds);
   const json::object list = contents(utc(seconds, "%Y-%m-%dT%H:%M:%SZ"));
   tar.add(name + "/contents.json", json::serialize(list) + "\n");
   Gatherer gatherer(**backend);
   for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json::serialize(gatherer.ask(part)) + "\n");
   if (gatherer.has_nothing()) return report(options, gatherer.why());
-  if (const Status written = write_out(file, tar.finish()); !written.ok()) return report(options, written, kExitFailed);
+  const Result<std::string> written = write_bundle(dump.file, name, tar.finish());
+  if (!written) return report(options, written.error(), kExitFailed);
+  const std::string& file = *written;
   const Status missing = gatherer.missing();
   const int code = missing.ok() ? kExitDone : report(options, missing);
-  if (file == "-") return code;
+  if (file == "-") return finish_output(code);
   if (options.json) {
     json::object said{{"file", escape_text(file)}};
     for (const auto& member : list) said[member.key()] = member.value();
-    std::printf("%s\n", json::serialize(said).c_str());
+    print(json::serialize(said) + "\n");
   } else {
-    std::printf("%s: only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n",
-                visible_text(file).c_str());
+    print(visible_text(file) +
+          ": only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n");
     for (const Part& part : kParts) {
-      std::printf("  %-9s %s\n", std::string{part.command}.c_str(), std::string{part.meaning}.c_str());
+      print("  " + std::string{part.command} + std::string(10 - part.command.size(), ' ') + std::string{part.meaning} + "\n");
     }
   }
   return finish_output(code);

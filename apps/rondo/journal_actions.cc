@@ -6,7 +6,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +20,10 @@
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
 #include "output.h"
+#include "progress.h"
+#include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
+#include "rondo/base/clock.h"
 
 namespace rondo::cli {
 namespace {
@@ -38,6 +43,15 @@ int for_each_record(const Options& options, const ReadJournal& call, const Each&
   for (JournalWalk walk(opened.readers()); walk.next();) each(walk);
   opened.tell_trouble();
   return kExitDone;
+}
+
+/// Of all files, as far as their blocks say.
+std::uint64_t records_in(const OpenedJournal& opened) {
+  std::uint64_t all = 0;
+  for (const auto& reader : opened.readers()) {
+    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
+  }
+  return all;
 }
 
 /// 'missing': records that are missing since the line before.
@@ -78,6 +92,25 @@ std::string render(const Options& options, const JournalWalk& walk, std::uint64_
   return missing == 0 ? line : begin + std::to_string(missing) + " records are missing before this one\n" + line;
 }
 
+/// Of a journal with several runs: whether records of another run come, whose numbers begin again.
+class RunMarks {
+ public:
+  /// At every record, shown or not.
+  void look(const JournalWalk& walk) {
+    if (walk.record().kind == journal::Kind::Started) ++run_;
+  }
+  /// The record that was looked at last is shown: a line to stand before it, for people, where the one shown before was of another run.
+  std::string before(const Options& options) {
+    const bool is_other = shown_ && *shown_ != run_;
+    shown_ = run_;
+    return is_other && !options.json ? "--- another run: its records are numbered from 1 ---\n" : "";
+  }
+
+ private:
+  std::uint64_t run_ = 0;
+  std::optional<std::uint64_t> shown_;
+};
+
 int tail(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
@@ -85,33 +118,37 @@ int tail(const Options& options, const ReadJournal& call) {
   const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
   opened.tell_trouble(end);
   // Words only for those that may be among the last: the rest is only followed.
-  std::uint64_t all = 0;
-  for (const auto& reader : opened.readers()) {
-    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
-  }
+  const std::uint64_t all = records_in(opened);
   std::deque<std::string> last;
   std::uint64_t seen = 0;
+  RunMarks marks;
   JournalWalk walk(opened.readers());
   while (walk.next()) {
+    marks.look(walk);
     if (++seen + call.lines <= all) continue;
-    last.push_back(render(options, walk, walk.missing()));
+    last.push_back(marks.before(options) + render(options, walk, walk.missing()));
     if (last.size() > call.lines) last.pop_front();
   }
   opened.tell_trouble(end);
   for (const std::string& line : last) print(line);
   if (!call.follow) return finish_output(kExitDone);
-  return follow_journal(opened, walk, [&](const JournalWalk& at) { print(render(options, at, at.missing())); });
+  return follow_journal(opened, walk, [&](const JournalWalk& at) {
+    marks.look(at);
+    print(marks.before(options) + render(options, at, at.missing()));
+  });
 }
 
 int grep(const Options& options, const ReadJournal& call) {
   const std::string wanted = unescape_text(call.word);
   bool found = false;
   std::uint64_t missing = 0;
+  RunMarks marks;
   const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
+    marks.look(walk);
     missing += walk.missing();
     if (walk.words().find(wanted) == std::string::npos) return;
     found = true;
-    print(render(options, walk, std::exchange(missing, 0)));
+    print(marks.before(options) + render(options, walk, std::exchange(missing, 0)));
   });
   return finish_output(code != kExitDone || found ? code : kExitFailed);
 }
@@ -157,6 +194,22 @@ std::string render_story(const std::vector<StoryEvent>& story) {
   return lines;
 }
 
+/// Why nothing is known of a key: nothing is recorded, or there is no such table on record, and another one may have been meant.
+Status nothing_about(const Options& options, const ReadJournal& call) {
+  const std::string wanted = unescape_text(call.table);
+  std::set<std::string, std::less<>> tables;
+  const OpenedJournal opened(options, call);  // Once more from the beginning.
+  if (!wanted.empty() && !opened.failed()) {
+    for (JournalWalk walk(opened.readers()); walk.next();) {
+      if (!tables.contains(walk.table())) tables.emplace(walk.table());
+    }
+  }
+  if (wanted.empty() || tables.contains(wanted)) return {Code::NotFound, "nothing is recorded about '" + call.word + "'"};
+  tables.erase("");
+  const std::vector<std::string_view> names(tables.begin(), tables.end());
+  return {Code::NotFound, "no table '" + call.table + "' is on record" + did_you_mean(wanted, names)};
+}
+
 int explain(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
@@ -168,7 +221,7 @@ int explain(const Options& options, const ReadJournal& call) {
   if (!options.json) opened.tell_trouble();
   const bool known =
       std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
-  if (!known) return report(options, Status{Code::NotFound, "nothing is recorded about '" + call.word + "'"});
+  if (!known) return report(options, nothing_about(options, call));
   if (options.json) {
     print(json::serialize(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");
   } else {
@@ -220,17 +273,29 @@ void print_contents(const Options& options, const JournalReader& reader, const C
         "\n");
 }
 
-int check(const Options& options, const ReadJournal& call) {
-  OpenedJournal opened(options, call);
-  if (const auto code = opened.failed()) return *code;
+/// Of each file. On a terminal it says how far it is.
+std::vector<Contents> contents_of(const OpenedJournal& opened, const std::string& name) {
+  constexpr std::uint64_t kTellEach = 4096;  // To read the clock at each record would cost as much as the record.
+  const SystemClock clock;
+  Progress progress(clock, name, records_in(opened), can_show_progress(), "records");
   std::vector<Contents> all(opened.readers().size());
+  std::uint64_t seen = 0;
   for (JournalWalk walk(opened.readers()); walk.next();) {
     Contents& contents = all[walk.file()];
     const bool begins = walk.record().kind == journal::Kind::Started;
     if (contents.records++ == 0) contents.begins_in_run = !begins;
     contents.missing += walk.missing();
     if (begins) ++contents.runs;
+    if (++seen % kTellEach == 0) progress.update(seen);
   }
+  progress.update(seen);
+  return all;
+}
+
+int check(const Options& options, const ReadJournal& call) {
+  OpenedJournal opened(options, call);
+  if (const auto code = opened.failed()) return *code;
+  const std::vector<Contents> all = contents_of(opened, call.files.back());
   opened.tell_trouble();
   bool whole = opened.gaps().empty();
   for (std::size_t file = 0; file < all.size(); ++file) {

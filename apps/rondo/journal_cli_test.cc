@@ -72,6 +72,8 @@ void live_a_day(const JournalOptions& options) {
   EXPECT_EQ(plane.route_count(), 1U);
 }
 
+constexpr const char* kAnotherRun = "--- another run: its records are numbered from 1 ---";
+
 class JournalCli : public testing::Test {
  protected:
   void SetUp() override {
@@ -176,6 +178,23 @@ TEST_F(JournalCli, ExplainSpeaksJsonAndKeepsToOneTable) {
   for (const json::value& event : events) EXPECT_EQ(event.at("table").as_string(), "NEXTHOP_GROUP_TABLE");
   EXPECT_EQ(rondo("journal explain 102 --table PORT_TABLE " + file()).code, 1);
   EXPECT_THAT(rondo("journal explain nobody " + file()).out, HasSubstr("nothing is recorded about 'nobody'"));
+  EXPECT_THAT(rondo("journal explain nobody --table ROUTE_TABLE " + file()).out, HasSubstr("nothing is recorded about 'nobody'"));
+  EXPECT_EQ(rondo("journal explain 10.0.0.0/24 --table ROUTE_TABL " + file()).out,
+            "rondo: no table 'ROUTE_TABL' is on record; did you mean 'ROUTE_TABLE'?\n");
+}
+
+TEST_F(JournalCli, AnotherRunIsMarkedWhereItsRecordsBegin) {
+  const auto marks = [](const Ended& ended) { return std::ranges::count(lines(ended.out), kAnotherRun); };
+  EXPECT_EQ(marks(rondo("journal grep '' " + file())), 0);
+  live_a_day({.file = file()});
+  const std::vector<std::string> all = lines(rondo("journal grep '' " + file()).out);
+  ASSERT_EQ(std::ranges::count(all, kAnotherRun), 1);
+  const auto mark = std::ranges::find(all, kAnotherRun);
+  EXPECT_THAT(*std::next(mark), HasSubstr(" 1 started"));
+  EXPECT_EQ(marks(rondo("journal grep rejected " + file())), 1) << "one of each run is shown, the beginnings are not";
+  EXPECT_EQ(marks(rondo("journal tail --lines 3 " + file())), 0);
+  EXPECT_EQ(marks(rondo("journal tail --lines 100000 " + file())), 1);
+  for (const std::string& line : lines(rondo("--json journal grep '' " + file()).out)) EXPECT_EQ(line.front(), '{');
 }
 
 TEST_F(JournalCli, GrepFindsWordsAndSaysWhenThereAreNone) {

@@ -2,11 +2,19 @@
 #include <cstdio>
 
 #include "actions.h"
+#include "base/standard_files.h"
 #include "options.h"
+#include "output.h"
 
 int main(int argc, char** argv) {
-  const rondo::cli::Parsed parsed = rondo::cli::parse_command_line(argc, argv);
-  if (!parsed.finished) return rondo::cli::run(parsed.options);
-  std::fputs(parsed.text.c_str(), parsed.exit_code == 0 ? stdout : stderr);
-  return parsed.exit_code;
+  using namespace rondo::cli;
+  if (!rondo::keep_standard_files()) return kExitFailed;
+  const Parsed parsed = parse_command_line(argc, argv);
+  if (!parsed.finished) return end_output(parsed.options, run(parsed.options));
+  if (parsed.exit_code == kExitDone) {
+    print(parsed.text);
+  } else {
+    std::fputs(parsed.text.c_str(), stderr);
+  }
+  return end_output(parsed.options, finish_output(parsed.exit_code));
 }

@@ -1,11 +1,13 @@
-// The one translation unit that includes CLI11. What it accepts is what commands.cc describes; here is what the words become.
+// What it accepts is what commands.cc describes; here is what the words become.
 #include "options.h"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
+#include <cstdio>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -16,6 +18,7 @@
 #include "actions.h"
 #include "commands.h"
 #include "exit_code.h"
+#include "manual/command_words.h"
 #include "manual/man_page.h"
 #include "rondo/admin/suggest.h"
 
@@ -50,9 +53,44 @@ class Words {
 
 Duration seconds_of(double seconds) { return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(std::min(seconds, 1e6))); }
 
-/// A range that only keeps nonsense out is not shown in the help.
-CLI::Validator shown(CLI::Validator range, const manual::Option& option) {
-  return option.high < manual::Option{}.high ? range : range.description("");
+std::string text_of(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.15g", number);
+  return text;
+}
+
+template <class Number>
+bool is_within(std::string_view word, double low, double high) {
+  Number value{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  // What is not a number is not within anything.
+  return error == std::errc{} && end == word.data() + word.size() && static_cast<double>(value) >= low &&
+         static_cast<double>(value) <= high;
+}
+
+/// A range that only keeps nonsense out has no upper end for people, and is not shown in the help.
+CLI::Validator in_range(const manual::Option& option) {
+  const bool whole = option.word == manual::Word::Number;
+  const bool open = option.high >= manual::Option{}.high;
+  const std::string low = text_of(option.low);
+  const std::string high = text_of(option.high);
+  const std::string refusal = std::string{whole ? "is no whole number" : "is no number"} + " from " + low + (open ? " on" : " to " + high);
+  return {[whole, refusal, least = option.low, most = option.high](const std::string& word) {
+            const bool fits = whole ? is_within<std::uint64_t>(word, least, most) : is_within<double>(word, least, most);
+            return fits ? std::string{} : "'" + word + "' " + refusal;
+          },
+          open ? std::string{} : std::string{whole ? "INT" : "FLOAT"} + " in [" + low + " - " + high + "]"};
+}
+
+/// One of these words.
+CLI::Validator one_of(const std::vector<std::string_view>& choices) {
+  std::string all;
+  for (const std::string_view choice : choices) all.append(all.empty() ? "" : ",").append(choice);
+  return {[choices, all](const std::string& word) {
+            if (std::ranges::find(choices, std::string_view{word}) != choices.end()) return std::string{};
+            return "'" + word + "' is not one of " + all + did_you_mean(word, choices);
+          },
+          "{" + all + "}"};
 }
 
 /// An option or argument of CLI11 whose words go to 'words'.
@@ -78,12 +116,8 @@ void take_words(CLI::App& app, const manual::Option& option, Words& words) {
         name, [&words, name](const std::string& word) { words.put(name, word); }, std::string{option.help});
   }
   added->type_name(std::string{option.value});
-  if (option.word == manual::Word::Number) {
-    added->check(shown(CLI::Range(static_cast<std::int64_t>(option.low), static_cast<std::int64_t>(option.high)), option));
-  } else if (option.word == manual::Word::Seconds) {
-    added->check(shown(CLI::Range(option.low, option.high), option));
-  }
-  if (!option.choices.empty()) added->check(CLI::IsMember(std::vector<std::string>(option.choices.begin(), option.choices.end())));
+  if (option.word == manual::Word::Number || option.word == manual::Word::Seconds) added->check(in_range(option));
+  if (!option.choices.empty()) added->check(one_of(option.choices));
   if (!option.fallback.empty()) added->default_str(std::string{option.fallback});
 }
 
@@ -99,7 +133,7 @@ void take_words(CLI::App& app, const manual::Argument& argument, Words& words) {
                     : app.add_option_function<std::string>(
                           name, [&words, name](const std::string& word) { words.put(name, word); }, std::string{argument.help});
   added->required(argument.required);
-  if (!argument.choices.empty()) added->check(CLI::IsMember(std::vector<std::string>(argument.choices.begin(), argument.choices.end())));
+  if (!argument.choices.empty()) added->check(one_of(argument.choices));
 }
 
 void take_command(CLI::App& above, const manual::Command& command, Words& words) {
@@ -261,6 +295,7 @@ struct Parser {
     std::string name = names.front();
     for (std::size_t i = 1; i < names.size(); ++i) name += " " + names[i];
     take_globals();
+    check_store();
     check_answerer(name, command);
     if (options.store.given() && !options.timeout) options.patience = 5s;
     const auto maker = std::ranges::find(kMakers, std::string_view{name}, &std::pair<std::string_view, Action (*)(const Words&)>::first);
@@ -281,6 +316,17 @@ struct Parser {
     const std::map<std::string_view, TableKind> kinds{
         {"staged", TableKind::Staged}, {"watched", TableKind::Watched}, {"queue", TableKind::Queue}, {"channel", TableKind::Channel}};
     if (const auto found = kinds.find(words.text("--kind")); found != kinds.end()) store.kind = found->second;
+  }
+
+  /// Whoever may answer the command: an address whose form nobody knows is what is wrong.
+  void check_store() const {
+    const std::string& where = options.store.where;
+    const std::size_t end = where.find("://");
+    if (end == std::string::npos || options.store.is_file()) return;
+    const std::string kind = where.substr(0, end);
+    if (kind == "unix" || kind.find("redis") != std::string::npos) return;
+    throw CLI::ValidationError("--store", "'" + kind + "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or " +
+                                              "redis+sentinel://, the file of a daemon file:///PATH");
   }
 
   void check_answerer(const std::string& name, const manual::Command& command) const {
@@ -329,13 +375,14 @@ std::string unknown_word(std::span<const char* const> words) {
     const manual::Command* const command = find_command(path);
     if (word.starts_with("--")) {
       const std::string_view name = word.substr(0, word.find('='));
-      if (std::ranges::find(options, name) == options.end())
-        return "unknown option '" + std::string{name} + "'" + did_you_mean(name, options);
+      if (std::ranges::find(options, name) == options.end()) return manual::unknown_option(word, options);
       const manual::Option* option = find_option(program().options, name);
       if (option == nullptr && command != nullptr) option = find_option(command->options, name);
       if (option != nullptr && !option->value.empty() && name == word) ++i;
       continue;
     }
+    const bool is_short = word.starts_with("-") && word.size() > 1 && std::isdigit(static_cast<unsigned char>(word[1])) == 0;
+    if (is_short && word != "-h") return manual::unknown_option(word, options);
     if (word.starts_with("-")) continue;
     const std::vector<manual::Command>& next = path.empty() ? program().commands : command->commands;
     if (next.empty()) continue;

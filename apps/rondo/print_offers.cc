@@ -3,7 +3,6 @@
 
 #include <boost/json.hpp>
 #include <csignal>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "backend.h"
 #include "completion.h"
 #include "exit_code.h"
+#include "output.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {
@@ -63,9 +63,9 @@ int print_offers(const Complete& complete) {
                            return ask(options, "keys", {{"table", table}, {"pattern", pattern_of(beginning)}, {"count", kKeysMost}}, "key");
                          }};
   for (const Offer& offer : offers(complete.words, names)) {
-    std::printf("%s%s%s\n", offer.word.c_str(), offer.help.empty() ? "" : "\t", offer.help.c_str());
+    print(offer.word + (offer.help.empty() ? "" : "\t") + offer.help + "\n");
   }
-  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+  return finish_output();
 }
 
 }  // namespace rondo::cli

@@ -26,8 +26,8 @@ bool can_show_progress() {
   return terminal != nullptr && std::string_view{terminal} != "dumb" && ::isatty(STDERR_FILENO) == 1;
 }
 
-Progress::Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown)
-    : clock_(clock), what_(std::move(what)), total_(total), shown_(shown), start_(clock.now()), drawn_(start_) {}
+Progress::Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown, std::string_view unit)
+    : clock_(clock), what_(std::move(what)), total_(total), shown_(shown), unit_(unit), start_(clock.now()), drawn_(start_) {}
 
 Progress::~Progress() {
   if (!shown_) return;
@@ -45,18 +45,19 @@ void Progress::draw(std::uint64_t done) {
   drawn_ = clock_.now();
   // One column stays free: a cursor at the very edge is on the next line in some terminals, and the next return would not come back.
   const std::size_t columns = Terminal::size(STDERR_FILENO).columns - 1;
-  std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_, columns).c_str());
+  std::fprintf(stderr, "\r%s\x1b[K", line(what_, done, total_, drawn_ - start_, columns, unit_).c_str());
   std::fflush(stderr);
 }
 
-std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed, std::size_t columns) {
+std::string Progress::line(const std::string& what, std::uint64_t done, std::uint64_t total, Duration elapsed, std::size_t columns,
+                           std::string_view unit) {
   const std::uint64_t shown = std::min(done, total);
   const std::uint64_t full = total == 0 ? kBarCells : shown * kBarCells / total;
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   char figures[96];
-  std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu rows  %.0f/s",
+  std::snprintf(figures, sizeof figures, "] %3llu%%  %llu of %llu %.*s  %.0f/s",
                 static_cast<unsigned long long>(total == 0 ? 100 : shown * 100 / total), static_cast<unsigned long long>(done),
-                static_cast<unsigned long long>(total), static_cast<double>(done) / seconds);
+                static_cast<unsigned long long>(total), static_cast<int>(unit.size()), unit.data(), static_cast<double>(done) / seconds);
   const std::string bar = " [" + std::string(full, '#') + std::string(kBarCells - full, '.') + figures;
   std::string name = visible_text(what);
   const std::size_t room = std::max(columns, bar.size() + kNameLeast) - bar.size();

@@ -274,12 +274,6 @@ Status RedisBackend::watch(const json::object& arguments, const OnRow& on_row) {
 /// Where the tables are and what stands between table and key.
 Result<DatabaseEntry> find_database(const StoreChoice& choice) {
   if (choice.where.find("://") != std::string::npos) {
-    const std::string_view kind = std::string_view{choice.where}.substr(0, choice.where.find("://"));
-    if (kind != "unix" && kind.find("redis") == std::string_view::npos) {
-      return failure(Code::InvalidArgument, "--store: '" + std::string{kind} +
-                                                "://' is no kind of store: a Redis is redis://, rediss://, unix:/// or redis+sentinel://, "
-                                                "the file of a daemon file:///PATH");
-    }
     Result<RedisAddress> address = parse_redis_address(choice.where);
     if (!address) return failure(address.error().with_context("--store"));
     return DatabaseEntry{.address = std::move(*address), .separator = ':'};

@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "rondo/admin/text.h"
@@ -101,6 +103,20 @@ std::string render_object(const json::object& result, bool color) {
   return out;
 }
 
+/// Of each of these lists of texts a line an element, under each other; the rest as any object.
+std::string render_health(json::object result, bool color) {
+  std::string lists;
+  for (const std::string_view name : {"troubles", "notes"}) {
+    const json::value* const list = result.if_contains(name);
+    if (list == nullptr || !list->is_array()) continue;
+    if (list->get_array().empty()) continue;
+    lists.append("\n").append(color ? kBold : "").append(name).append(color ? kPlain : "").append("\n");
+    for (const json::value& one : list->get_array()) lists.append("  ").append(cell_text(one)).append("\n");
+    result.erase(name);
+  }
+  return render_object(result, color) + lists;
+}
+
 std::string render_get(const json::object& result, bool color) {
   const json::value* const fields = result.if_contains("fields");
   if (fields == nullptr || !fields->is_array()) return render_object(result, color);
@@ -122,18 +138,23 @@ std::string waits_for(const json::object& link) {
   if (shown == 0) return ", what it waited for is there";
   std::string line = ", waits for ";
   for (std::size_t i = 0; i < std::min(shown, facts.size()); ++i) line.append(i == 0 ? "" : ", ").append(cell_text(facts[i]));
-  if (shown < facts.size()) line.append(" (the other ").append(std::to_string(facts.size() - shown)).append(" are there)");
+  const std::size_t others = facts.size() - std::min(shown, facts.size());
+  if (others == 1) line.append(" (the other one is there)");
+  if (others > 1) line.append(" (the other ").append(std::to_string(others)).append(" are there)");
   return line;
 }
 
 std::string why_line(const json::object& link) {
   const std::string table = text_member(link, "table");
   std::string line = table.empty() ? "(no row is known)" : table + " " + text_member(link, "key");
-  line.append(": ").append(text_member(link, "state"));
-  line.append(waits_for(link));
+  const std::string state = text_member(link, "state");
+  const std::string note = text_member(link, "note");
+  // The note on a refusal begins with what was refused: "SET rejected: ...".
+  if (state == "rejected" && note.find(" rejected") != std::string::npos) return line + ": " + note;
+  const std::string op = text_member(link, "op");
+  line.append(": ").append(op == "DEL" ? "DEL " : "").append(state).append(waits_for(link));
   const std::string provider = text_member(link, "provider");
   if (!provider.empty()) line.append(" (provided by ").append(provider).append(")");
-  const std::string note = text_member(link, "note");
   if (!note.empty()) line.append(": ").append(note);
   return line;
 }
@@ -217,6 +238,19 @@ std::string render_doctor(const json::array& findings, bool color) {
     if (!remedy.empty()) out.append("        -> ").append(remedy).append("\n");
   }
   return out;
+}
+
+double number_member(const json::value& row, std::string_view name) {
+  const json::value* const value = row.is_object() ? row.get_object().if_contains(name) : nullptr;
+  return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
+}
+
+/// What holds up most comes first, and of that what does so longest.
+json::array by_waiting_rows(json::array facts) {
+  std::ranges::stable_sort(facts, std::ranges::greater{}, [](const json::value& fact) {
+    return std::pair{number_member(fact, "rows"), number_member(fact, "oldest_ms")};
+  });
+  return facts;
 }
 
 std::string render_commands(const json::array& rows, bool color) {
@@ -330,6 +364,7 @@ std::string fields_text(const json::object& object) {
 std::string render_result(std::string_view command, const json::object& result, bool color) {
   if (command == "get") return render_get(result, color);
   if (command == "why") return render_why(result, color);
+  if (command == "health") return render_health(result, color);
   const json::value* const rows = result.if_contains("rows");
   if (rows == nullptr || !rows->is_array()) return render_object(result, color);
   if (command == "log") return render_log(rows->get_array());
@@ -337,7 +372,7 @@ std::string render_result(std::string_view command, const json::object& result, 
   if (command == "doctor") return render_doctor(rows->get_array(), color);
   json::object rest = result;
   rest.erase("rows");
-  const std::string table = render_rows(rows->get_array(), color);
+  const std::string table = render_rows(command == "parked" ? by_waiting_rows(rows->get_array()) : rows->get_array(), color);
   const std::string others = render_object(rest, color);
   return table + (table.empty() || others.empty() ? "" : "\n") + others;
 }

@@ -9,6 +9,8 @@
 #include "agent/agent.h"
 #include "exit_code.h"
 #include "opened_journal.h"
+#include "output.h"
+#include "progress.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/sim/replay.h"
@@ -63,17 +65,28 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took, 
       result["difference"] =
           json::object{{"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
     }
-    std::printf("%s\n", json::serialize(result).c_str());
+    print(json::serialize(result) + "\n");
     return;
   }
   for (const json::value& one : trouble) print_trouble(one.get_object());
-  std::printf("%s: %llu records, %llu turns, %llu outcomes; %.3f s recorded, replayed in %.3f s (%.1f times real time)\n",
-              done.same ? "the same" : "different", static_cast<unsigned long long>(done.records),
-              static_cast<unsigned long long>(done.turns), static_cast<unsigned long long>(done.outcomes), seconds(done.recorded),
-              seconds(took), times);
+  char line[256];
+  std::snprintf(
+      line, sizeof line, "%s: %llu records, %llu turns, %llu outcomes; %.3f s recorded, replayed in %.3f s (%.1f times real time)\n",
+      done.same ? "the same" : "different", static_cast<unsigned long long>(done.records), static_cast<unsigned long long>(done.turns),
+      static_cast<unsigned long long>(done.outcomes), seconds(done.recorded), seconds(took), times);
+  print(line);
   if (done.same) return;
-  std::printf("record %llu\n  expected  %s\n  came      %s\n", static_cast<unsigned long long>(done.record),
-              visible_text(done.expected).c_str(), visible_text(done.came).c_str());
+  print("record " + std::to_string(done.record) + "\n  expected  " + visible_text(done.expected) + "\n  came      " +
+        visible_text(done.came) + "\n");
+}
+
+/// On a terminal it says how far it is; elsewhere nobody asks.
+sim::ReplayReport run(sim::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
+  if (!can_show_progress()) return replay.run(runtime);
+  Progress progress(clock, name, replay.records(), true, "records");
+  const sim::ReplayReport done = replay.run(runtime, [&progress](std::uint64_t records) { progress.update(records); });
+  progress.update(done.records);
+  return done;
 }
 
 }  // namespace
@@ -89,11 +102,10 @@ int replay_run(const Options& options, const ReplayRun& call) {
   Runtime runtime(replay.runtime_options());
   agent::Agent agent(runtime, replay.plane(), settings);
   const Status started = agent.start();
-  const sim::ReplayReport done = replay.run(runtime);
+  const sim::ReplayReport done = run(replay, runtime, clock, call.files.back());
   if (!started.ok()) return report(options, started);
   show(options, done, clock.now() - start, trouble_of(replay));
-  if (std::fflush(stdout) != 0) return kExitFailed;
-  return done.same ? kExitDone : kExitDifferent;
+  return finish_output(done.same ? kExitDone : kExitDifferent);
 }
 
 }  // namespace rondo::cli

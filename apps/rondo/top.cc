@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "actions.h"
 #include "backend.h"
 #include "exit_code.h"
+#include "output.h"
 #include "rondo/base/clock.h"
 #include "terminal.h"
 #include "top_view.h"
@@ -85,21 +85,23 @@ int print_frames(const Options& options, const Top& top) {
     Result<json::object> frame = frames.next();
     if (!frame) return report(options, frame.error());
     if (options.json) {
-      std::printf("%s\n", json::serialize(*frame).c_str());
+      print(json::serialize(*frame) + "\n");
     } else {
       view.take(std::move(*frame));
-      if (i != 0) std::puts("");
-      for (const std::string& line : view.lines({}, false, {})) std::puts(line.c_str());
+      if (i != 0) print("\n");
+      for (const std::string& line : view.lines({}, false, {})) print(line + "\n");
     }
-    if (std::fflush(stdout) != 0) return kExitFailed;
+    if (const int code = finish_output(); code != kExitDone) return code;
   }
   return kExitDone;
 }
 
 /// False: leave.
-bool obey(std::uint16_t key, TopView& view, bool& paused) {
+bool obey(std::uint16_t key, TopView& view, bool& paused, bool& helps) {
   switch (key) {
     case 'q': return false;
+    case '?':
+    case 'h': helps = !helps; break;
     case 'p':
     case ' ': paused = !paused; break;
     case 'n': view.sort_by(SourceOrder::Name); break;
@@ -140,7 +142,7 @@ class Screen {
       terminal_.draw(view_.lines({size.lines, size.columns}, true, note()));
       const Terminal::Heard heard = terminal_.wait(patience(), frames_.fd());
       if (heard.event == Terminal::Event::Leave) return kExitDone;
-      if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_)) return kExitDone;
+      if (heard.event == Terminal::Event::Key && !obey(heard.key, view_, paused_, helps_)) return kExitDone;
     }
   }
 
@@ -178,7 +180,8 @@ class Screen {
       const auto seconds = std::chrono::floor<std::chrono::seconds>(silence()).count();
       return "NO ANSWER for " + std::to_string(seconds) + " s; q quits" + (trouble_.empty() ? "" : ". " + trouble_);
     }
-    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b";
+    if (helps_) return "t turns, n name, d depth, r share, l longest, w waiting, b busy; ? back";
+    return paused_ ? "paused: p goes on" : "q quits, p pauses, arrows move; sort by t n d r l w b (? says which)";
   }
 
   const Top& top_;
@@ -187,6 +190,7 @@ class Screen {
   Frames& frames_;
   TopView view_;
   bool paused_ = false;
+  bool helps_ = false;                        // The line below the figures says what the letters sort by.
   std::string trouble_;                       // Why a question had no answer; empty again with the next answer.
   Instant next_ = clock_.now() + top_.every;  // When the next question is due.
   std::optional<Instant> unanswered_;         // When the first question since the last answer was asked.

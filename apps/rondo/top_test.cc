@@ -32,7 +32,7 @@ json::object frame(double at_us, int turns, int taken) {
       {"sweep_rescues", 0},
       {"quarantined", 0},
       {"rss_bytes", 3 * 1048576},
-      {"awaited_facts", 2},
+      {"awaited_facts", 1},
       {"facts",
        json::array{json::object{
            {"kind", "group"}, {"key", "7"}, {"table", "ROUTE_TABLE"}, {"rows", 12345}, {"has_provider", false}, {"oldest_ms", 2500.0}}}},
@@ -99,6 +99,21 @@ TEST(TopView, FitsTheLinesThereAre) {
   view.take(frame(10e6, 1000, 5000));
   for (std::size_t most = 6; most < 30; ++most) EXPECT_LE(view.lines({most, 80}, true, "").size(), most) << most;
   EXPECT_THAT(all_of(view, 24), HasSubstr("busy"));
+}
+
+TEST(TopView, FactsThatHaveNoRoomAreCounted) {
+  json::object four = frame(10e6, 1000, 5000);
+  const json::value fact = four.at("facts").at(0);
+  four["facts"] = json::array{fact, fact, fact, fact};
+  four["awaited_facts"] = 9;
+  TopView view(SourceOrder::Name);
+  view.take(four);
+  EXPECT_THAT(all_of(view, 100), HasSubstr("\n... 5 more\n")) << "a frame holds not all of them";
+  four["awaited_facts"] = 4;
+  view.take(four);
+  EXPECT_THAT(all_of(view, 100), testing::Not(HasSubstr(" more")));
+  const std::string text = all_of(view, 18);
+  EXPECT_THAT(text, MatchesRegex("(.|\n)*group 7 [^\n]*\n\\.\\.\\. [23] more\n\nSOURCE(.|\n)*"));
 }
 
 /// A frame with sources s10 to s43, as many as a whole daemon has.

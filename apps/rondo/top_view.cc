@@ -160,7 +160,8 @@ TopView::Rows TopView::tables() const {
 }
 
 TopView::Rows TopView::facts() const {
-  Rows rows{{"WAITS FIRST FOR (" + whole(number(now_, "awaited_facts")) + " facts)", "TABLE", "ROWS", "OLDEST"}};
+  const double awaited = number(now_, "awaited_facts");
+  Rows rows{{"WAITS FIRST FOR (" + whole(awaited) + (awaited == 1 ? " fact)" : " facts)"), "TABLE", "ROWS", "OLDEST"}};
   for (const json::value& value : list(now_, "facts")) {
     if (!value.is_object()) continue;
     const json::object& one = value.get_object();
@@ -240,18 +241,20 @@ std::vector<std::string> TopView::lines(Room room, bool color, const std::string
     if (!more.empty()) all.push_back("... " + more);
     all.emplace_back();
   };
-  const auto add_first = [&](Rows rows, std::size_t first_right, std::size_t most, bool says_more) {
+  // Of 'all_rows', with the titles, the frame may hold only the first.
+  const auto add_first = [&](Rows rows, std::size_t first_right, std::size_t most, std::size_t all_rows) {
     if (rows.size() < 2 || most < 2) return;
-    says_more = says_more && most > 2 && rows.size() > most;
+    const bool says_more = most > 2 && all_rows > std::min(rows.size(), most);
     const std::size_t shown = std::min(rows.size(), most - (says_more ? 1 : 0));
-    const std::string more = says_more ? whole(static_cast<double>(rows.size() - shown)) + " more" : "";
+    const std::string more = says_more ? whole(static_cast<double>(all_rows - shown)) + " more" : "";
     rows.resize(shown);
     add(rows, first_right, more);
   };
   // Two lines at least are for the sources; facts have a third of what is left.
   const auto left = [&] { return room.lines > all.size() + 3 ? room.lines - all.size() - 3 : 0; };
-  add_first(tables(), 1, left(), true);
-  add_first(facts(), 2, left() / 3 + 1, false);  // Their title says how many there are.
+  const Rows of_tables = tables();
+  add_first(of_tables, 1, left(), of_tables.size());
+  add_first(facts(), 2, left() / 3 + 1, 1 + static_cast<std::size_t>(number(now_, "awaited_facts")));
   std::string more;
   const std::size_t most = std::max<std::size_t>(2, room.lines > all.size() ? room.lines - all.size() : 0);
   const Rows shown = page(sources(), most, more);

@@ -15,6 +15,7 @@
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
 #include "load.h"
+#include "output.h"
 #include "progress.h"
 #include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
@@ -34,25 +35,23 @@ class PrintingSink final : public BulkSink {
     return {};
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
-    if (as_json_) return print((rows_++ == 0 ? "[\n" : ",\n") + json::serialize(load_entry(table_, key, op, fields)));
+    if (as_json_) return put((rows_++ == 0 ? "[\n" : ",\n") + json::serialize(load_entry(table_, key, op, fields)));
     std::string line = escape_text(table_);
     line.append(":").append(escape_text(key)).append(op == BulkOp::Set ? "|SET" : "|DEL");
     for (const BulkField& field : fields) line.append("|").append(escape_text(field.name)).append(":").append(escape_text(field.value));
-    return print(line + '\n');
+    return put(line + '\n');
   }
   Status end() override { return {}; }
   /// After the last row.
-  Status finish() {
-    if (as_json_) {
-      if (Status printed = print(rows_ == 0 ? "[]\n" : "\n]\n"); !printed.ok()) return printed;
-    }
-    return std::fflush(stdout) == 0 ? Status{} : closed();
+  void finish() const {
+    if (as_json_) print(rows_ == 0 ? "[]\n" : "\n]\n");
   }
 
  private:
-  static Status closed() { return Status{Code::Internal, "standard output is closed"}; }
-  static Status print(const std::string& text) {
-    return std::fwrite(text.data(), 1, text.size(), stdout) == text.size() ? Status{} : closed();
+  /// Where standard output takes no more, there is nothing to go on for.
+  static Status put(const std::string& text) {
+    print(text);
+    return output_trouble();
   }
 
   const bool as_json_;
@@ -66,15 +65,17 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
   if (options.json) {
     const json::object result{{"rows", totals.sent},           {"accepted", totals.accepted}, {"refused", totals.refused},
                               {"unwritten", totals.unwritten}, {"seconds", seconds},          {"rows_per_second", rate}};
-    std::printf("%s\n", json::serialize(result).c_str());
+    print(json::serialize(result) + "\n");
   } else {
     const std::string unwritten = totals.unwritten == 0 ? "" : ", " + std::to_string(totals.unwritten) + " accepted, but not written yet";
-    std::printf("%llu rows in %.2f s (%.0f/s), %llu refused%s\n", static_cast<unsigned long long>(totals.sent), seconds, rate,
-                static_cast<unsigned long long>(totals.refused), unwritten.c_str());
+    char rows[128];
+    std::snprintf(rows, sizeof rows, "%llu rows in %.2f s (%.0f/s), %llu refused", static_cast<unsigned long long>(totals.sent), seconds,
+                  rate, static_cast<unsigned long long>(totals.refused));
+    print(rows + unwritten + "\n");
   }
   if (totals.unwritten != 0) return report(options, totals.first_error.with_context("the first of these"), kExitFailed);
   if (totals.refused != 0) return report(options, totals.first_error.with_context("the first refused"), kExitFailed);
-  return std::fflush(stdout) == 0 ? kExitDone : kExitFailed;
+  return finish_output();
 }
 
 /// 'write' writes 'rows' rows into a sink: the backend, or standard output for a dry run.
@@ -82,9 +83,9 @@ template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write) {
   if (dry_run) {
     PrintingSink sink(options.json);
-    Status printed = write(sink);
-    if (printed.ok()) printed = sink.finish();
-    return printed.ok() ? kExitDone : report(options, printed, kExitFailed);
+    const Status written = write(sink);
+    if (written.ok()) sink.finish();
+    return written.ok() || !output_trouble().ok() ? finish_output() : report(options, written, kExitFailed);
   }
   const Result<std::unique_ptr<Backend>> backend = open_backend(options);
   if (!backend) return report(options, backend.error());

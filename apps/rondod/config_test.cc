@@ -86,6 +86,10 @@ TEST(Config, TablesMayBeInSeveralStores) {
   const auto again = parse_config(to_toml(*config), "x");
   ASSERT_TRUE(again.has_value()) << again.error().to_string();
   EXPECT_EQ(again->store_groups, config->store_groups);
+  for (const char* const url : {"files:///t", "http://t", "tables"}) {
+    EXPECT_THAT(message_of("[store]\nurl = \"" + std::string{url} + "\"\n"),
+                AllOf(HasSubstr("store.url cannot be used"), HasSubstr("file:///")));
+  }
   EXPECT_THAT(message_of("[store]\n[[store.group]]\nurl = \"\"\n"), AllOf(HasSubstr("store.group.tables"), HasSubstr("must name")));
   EXPECT_THAT(message_of("[[store.group]]\ntables = [\"A\"]\n[[store.group]]\ntables = [\"B\", \"A\"]\n"),
               AllOf(HasSubstr("rondod.toml:4"), HasSubstr("'A'")));

@@ -1,12 +1,15 @@
 // rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
 // usage, 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/standard_files.h"
 #include "heap/heap.h"
+#include "manual/command_words.h"
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
@@ -28,12 +31,17 @@ int exit_code(const rondo::Status& status) {
   }
 }
 
-/// What the description says of an option.
-std::string help_of(std::string_view name) {
-  for (const rondo::manual::Option& option : rondo::daemon::program().options) {
-    if (option.name == name) return std::string{option.help};
-  }
-  return {};
+/// What the description says of an option that it has.
+const rondo::manual::Option& option_of(std::string_view name) {
+  return *std::ranges::find(rondo::daemon::program().options, name, &rondo::manual::Option::name);
+}
+
+/// An option with the name of a file. An empty name is no way to leave the option away.
+void take_path(CLI::App& app, const std::string& names, std::string& path) {
+  const rondo::manual::Option& option = option_of(names.substr(0, names.find(',')));
+  app.add_option(names, path, std::string{option.help})
+      ->type_name(std::string{option.value})
+      ->check(CLI::Validator{[](const std::string& given) { return std::string{given.empty() ? "needs the name of a file" : ""}; }, ""});
 }
 
 std::string exit_codes() {
@@ -56,26 +64,22 @@ void warn_of_policy(const rondo::daemon::Config& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"rondod: " + std::string{rondo::daemon::program().summary}};
+  if (!rondo::keep_standard_files()) return 1;
+  CLI::App app{"rondod: " + std::string{rondo::daemon::program().summary}, "rondod"};
   std::string config_path;
   std::string socket;
   std::string page;
   bool check = false;
-  app.add_option("--config,-c", config_path, help_of("--config"));
-  app.add_option("--socket", socket, help_of("--socket"));
-  app.add_flag("--check-config", check, help_of("--check-config"));
+  take_path(app, "--config,-c", config_path);
+  take_path(app, "--socket", socket);
+  app.add_flag("--check-config", check, std::string{option_of("--check-config").help});
   app.add_option("--manual", page)->group("")->check(CLI::IsMember({"rondod", "rondod.toml"}));
   app.set_version_flag("--version", std::string{"rondod "} + RONDO_VERSION);
   app.footer(exit_codes());
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const auto code = rondo::manual::parse_words(app, argc, argv)) return *code;
   if (!page.empty()) {
     const auto& described = page == "rondod" ? rondo::daemon::program() : rondo::daemon::configuration();
-    std::fputs(rondo::manual::man_page(described, RONDO_VERSION).c_str(), stdout);
-    return 0;
+    return rondo::manual::print_text("rondod", rondo::manual::man_page(described, RONDO_VERSION));
   }
 
   rondo::daemon::Config config;
@@ -89,9 +93,9 @@ int main(int argc, char** argv) {
   }
   if (!socket.empty()) config.socket = socket;
   if (check) {
-    std::fputs(rondo::daemon::to_toml(config).c_str(), stdout);
+    const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
-    return 0;
+    return printed;
   }
 
   const rondo::SystemClock clock;

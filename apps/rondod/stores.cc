@@ -12,8 +12,21 @@
 namespace rondo::daemon {
 namespace {
 
+/// "files://" or "http://" is neither a file nor a Redis.
+bool is_of_no_kind(std::string_view url) {
+  const std::size_t end = url.find("://");
+  const std::string_view kind = url.substr(0, end);
+  return end == std::string_view::npos || (kind != "unix" && kind.find("redis") == std::string_view::npos);
+}
+
 Result<StoreMaker> maker_of(const StorePlace& place, const StoreHooks& hooks) {
   if (is_durable(place.url)) return durable_maker(place.url, hooks.durable);
+  if (!place.url.empty() && is_of_no_kind(place.url)) {
+    return failure(
+        Code::InvalidArgument,
+        "a file is file:///PATH, a Redis redis://, rediss://, unix:/// or redis+sentinel://, as in file:///var/lib/rondo/tables or "
+        "redis://127.0.0.1:6379/0");
+  }
   if (!place.url.empty()) return redis_maker(place, hooks.redis);
   return StoreMaker{[](Scheduler& scheduler) { return make_memory_store(scheduler); }};
 }

@@ -69,6 +69,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
           {"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{done_ ? "done" : state_name(link.state)}},
           {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
           {"note", text(link.note)},         {"parent", link.parent}};
+      if (link.op) row["op"] = json::string{to_string(*link.op)};
       if (link.fact) row["fact"] = fact_json(*link.fact);
       chain.push_back(std::move(row));
     }

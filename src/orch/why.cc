@@ -51,6 +51,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
     return;
   }
   link.state = state_of(ledger, row);
+  link.op = ledger.op(row);
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, constraints);
   const auto held = std::ranges::stable_partition(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });

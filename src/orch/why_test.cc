@@ -255,6 +255,30 @@ TEST(Why, ARejectedRowSaysWhyUntilALaterChangeIsDone) {
   EXPECT_EQ(runtime.why("T", "k").chain[0].state, WhyLink::State::Absent);
 }
 
+TEST_F(WhyTest, ItSaysWhatIsToBeDoneWithARowThatWaits) {
+  Runtime& r = runtime;
+  class Keeper final : public Orch {
+   public:
+    explicit Keeper(Runtime& above) : Orch(above, "keeper", Priority::p4) {
+      consume(
+          "KEPT", [](std::string_view, const Fields&) { return Outcome::done(); },
+          [](std::string_view key) {
+            return Outcome::wait_for({ConstraintKind{"unused"}, std::string{key}});
+          });
+    }
+  };
+  r.add<Keeper>();
+  set("ROUTE", "10.0.0.0/24", {{"needs", "102"}});
+  set("KEPT", "k", {{"a", "1"}});
+  run();
+  EXPECT_EQ(r.why("ROUTE", "10.0.0.0/24").chain[0].op, Op::Set);
+  EXPECT_EQ(r.why("KEPT", "k").chain[0].op, std::nullopt) << "nothing is owed";
+  remove("KEPT", "k");
+  run();
+  EXPECT_EQ(r.why("KEPT", "k").chain[0].state, WhyLink::State::Parked);
+  EXPECT_EQ(r.why("KEPT", "k").chain[0].op, Op::Delete);
+}
+
 class RejectedDeletes : public testing::Test, public RuntimeFixture {
  protected:
   /// Rejects Deletes for 'stuck', and for 'bad' Sets with a field "bad".

@@ -533,10 +533,16 @@ DataPlane& Replay::plane() noexcept { return impl_->plane; }
 RecordedAnswers& Replay::answers() noexcept { return *impl_; }
 RecordedRestart& Replay::restart() noexcept { return *impl_; }
 
-ReplayReport Replay::run(Runtime& runtime) {
+std::uint64_t Replay::records() const noexcept { return impl_->tape->records(); }
+
+ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
   RONDO_ASSERT(&runtime.scheduler() == impl.scheduler);
+  std::uint64_t told_next = on_records ? kTellEach : UINT64_MAX;
   while (impl.step()) {
+    if (impl.tape->passed() < told_next) continue;
+    on_records(impl.tape->passed());
+    told_next = impl.tape->passed() + kTellEach;
   }
   impl.report.records = impl.tape->passed();
   if (impl.is_leaving) impl.look_at_rest();

@@ -254,7 +254,7 @@ class ReplayTest : public testing::Test {
             .write(reinterpret_cast<const char*>(&head), journal::kHeadBytes)
         << payload;
   }
-  ReplayReport replay(bool patient = true) const {
+  ReplayReport replay(bool patient = true, const Replay::OnRecords& on_records = {}) {
     Result<std::unique_ptr<Replay>> opened = Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     Runtime runtime((*opened)->runtime_options());
@@ -262,7 +262,8 @@ class ReplayTest : public testing::Test {
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(patient);
-    return (*opened)->run(runtime);
+    records_told = (*opened)->records();
+    return (*opened)->run(runtime, on_records);
   }
 
   fs::path directory;
@@ -270,6 +271,7 @@ class ReplayTest : public testing::Test {
   double policy_changes = 0;  // For each operation.
   std::uint64_t changed = 0;
   std::uint64_t yields = 0;
+  std::uint64_t records_told = 0;  // By the files of the last replay.
 };
 
 TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
@@ -305,6 +307,20 @@ TEST_F(ReplayTest, LivesUnderChangingPoliciesComeOutTheSameProperty) {
   EXPECT_GT(kinds[journal::Kind::Policy], 5);
   EXPECT_GT(kinds[journal::Kind::Yields], 0);
   EXPECT_EQ(kinds[journal::Kind::Weight], 1);
+}
+
+TEST_F(ReplayTest, WhoListensHearsHowFarItIs) {
+  live(32, 3000);
+  std::uint64_t recorded = 0;
+  const auto reader = std::move(journal::JournalReader::open(file).value());
+  while (!reader->next().bytes.empty()) ++recorded;
+  std::vector<std::uint64_t> heard;
+  const ReplayReport report = replay(true, [&heard](std::uint64_t done) { heard.push_back(done); });
+  EXPECT_EQ(records_told, recorded);
+  ASSERT_GT(heard.size(), 1U);
+  EXPECT_GE(heard.front(), Replay::kTellEach);
+  for (std::size_t i = 1; i < heard.size(); ++i) EXPECT_GE(heard[i], heard[i - 1] + Replay::kTellEach);
+  EXPECT_LE(heard.back(), report.records);
 }
 
 TEST_F(ReplayTest, AnOrchThatChangedItsMindIsNamedByItsFirstDecision) {

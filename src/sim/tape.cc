@@ -42,6 +42,7 @@ std::vector<Place> find_runs(const std::vector<std::unique_ptr<JournalReader>>& 
 /// Where a run ends, and what stands behind it.
 struct Extent {
   Place last;                  // The last block of its records.
+  std::uint64_t records;       // The number of its last one.
   journal::Names names;        // All of the run: a number means one text in all of it.
   std::optional<Place> other;  // The first records of another run.
 };
@@ -58,7 +59,7 @@ bool agree(const journal::Names& one, const journal::Names& other) {
 
 /// Of the run whose names begin at 'place'.
 Extent extent_of(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
-  Extent extent{place, {}, {}};
+  Extent extent{place, 0, {}, {}};
   std::uint64_t next = 0;  // The number of the record that goes on.
   journal::Names names;    // Of the records that come next.
   for (std::size_t reader = place.reader; reader < readers.size(); ++reader) {
@@ -83,6 +84,7 @@ Extent extent_of(const std::vector<std::unique_ptr<JournalReader>>& readers, Pla
       begins = named = false;
       next = head.first_record + head.records;
       extent.last = {reader, block};
+      extent.records = next - 1;
     }
   }
   return extent;
@@ -126,6 +128,7 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
     return failure(Code::DataLoss, "the last run has no beginning: " + other_run_at(readers, *extent.other) +
                                        "; give all files of the journal, or pick an earlier run");
   }
+  tape->records_ = extent.records;
   readers[place.reader]->go_to(place.block);
   tape->names_ = std::move(extent.names);
   tape->damage_ = damage_of(readers);

@@ -38,6 +38,8 @@ class Tape {
   }
   /// Records passed: the number in the run of the last of them.
   std::uint64_t passed() const noexcept { return passed_; }
+  /// Records of the run, as far as the blocks said when they were found.
+  std::uint64_t records() const noexcept { return records_; }
   /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
   std::string hole() const { return met_end_ ? hole_ : std::string{}; }
 
@@ -75,6 +77,7 @@ class Tape {
   bool ended_ = false;    // Nothing more can be read,
   bool met_end_ = false;  // and somebody wanted more.
   std::uint64_t passed_ = 0;
+  std::uint64_t records_ = 0;
   std::string hole_;
   journal::Names names_;
   std::vector<DamagedPart> damage_;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""rondo when the other end is away: a daemon that does not answer or dies under a dump, and a standard output that nobody reads or that is full."""
+"""rondo when the other end is away: a daemon that does not answer or dies under a dump, and a standard output that nobody reads, that is full or closed."""
 import os
 import signal
 import subprocess
@@ -47,11 +47,73 @@ def connected(path):
 def check_dump_to_full(rondo, rondod):
     with Rondod(rondod, rondo) as daemon, open("/dev/full", "wb") as full:
         said = subprocess.run(daemon.command(["dump", "-"]), stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
-        assert said.returncode == 1 and said.stderr, said
+        assert said.returncode == 1 and said.stderr == f"rondo: {FULL}\n", said
         path = os.path.join(daemon.folder, "bundle.tar")
         assert daemon.run("dump", path).returncode == 0
         with tarfile.open(path) as bundle:
             assert len(bundle.getnames()) > 10
+
+
+FULL = "write to standard output: No space left on device"
+
+
+def check_two_dumps_at_once(rondo, rondod):
+    """Bundles of one second have names of their own; and a tar file is nothing for a terminal."""
+    with Rondod(rondod, rondo) as daemon:
+        for _ in range(5):
+            said = daemon.run("dump", cwd=daemon.folder)
+            assert said.returncode == 0 and os.path.exists(os.path.join(daemon.folder, said.stdout.split(":")[0])), said
+        assert sum(name.endswith(".tar") for name in os.listdir(daemon.folder)) == 5
+        taken = os.path.join(daemon.folder, "taken.tar")
+        assert daemon.run("dump", taken).returncode == 0
+        said = daemon.run("dump", taken)
+        assert said.returncode == 1 and "File exists" in said.stderr, "a name that was given is taken as it is"
+        terminal, end = os.openpty()
+        said = subprocess.run(daemon.command(["dump", "-"]), stdout=end, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+        os.close(end)
+        os.close(terminal)
+        assert said.returncode == 2 and "a terminal" in said.stderr, said
+
+
+def check_full_disk(rondo, rondod):
+    """Whatever a command prints: where it does not go, that is said and the command has failed. One that nobody reads any more is quiet."""
+    with Rondod(rondod, rondo) as daemon:
+        journal = os.path.join(daemon.folder, "day.journal")
+        rows = os.path.join(daemon.folder, "rows.json")
+        with open(rows, "w", encoding="utf-8") as file:
+            file.write('[{"PORT_TABLE:swp1": {"mtu": "9100"}, "OP": "SET"}]')
+        commands = [["tables"], ["--json", "stats"], ["top", "--once"], ["--json", "top", "--once"], ["journal", "tail", journal],
+                    ["journal", "check", journal], ["health"], ["completion", "zsh"], ["version"], ["--help"], ["--version"], ["dump", "-"],
+                    ["feed", "routes", "--synthetic", "20000", "--dry-run"], ["load", rows, "--dry-run"], ["load", rows], ["limits"]]
+        for words in commands:
+            with open("/dev/full", "wb") as full:
+                said = subprocess.run(daemon.command(words), stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False)
+            assert said.returncode == 1 and FULL in said.stderr and said.stderr.count("\n") == 1, (words, said)
+        reads, writes = os.pipe()
+        os.close(reads)
+        said = subprocess.run(daemon.command(["tables"]), stdout=writes, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+                              restore_signals=False)
+        os.close(writes)
+        assert said.returncode == 1 and not said.stderr, said
+
+
+def check_closed_descriptors(rondo, rondod):
+    """What is printed must not go into a socket that has the number of a closed standard output."""
+    with Rondod(rondod, rondo) as daemon:
+        assert daemon.run("set", "PORT_TABLE", "swp1", "mtu=9100").returncode == 0
+
+        def run(words, *closed):
+            return subprocess.run(daemon.command(words), stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False,
+                                  preexec_fn=lambda: [os.close(one) for one in closed])
+        said = run(["tables"], 1)
+        assert said.returncode == 1 and said.stderr == "rondo: write to standard output: Bad file descriptor\n", said
+        assert run(["tables"], 0, 1, 2).returncode == 1
+        assert run(["load", "-"], 0).returncode == 1, "nothing to read is no empty file"
+        assert run(["version"], 0).returncode == 0
+    with Rondod(rondod, rondo, closed=(0, 1, 2)) as daemon:
+        files = f"/proc/{daemon.process.pid}/fd"
+        assert {os.readlink(f"{files}/{one}") for one in (0, 1, 2)} == {"/dev/null"}
+        assert daemon.run("version").returncode == 0
 
 
 def check_streams_that_nobody_reads(rondo, rondod):
@@ -74,7 +136,8 @@ def check_streams_that_nobody_reads(rondo, rondod):
 
 def main():
     rondo, rondod = sys.argv[1:3]
-    for check in (check_dump_without_answer, check_dump_of_a_dying_daemon, check_dump_to_full, check_streams_that_nobody_reads):
+    for check in (check_dump_without_answer, check_dump_of_a_dying_daemon, check_dump_to_full, check_two_dumps_at_once, check_full_disk,
+                  check_closed_descriptors, check_streams_that_nobody_reads):
         check(rondo, rondod)
     print("away: a dump says what it lacks, and streams end with their reader")
 

@@ -10,7 +10,7 @@ PATIENCE = 30  # Seconds; only ends what hangs.
 
 
 class Rondod:
-    def __init__(self, rondod, rondo, store=""):
+    def __init__(self, rondod, rondo, store="", closed=()):
         self.rondo = rondo
         self.folder = tempfile.mkdtemp(prefix="rondo-cli-")
         self.socket = os.path.join(self.folder, "socket")
@@ -22,7 +22,8 @@ class Rondod:
         told.settimeout(PATIENCE)
         self.log = open(os.path.join(self.folder, "log"), "w", encoding="utf-8")
         self.process = subprocess.Popen([rondod, "--config", config], stderr=self.log,
-                                        env={**os.environ, "NOTIFY_SOCKET": os.path.join(self.folder, "notify")})
+                                        env={**os.environ, "NOTIFY_SOCKET": os.path.join(self.folder, "notify")},
+                                        preexec_fn=lambda: [os.close(one) for one in closed])
         told.recv(4096)  # READY=1
         told.close()
 

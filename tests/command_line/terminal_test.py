@@ -85,6 +85,10 @@ def check_top(daemon):
     # The smaller frame comes at once, and stays within the new edges.
     screen.wait_for(lambda text: any("\x1b[J" in part and len(plain_lines(part)) <= 12 and max(map(len, plain_lines(part))) <= 40
                                      for part in text.split("\x1b[H")[1:]))
+    screen.press("?")
+    screen.frame("t turns, n name")
+    screen.press("h")
+    screen.frame("q quits")
     screen.press("p")
     screen.frame("paused")
     screen.press("p")
@@ -172,6 +176,20 @@ def check_progress(daemon):
     os.close(screen.slave)
 
 
+def check_progress_of_reading(daemon):
+    """What reads a whole journal says how far it is, on a terminal alone; the answer stands below."""
+    journal = os.path.join(daemon.folder, "day.journal")
+    for words, answer in ((["journal", "check", journal], "records of 1 run"), (["replay", journal], "records, ")):
+        screen = Screen(daemon.command(words), 24, 100)
+        said = screen.wait_for(lambda text, answer=answer: text.endswith("\r\n") and answer in text.split("\r\n")[-2])
+        progress = said.split("\r\n")[0]
+        assert progress.startswith("\r") and " records  " in progress and "[#" in progress, said
+        screen.process.wait(PATIENCE)
+        os.close(screen.master)
+        os.close(screen.slave)
+        assert not daemon.run(*words).stderr, "nobody sees it in a pipe"
+
+
 def check_stuck_top(daemon):
     """A daemon that answers nothing: the screen says for how long, keys and signals are obeyed at once."""
     def begin(leave):
@@ -236,6 +254,7 @@ def main():
         check_stopped_top(daemon)
         check_ended_while_stopped(daemon)
         check_progress(daemon)
+        check_progress_of_reading(daemon)
         check_stuck_top(daemon)
     print("terminal: top draws, obeys and leaves; shells are offered tables and keys")
 

@@ -14,6 +14,9 @@ def main():
     for words, part in REFUSED:
         said = subprocess.run([sys.argv[1], *words], capture_output=True, text=True, timeout=60, check=False)
         assert said.returncode == 2 and not said.stdout and part in said.stderr.splitlines()[0], (words, said)
+    for words in (("--help",), ("-h",), ("--seed", "7", "--help")):
+        said = subprocess.run([sys.argv[1], *words], capture_output=True, text=True, timeout=60, check=False)
+        assert said.returncode == 0 and said.stdout.startswith("Usage: rondo-sim") and not said.stderr, (words, said)
     said = subprocess.run([sys.argv[1], "--program", "tables", "--seed", "7", "--turns", "50"], capture_output=True, text=True, timeout=60, check=False)
     assert said.returncode == 0 and "1 seeds from 7" in said.stdout, said
     print("rondo-sim: wrong arguments are refused by name")

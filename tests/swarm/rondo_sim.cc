@@ -32,6 +32,7 @@ struct Arguments {
   std::uint64_t jobs = 1;
   std::string_view watched;  // Print events of keys that contain it.
   bool says_hash = false;
+  bool wants_help = false;
 };
 
 /// Prints what happens to some keys.
@@ -79,6 +80,10 @@ bool parse(int count, char** words, Arguments& arguments) {
       {"--seed", &arguments.seed}, {"--seeds", &arguments.seeds}, {"--turns", &arguments.turns}, {"--jobs", &arguments.jobs}};
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];
+    if (word == "--help" || word == "-h") {
+      arguments.wants_help = true;
+      return true;
+    }
     if (word == "--hash") {
       arguments.says_hash = true;
       continue;
@@ -186,6 +191,10 @@ int main(int count, char** words) {
   if (!parse(count, words, arguments)) {
     std::fputs(kHelp, stderr);
     return 2;
+  }
+  if (arguments.wants_help) {
+    std::fputs(kHelp, stdout);
+    return 0;
   }
   for (const std::string_view program : programs()) {
     if (!arguments.program.empty() && arguments.program != program) continue;

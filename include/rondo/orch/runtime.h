@@ -88,6 +88,7 @@ struct WhyLink {
   std::string table;  // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
+  std::optional<Op> op = {};      // What is to be done with the row, while something is owed.
   std::vector<Constraint> facts;  // What this row waits for; those that do not hold come first.
   std::size_t missing = 0;        // How many of them do not hold.
   std::string provider;           // Orch that provides the first fact; empty if nobody does.

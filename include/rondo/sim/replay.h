@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -74,8 +75,13 @@ class Replay {
   /// What the run found of an earlier one in the data plane, and the end of its restart; for the switch agent's AgentOptions::restart.
   RecordedRestart& restart() noexcept;
 
-  /// Gives the recorded turns, to the end or the first difference. Once.
-  ReplayReport run(Runtime& runtime);
+  /// Records of the run, as far as the files told when they were opened.
+  std::uint64_t records() const noexcept;
+  /// Gives the recorded turns, to the end or the first difference. Once. 'on_records', if any, hears between turns how many records are
+  /// through, each time after kTellEach of them or more.
+  using OnRecords = std::function<void(std::uint64_t done)>;
+  static constexpr std::uint64_t kTellEach = 4096;
+  ReplayReport run(Runtime& runtime, const OnRecords& on_records = {});
 
  private:
   struct Impl;
