@@ -2,8 +2,11 @@
 // holds only the rest of the current turn of the level above: slots never wrap, every timer of a lower level is due before any of a
 // higher one, and the next expiry is the lowest bit of the lowest level that has one. Scheduler's thread.
 //
-// A slot of a higher level is four chains, filled in turn. When its time has come its timers are placed anew, and that is where a million
-// of them cost: each is a cache miss, and along one chain the misses follow each other. Along four they overlap.
+// A slot of a higher level is four chains. When its time has come its timers are placed anew, and that is where a million of them cost:
+// each is a cache miss, and along one chain the misses follow each other. Along four they overlap.
+//
+// Timers of one tick fire in the order in which they were inserted, whatever others there are: a replay, which has fewer, has that order,
+// too. So they share a chain on each level, and come down a level before one is inserted there.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -37,6 +40,8 @@ std::uint64_t tick_at_or_after(Instant due) noexcept {
 std::uint64_t tick_of(Instant now) noexcept {
   return now.nanoseconds() <= 0 ? 0 : static_cast<std::uint64_t>(now.nanoseconds()) / kTickNanoseconds;
 }
+
+unsigned chain_of(std::uint64_t tick) noexcept { return static_cast<unsigned>(tick % kChains); }
 
 void make_empty(TimerHook& list) noexcept { list.next = list.previous = &list; }
 bool is_empty(const TimerHook& list) noexcept { return list.next == &list; }
@@ -73,7 +78,6 @@ struct TimerWheel::Levels {
   TimerHook late;                         // Armed for the past while firing: due next time.
   TimerHook far;                          // In a later span of 2^32 ticks.
   std::array<TimerHook, kChains> moving;  // From a slot of a higher level whose time has begun; to be placed again.
-  unsigned chain = 0;                     // The chain for the next insert.
   std::array<std::array<std::uint64_t, kWords>, kLevels> occupied{};
   std::array<TimerHook, kLists> lists;
 
@@ -132,7 +136,7 @@ struct TimerWheel::Levels {
     const unsigned level = (63U - static_cast<unsigned>(std::countl_zero(difference))) / kSlotBits;
     const auto index = static_cast<unsigned>(when >> (level * kSlotBits)) & (kSlots - 1);
     mark(level, index);
-    list = static_cast<std::uint16_t>(level == 0 ? index : first_chain(level, index) + (chain++ % kChains));
+    list = static_cast<std::uint16_t>(level == 0 ? index : first_chain(level, index) + chain_of(when));
     return lists[list];
   }
 
@@ -166,7 +170,13 @@ TimerWheel::~TimerWheel() {
 void TimerWheel::insert(TimerNode& node, Instant due) {
   if (node.armed()) cancel(node);
   node.due_ = due;
-  append(levels_->list_for(tick_at_or_after(due), node.list_), node);
+  const std::uint64_t tick = tick_at_or_after(due);
+  if (levels_->is_moving() && tick > levels_->tick) [[unlikely]] {
+    node.list_ = kNoList;
+    append(levels_->moving[chain_of(tick)], node);  // Behind those of its tick that are still on their way.
+  } else {
+    append(levels_->list_for(tick, node.list_), node);
+  }
   ++levels_->size;
 }
 

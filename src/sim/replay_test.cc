@@ -287,6 +287,16 @@ TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
   EXPECT_GT(outcomes, 20'000U);
 }
 
+TEST_F(ReplayTest, LongLivesComeOutTheSameProperty) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    fs::remove(file);
+    live(seed, 2000);
+    const ReplayReport report = replay();
+    EXPECT_TRUE(report.same) << "seed " << seed << ", record " << report.record << ": expected " << report.expected << ", came "
+                             << report.came;
+  }
+}
+
 // The policy changes in the middle of the day, again and again, and a source with a weight ends its turns early or not.
 TEST_F(ReplayTest, LivesUnderChangingPoliciesComeOutTheSameProperty) {
   policy_changes = 0.1;

@@ -55,9 +55,10 @@ class TimerWheel {
   void insert(TimerNode& node, Instant due);
   /// Disarms; no effect if it is not armed.
   void cancel(TimerNode& node) noexcept;
-  /// Fires timers that are due at 'now', in order of their tick, those armed for the past in the order they were armed. Fires at most 'max'
-  /// and moves at most 16 times as many between levels, so that a burst takes several calls with others' turns in between: there is more
-  /// to do exactly when next_expiry() <= now afterwards. Returns how many fired.
+  /// Fires timers that are due at 'now', in order of their tick, and those of one tick, or armed for the past, in the order they were
+  /// armed, whatever others there are (but for those that were armed more than 2^32 ticks ahead). Fires at most 'max' and moves at most 16
+  /// times as many between levels, so that a burst takes several calls with others' turns in between: there is more to do exactly when
+  /// next_expiry() <= now afterwards. Returns how many fired.
   std::size_t expire(Instant now, std::size_t max);
   /// No timer fires before this instant; never() when the wheel is empty. May be earlier than the first timer (by a level's width).
   Instant next_expiry() const noexcept;
