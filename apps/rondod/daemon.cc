@@ -273,7 +273,9 @@ Status Daemon::finish_files() {
     if (written.ok()) continue;
     const std::uint64_t records = file->figures().waiting;
     log_.error("accepted writes are lost: the file cannot be written", {{"file", file->path()}, {"records", records}, {"why", written}});
-    if (lost.ok()) lost = {Code::DataLoss, std::to_string(records) + " records are not in " + file->path() + ": " + written.to_string()};
+    // None waits where the file itself is gone, with all that had been written to it.
+    const std::string what = records > 0 ? std::to_string(records) + " records are not in " + file->path() + ": " : std::string{};
+    if (lost.ok()) lost = {Code::DataLoss, what + written.to_string()};
   }
   return lost;
 }
