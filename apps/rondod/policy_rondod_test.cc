@@ -129,6 +129,17 @@ TEST_F(RondodPolicy, RowsThatStandRejectedAreANote) {
   EXPECT_TRUE(becomes([&] { return notes().find("stand rejected") == std::string::npos; })) << notes();
 }
 
+TEST_F(RondodPolicy, ADeleteOfARowThatCannotBeIsToldAndNothingStandsRejected) {
+  start("");
+  const std::vector<std::pair<std::string, std::string>> keys{
+      {"ROUTE_TABLE", "nosuch"}, {"NEIGH_TABLE", "nosuch"}, {"INTF_TABLE", "swp1:nosuch"}};
+  for (const auto& [table, key] : keys) {
+    call("del", {{"table", table}, {"key", key}});
+    EXPECT_TRUE(becomes([&] { return log_text().find(table + " '" + key + "'") != std::string::npos; })) << table << log_text();
+  }
+  EXPECT_THAT(json::serialize(call("health").at("notes")), Not(HasSubstr("stand rejected")));
+}
+
 TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   start(sections("policy = \"frames\"\n"));
   std::vector<std::optional<double>> bounds{bound()};

@@ -199,7 +199,7 @@ void command_health(const CommandContext& context, Reply reply) {
   for (const ConsumerStats& table : runtime.consumers()) {
     if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
     notes.push_back(text("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
-                         "; the newest rejection: " + hide_secrets(table.last_reject)));
+                         "; the newest of them: " + hide_secrets(table.standing_reject)));
   }
   context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock());
   context.mishaps.tell(now, troubles, notes);
