@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rondo/store/record.h"
+#include "store/durable/file_kind.h"
 #include "store/durable/page_scan.h"
 #include "store/durable/wal_check.h"
 #include "store/percent.h"
@@ -24,7 +25,6 @@ namespace rondo::store::durable {
 
 namespace {
 
-constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
 /// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
@@ -245,7 +245,7 @@ Status SqliteLogFile::check_header() {
   if (!tables) return tables.error();
   is_empty_ = *application == 0 && *version == 0 && *tables == 0;
   if (is_empty_) return {Code::NotFound, path_ + " is empty"};
-  if (*application != kApplication) return {Code::FailedPrecondition, quoted(path_) + " is a database, but no store of Rondo's"};
+  if (*application != kApplication) return none_of_ours(path_);
   if (*version > kVersion) {
     return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
                                           std::to_string(kVersion) + ": it was written by a newer one"};
