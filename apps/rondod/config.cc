@@ -331,7 +331,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   {
     SectionReader s = section("admin");
     s.text("socket", config.socket);
-    if (Status bad = check_socket(config.socket); !bad.ok()) s.complain("socket", "cannot be used: " + std::string{bad.message()});
+    if (Status bad = check_socket_path(config.socket); !bad.ok()) s.complain("socket", "cannot be used: " + std::string{bad.message()});
   }
   section("log").choice("level", kLevels, config.log_level);
   {
@@ -359,7 +359,7 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
 
 }  // namespace
 
-Status check_socket(const std::string& path) {
+Status check_socket_path(const std::string& path) {
   const Result<sockaddr_un> address = unix_address(path);
   return address ? Status{} : address.error();
 }

@@ -106,7 +106,7 @@ int main(int argc, char** argv) {
     config = *read;
   }
   if (!socket.empty()) config.socket = socket;
-  if (const rondo::Status bad = rondo::daemon::check_socket(config.socket); !bad.ok()) {
+  if (const rondo::Status bad = rondo::daemon::check_socket_path(config.socket); !bad.ok()) {
     std::fprintf(stderr, "rondod: %s\n", std::string{bad.message()}.c_str());
     return 78;
   }
