@@ -212,6 +212,7 @@ void Daemon::watch_store() {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
   watch_journal();
+  for (const std::unique_ptr<TableFile>& file : files_) file->look_after();
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;

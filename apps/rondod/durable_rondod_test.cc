@@ -198,6 +198,16 @@ TEST_F(RondodOnFile, AFileThatSomebodyRemovedIsTold) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
 }
 
+TEST_F(RondodOnFile, AFileThatGoesWhileNothingIsWrittenIsToldUntilItIsBack) {
+  start(store());
+  set("PORT_TABLE", "swp1");
+  std::filesystem::rename(file("tables"), file("away"));
+  EXPECT_TRUE(becomes([this] { return !call("health").at("healthy").as_bool(); }));
+  std::filesystem::rename(file("away"), file("tables"));
+  EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << json::serialize(call("health"));
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
 TEST_F(RondodOnFile, AFileThatIsGoneAtTheEndIsToldAlthoughNothingWasWrittenSince) {
   start(store());
   set("PORT_TABLE", "swp1");

@@ -145,6 +145,25 @@ TEST_F(TakenAway, TheEndTellsOfAFileThatIsGoneAlthoughNothingWaits) {
   EXPECT_THAT(life.store().finish().to_string(), HasSubstr("was removed"));
 }
 
+TEST_F(TakenAway, AFileThatGoesWhileNothingIsWrittenIsNoticedByALook) {
+  Life life{path(), Durability::Interval};
+  life.declare("W", kWatched);
+  EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
+  const std::uint64_t commits = life.store().stats().commits;
+  const auto look = [&life] {
+    life.store().look_after();
+    life.settle();
+    return life.store().health();
+  };
+  EXPECT_TRUE(look().ok());
+  EXPECT_EQ(life.store().stats().commits, commits) << "nothing was written";
+  move("");
+  EXPECT_THAT(look().to_string(), HasSubstr("was removed"));
+  move_back("");
+  wait(life, 2);
+  EXPECT_TRUE(life.store().health().ok()) << life.store().health().to_string();
+}
+
 TEST_F(TakenAway, SqlitesLogIsMadeAnewAndNothingOfItIsLost) {
   Life life{path()};
   life.declare("W", kWatched);

@@ -110,6 +110,12 @@ void LogWriter::hand_over() {
   ring_bell();
 }
 
+void LogWriter::look_after() {
+  if (busy_ || waiting() > 0 || !trouble_.ok()) return;
+  hand_over();  // Of nothing.
+  wake();
+}
+
 void LogWriter::ring_bell() {
   bell_.fetch_add(1, std::memory_order_seq_cst);
   bell_.notify_one();
@@ -130,7 +136,7 @@ void LogWriter::answer() {
     return;
   }
   note_health();
-  ++stats_.commits;
+  if (!group.records.empty() || group.ends_snapshot) ++stats_.commits;
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;
   stats_.longest_commit = std::max(stats_.longest_commit, group.took);
