@@ -71,7 +71,7 @@ class Routes final : public Orch {
     for (std::size_t i = 0; i < batch.size(); ++i) {
       const Result<Prefix> prefix = Prefix::parse(batch[i].key());
       if (!prefix) {
-        batch.answer(i, Outcome::reject(prefix.error()));
+        batch.answer(i, Outcome::reject_key(prefix.error()));
         continue;
       }
       ops.push_back(

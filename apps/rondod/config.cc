@@ -13,6 +13,7 @@
 
 #include <toml++/toml.h>
 
+#include "admin/unix_socket.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondod/direct_maker.h"
@@ -125,6 +126,11 @@ class SectionReader {
     if (Status bad = check_store_url(value); !bad.ok()) complain(key, where(key), "cannot be used: " + std::string{bad.message()});
   }
   void complain(std::string_view key, const std::string& what) { complain(key, where(key), what); }
+  void complain(std::string_view key, const toml::source_region& where, const std::string& what) {
+    if (!error_.ok()) return;
+    error_ = Status{Code::InvalidArgument,
+                    file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
+  }
 
  private:
   toml::source_region where(std::string_view key) const {
@@ -134,11 +140,6 @@ class SectionReader {
   const toml::node* take(std::string_view key) {
     known_.push_back(key);
     return table_ == nullptr ? nullptr : table_->get(key);
-  }
-  void complain(std::string_view key, const toml::source_region& where, const std::string& what) {
-    if (!error_.ok()) return;
-    error_ = Status{Code::InvalidArgument,
-                    file_ + ":" + std::to_string(where.begin.line) + ": " + section_ + "." + std::string{key} + " " + what};
   }
   void refuse_unknown() {
     if (table_ == nullptr) return;
@@ -201,9 +202,10 @@ void read_priorities(SectionReader& s, std::string_view key, std::int64_t low, s
     const bool is_priority = error == std::errc{} && end == text.data() + text.size() && priority < limits::kPriorities;
     const auto* const value = node.as_integer();
     if (!is_priority) {
-      s.complain(key, "has '" + text + "', which is no priority from 0 to " + std::to_string(limits::kPriorities - 1));
+      s.complain(key, node.source(), "has '" + text + "', which is no priority from 0 to " + std::to_string(limits::kPriorities - 1));
     } else if (value == nullptr || value->get() < low || value->get() > high) {
-      s.complain(key, "of priority " + text + " must be an integer from " + std::to_string(low) + " to " + std::to_string(high));
+      s.complain(key, node.source(),
+                 "of priority " + text + " must be an integer from " + std::to_string(low) + " to " + std::to_string(high));
     } else {
       values.emplace_back(priority, value->get());
     }
@@ -326,7 +328,11 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.integer("stall_ms", 10, limits::kStallMost / 1ms, config.stall_ms);
     s.flag("stall_stack", config.stall_stack);
   }
-  section("admin").text("socket", config.socket);
+  {
+    SectionReader s = section("admin");
+    s.text("socket", config.socket);
+    if (Status bad = check_socket_path(config.socket); !bad.ok()) s.complain("socket", "cannot be used: " + std::string{bad.message()});
+  }
   section("log").choice("level", kLevels, config.log_level);
   {
     SectionReader s = section("journal");
@@ -352,6 +358,11 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
 }
 
 }  // namespace
+
+Status check_socket_path(const std::string& path) {
+  const Result<sockaddr_un> address = unix_address(path);
+  return address ? Status{} : address.error();
+}
 
 Result<Config> parse_config(std::string_view text, const std::string& name) {
   try {

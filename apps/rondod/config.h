@@ -97,6 +97,8 @@ struct Config {
 Result<Config> read_config(const std::string& path);
 /// The same from text; 'name' stands for the file in messages.
 Result<Config> parse_config(std::string_view text, const std::string& name);
+/// InvalidArgument: no socket can have such a path.
+Status check_socket_path(const std::string& path);
 /// The whole configuration as TOML, defaults included: what --check-config prints.
 std::string to_toml(const Config& config);
 /// The same as a JSON object of sections.

@@ -157,9 +157,18 @@ TEST(Config, AWrongPolicySaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler]\nquota = 0\n"), AllOf(HasSubstr("scheduler.quota"), HasSubstr("from 1")));
   EXPECT_THAT(message_of("[scheduler.quotas]\n7 = 0\n"),
               AllOf(HasSubstr("scheduler.quotas"), HasSubstr("priority 7"), HasSubstr("from 1")));
-  EXPECT_THAT(message_of("[scheduler.budgets_us]\n64 = 5\n"), AllOf(HasSubstr("'64'"), HasSubstr("no priority")));
+  EXPECT_THAT(message_of("[scheduler.budgets_us]\n64 = 5\n"),
+              AllOf(HasSubstr("rondod.toml:2: "), HasSubstr("'64'"), HasSubstr("no priority")));
+  EXPECT_THAT(message_of("[scheduler.budgets_us]\n5 = 1000\n6 = -1\n"), AllOf(HasSubstr("rondod.toml:3: "), HasSubstr("priority 6")));
   EXPECT_THAT(message_of("[scheduler]\nlowest_budget_us = 900\nhighest_budget_us = 600\n"), HasSubstr("highest not below"));
   EXPECT_THAT(message_of("[scheduler]\npolicy = \"strictly-ordered\"\ntie = \"consumed-time\"\n"), HasSubstr("goes by arrival"));
+}
+
+TEST(Config, ASocketPathIsOneThatTheKernelTakes) {
+  const auto socket = [](std::size_t bytes) { return "[admin]\nsocket = \"" + std::string(bytes, '/') + "\"\n"; };
+  EXPECT_TRUE(parse_config(socket(107), "x").has_value());
+  EXPECT_THAT(message_of(socket(108)), AllOf(HasSubstr("rondod.toml:2: admin.socket"), HasSubstr("longer than 107 bytes")));
+  EXPECT_THAT(message_of(socket(0)), HasSubstr("admin.socket"));
 }
 
 TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }

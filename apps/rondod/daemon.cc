@@ -15,6 +15,10 @@
 
 namespace rondo::daemon {
 
+namespace {
+double in_ms(Duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
+}  // namespace
+
 Daemon::Daemon(const Config& config, Log& log, const LogKeeper& kept) : config_(config), log_(log), kept_(kept) {}
 
 Daemon::~Daemon() {
@@ -94,9 +98,10 @@ Status Daemon::open_runtime() {
 
 /// With the time as the kernel's own log has it, so that the two can be laid side by side.
 void Daemon::tell_long_turn(const LongTurn& turn) {
-  const auto ms = [](Duration time) { return std::chrono::duration<double, std::milli>(time).count(); };
-  log_.warn("a turn took long",
-            {{"source", turn.source}, {"ms", ms(turn.ran)}, {"on_cpu_ms", ms(turn.on_cpu)}, {"began_s", ms(turn.began - Instant{}) / 1e3}});
+  log_.warn("a turn took long", {{"source", turn.source},
+                                 {"ms", in_ms(turn.ran)},
+                                 {"on_cpu_ms", in_ms(turn.on_cpu)},
+                                 {"began_s", in_ms(turn.began - Instant{}) / 1e3}});
 }
 
 /// Its thread logs and tells the service manager; both may be done by any.
@@ -107,7 +112,7 @@ Status Daemon::open_watchdog() {
   options.heartbeat = watchdog_period() / 2;
   options.on_stall = [this](const Stall& stall) { tell_stall(stall); };
   options.on_end = [this](Duration lasted) {
-    log_.warn("the stalled turn has ended", {{"s", std::chrono::duration<double>(lasted).count()}});
+    log_.warn("the stalled turn has ended", {{"ms", in_ms(lasted)}});
     static_cast<void>(notify("STATUS=serving"));
   };
   options.on_heartbeat = [] { static_cast<void>(notify("WATCHDOG=1")); };
@@ -118,14 +123,14 @@ Status Daemon::open_watchdog() {
 }
 
 void Daemon::tell_stall(const Stall& stall) {
-  const double seconds = std::chrono::duration<double>(stall.lasted).count();
+  const double ms = in_ms(stall.lasted);
   const std::string source = stall.source.empty() ? "unknown" : stall.source;
   std::string stack;
   for (const std::string& frame : stall.stack) stack += (stack.empty() ? "" : " < ") + frame;
   if (config_.stall_stack) {
-    log_.error("a turn does not end", {{"source", source}, {"s", seconds}, {"stack", stack}});
+    log_.error("a turn does not end", {{"source", source}, {"ms", ms}, {"stack", stack}});
   } else {
-    log_.error("a turn does not end", {{"source", source}, {"s", seconds}});
+    log_.error("a turn does not end", {{"source", source}, {"ms", ms}});
   }
   static_cast<void>(notify("STATUS=stuck in a turn of " + source));
 }
@@ -207,6 +212,7 @@ void Daemon::watch_store() {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
   watch_journal();
+  for (const std::unique_ptr<TableFile>& file : files_) file->look_after();
   const Status health = runtime_->store().health();
   if (health.message() == store_trouble_.message()) return;
   store_trouble_ = health;
@@ -273,7 +279,9 @@ Status Daemon::finish_files() {
     if (written.ok()) continue;
     const std::uint64_t records = file->figures().waiting;
     log_.error("accepted writes are lost: the file cannot be written", {{"file", file->path()}, {"records", records}, {"why", written}});
-    if (lost.ok()) lost = {Code::DataLoss, std::to_string(records) + " records are not in " + file->path() + ": " + written.to_string()};
+    // None waits where the file itself is gone, with all that had been written to it.
+    const std::string what = records > 0 ? std::to_string(records) + " records are not in " + file->path() + ": " : std::string{};
+    if (lost.ok()) lost = {Code::DataLoss, what + written.to_string()};
   }
   return lost;
 }

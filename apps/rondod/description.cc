@@ -126,7 +126,8 @@ manual::Program described() {
                    .word = manual::Word::File},
                   {.name = "--check-config",
                    .value = {},
-                   .help = "Check the configuration, print it whole, warn of what leaves waits without a bound, and exit"}},
+                   .help = "Check the configuration, print it whole, warn of what leaves waits without a bound and of folders that are not "
+                           "there, and exit"}},
       .exit_codes = {{"0", "ended as asked"},
                      {"1", "failed"},
                      {"2", "wrong usage"},

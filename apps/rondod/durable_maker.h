@@ -39,6 +39,8 @@ class TableFile {
   virtual ~TableFile() = default;
   virtual const std::string& path() const = 0;
   virtual TableFileFigures figures() const = 0;
+  /// See DurableStore.
+  virtual void look_after() = 0;
   /// Writes what waits, for the end of the process; blocks. Why it cannot be, if so.
   virtual Status finish() = 0;
 };

@@ -187,6 +187,35 @@ TEST_F(RondodOnFullDisk, RowsThatTookEffectAreNotToldAsRefused) {
   EXPECT_EQ(figures().at("restored").to_number<std::uint64_t>(), totals->unwritten) << "what was refused had no effect";
 }
 
+TEST_F(RondodOnFile, AFileThatSomebodyRemovedIsTold) {
+  start(store());
+  set("PORT_TABLE", "swp1");
+  ASSERT_TRUE(std::filesystem::remove(file("tables")));
+  const json::object row{{"table", "PORT_TABLE"}, {"key", "swp2"}, {"fields", json::array{}}};
+  EXPECT_FALSE(client().call("set", row).has_value()) << "no restart would bring it back";
+  EXPECT_THAT(json::serialize(call("health")), AllOf(HasSubstr("\"healthy\":false"), HasSubstr(file("tables")), HasSubstr("was removed")));
+  EXPECT_EQ(end(SIGTERM), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
+}
+
+TEST_F(RondodOnFile, AFileThatGoesWhileNothingIsWrittenIsToldUntilItIsBack) {
+  start(store());
+  set("PORT_TABLE", "swp1");
+  std::filesystem::rename(file("tables"), file("away"));
+  EXPECT_TRUE(becomes([this] { return !call("health").at("healthy").as_bool(); }));
+  std::filesystem::rename(file("away"), file("tables"));
+  EXPECT_TRUE(becomes([this] { return call("health").at("healthy").as_bool(); })) << json::serialize(call("health"));
+  EXPECT_EQ(end(SIGTERM), 0) << log_text();
+}
+
+TEST_F(RondodOnFile, AFileThatIsGoneAtTheEndIsToldAlthoughNothingWasWrittenSince) {
+  start(store());
+  set("PORT_TABLE", "swp1");
+  ASSERT_TRUE(std::filesystem::remove(file("tables")));
+  EXPECT_EQ(end(SIGTERM), 1);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("accepted writes are lost"), HasSubstr("was removed"), HasSubstr("drained=false")));
+}
+
 TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   start(store());
   const std::string first = log_text();

@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/standard_files.h"
@@ -16,6 +18,7 @@
 #include "rondod/config.h"
 #include "rondod/daemon.h"
 #include "rondod/description.h"
+#include "rondod/durable_maker.h"
 #include "rondod/log_keeper.h"
 #include "rondod/signals.h"
 
@@ -61,6 +64,21 @@ void warn_of_policy(const rondo::daemon::Config& config) {
   }
 }
 
+/// The service manager may be about to make them, so it is no error.
+void warn_of_folders(const rondo::daemon::Config& config) {
+  const auto look = [](const char* key, const std::string& file) {
+    const std::filesystem::path folder = std::filesystem::path{file}.parent_path();
+    std::error_code unknown;  // Who may not look does not know.
+    if (folder.empty() || std::filesystem::status(folder, unknown).type() != std::filesystem::file_type::not_found) return;
+    std::fprintf(stderr, "rondod: warning: %s: there is no folder '%s', and the start fails without it\n", key, folder.c_str());
+  };
+  look("journal.file", config.journal_file);
+  if (const auto file = rondo::daemon::table_file(config.store.url)) look("store.url", *file);
+  for (const rondo::daemon::StoreGroup& group : config.store_groups) {
+    if (const auto file = rondo::daemon::table_file(group.place.url)) look("store.group.url", *file);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -92,9 +110,14 @@ int main(int argc, char** argv) {
     config = *read;
   }
   if (!socket.empty()) config.socket = socket;
+  if (const rondo::Status bad = rondo::daemon::check_socket_path(config.socket); !bad.ok()) {
+    std::fprintf(stderr, "rondod: %s\n", std::string{bad.message()}.c_str());
+    return 78;
+  }
   if (check) {
     const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
+    warn_of_folders(config);
     return printed;
   }
 

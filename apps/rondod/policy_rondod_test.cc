@@ -129,6 +129,17 @@ TEST_F(RondodPolicy, RowsThatStandRejectedAreANote) {
   EXPECT_TRUE(becomes([&] { return notes().find("stand rejected") == std::string::npos; })) << notes();
 }
 
+TEST_F(RondodPolicy, ADeleteOfARowThatCannotBeIsToldAndNothingStandsRejected) {
+  start("");
+  const std::vector<std::pair<std::string, std::string>> keys{
+      {"ROUTE_TABLE", "nosuch"}, {"NEIGH_TABLE", "nosuch"}, {"INTF_TABLE", "swp1:nosuch"}};
+  for (const auto& [table, key] : keys) {
+    call("del", {{"table", table}, {"key", key}});
+    EXPECT_TRUE(becomes([&] { return log_text().find(table + " '" + key + "'") != std::string::npos; })) << table << log_text();
+  }
+  EXPECT_THAT(json::serialize(call("health").at("notes")), Not(HasSubstr("stand rejected")));
+}
+
 TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   start(sections("policy = \"frames\"\n"));
   std::vector<std::optional<double>> bounds{bound()};
@@ -193,14 +204,33 @@ TEST_F(RondodPolicy, AConfigurationThatCannotBeReadLeavesThePolicyAsItIs) {
 /// What --check-config says on standard error.
 class CheckConfig : public RondodPolicy {
  protected:
+  int check(const std::string& more = "") {
+    const std::string command = std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " --check-config" + more + " > " +
+                                file("out") + " 2> " + file("log");
+    return WEXITSTATUS(std::system(command.c_str()));
+  }
   std::string warnings(const std::string& scheduler) {
     configure(sections(scheduler));
-    const std::string command =
-        std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " --check-config > " + file("out") + " 2> " + file("log");
-    EXPECT_EQ(std::system(command.c_str()), 0) << "a warning is no error";
+    EXPECT_EQ(check(), 0) << "a warning is no error";
     return log_text();
   }
 };
+
+TEST_F(CheckConfig, WarnsOfFoldersThatAreNotThere) {
+  configure("url = \"file://" + file("no/tables") + "\"\n[journal]\nfile = \"" + file("none/journal") + "\"\n");
+  EXPECT_EQ(check(), 0) << "the service manager may make them";
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("warning: journal.file: there is no folder '" + file("none") + "'"),
+                                HasSubstr("warning: store.url: there is no folder '" + file("no") + "'")));
+  configure("url = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("journal") + "\"\n");
+  EXPECT_EQ(check(), 0);
+  EXPECT_EQ(log_text(), "");
+}
+
+TEST_F(CheckConfig, RefusesASocketOfTheCommandLineThatCannotBe) {
+  configure("");
+  EXPECT_EQ(check(" --socket /" + std::string(107, 's')), 78);
+  EXPECT_THAT(log_text(), HasSubstr("longer than 107 bytes"));
+}
 
 TEST_F(CheckConfig, WarnsOfWhatLeavesWaitsWithoutABound) {
   EXPECT_EQ(warnings(""), "");

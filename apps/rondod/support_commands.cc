@@ -162,7 +162,7 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
   if (!file.trouble.ok()) {
     const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
     const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
-                                                    " records wait and are lost when the daemon ends before there is room: "
+                                                    " records wait and are lost when the daemon ends before that is mended: "
                                               : "it could not be kept small for " + seconds + " s, it grows while writes go on: ";
     troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
   }
@@ -199,7 +199,7 @@ void command_health(const CommandContext& context, Reply reply) {
   for (const ConsumerStats& table : runtime.consumers()) {
     if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
     notes.push_back(text("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
-                         "; the newest rejection: " + hide_secrets(table.last_reject)));
+                         "; the newest of them: " + hide_secrets(table.standing_reject)));
   }
   context.mishaps.look(runtime.scheduler().stats(), context.failures, context.agent.programmer().stats(), runtime.clock());
   context.mishaps.tell(now, troubles, notes);

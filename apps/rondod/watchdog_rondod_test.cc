@@ -48,12 +48,12 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   std::filesystem::remove(file("toml"));
   ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);
   signal(SIGHUP);
-  EXPECT_TRUE(logs("error a turn does not end source=signals")) << log_text();
+  EXPECT_TRUE(logs("error a turn does not end source=signals ms=")) << log_text();
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
   EXPECT_EQ(told(20'000), "STATUS=stuck in a turn of signals");
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
   configure("");  // Into the pipe.
-  EXPECT_TRUE(logs("warn the stalled turn has ended")) << log_text();
+  EXPECT_TRUE(logs("warn the stalled turn has ended ms=")) << log_text();
   EXPECT_EQ(told(20'000), "STATUS=serving");
   EXPECT_TRUE(call("health").at("healthy").as_bool());
   EXPECT_GE(call("stats").at("scheduler").at("stalls").to_number<int>(), 1);

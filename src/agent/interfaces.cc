@@ -74,13 +74,13 @@ bool Interfaces::addressed(std::string_view key) const {
 
 Outcome Interfaces::set(std::string_view key, const Fields& fields) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
-  if (!parsed) return Outcome::reject(parsed.error());
+  if (!parsed) return Outcome::reject_key(parsed.error());
   return parsed->address ? set_address(parsed->port, *parsed->address) : set_base(parsed->port, fields);
 }
 
 Outcome Interfaces::remove(std::string_view key) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
-  if (!parsed) return Outcome::reject(parsed.error());
+  if (!parsed) return Outcome::reject_key(parsed.error());
   return parsed->address ? remove_address(parsed->port, *parsed->address) : remove_base(parsed->port);
 }
 

@@ -48,7 +48,7 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
 
 Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
-  if (!parsed) return Outcome::reject(parsed.error());
+  if (!parsed) return Outcome::reject_key(parsed.error());
   const Result<MacAddress> mac = parse_neighbor(*parsed, fields);
   if (!mac) return Outcome::reject(mac.error());
   std::vector<Constraint> missing;
@@ -86,7 +86,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& st
 
 Outcome Neighbors::remove(std::string_view key) {
   const Result<NeighborKey> parsed = parse_neighbor_key(key);
-  if (!parsed) return Outcome::reject(parsed.error());
+  if (!parsed) return Outcome::reject_key(parsed.error());
   const Place place{parsed->port, parsed->address};
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end()) return Outcome::done();

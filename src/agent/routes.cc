@@ -161,7 +161,7 @@ void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key)
   if (!key && change.key() == "resync") {  // SONiC's mark around a full replay: nothing to do, every change is told anyway.
     batch.done(index);
   } else if (!key) {
-    batch.answer(index, Outcome::reject(key.error()));
+    batch.answer(index, Outcome::reject_key(key.error()));
   } else if (!key->vrf.empty() && !holds({kVrf, std::string{key->vrf}})) {
     if (change.op() == Op::Delete) {
       batch.done(index);

@@ -250,7 +250,7 @@ void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& ou
     case Outcome::Kind::Done: answer_done(row); return;
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
-    case Outcome::Kind::Reject: reject(row, change, outcome.why()); return;
+    case Outcome::Kind::Reject: reject(row, change, outcome.why(), outcome.is_of_key()); return;
     case Outcome::Kind::Staged: account_.ordered(row); return;
   }
 }
@@ -311,11 +311,16 @@ void Consumer::note_parked() {
   stats_.parked_peak = std::max(stats_.parked_peak, ledger_.parked());
 }
 
-void Consumer::reject(std::uint32_t row, const Change& change, const Status& why) {
+void Consumer::reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key) {
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
   account_.rejected(row, change, reason);
   tell_reject(change, reason);
-  keep_rejection(change, reason);
+  // What no Set could bring about does not stand when a Delete has said that it should not.
+  if (is_of_key && change.op() == Op::Delete) {
+    rejections_.erase(std::string{change.key()});
+  } else {
+    keep_rejection(change, reason);
+  }
   settle_row(row, Witness::Answer::Rejected);
 }
 
@@ -326,28 +331,22 @@ void Consumer::refuse(const Change& change) {
   tell_reject(change, why);
 }
 
+Status Consumer::named(const Change& change, const Status& why) const { return why.with_context(table_ + " " + quoted(change.key())); }
+
 void Consumer::tell_reject(const Change& change, const Status& why) {
   ++stats_.rejected;
-  const Status named = why.with_context(table_ + " " + quoted(change.key()));
-  stats_.last_reject = named.to_string();
-  if (services_.on_reject) services_.on_reject(table_, change, named);
+  const Status told = named(change, why);
+  stats_.last_reject = told.to_string();
+  if (services_.on_reject) services_.on_reject(table_, change, told);
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {
-  // A key that no Set of can be applied may be one that no Delete can name either: with both rejected for the same fault nothing stands.
-  // Rejected for anything else the Delete leaves what stood before the Set.
-  if (const auto before = rejections_.find(std::string{change.key()});
-      before != rejections_.end() && before->second.op == Op::Set && change.op() == Op::Delete && why.code() == Code::InvalidArgument &&
-      before->second.reason.code() == why.code() && before->second.reason.message() == why.message()) {
-    rejections_.erase(before);
-    return;
-  }
   if (rejections_.size() >= limits::kRejectionsKept && !rejections_.contains(std::string{change.key()})) {
     ++stats_.rejections_forgotten;
     rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
   }
-  rejections_.insert_or_assign(std::string{change.key()},
-                               Rejection{change.op(), why, std::string{to_string(change.op())} + " rejected: " + why.to_string()});
+  rejections_.insert_or_assign(std::string{change.key()}, Rejection{stats_.rejected, named(change, why),
+                                                                    std::string{to_string(change.op())} + " rejected: " + why.to_string()});
 }
 
 const std::string* Consumer::rejection(std::string_view key) const {
@@ -358,6 +357,8 @@ const std::string* Consumer::rejection(std::string_view key) const {
 ConsumerStats Consumer::stats() const {
   ConsumerStats stats = stats_;
   stats.rejected_rows = rejections_.size();
+  const auto newest = std::ranges::max_element(rejections_, {}, [](const auto& entry) { return entry.second.number; });
+  if (newest != rejections_.end()) stats.standing_reject = newest->second.named.to_string();
   stats.queued = ledger_.queued() + subscription_->depth();
   stats.parked = ledger_.parked();
   stats.in_flight = ledger_.in_flight();

@@ -71,8 +71,8 @@ class Consumer final : public Source {
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
-  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete whose key is as
-  /// wrong as that of the Set before it.
+  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete of a key that is
+  /// wrong by itself (Outcome::reject_key).
   const std::string* rejection(std::string_view key) const;
 
   /// For those who look on.
@@ -95,11 +95,12 @@ class Consumer final : public Source {
   void run_batch(std::span<Ledger::Task> tasks);
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
-  void reject(std::uint32_t row, const Change& change, const Status& why);
+  void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);
   void tell_reject(const Change& change, const Status& why);
   void settle_row(std::uint32_t row, Witness::Answer answer);
   void keep_rejection(const Change& change, const Status& why);
+  Status named(const Change& change, const Status& why) const;
   void note_parked();
 
   const std::string table_;
@@ -120,8 +121,8 @@ class Consumer final : public Source {
   Batch batch_{*this};
   ConsumerStats stats_;
   struct Rejection {
-    Op op;
-    Status reason;
+    std::uint64_t number;  // Of all, in their order.
+    Status named;          // With table and key.
     std::string text;
   };
   std::map<std::string, Rejection> rejections_;  // By key, until a later change of the key is done.

@@ -290,6 +290,11 @@ class RejectedDeletes : public testing::Test, public RuntimeFixture {
         },
         [stuck = std::move(stuck)](std::string_view) { return Outcome::reject(stuck); });
   }
+  void consume_no_key() {
+    const auto reject = [] { return Outcome::reject_key({Code::InvalidArgument, "no such key"}); };
+    orch.consume(
+        "T", [reject](std::string_view, const Fields&) { return reject(); }, [reject](std::string_view) { return reject(); });
+  }
   std::size_t rejected_rows() { return stats("T").rejected_rows; }
   OpenOrch& orch = runtime.add<OpenOrch>();
 };
@@ -320,14 +325,39 @@ TEST_F(RejectedDeletes, ForTheSameReasonThatIsNoFaultOfTheKeyAreKept) {
 }
 
 TEST_F(RejectedDeletes, ForTheSameFaultOfTheKeyLeaveNothingThatStands) {
-  consume({Code::InvalidArgument, "no such key"}, {Code::InvalidArgument, "no such key"});
-  set("T", "k", {{"bad", "1"}});
+  consume_no_key();
+  set("T", "k");
   run();
   ASSERT_EQ(rejected_rows(), 1U);
   remove("T", "k");
   run();
   EXPECT_EQ(rejected_rows(), 0U);
   EXPECT_EQ(runtime.why("T", "k").chain.at(0).state, WhyLink::State::Absent);
+}
+
+TEST_F(RejectedDeletes, OfAKeyOfWhichNoRowCanStandAreToldAndLeaveNothing) {
+  consume_no_key();
+  remove("T", "k");
+  run();
+  EXPECT_EQ(stats("T").rejected, 1U);
+  EXPECT_THAT(stats("T").last_reject, HasSubstr("no such key"));
+  EXPECT_EQ(rejected_rows(), 0U);
+  EXPECT_EQ(runtime.why("T", "k").chain.at(0).state, WhyLink::State::Absent);
+}
+
+TEST_F(RejectedDeletes, TheNewestIsOneThatStillStands) {
+  consume({Code::InvalidArgument, "field 'bad' is not known"}, {Code::PermissionDenied, "in use"});
+  for (const char* const key : {"b", "c", "a", "d"}) {
+    set("T", key, {{"bad", "1"}});
+    run();
+  }
+  set("T", "d", {{"good", "1"}});
+  run();
+  EXPECT_THAT(stats("T").last_reject, HasSubstr("'d'"));
+  EXPECT_THAT(stats("T").standing_reject, HasSubstr("T 'a': field 'bad'"));
+  for (const char* const key : {"a", "b", "c"}) set("T", key, {{"good", "1"}});
+  run();
+  EXPECT_EQ(stats("T").standing_reject, "");
 }
 
 TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {

@@ -129,7 +129,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   bool polling = false;
   bool in_turn = false;
   bool in_own_turn = false;  // Of a production source.
-  bool waking = false;       // Within feed_wakes().
+  bool waking = false;       // Within feed_wake().
   Instant time;
   WallTime wall_time;
   Instant turn_began;
@@ -303,10 +303,8 @@ Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : tape->
 /// stands behind that.
 void Replay::Impl::feed_wakes() {
   if (!in_own_turn || waking) return;
-  waking = true;  // Who is woken asks for the time.
   while (!over() && tape->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
   }
-  waking = false;
 }
 
 Instant Replay::Impl::now() {
@@ -408,7 +406,9 @@ bool Replay::Impl::feed_wake() {
   const auto source = sources.find(number);
   if (source == sources.end() || (in_own_turn && !stand_ins.contains(number))) return false;
   const std::uint64_t before = tape->passed();
+  const bool was_waking = std::exchange(waking, true);  // To wake asks for the time.
   source->second->wake();
+  waking = was_waking;
   return tape->passed() != before;
 }
 

@@ -47,6 +47,12 @@ class [[nodiscard]] Outcome {
     outcome.why_ = std::move(why);
     return outcome;
   }
+  /// Of a key of which no Set could ever be applied: as reject(), and after a Delete nothing stands rejected under it.
+  static Outcome reject_key(Status why) {
+    Outcome outcome = reject(std::move(why));
+    outcome.is_of_key_ = true;
+    return outcome;
+  }
   static Outcome staged() noexcept { return Outcome{Kind::Staged}; }
 
   Kind kind() const noexcept { return kind_; }
@@ -56,11 +62,14 @@ class [[nodiscard]] Outcome {
   }
   Duration delay() const noexcept { return delay_; }
   const Status& why() const noexcept { return why_; }
+  /// Whether a Reject was made by reject_key().
+  bool is_of_key() const noexcept { return is_of_key_; }
 
  private:
   explicit Outcome(Kind kind) noexcept : kind_(kind) {}
   Kind kind_;
   bool has_single_ = false;
+  bool is_of_key_ = false;
   Constraint single_;  // In place: parking 800,000 rows on one fact each allocates nothing here.
   std::vector<Constraint> several_;
   Duration delay_{0};

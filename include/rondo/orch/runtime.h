@@ -127,6 +127,7 @@ struct ConsumerStats {
   std::size_t in_flight = 0;
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   std::string last_reject;
+  std::string standing_reject;  // The newest one of rejected_rows.
 };
 
 class Runtime {

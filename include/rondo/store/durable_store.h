@@ -92,6 +92,8 @@ class DurableStore final : public Store {
   // rows that were kept are told to the next consumer as Sets, and Deletes that were not dealt with as Deletes. While nothing can be
   // written, writes are refused with the reason (EveryBatch), or accepted until waiting_max (else); health() has it, too. It also tells
   // why the file cannot be kept small, while writes go on: SQLite's log beside it cannot be emptied, or what was written anew not dropped.
+  // A file that somebody removes, moves away or replaces cannot be written until it is back; that is noticed with the next group, or by
+  // look_after().
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
@@ -103,7 +105,11 @@ class DurableStore final : public Store {
   Status health() const override;
 
   const DurableStoreStats& stats() const noexcept;
-  /// Waits until everything that was written is on the disk, or cannot be: then why. Blocks; for the end of a process.
+  /// Has the writing thread look whether the file is still there, when nothing is written that would notice; health() says so then. For a
+  /// timer of about a second; costs two looks at the folder.
+  void look_after();
+  /// Waits until everything that was written is on the disk, or cannot be: then why. Also says when the file has gone since. Blocks; for
+  /// the end of a process.
   Status finish();
 
  private:

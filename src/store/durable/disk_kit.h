@@ -80,6 +80,7 @@ class SlowFile final : public LogFile {
     ++disk_->dropped;
     return false;
   }
+  Status check_names() override { return {}; }
   Status checkpoint() override {
     const std::lock_guard lock(disk_->mutex);
     return disk_->checkpoint;

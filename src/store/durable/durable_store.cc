@@ -270,6 +270,7 @@ const DurableStoreStats& DurableStore::stats() const noexcept {
   parts_->stats.waiting_bytes = parts_->writer.waiting_bytes();
   return parts_->stats;
 }
+void DurableStore::look_after() { parts_->writer.look_after(); }
 Status DurableStore::finish() { return parts_->writer.finish(); }
 
 }  // namespace rondo

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -176,6 +177,17 @@ TEST_F(DurableStoreTest, ASecondProcessIsRefused) {
   EXPECT_THAT(second.trouble().to_string(), HasSubstr("another process"));
 }
 
+TEST_F(DurableStoreTest, AFileWithoutBytesOrTablesBecomesOne) {
+  std::ofstream{path()};
+  EXPECT_TRUE(Life{path()}.trouble().ok());
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(folder_.file("other").c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "VACUUM", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  ASSERT_GT(std::filesystem::file_size(folder_.file("other")), 0U);
+  EXPECT_TRUE(Life{folder_.file("other")}.trouble().ok());
+}
+
 TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   EXPECT_FALSE(Life{folder_.file("no/folder/tables")}.trouble().ok());
 
@@ -189,6 +201,17 @@ TEST_F(DurableStoreTest, WhatIsNoFileOfOursIsRefusedAndLeftAlone) {
   const Status none_of_ours = Life{folder_.file("other")}.trouble();
   EXPECT_EQ(none_of_ours.code(), Code::FailedPrecondition);
   EXPECT_THAT(none_of_ours.to_string(), HasSubstr("no store of Rondo's"));
+
+  std::filesystem::create_directory(folder_.file("folder"));
+  EXPECT_THAT(Life{folder_.file("folder")}.trouble().to_string(), HasSubstr("it is a folder"));
+  ASSERT_EQ(::mkfifo(folder_.file("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(Life{folder_.file("pipe")}.trouble().to_string(), HasSubstr("no regular file"));
+  for (const char* const name : {"text", "other", "folder", "pipe"})
+    EXPECT_FALSE(std::filesystem::exists(folder_.file(name) + "-lock")) << name;
+
+  // One that is there says nothing of what it is of.
+  std::ofstream{folder_.file("text-lock")};
+  EXPECT_EQ(Life{folder_.file("text")}.trouble().code(), Code::FailedPrecondition);
 
   { Life makes_it{path()}; }
   ASSERT_EQ(sqlite3_open(path().c_str(), &other), SQLITE_OK);

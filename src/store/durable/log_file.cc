@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "rondo/store/record.h"
+#include "store/durable/file_kind.h"
 #include "store/durable/page_scan.h"
 #include "store/durable/wal_check.h"
 #include "store/percent.h"
@@ -24,7 +25,6 @@ namespace rondo::store::durable {
 
 namespace {
 
-constexpr int kApplication = 0x526e646f;  // "Rndo", in the file's header.
 constexpr int kVersion = 1;
 constexpr std::uint32_t kPageBytes = 16384;
 /// Pages of the write-ahead log before they are moved into the database: 16 MiB, the programming of which takes tens of milliseconds.
@@ -133,6 +133,22 @@ bool has_log_only(const std::string& path) {
   return has_nothing && !check_wal(path, kPageBytes).frames.empty();
 }
 
+/// Which file a name leads to.
+struct Identity {
+  dev_t device = 0;
+  ino_t number = 0;
+};
+Identity identity_of(const std::string& path) {
+  struct stat found {};
+  return ::stat(path.c_str(), &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
+}
+/// Who is not permitted to look does not know.
+bool leads_elsewhere(const std::string& path, const Identity& opened) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return errno == ENOENT || errno == ENOTDIR;
+  return found.st_dev != opened.device || found.st_ino != opened.number;
+}
+
 class SqliteLogFile final : public LogFile {
  public:
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
@@ -147,6 +163,7 @@ class SqliteLogFile final : public LogFile {
   std::int64_t last() const override { return last_; }
   Result<bool> drop_until(std::int64_t last, std::uint32_t max) override;
   Status checkpoint() override;
+  Status check_names() override;
 
  private:
   Status trouble(std::string_view what) const;
@@ -156,6 +173,7 @@ class SqliteLogFile final : public LogFile {
   Status check_not_taken();
   Status check_log();
   Status make_first_page();
+  Status make_log_anew();
   /// As it is now, with its log: it is to be kept.
   void leave_alone() { sqlite3_db_config(database_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr); }
   void let_repair() { sqlite3_db_config(database_, SQLITE_DBCONFIG_WRITABLE_SCHEMA, missing_ > 0 ? 1 : 0, nullptr); }
@@ -186,6 +204,8 @@ class SqliteLogFile final : public LogFile {
   std::optional<Statement> append_;
   std::int64_t last_ = 0;
   int log_pages_ = 0;  // In the write-ahead log, after the last commit.
+  Identity file_;      // Those that are open.
+  Identity log_;
 };
 
 /// What SQLite said last, in our terms.
@@ -225,7 +245,7 @@ Status SqliteLogFile::check_header() {
   if (!tables) return tables.error();
   is_empty_ = *application == 0 && *version == 0 && *tables == 0;
   if (is_empty_) return {Code::NotFound, path_ + " is empty"};
-  if (*application != kApplication) return {Code::FailedPrecondition, quoted(path_) + " is a database, but no store of Rondo's"};
+  if (*application != kApplication) return none_of_ours(path_);
   if (*version > kVersion) {
     return {Code::FailedPrecondition, quoted(path_) + " has version " + std::to_string(*version) + " of the format; this program knows " +
                                           std::to_string(kVersion) + ": it was written by a newer one"};
@@ -342,6 +362,8 @@ Status SqliteLogFile::open(Mode mode) {
     };
     sqlite3_wal_hook(database_, count, &log_pages_);
     append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
+    file_ = identity_of(path_);
+    log_ = identity_of(path_ + "-wal");
   }
   const auto last = value_of("SELECT coalesce(max(number), 0) FROM log");
   last_ = last ? *last : 0;
@@ -456,6 +478,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
 }
 
 Status SqliteLogFile::append(std::span<const std::string> entries) {
+  if (Status lost = check_names(); !lost.ok()) return lost;
   if (!run("BEGIN IMMEDIATE")) return trouble("writing");
   std::int64_t number = last_;
   for (const std::string& entry : entries) {
@@ -470,7 +493,29 @@ Status SqliteLogFile::append(std::span<const std::string> entries) {
     return why;
   }
   last_ = number;
-  return {};
+  return check_names();
+}
+
+/// With two stats, whose cost is nothing beside a commit's.
+Status SqliteLogFile::check_names() {
+  if (leads_elsewhere(path_, file_)) {
+    return {Code::Unavailable,
+            quoted(path_) +
+                " was removed, moved away or replaced while it is open: all that is in it will be gone when this process "
+                "ends. Move it back, or export the tables first"};
+  }
+  return leads_elsewhere(path_ + "-wal", log_) ? make_log_anew() : Status{};
+}
+
+/// What the lost one holds is moved into the file before anything else: SQLite closes it whether or not that can be done.
+Status SqliteLogFile::make_log_anew() {
+  constexpr const char* kAnew = "PRAGMA journal_mode = DELETE; PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; COMMIT";
+  if (sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) != SQLITE_OK || !run(kAnew))
+    return trouble("making a new log, for one that was removed, of");
+  log_pages_ = 0;
+  log_ = identity_of(path_ + "-wal");
+  if (!leads_elsewhere(path_ + "-wal", log_)) return {};
+  return {Code::Unavailable, quoted(path_ + "-wal") + " was removed while it is open, and cannot be made anew"};
 }
 
 Result<bool> SqliteLogFile::drop_until(std::int64_t last, std::uint32_t max) {

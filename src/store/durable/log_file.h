@@ -37,7 +37,8 @@ class LogFile {
   /// Gives every whole entry to 'each', in order. An entry that 'each' does not accept counts as damaged.
   virtual Reading read(const std::function<Status(std::string_view entry)>& each) = 0;
 
-  /// All of them or none, behind those that are there. ResourceExhausted: no room. The caller may try again.
+  /// All of them or none, behind those that are there. ResourceExhausted: no room. Or as check_names(): then they may be in a file that has
+  /// no name. The caller may try again.
   virtual Status append(std::span<const std::string> entries) = 0;
   /// The number of the newest entry; 0 for none.
   virtual std::int64_t last() const = 0;
@@ -46,6 +47,10 @@ class LogFile {
   /// Moves what stands in SQLite's log into the file, where that has grown beyond its size; to be called after each change. What was
   /// appended is safe either way; as long as this fails SQLite's log grows. The caller may try again.
   virtual Status checkpoint() = 0;
+  /// Whether the names of the file and of SQLite's log still lead to those that are open. Of the log alone another one is made, and all
+  /// that it holds moved into the file. Unavailable: the file was removed, moved away or replaced, and nothing is written to it until it is
+  /// back.
+  virtual Status check_names() = 0;
 };
 
 }  // namespace rondo::store::durable

@@ -110,6 +110,12 @@ void LogWriter::hand_over() {
   ring_bell();
 }
 
+void LogWriter::look_after() {
+  if (busy_ || waiting() > 0 || !trouble_.ok()) return;
+  hand_over();  // Of nothing.
+  wake();
+}
+
 void LogWriter::ring_bell() {
   bell_.fetch_add(1, std::memory_order_seq_cst);
   bell_.notify_one();
@@ -130,7 +136,7 @@ void LogWriter::answer() {
     return;
   }
   note_health();
-  ++stats_.commits;
+  if (!group.records.empty() || group.ends_snapshot) ++stats_.commits;
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;
   stats_.longest_commit = std::max(stats_.longest_commit, group.took);
@@ -219,14 +225,15 @@ bool LogWriter::has_backlog() const {
 }
 
 Status LogWriter::finish() {
-  for (;;) {
+  for (bool is_looked_after = false;;) {
     if (busy_) {
       written_.wait(false, std::memory_order_acquire);
       written_.store(false, std::memory_order_relaxed);
       answer();
       if (!trouble_.ok()) break;
     }
-    if (waiting() == 0 && gathered_.dones.empty()) break;
+    // Also where nothing waits: the file may have gone since the last write.
+    if (waiting() == 0 && gathered_.dones.empty() && std::exchange(is_looked_after, true)) break;
     hand_over();
     if (!busy_ && !trouble_.ok()) break;
   }
@@ -269,7 +276,7 @@ void LogWriter::write(Group& group) {
   group.written_bytes = 0;
   for (std::size_t i = 0; i < used; ++i) group.written_bytes += entries_[i].size();
   written_entries_ = used;
-  group.status = used == 0 ? Status{} : file_->append({entries_.data(), used});
+  group.status = used == 0 ? file_->check_names() : file_->append({entries_.data(), used});
   if (group.status.ok() && group.ends_snapshot) drop_until_ = snapshot_after_;
   if (entries_.size() > 2 * kGroupBytes / kEntryBytes) entries_.resize(kGroupBytes / kEntryBytes);
   group.took = clock_.now() - start;

@@ -74,6 +74,8 @@ class LogWriter final : public Source {
   void set_log_bytes(std::uint64_t bytes) noexcept { log_bytes_ = bytes; }
   bool takes_snapshot() const noexcept { return snapshot_ != Snapshot::None; }
 
+  /// Where nothing is written anyway, has the writing thread look whether the file still has its name: see trouble().
+  void look_after();
   /// Waits until everything is on the disk, or cannot be: then why. Blocks; for the end of a process.
   Status finish();
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "rondo/store/record.h"
+#include "store/durable/file_kind.h"
 
 namespace rondo::store::durable {
 
@@ -36,6 +37,10 @@ Status check_writable(const std::filesystem::path& path) {
 Result<StoreLock> StoreLock::take(const std::string& path) {
   if (Status bad = check_writable(path); !bad.ok()) return failure(std::move(bad));
   const std::string name = path + "-lock";
+  // It stays for good, so none is made beside what is no store. Where there is one already, somebody may have the file open.
+  if (::faccessat(AT_FDCWD, name.c_str(), F_OK, 0) != 0) {
+    if (Status bad = check_kind(path); !bad.ok()) return failure(std::move(bad));
+  }
   // Read only: it may be another user's, whose rights to the file itself this process shares.
   UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644)};
   if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));

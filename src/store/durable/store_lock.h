@@ -14,7 +14,7 @@ namespace rondo::store::durable {
 class StoreLock {
  public:
   /// Held until this goes, or the process ends. Unavailable: another process has it. PermissionDenied, NotFound: the folder, or a file
-  /// that is there, cannot be written.
+  /// that is there, cannot be written. FailedPrecondition: there is no lock yet, and no store either that it could be of; none is made.
   static Result<StoreLock> take(const std::string& path);
 
  private:
