@@ -171,7 +171,7 @@ void TimerWheel::insert(TimerNode& node, Instant due) {
   if (node.armed()) cancel(node);
   node.due_ = due;
   const std::uint64_t tick = tick_at_or_after(due);
-  if (levels_->is_moving() && tick > levels_->tick) [[unlikely]] {
+  if (levels_->is_moving() && tick >= levels_->tick) [[unlikely]] {
     node.list_ = kNoList;
     append(levels_->moving[chain_of(tick)], node);  // Behind those of its tick that are still on their way.
   } else {

@@ -136,6 +136,19 @@ TEST_F(TakenAway, AnotherFileOfThatNameIsNotTheStore) {
   EXPECT_FALSE(life.write("W", Change::set("during", {})).ok());
 }
 
+TEST_F(TakenAway, TheLogOfAFileThatCameInItsPlaceIsLeftThere) {
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    EXPECT_TRUE(life.write("W", Change::set("before", {})).ok());
+    const std::string backup = copy();
+    EXPECT_TRUE(life.write("W", Change::set("later", {})).ok());
+    for (const char* const suffix : {"", "-wal"}) std::filesystem::rename(backup + suffix, path() + suffix);
+  }
+  EXPECT_TRUE(is_there("-wal"));
+  EXPECT_EQ(kept(), 1U) << "the row of the backup, which stands in its log";
+}
+
 TEST_F(TakenAway, TheEndTellsOfAFileThatIsGoneAlthoughNothingWaits) {
   Life life{path(), Durability::Interval};
   life.declare("W", kWatched);

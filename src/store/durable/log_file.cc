@@ -153,6 +153,11 @@ class SqliteLogFile final : public LogFile {
  public:
   explicit SqliteLogFile(std::string path) : path_(std::move(path)) {}
   ~SqliteLogFile() override {
+    if (append_ && leads_elsewhere(path_ + "-wal", log_) && std::filesystem::exists(path_ + "-wal")) {
+      // Somebody put another file and its log in this one's place. SQLite would remove the log by its name.
+      sqlite3_wal_checkpoint_v2(database_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr);
+      leave_alone();
+    }
     append_.reset();
     sqlite3_close(database_);
   }

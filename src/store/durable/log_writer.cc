@@ -136,10 +136,12 @@ void LogWriter::answer() {
     return;
   }
   note_health();
-  if (!group.records.empty() || group.ends_snapshot) ++stats_.commits;
+  if (!group.records.empty() || group.ends_snapshot) {
+    ++stats_.commits;
+    stats_.longest_commit = std::max(stats_.longest_commit, group.took);
+  }
   stats_.records += group.records.size();
   stats_.bytes += group.written_bytes;
-  stats_.longest_commit = std::max(stats_.longest_commit, group.took);
   if (group.begins_snapshot) log_bytes_ = 0;
   log_bytes_ += group.written_bytes;
   if (group.ends_snapshot) {
