@@ -59,7 +59,7 @@ Status check_name(const std::string& path) {
 struct OpenedLog {
   std::unique_ptr<LogFile> file;
   LogContent content;
-  std::uint64_t bytes = 0;  // Of the log; those that were read of it are dropped behind the next snapshot.
+  std::uint64_t bytes = 0;  // Of the log, about.
   std::vector<Status> damage;
   std::string damaged_file;
   Status not_shrunk;
