@@ -1,12 +1,13 @@
-// FaultVfs: a disk beneath SQLite that fails, as a test says: while one of these lives it is what SQLite opens files with. What was written
-// before a sync that fails is lost, as with Linux, whose next sync succeeds though nothing of it was written. For tests only; one at a
-// time.
+// FaultVfs: a disk beneath SQLite that fails, as a test says, or at which the process is killed: while one of these lives it is what SQLite
+// opens files with. What was written before a sync that fails is lost, as with Linux, whose next sync succeeds though nothing of it was
+// written. For tests only; one at a time.
 #pragma once
 
 #include <sqlite3.h>
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -25,6 +26,7 @@ class FaultVfs {
     vfs_.pAppData = this;
     vfs_.szOsFile = static_cast<int>(sizeof(File)) + below_->szOsFile;
     vfs_.xOpen = open;
+    vfs_.xDelete = remove;
     sqlite3_vfs_register(&vfs_, 1);
   }
   ~FaultVfs() {
@@ -36,6 +38,8 @@ class FaultVfs {
 
   /// From now on each one does, or no more.
   void fail(Where where, What what, bool fails = true) { fails_[index(where)][index(what)] = fails; }
+  /// Before the step with this number, counted from 1: a file or log that is opened, closed, written, cut, synced or removed.
+  void kill_at(std::uint64_t step) { kill_at_ = steps_ + step; }
 
  private:
   template <class Which>
@@ -53,9 +57,13 @@ class FaultVfs {
   static sqlite3_file* below(sqlite3_file* file) { return reinterpret_cast<sqlite3_file*>(reinterpret_cast<File*>(file) + 1); }
   static const sqlite3_io_methods& methods(sqlite3_file* file) { return *below(file)->pMethods; }
   static bool fails(sqlite3_file* file, What what) { return self(file).faults->fails_[index(self(file).where)][index(what)]; }
+  void step() {
+    if (++steps_ == kill_at_) ::raise(SIGKILL);
+  }
 
   static int open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out) {
     auto* const faults = static_cast<FaultVfs*>(vfs->pAppData);
+    faults->step();
     const Where where = (flags & SQLITE_OPEN_WAL) != 0 ? Where::Log : Where::File;
     *reinterpret_cast<File*>(file) = File{.base = {}, .faults = faults, .where = where, .unsynced = nullptr};
     const int result = faults->below_->xOpen(faults->below_, name, below(file), flags, out);
@@ -64,16 +72,28 @@ class FaultVfs {
     self(file).base.pMethods = &kMethods;
     return SQLITE_OK;
   }
+  static int remove(sqlite3_vfs* vfs, const char* name, int sync_folder) {
+    auto* const faults = static_cast<FaultVfs*>(vfs->pAppData);
+    faults->step();
+    return faults->below_->xDelete(faults->below_, name, sync_folder);
+  }
   static int close(sqlite3_file* file) {
+    self(file).faults->step();
     delete self(file).unsynced;
     return methods(file).xClose(below(file));
   }
   static int write(sqlite3_file* file, const void* bytes, int count, sqlite3_int64 at) {
+    self(file).faults->step();
     if (fails(file, What::Write)) return failed(SQLITE_IOERR_WRITE);
     self(file).unsynced->emplace_back(at, count);
     return methods(file).xWrite(below(file), bytes, count, at);
   }
+  static int truncate(sqlite3_file* file, sqlite3_int64 bytes) {
+    self(file).faults->step();
+    return methods(file).xTruncate(below(file), bytes);
+  }
   static int sync(sqlite3_file* file, int flags) {
+    self(file).faults->step();
     if (fails(file, What::Sync)) {
       for (const auto& [at, count] : *self(file).unsynced) {
         const std::vector<char> lost(static_cast<std::size_t>(count));
@@ -96,7 +116,7 @@ class FaultVfs {
       .xClose = close,
       .xRead = [](sqlite3_file* file, void* to, int count, sqlite3_int64 at) { return methods(file).xRead(below(file), to, count, at); },
       .xWrite = write,
-      .xTruncate = [](sqlite3_file* file, sqlite3_int64 bytes) { return methods(file).xTruncate(below(file), bytes); },
+      .xTruncate = truncate,
       .xSync = sync,
       .xFileSize = [](sqlite3_file* file, sqlite3_int64* bytes) { return methods(file).xFileSize(below(file), bytes); },
       .xLock = [](sqlite3_file* file, int lock) { return methods(file).xLock(below(file), lock); },
@@ -116,6 +136,8 @@ class FaultVfs {
   sqlite3_vfs* const below_;
   sqlite3_vfs vfs_;
   std::array<std::array<bool, 2>, 2> fails_{};
+  std::uint64_t steps_ = 0;
+  std::uint64_t kill_at_ = 0;
 };
 
 }  // namespace rondo::store::durable

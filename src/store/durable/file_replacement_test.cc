@@ -74,6 +74,26 @@ class LargeFile : public DurableStoreTest {
     EXPECT_EQ(::stat(path().c_str(), &found), 0);
     return found.st_ino;
   }
+  /// A file with its log, or without one, in the place of what is there.
+  void put_back(const std::string& from) const {
+    for (const char* const suffix : {"", "-wal"}) {
+      std::filesystem::remove(path() + suffix);
+      if (std::filesystem::exists(from + suffix)) std::filesystem::copy_file(from + suffix, path() + suffix);
+    }
+  }
+  /// Of a process that opens the file, writes it anew and is killed before this step: its exit code, or the signal, negative.
+  int end_of_opening(std::uint64_t step) const {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      FaultVfs disk;
+      disk.kill_at(step);
+      const Life life{path(), Durability::EveryBatch, kSlack};
+      ::_exit(life.trouble().ok() ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(::waitpid(child, &status, 0), child);
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+  }
   void expect_all(Life& life) const {
     ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
     EXPECT_THAT(life.store().stats().damage, IsEmpty());
@@ -142,33 +162,36 @@ TEST_F(LargeFile, WhatAnEarlierProcessLeftOfAnotherOneGoes) {
   expect_all(life);
 }
 
-TEST_F(LargeFile, AKillAtAnyMomentLosesNothing) {
-  constexpr int kKills = 40;
-  const std::string first = copy();
-  const SystemClock clock;
-  const Instant begun = clock.now();
-  { const Life whole{copy(), Durability::EveryBatch, kSlack}; }
-  const Duration took = clock.now() - begun;
+TEST_F(LargeFile, AKillAtAnyStepLosesNothing) {
+  std::string first;
+  {
+    Life life{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
+    life.declare("W", kWatched);
+    ASSERT_TRUE(life.write("W", Change::set("k0", {{"v", std::string(1000, 'v') + std::to_string(99 * kRows)}})).ok());
+    first = copy();
+  }
+  ASSERT_TRUE(std::filesystem::exists(first + "-wal")) << "the log that is moved into it first";
   int within = 0;
-  for (int kill = 0; kill < kKills; ++kill) {
-    SCOPED_TRACE("kill " + std::to_string(kill));
-    std::filesystem::copy_file(first, path(), std::filesystem::copy_options::overwrite_existing);
-    const pid_t child = ::fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      const Life life{path(), Durability::EveryBatch, kSlack};
-      ::pause();
+  int before = 0;
+  for (std::uint64_t step = 1;; ++step) {
+    SCOPED_TRACE("killed before step " + std::to_string(step));
+    put_back(first);
+    const std::uint64_t large = file();
+    const int end = end_of_opening(step);
+    if (end != -SIGKILL) {
+      EXPECT_EQ(end, 0) << "the store could not be opened";
+      EXPECT_LT(size(), 2 * kSlack);
+      break;
     }
-    for (const Instant moment = clock.now() + took * kill / kKills; clock.now() < moment;) {
-    }
-    ::kill(child, SIGKILL);
-    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
     within += is_there("-new") ? 1 : 0;
+    before += file() == large ? 1 : 0;
     Life next{path(), Durability::EveryBatch, std::uint64_t{1} << 30};
     EXPECT_FALSE(is_there("-new"));
     expect_all(next);
+    ASSERT_FALSE(HasFailure());
   }
-  EXPECT_GT(within, 0) << "no kill came while the file was written anew";
+  EXPECT_GT(within, 10) << "the new one is written in many steps";
+  EXPECT_GT(before, within) << "the large one has the name until the new one is whole";
 }
 
 TEST_F(LargeFile, StaysAsItIsWhereNothingCanTakeItsPlace) {
