@@ -20,6 +20,8 @@ if(RONDO_TOGETHER)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
   # Libraries are made with -fPIC, programs with -fPIE: headers of the one are none of the other's.
   if(RONDO_TOGETHER STREQUAL "ALL")
+    # To the compiler, which sees one file that includes others, what a file keeps to itself looks like what a header has.
+    target_compile_options(rondo_flags INTERFACE -Wno-subobject-linkage)
     add_library(rondo_precompiled_library OBJECT ${CMAKE_BINARY_DIR}/precompiled/library.cc)
     target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
     target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})

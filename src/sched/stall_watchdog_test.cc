@@ -85,9 +85,9 @@ TEST_F(StallWatchdogTest, NamesTheSourceWhoseTurnDoesNotEndWithItsStack) {
        .on_stall = [this](const Stall& stall) { note([&] { told_.push_back(stall); }); },
        .on_end = [this](Duration lasted) { note([&] { ended_.push_back(lasted); }); }},
       [this] { rondo_test_turn_that_waits(released_); });
-  wait_until([this] { return told_.size() == 2; });
+  wait_until([this] { return told_.size() >= 2; });
   release();
-  wait_until([this] { return ended_.size() == 1; });
+  wait_until([this] { return !ended_.empty(); });
   stop();
   EXPECT_EQ(told_[0].source, "slow-orch");
   EXPECT_GT(told_[0].lasted, 20ms);
@@ -144,13 +144,20 @@ TEST_F(StallWatchdogTest, TheHeartBeatsWhileBusyAndWhileIdleAndNotWhileStuck) {
 }
 
 TEST_F(StallWatchdogTest, ALoopThatNobodyRunsIsNotStuck) {
-  const auto watchdog = StallWatchdog::start(scheduler_, {.limit = 4ms,
-                                                          .heartbeat = 1ms,
-                                                          .on_stall = [this](const Stall& stall) { note([&] { told_.push_back(stall); }); },
-                                                          .on_heartbeat = [this] { note([&] { ++heartbeats_; }); }});
-  scheduler_.run_until_idle();
-  wait_until([this] { return heartbeats_ >= 50; });
-  EXPECT_THAT(told_, IsEmpty());
+  // Not looked at while it runs: a thread that the system does not let run looks like one that is stuck.
+  for (const bool has_run : {false, true}) {
+    SCOPED_TRACE(has_run);
+    if (has_run) scheduler_.run_until_idle();
+    heartbeats_ = 0;
+    const auto watchdog =
+        StallWatchdog::start(scheduler_, {.limit = 4ms,
+                                          .heartbeat = 1ms,
+                                          .on_stall = [this](const Stall& stall) { note([&] { told_.push_back(stall); }); },
+                                          .on_heartbeat = [this] { note([&] { ++heartbeats_; }); }});
+    ASSERT_TRUE(watchdog.has_value()) << watchdog.error().to_string();
+    wait_until([this] { return heartbeats_ >= 50; });
+    EXPECT_THAT(told_, IsEmpty());
+  }
 }
 
 TEST_F(StallWatchdogTest, ASignalThatSomebodyElseUsesIsRefused) {
