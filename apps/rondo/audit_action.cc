@@ -9,6 +9,7 @@
 #include "orch/journal_audit.h"
 #include "orch/journal_walk.h"
 #include "output.h"
+#include "read_progress.h"
 #include "rondo/admin/text.h"
 
 namespace rondo::cli {
@@ -60,13 +61,20 @@ std::string render(const journal::AuditReport& report) {
   return text;
 }
 
+journal::AuditReport audit_of(const OpenedJournal& opened, const ReadJournal& call) {
+  constexpr unsigned kPasses = 2;
+  ReadProgress progress(opened, call, ReadProgress::Answer::Follows, kPasses);
+  progress.line().leave_nothing();
+  return journal::audit(opened.files(), progress.hears());
+}
+
 }  // namespace
 
 int audit_journal(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   if (!options.json) opened.tell_trouble();
-  const journal::AuditReport report = journal::audit(opened.files());
+  const journal::AuditReport report = audit_of(opened, call);
   if (options.json) {
     json::object result = to_json(report);
     result["trouble"] = opened.trouble();

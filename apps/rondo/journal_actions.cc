@@ -20,10 +20,9 @@
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
 #include "output.h"
-#include "progress.h"
+#include "read_progress.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/admin/text.h"
-#include "rondo/base/clock.h"
 
 namespace rondo::cli {
 namespace {
@@ -34,24 +33,20 @@ using journal::JournalRecord;
 using journal::JournalWalk;
 using journal::StoryEvent;
 
-/// Calls 'each' at every record, and tells what is wrong.
+/// Calls 'each', which prints, at every record, and tells what is wrong.
 template <class Each>
 int for_each_record(const Options& options, const ReadJournal& call, const Each& each) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   opened.tell_trouble();
-  for (JournalWalk walk(opened.readers()); walk.next();) each(walk);
+  {
+    ReadProgress progress(opened, call, ReadProgress::Answer::Meanwhile);
+    JournalWalk walk(opened.readers());
+    walk.tell(progress.hears());
+    while (walk.next()) each(walk);
+  }
   opened.tell_trouble();
   return kExitDone;
-}
-
-/// Of all files, as far as their blocks say.
-std::uint64_t records_in(const OpenedJournal& opened) {
-  std::uint64_t all = 0;
-  for (const auto& reader : opened.readers()) {
-    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
-  }
-  return all;
 }
 
 /// 'missing': records that are missing since the line before.
@@ -111,23 +106,34 @@ class RunMarks {
   std::optional<std::uint64_t> shown_;
 };
 
+/// The last lines of 'all' records. Words only for those that may be among them: the rest is only followed.
+std::deque<std::string> last_lines(const Options& options, const ReadJournal& call, std::uint64_t all, JournalWalk& walk, RunMarks& marks) {
+  std::deque<std::string> last;
+  std::uint64_t seen = 0;
+  while (walk.next()) {
+    marks.look(walk);
+    if (++seen + call.lines <= all) continue;
+    last.push_back(marks.before(options) + render(options, walk, walk.missing()));
+    if (last.size() > call.lines) last.pop_front();
+  }
+  return last;
+}
+
 int tail(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   if (call.follow) std::signal(SIGPIPE, SIG_IGN);  // Of what is followed a reader takes as much as he likes.
   const auto end = call.follow ? OpenedJournal::End::MayGrow : OpenedJournal::End::IsFinal;
   opened.tell_trouble(end);
-  // Words only for those that may be among the last: the rest is only followed.
-  const std::uint64_t all = records_in(opened);
-  std::deque<std::string> last;
-  std::uint64_t seen = 0;
   RunMarks marks;
   JournalWalk walk(opened.readers());
-  while (walk.next()) {
-    marks.look(walk);
-    if (++seen + call.lines <= all) continue;
-    last.push_back(marks.before(options) + render(options, walk, walk.missing()));
-    if (last.size() > call.lines) last.pop_front();
+  std::deque<std::string> last;
+  {
+    ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
+    progress.line().leave_nothing();
+    walk.tell(progress.hears());
+    last = last_lines(options, call, opened.records(), walk, marks);
+    walk.tell({});
   }
   opened.tell_trouble(end);
   for (const std::string& line : last) print(line);
@@ -214,10 +220,15 @@ int explain(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
   if (!options.json) opened.tell_trouble();
-  JournalWalk walk(opened.readers());
-  const std::string table = unescape_text(call.table);
   const std::string key = unescape_text(call.word);
-  const std::vector<StoryEvent> story = story_of(walk, table, key);
+  std::vector<StoryEvent> story;
+  {
+    ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
+    progress.line().leave_nothing();
+    JournalWalk walk(opened.readers());
+    walk.tell(progress.hears());
+    story = story_of(walk, unescape_text(call.table), key);
+  }
   if (!options.json) opened.tell_trouble();
   const bool known =
       std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
@@ -274,28 +285,27 @@ void print_contents(const Options& options, const JournalReader& reader, const C
 }
 
 /// Of each file. On a terminal it says how far it is.
-std::vector<Contents> contents_of(const OpenedJournal& opened, const std::string& name) {
-  constexpr std::uint64_t kTellEach = 4096;  // To read the clock at each record would cost as much as the record.
-  const SystemClock clock;
-  Progress progress(clock, name, records_in(opened), can_show_progress(), "records");
+std::vector<Contents> contents_of(const OpenedJournal& opened, const ReadJournal& call) {
+  ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
   std::vector<Contents> all(opened.readers().size());
   std::uint64_t seen = 0;
-  for (JournalWalk walk(opened.readers()); walk.next();) {
+  JournalWalk walk(opened.readers());
+  walk.tell(progress.hears());
+  for (; walk.next(); ++seen) {
     Contents& contents = all[walk.file()];
     const bool begins = walk.record().kind == journal::Kind::Started;
     if (contents.records++ == 0) contents.begins_in_run = !begins;
     contents.missing += walk.missing();
     if (begins) ++contents.runs;
-    if (++seen % kTellEach == 0) progress.update(seen);
   }
-  progress.update(seen);
+  progress.line().update(seen);
   return all;
 }
 
 int check(const Options& options, const ReadJournal& call) {
   OpenedJournal opened(options, call);
   if (const auto code = opened.failed()) return *code;
-  const std::vector<Contents> all = contents_of(opened, call.files.back());
+  const std::vector<Contents> all = contents_of(opened, call);
   opened.tell_trouble();
   bool whole = opened.gaps().empty();
   for (std::size_t file = 0; file < all.size(); ++file) {

@@ -39,6 +39,14 @@ std::optional<int> OpenedJournal::failed() const {
   return report(options_, files_.error(), files_.error().code() == Code::DataLoss ? kExitBadFile : -1);
 }
 
+std::uint64_t OpenedJournal::records() const {
+  std::uint64_t all = 0;
+  for (const auto& reader : readers()) {
+    for (const journal::Block& block : reader->blocks()) all += block.head.kind == journal::BlockKind::Records ? block.head.records : 0;
+  }
+  return all;
+}
+
 void OpenedJournal::replace_last(std::unique_ptr<journal::JournalReader> reader) {
   files_->readers.back() = std::move(reader);
   damage_told_.resize(readers().size());

@@ -32,6 +32,8 @@ class OpenedJournal {
   const journal::JournalFiles& files() const { return *files_; }
   const std::vector<std::unique_ptr<journal::JournalReader>>& readers() const { return files_->readers; }
   const std::vector<journal::FileGap>& gaps() const { return files_->gaps; }
+  /// Of all files, as far as their blocks say.
+  std::uint64_t records() const;
 
   /// In place of the last of the readers, which is not needed any more.
   void replace_last(std::unique_ptr<journal::JournalReader> reader);

@@ -32,7 +32,7 @@ Progress::Progress(const Clock& clock, std::string what, std::uint64_t total, bo
 Progress::~Progress() {
   if (!shown_) return;
   draw(last_done_);
-  std::fputc('\n', stderr);
+  std::fputs(leaves_nothing_ ? "\r\x1b[K" : "\n", stderr);
 }
 
 void Progress::update(std::uint64_t done) {

@@ -13,11 +13,13 @@ class Progress {
  public:
   /// 'total' rows will come, or what 'unit' names. 'clock' and 'unit' outlive this.
   Progress(const Clock& clock, std::string what, std::uint64_t total, bool shown, std::string_view unit = "rows");
-  /// Ends the line.
+  /// Ends the line, or takes it away.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Nothing is left of the line at the end: of interest is only the answer.
+  void leave_nothing() { leaves_nothing_ = true; }
   /// So many are through. Draws at most ten times a second; reads the clock.
   void update(std::uint64_t done);
 
@@ -34,6 +36,7 @@ class Progress {
   const std::uint64_t total_;
   const bool shown_;
   const std::string_view unit_;
+  bool leaves_nothing_ = false;
   const Instant start_;
   Instant drawn_;
   std::uint64_t last_done_ = 0;

@@ -75,7 +75,7 @@ class RondodProcess : public testing::Test {
       ::execl(program, program, "--config", config.c_str(), static_cast<char*>(nullptr));
       ::_exit(127);
     }
-    ASSERT_NE(told(20'000), "") << log_text();
+    ASSERT_TRUE(hears("READY=1\nSTATUS=serving")) << log_text();
     auto connected = AdminClient::connect(file("socket"));
     ASSERT_TRUE(connected.has_value()) << connected.error().to_string() << log_text();
     client_ = std::move(*connected);
@@ -89,6 +89,13 @@ class RondodProcess : public testing::Test {
   }
   /// Without waiting for what it does.
   void signal(int signal) const { ::kill(pid_, signal); }
+  /// Until SIGCONT. It does nothing any more when this returns.
+  void stop() const {
+    signal(SIGSTOP);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid_, &status, WUNTRACED), pid_);
+    ASSERT_TRUE(WIFSTOPPED(status));
+  }
   AdminClient& client() { return *client_; }
   /// Its exit code; -1 when it was killed.
   int end(int signal) {
@@ -113,6 +120,14 @@ class RondodProcess : public testing::Test {
     if (::poll(&said, 1, patience) != 1) return {};
     const ssize_t length = ::recv(notify_, text, sizeof text, 0);
     return {text, length < 0 ? 0 : static_cast<std::size_t>(length)};
+  }
+  /// Whether that comes, after whatever else it says.
+  bool hears(std::string_view words) const {
+    for (;;) {
+      const std::string said = told(20'000);
+      if (said == words) return true;
+      if (said.empty()) return false;
+    }
   }
   std::string log_text() const {
     std::ifstream in(file("log"));

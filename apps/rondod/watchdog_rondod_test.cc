@@ -26,12 +26,12 @@ class WatchdogRondod : public RondodProcess {
 TEST_F(WatchdogRondod, TheServiceManagerHearsThatItLives) {
   ::setenv("WATCHDOG_USEC", "100000", 1);
   ASSERT_NO_FATAL_FAILURE(start(""));
-  for (int beat = 0; beat < 5; ++beat) EXPECT_EQ(told(20'000), "WATCHDOG=1") << log_text();
-  signal(SIGSTOP);
+  for (int beat = 0; beat < 5; ++beat) EXPECT_TRUE(hears("WATCHDOG=1")) << log_text();
+  ASSERT_NO_FATAL_FAILURE(stop());
   while (!told(0).empty()) continue;  // Said before.
   EXPECT_EQ(told(300), "") << "three times what it was asked for";
   signal(SIGCONT);
-  EXPECT_EQ(told(20'000), "WATCHDOG=1") << log_text();
+  EXPECT_TRUE(hears("WATCHDOG=1")) << log_text();
 }
 
 TEST_F(WatchdogRondod, AHeartbeatAskedOfAnotherProcessIsNotGiven) {
@@ -50,11 +50,11 @@ TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
   signal(SIGHUP);
   EXPECT_TRUE(logs("error a turn does not end source=signals ms=")) << log_text();
   EXPECT_THAT(log_text(), AllOf(HasSubstr("stack=\""), HasSubstr("Daemon::on_signal"))) << "who holds it up";
-  EXPECT_EQ(told(20'000), "STATUS=stuck in a turn of signals");
+  EXPECT_TRUE(hears("STATUS=stuck in a turn of signals"));
   EXPECT_THAT(log_text(), Not(HasSubstr("has ended"))) << "it goes on";
   configure("");  // Into the pipe.
   EXPECT_TRUE(logs("warn the stalled turn has ended ms=")) << log_text();
-  EXPECT_EQ(told(20'000), "STATUS=serving");
+  EXPECT_TRUE(hears("STATUS=serving"));
   EXPECT_TRUE(call("health").at("healthy").as_bool());
   EXPECT_GE(call("stats").at("scheduler").at("stalls").to_number<int>(), 1);
 }

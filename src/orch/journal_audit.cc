@@ -238,19 +238,26 @@ class Compare final : public Follower {
   std::size_t part_ = 0;
 };
 
-void read(const JournalFiles& files, Follower& follower) {
+/// How many records there were.
+std::uint64_t read(const JournalFiles& files, Follower& follower, JournalWalk::OnRecords on_records) {
   for (const auto& reader : files.readers) reader->go_to(0);
-  for (JournalWalk walk(files.readers); walk.next();) follower.follow(walk);
+  std::uint64_t records = 0;
+  JournalWalk walk(files.readers);
+  walk.tell(std::move(on_records));
+  for (; walk.next(); ++records) follower.follow(walk);
+  return records;
 }
 
 }  // namespace
 
-AuditReport audit(const JournalFiles& files) {
+AuditReport audit(const JournalFiles& files, const JournalWalk::OnRecords& on_records) {
   // Both passes see the same blocks, though the journal be in use.
   Measure measure;
-  read(files, measure);
+  const std::uint64_t first = read(files, measure, on_records);
   Compare compare(measure.parts);
-  read(files, compare);
+  JournalWalk::OnRecords on_second;
+  if (on_records) on_second = [&on_records, first](std::uint64_t done) { on_records(first + done); };
+  read(files, compare, std::move(on_second));
   compare.report.runs = measure.runs;
   compare.report.parts = measure.parts.size();
   return std::move(compare.report);

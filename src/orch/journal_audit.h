@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "orch/journal_files.h"
+#include "orch/journal_walk.h"
 #include "rondo/base/result.h"
 #include "rondo/base/time.h"
 
@@ -38,7 +39,8 @@ struct AuditReport {
 };
 
 /// What the files have, whole blocks of them: that damage was found, and where files do not follow on each other, they say themselves.
-AuditReport audit(const JournalFiles& files);
+/// 'on_records' hears how many records are through, of twice as many as there are.
+AuditReport audit(const JournalFiles& files, const JournalWalk::OnRecords& on_records = {});
 /// 'paths' are the files of one journal, in any order (JournalFiles). DataLoss if one is no journal; else the error of reading.
 Result<AuditReport> audit(const std::vector<std::string>& paths);
 

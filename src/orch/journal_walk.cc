@@ -11,6 +11,8 @@ JournalWalk::JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& read
   for (const auto& reader : readers) readers_.push_back(reader.get());
 }
 
+void JournalWalk::tell(OnRecords on_records) { on_records_ = std::move(on_records); }
+
 bool JournalWalk::next() {
   if (turn_ended_) turn_source_ = 0;
   turn_ended_ = false;
@@ -18,6 +20,7 @@ bool JournalWalk::next() {
   while (read()) {
     if (decode(raw_.bytes, record_)) {
       follow();
+      if (++passed_ % kTellEach == 0 && on_records_) on_records_(passed_);
       return true;
     }
     ++missing_;  // Sealed, and yet not ours.
@@ -63,7 +66,7 @@ void JournalWalk::follow() {
     rows_.clear();
     turn_source_ = 0;
   }
-  const bool first = !std::exchange(any_, true);
+  const bool first = passed_ == 0;
   switch (record_.kind) {
     case Kind::Started:
       // When the run's first records are the first of a block the reader has told of it.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,11 @@ class JournalWalk {
   explicit JournalWalk(JournalReader& reader) : readers_{&reader} {}
   /// Of the files of one journal, in order (JournalFiles). They must outlive it.
   explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
+
+  /// 'on_records', if any, hears from next() how many records are through, each kTellEach of them.
+  using OnRecords = std::function<void(std::uint64_t done)>;
+  static constexpr std::uint64_t kTellEach = 4096;
+  void tell(OnRecords on_records);
 
   /// Goes to the next record. False at the end; there may be more after JournalReader::look_again().
   bool next();
@@ -62,7 +68,8 @@ class JournalWalk {
   std::uint64_t next_number_ = 0;  // Of the record that would follow the files before.
   std::uint64_t missing_ = 0;
   std::uint64_t run_ = 0;
-  bool any_ = false;  // A record was seen.
+  std::uint64_t passed_ = 0;  // Records that were seen.
+  OnRecords on_records_;
   RawRecord raw_;
   JournalRecord record_;
   Instant time_;

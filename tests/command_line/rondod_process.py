@@ -24,7 +24,8 @@ class Rondod:
         self.process = subprocess.Popen([rondod, "--config", config], stderr=self.log,
                                         env={**os.environ, "NOTIFY_SOCKET": os.path.join(self.folder, "notify")},
                                         preexec_fn=lambda: [os.close(one) for one in closed])
-        told.recv(4096)  # READY=1
+        while b"READY=1" not in told.recv(4096):
+            continue
         told.close()
 
     def __enter__(self):

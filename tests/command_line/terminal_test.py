@@ -52,6 +52,14 @@ class Screen:
             return any(has in part and "\x1b[J" in part for part in text.split("\x1b[H")[1:])
         return next(part for part in self.wait_for(whole).split("\x1b[H")[1:] if has in part and "\x1b[J" in part)
 
+    def read_to_the_end(self):
+        """Of the program, which waits for a terminal that is full."""
+        deadline = time.monotonic() + PATIENCE
+        while self.process.poll() is None:
+            assert time.monotonic() < deadline, "it does not end"
+            if select.select([self.master], [], [], 0.01)[0]:
+                os.read(self.master, 65536)
+
     def end(self):
         self.wait_for(lambda text: "\x1b[?1049l" in text)
         assert self.process.wait(PATIENCE) == 0
@@ -188,6 +196,18 @@ def check_progress_of_reading(daemon):
         os.close(screen.master)
         os.close(screen.slave)
         assert not daemon.run(*words).stderr, "nobody sees it in a pipe"
+    # Where only the answer is of interest, the line goes before it; and among lines that are printed meanwhile there is none.
+    for words, answer, has_line in ((["explain", "swp1"], "taken", True), (["audit"], "waits held", True), (["tail"], "turn ends", True),
+                                    (["grep", "swp1"], "swp1", False), (["export", "--swss"], "|SET|", False)):
+        screen = Screen(daemon.command(["journal", words[0], *words[1:], journal]), 24, 100)
+        said = screen.wait_for(lambda text, answer=answer: text.endswith("\r\n") and answer in text)
+        assert said.startswith("\r") == has_line and ("[#" in said) == has_line, said
+        if has_line:
+            line, below = said.rsplit("\r\x1b[K", 1)
+            assert "\n" not in line and answer in below, said
+        screen.read_to_the_end()
+        os.close(screen.master)
+        os.close(screen.slave)
 
 
 def check_stuck_top(daemon):

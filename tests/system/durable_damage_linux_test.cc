@@ -34,7 +34,7 @@ class DamagedFileOnLinux : public SystemRondod {
   void end() {
     client.reset();
     ::kill(pid, SIGTERM);
-    EXPECT_THAT(notify->next(), HasSubstr("STOPPING=1"));
+    EXPECT_TRUE(notify->hears("STOPPING=1"));
     wait();
   }
   json::object ask(std::string_view command) {
