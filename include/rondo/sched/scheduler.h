@@ -47,7 +47,7 @@ struct SchedulerStats {
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because one was due.
   std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
   std::uint64_t spins_in_vain = 0;    // and those that found none.
-  std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn were due.
+  std::uint64_t timer_bursts = 0;  // Looks at the timers that left some for the next: more than limits::kTimersPerTurn of a kind were due.
 };
 
 /// A turn that took longer than limits::kLongTurn: others waited behind it.
