@@ -118,6 +118,16 @@ class AgentOnLinux : public ::testing::Test {
     return wrong;
   }
 
+  /// Until the restart has ended, or a while is over.
+  void finish_restart() const {
+    const Instant end = running->runtime.clock().now() + 30s;
+    while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
+      ASSERT_LT(running->runtime.clock().now(), end);
+      running->runtime.scheduler().wait(running->runtime.clock().now() + 10ms);
+      running->runtime.run_until_idle();
+    }
+  }
+
   /// What is ours goes, what another program has set stays.
   void restart_without_rows() {
     SCOPED_TRACE("restart without rows");
@@ -130,12 +140,7 @@ class AgentOnLinux : public ::testing::Test {
     ASSERT_TRUE(orders[0].status.ok()) << orders[0].status.to_string();
     running = std::make_unique<Running>(*plane);
     desired = {};
-    const Instant end = running->runtime.clock().now() + 30s;
-    while (!running->agent.has_restarted() || running->agent.programmer().in_flight() > 0) {
-      ASSERT_LT(running->runtime.clock().now(), end);
-      running->runtime.scheduler().wait(running->runtime.clock().now() + 10ms);
-      running->runtime.run_until_idle();
-    }
+    ASSERT_NO_FATAL_FAILURE(finish_restart());
     std::size_t routes = 0;
     ASSERT_TRUE(plane->routes([&](const RouteEntry&) { ++routes; }).ok());
     EXPECT_EQ(routes, 0U);
@@ -192,6 +197,7 @@ TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
     write_rows();
     ASSERT_EQ(settle(), Lines{});
     fed = true;
+    ASSERT_NO_FATAL_FAILURE(finish_restart());
     ASSERT_EQ(settle(), Lines{});
     EXPECT_EQ(running->agent.reconciled().changed, 0U) << "needless orders";
     EXPECT_GE(running->agent.reconciled().kept, routes);
