@@ -2,6 +2,7 @@
 // turn stand still for is in it, and it must hold on any machine.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,7 @@ namespace {
 
 constexpr Duration kHandler = 50us;
 constexpr Duration kRun = 400ms;
+constexpr int kRunsMost = 100;
 constexpr unsigned kFlooded = 8;  // Priorities.
 
 /// Always busy, on the processor.
@@ -49,9 +51,13 @@ TEST_P(RealClockBoundTest, NobodyWaitsLongerThanTheBoundUnderAFloodOfAllPrioriti
   for (unsigned priority = 0; priority < kFlooded; ++priority) {
     for (unsigned number = 0; number < GetParam(); ++number) floods.push_back(std::make_unique<RealFlood>(scheduler, priority, number));
   }
-  scheduler.run_for(kRun);
+  // However little of the machine is ours, each has a whole wait.
+  const auto has_waited = [](const auto& flood) { return flood->stats().turns > 1; };
+  int runs = 0;
+  do scheduler.run_for(kRun);
+  while (++runs < kRunsMost && !std::ranges::all_of(floods, has_waited));
   for (const auto& flood : floods) {
-    EXPECT_GT(flood->stats().turns, 1U) << flood->name();
+    EXPECT_TRUE(has_waited(flood)) << flood->name();
     EXPECT_LE(flood->stats().longest_wait, scheduler.bound(*flood)) << flood->name();
   }
 }
