@@ -41,6 +41,7 @@ int for_each_record(const Options& options, const ReadJournal& call, const Each&
   opened.tell_trouble();
   {
     ReadProgress progress(opened, call, ReadProgress::Answer::Meanwhile);
+    progress.line().leave_nothing();
     JournalWalk walk(opened.readers());
     walk.tell(progress.hears());
     while (walk.next()) each(walk);
@@ -206,7 +207,11 @@ Status nothing_about(const Options& options, const ReadJournal& call) {
   std::set<std::string, std::less<>> tables;
   const OpenedJournal opened(options, call);  // Once more from the beginning.
   if (!wanted.empty() && !opened.failed()) {
-    for (JournalWalk walk(opened.readers()); walk.next();) {
+    ReadProgress progress(opened, call, ReadProgress::Answer::Follows);
+    progress.line().leave_nothing();
+    JournalWalk walk(opened.readers());
+    walk.tell(progress.hears());
+    while (walk.next()) {
       if (!tables.contains(walk.table())) tables.emplace(walk.table());
     }
   }

@@ -1,12 +1,16 @@
 #include "read_progress.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace rondo::cli {
 namespace {
 
+/// Who reads a pipe, such as a pager, may use the same terminal.
 bool is_shown(ReadProgress::Answer answer) {
-  return can_show_progress() && (answer == ReadProgress::Answer::Follows || ::isatty(STDOUT_FILENO) == 0);
+  struct stat out {};
+  const bool is_file = ::fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode);
+  return can_show_progress() && (is_file || (answer == ReadProgress::Answer::Follows && ::isatty(STDOUT_FILENO) == 1));
 }
 
 }  // namespace

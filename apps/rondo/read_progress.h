@@ -13,7 +13,7 @@ namespace rondo::cli {
 
 class ReadProgress {
  public:
-  /// Where the answer is printed while it reads, and on the same terminal, there is no line.
+  /// There is a line where the answer goes into a file, and on the terminal where it does not come in between.
   enum class Answer : std::uint8_t { Follows, Meanwhile };
   /// 'passes': how often it reads all records.
   ReadProgress(const OpenedJournal& opened, const ReadJournal& call, Answer answer, unsigned passes = 1);

@@ -43,7 +43,7 @@ TEST_F(WatchdogRondod, AHeartbeatAskedOfAnotherProcessIsNotGiven) {
 
 // A configuration that is a pipe holds the turn that reads it again for as long as nobody writes into it.
 TEST_F(WatchdogRondod, ATurnThatDoesNotEndIsToldWhileItLastsAndCounted) {
-  ASSERT_NO_FATAL_FAILURE(start("[scheduler]\nstall_ms = 200\nstall_stack = true\n"));
+  ASSERT_NO_FATAL_FAILURE(start("[scheduler]\nstall_ms = 1000\nstall_stack = true\n"));
   const auto logs = [this](const char* words) { return becomes([&] { return log_text().find(words) != std::string::npos; }); };
   std::filesystem::remove(file("toml"));
   ASSERT_EQ(::mkfifo(file("toml").c_str(), 0600), 0);

@@ -17,7 +17,7 @@ constexpr std::uint32_t kAhead = 32;
 }  // namespace
 
 struct Ledger::Extra final : TimerNode {
-  Extra(Ledger& owner, std::uint32_t its_row) : TimerNode(Of::Row), ledger(owner), row(its_row) {}
+  Extra(Ledger& owner, std::uint32_t its_row) : ledger(owner), row(its_row) {}
   ~Extra() { ledger.wheel_.cancel(*this); }
   Extra(const Extra&) = delete;
   Extra& operator=(const Extra&) = delete;

@@ -61,8 +61,7 @@ class LedgerFixture {
   }
   void pass(Duration time) {
     now = now + time;
-    while (wheel.expire(now, limits::kTimersPerTurn) == limits::kTimersPerTurn) {
-    }
+    while (wheel.next_expiry() <= now) wheel.expire(now, limits::kTimersPerTurn);
   }
   /// The oldest resolved row that may run, parking again those that may not; nothing if there is none.
   std::optional<Ledger::Task> take_resolved() {

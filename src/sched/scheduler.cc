@@ -51,6 +51,7 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       time_(std::make_unique<TurnClock>(clock, is_real(clock) && CpuCounter::is_even())),
       now_(clock.now()),
       timers_(now_),
+      bulk_timers_(now_),
       histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
@@ -543,10 +544,11 @@ void Scheduler::dispatch(std::size_t count) {
 }
 
 void Scheduler::expire_timers() {
-  if (timers_.next_expiry() > now_) return;
+  if (next_timer() > now_) return;
   if (watch_ != nullptr && !watch_->timers_due()) return;
   timers_.expire(now_, limits::kTimersPerTurn);
-  if (timers_.next_expiry() > now_) return;
+  bulk_timers_.expire(now_, limits::kTimersPerTurn);
+  if (next_timer() > now_) return;
   ++stats_.timer_bursts;
   turns_since_poll_ = limits::kTurnsWithoutPoll;  // The rest after one turn of others.
 }

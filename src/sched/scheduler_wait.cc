@@ -56,7 +56,7 @@ std::uint64_t Scheduler::count_ready() const noexcept {
 void Scheduler::wait(Instant deadline) {
   RONDO_ASSERT(running_ == nullptr && !gathering_);
   while (!anybody_is_ready() && !stopping()) {
-    const Instant until = std::min({deadline, next_sweep_, timers_.next_expiry()});
+    const Instant until = std::min({deadline, next_sweep_, next_timer()});
     if (!spin(until)) fall_asleep(until);
     if (now_ >= deadline) return;
   }
@@ -102,7 +102,7 @@ Instant Scheduler::before_foreign_wait() {
   sleeping_.store(true, std::memory_order_seq_cst);
   const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
   if (listed || inboxes_have_any() || anybody_is_ready()) return Instant{};
-  return std::min(next_sweep_, timers_.next_expiry());
+  return std::min(next_sweep_, next_timer());
 }
 
 }  // namespace rondo

@@ -27,8 +27,8 @@ constexpr unsigned kChains = 4;
 /// Lists: 256 of level 0, then four for each slot of the levels above.
 constexpr unsigned kLists = kSlots + (kLevels - 1) * kSlots * kChains;
 constexpr std::uint16_t kNoList = UINT16_MAX;  // In one of the lists beside these.
-/// Moves between levels for each timer of a kind that one expire() may fire: a move is about an eighth of the work of a fire, and most do
-/// not move thrice.
+/// Moves between levels for each timer that one expire() may fire: a move is about an eighth of the work of a fire, and most do not move
+/// thrice.
 constexpr std::size_t kMovesPerFire = 16;
 
 std::uint64_t tick_at_or_after(Instant due) noexcept {
@@ -67,22 +67,6 @@ void splice(TimerHook& to, TimerHook& from) noexcept {
   to.previous = from.previous;
   make_empty(from);
 }
-
-/// How many timers of each kind may still be taken.
-class Allowance {
- public:
-  explicit Allowance(std::size_t each) noexcept : left_{each, each} {}
-  /// False, and nothing is taken, when those of this kind are used up.
-  bool take(TimerNode::Of kind) noexcept {
-    std::size_t& left = left_[static_cast<std::size_t>(kind)];
-    if (left == 0) return false;
-    --left;
-    return true;
-  }
-
- private:
-  std::array<std::size_t, 2> left_;
-};
 
 }  // namespace
 
@@ -206,16 +190,15 @@ void TimerWheel::cancel(TimerNode& node) noexcept {
   --levels.size;
 }
 
-/// Brings the wheel to tick 'until': what is due is in the list of the due. False if the moves did not suffice.
-bool TimerWheel::advance(std::uint64_t until, std::size_t moves) {
+/// Brings the wheel to tick 'until': what is due is in the list of the due, unless the moves did not suffice.
+void TimerWheel::advance(std::uint64_t until, std::size_t moves) {
   Levels& levels = *levels_;
-  Allowance allowance(moves);
   for (;;) {
     while (levels.is_moving()) {
       for (TimerHook& chain : levels.moving) {
         if (is_empty(chain)) continue;
+        if (moves-- == 0) return;
         auto& node = static_cast<TimerNode&>(*chain.next);
-        if (!allowance.take(node.of_)) return false;
         unlink(node);
         __builtin_prefetch(chain.next, 1);  // Here when the other chains have had their turn.
         append(levels.list_for(tick_at_or_after(node.due_), node.list_), node);
@@ -226,19 +209,16 @@ bool TimerWheel::advance(std::uint64_t until, std::size_t moves) {
     levels.begin(next);
   }
   levels.tick = std::max(levels.tick, until);
-  return true;
 }
 
 std::size_t TimerWheel::expire(Instant now, std::size_t max) {
   Levels& levels = *levels_;
   RONDO_ASSERT(!levels.expiring);
-  if (!advance(tick_of(now), max * kMovesPerFire)) return 0;
+  advance(tick_of(now), max * kMovesPerFire);
   levels.expiring = true;
-  Allowance allowance(max);
   std::size_t fired = 0;
-  for (; !is_empty(levels.due); ++fired) {
+  for (; fired < max && !is_empty(levels.due); ++fired) {
     auto& node = static_cast<TimerNode&>(*levels.due.next);
-    if (!allowance.take(node.of_)) break;
     __builtin_prefetch(node.next->next, 1);
     unlink(node);
     node.next = node.previous = nullptr;

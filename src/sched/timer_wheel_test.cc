@@ -15,9 +15,7 @@ namespace {
 
 class TestTimer final : public TimerNode {
  public:
-  explicit TestTimer(
-      std::function<void(TestTimer&)> callback = [](TestTimer&) {}, Of kind = Of::Other)
-      : TimerNode(kind), callback_(std::move(callback)) {}
+  explicit TestTimer(std::function<void(TestTimer&)> callback = [](TestTimer&) {}) : callback_(std::move(callback)) {}
   int fired = 0;
 
  private:
@@ -82,51 +80,6 @@ TEST(TimerWheel, TimersOfOneTickFireAsTheyWereInsertedWhateverElseThereIsPropert
     }
     ASSERT_GT(fired.size(), last.size() + 50) << "most ticks have one timer: the test does not see what it is for";
   }
-}
-
-/// A wheel with timers of rows, and which of them have fired.
-struct RowWheel {
-  void insert(int number, std::int64_t due) {
-    rows.push_back(std::make_unique<TestTimer>([this, number](TestTimer&) { fired.push_back(number); }, TimerNode::Of::Row));
-    wheel.insert(*rows.back(), at_ms(due));
-  }
-  std::vector<int> fired;
-  std::vector<std::unique_ptr<TestTimer>> rows;
-  TimerWheel wheel{at_ms(0)};
-};
-
-// Bursts of thousands are cut where they would be without the timers of others, which a replay does not have.
-TEST(TimerWheel, EachLookFiresTheSameRowsWhateverOthersThereAreProperty) {
-  constexpr std::size_t kMax = 50;
-  std::uint64_t bursts = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
-    Random random{seed};
-    std::vector<std::unique_ptr<TestTimer>> others;
-    RowWheel alone;
-    RowWheel crowded;
-    for (std::size_t i = 0; i < kMax; ++i) others.push_back(std::make_unique<TestTimer>());
-    std::int64_t now = 0;
-    int rows = 0;
-    for (int look = 0; look < 1000; ++look) {
-      const std::int64_t due = now + static_cast<std::int64_t>(random.below(random.chance(0.5) ? 300 : 70'000));
-      for (std::uint64_t left = random.below(random.chance(0.02) ? 2000 : 20); left > 0; --left) {
-        const std::int64_t tick = due + static_cast<std::int64_t>(random.below(3));
-        alone.insert(rows, tick);
-        crowded.insert(rows++, tick);
-      }
-      for (const auto& other : others) {
-        if (!other->armed()) crowded.wheel.insert(*other, at_ms(due - 2 + static_cast<std::int64_t>(random.below(5))));
-      }
-      now += static_cast<std::int64_t>(random.below(random.chance(0.05) ? 5000 : 100));
-      alone.wheel.expire(at_ms(now), kMax);
-      crowded.wheel.expire(at_ms(now), kMax);
-      bursts += alone.wheel.next_expiry() <= at_ms(now) ? 1U : 0U;
-      ASSERT_EQ(alone.fired, crowded.fired) << "seed " << seed << ", look " << look;
-      alone.fired.clear();
-      crowded.fired.clear();
-    }
-  }
-  EXPECT_GT(bursts, 1000U);
 }
 
 TEST(TimerWheel, EmptyWheelHasNoNextExpiry) {

@@ -424,8 +424,10 @@ bool Replay::Impl::poll() {
 bool Replay::Impl::fire_timers() {
   if (in_turn || polling || scheduler == nullptr) return false;
   if (poll() || over()) return true;
-  scheduler->timers().expire(scheduler->now(),
-                             limits::kTimersPerTurn);  // Those that were due were not ours; the time goes on all the same.
+  // Those that were due were not ours. Time goes on all the same in the wheels: on it depends in how many looks a later burst is fired.
+  for (TimerWheel* const wheel : {&scheduler->timers(), &scheduler->bulk_timers()}) {
+    wheel->expire(scheduler->now(), limits::kTimersPerTurn);
+  }
   skip();
   return true;
 }

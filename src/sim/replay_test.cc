@@ -228,7 +228,7 @@ class ReplayTest : public testing::Test {
     });
     EXPECT_TRUE(tap.has_value());
     std::deque<TimerSource> others;
-    for (std::size_t i = 0; i < 250; ++i) {
+    for (std::size_t i = 0; i < 600; ++i) {
       TimerSource& other = others.emplace_back("other", Priority{1}, [] {});
       runtime.scheduler().add(other);
       other.arm_every(Duration{1ms} * random.between(1, 3), world.now() + Duration{1ms} * random.between(1, 400));
@@ -333,7 +333,7 @@ TEST_F(ReplayTest, LongLivesComeOutTheSameProperty) {
   EXPECT_GT(outcomes, 20'000U);
 }
 
-// More timers than one look fires, and where it stops depends on no timer of others.
+// More timers than one look fires: where it stops depends on no timer of others.
 TEST_F(ReplayTest, BurstsOfTimersAmongThoseOfOthersComeOutTheSameProperty) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     fs::remove(file);

@@ -24,8 +24,7 @@ class Rondod:
         self.process = subprocess.Popen([rondod, "--config", config], stderr=self.log,
                                         env={**os.environ, "NOTIFY_SOCKET": os.path.join(self.folder, "notify")},
                                         preexec_fn=lambda: [os.close(one) for one in closed])
-        while b"READY=1" not in told.recv(4096):
-            continue
+        assert any(b"READY=1" in told.recv(4096) for _ in range(100)), "it does not say that it is ready"
         told.close()
 
     def __enter__(self):

@@ -208,6 +208,14 @@ def check_progress_of_reading(daemon):
         screen.read_to_the_end()
         os.close(screen.master)
         os.close(screen.slave)
+    # Lines that go into a file leave the terminal to it, and nothing is left of it there; a pipe may have a pager behind it.
+    for where, has_line in (("> " + os.path.join(daemon.folder, "lines"), True), ("| cat > " + os.path.join(daemon.folder, "lines"), False)):
+        screen = Screen(["sh", "-c", f'"$@" {where}; echo; echo end', "sh", *daemon.command(["journal", "grep", "swp1", journal])], 24, 100)
+        said = screen.wait_for(lambda text: "end\r\n" in text)
+        assert ("[#" in said) == has_line and said.split("\r\x1b[K")[-1] == "\r\nend\r\n", said
+        screen.read_to_the_end()
+        os.close(screen.master)
+        os.close(screen.slave)
 
 
 def check_stuck_top(daemon):

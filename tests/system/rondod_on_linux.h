@@ -50,11 +50,12 @@ class NotifySocket {
   NotifySocket& operator=(const NotifySocket&) = delete;
   /// Whether a message that has this comes, after whatever else is said.
   bool hears(std::string_view words) const {
-    for (;;) {
+    for (int messages = 0; messages < 500; ++messages) {
       const std::string said = next();
       if (said.find(words) != std::string::npos) return true;
       if (said.empty()) return false;
     }
+    return false;
   }
 
  private:

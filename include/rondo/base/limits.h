@@ -55,7 +55,7 @@ inline constexpr Duration kStallMost = 3600s;
 inline constexpr unsigned kReserveMibMost = 1024 * 1024;
 /// The weight of a source among its equals: a thousand to one is more than shares are measured to.
 inline constexpr std::uint32_t kWeightMost = 1000;
-/// Timers one wake of the wheel may fire before others get a turn: of rows that wait for a time, and as many of all others.
+/// Timers one look at a wheel may fire before others get a turn. A scheduler has two: Scheduler::bulk_timers().
 inline constexpr std::uint32_t kTimersPerTurn = 256;
 
 // --- messages

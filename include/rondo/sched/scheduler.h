@@ -6,6 +6,7 @@
 // else, plus at most 16 us of short ones.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -47,7 +48,7 @@ struct SchedulerStats {
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because one was due.
   std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
   std::uint64_t spins_in_vain = 0;    // and those that found none.
-  std::uint64_t timer_bursts = 0;  // Looks at the timers that left some for the next: more than limits::kTimersPerTurn of a kind were due.
+  std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn of a wheel were due.
 };
 
 /// A turn that took longer than limits::kLongTurn: others waited behind it.
@@ -153,6 +154,9 @@ class Scheduler {
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
   TimerWheel& timers() noexcept { return timers_; }
+  /// For timers that come by the thousand, as those of rows that wait for a time. A burst of them does not hold up the others. Nor do the
+  /// others decide how many of a burst one look fires, so it is the same in a replay, which has the rows and not all of the others.
+  TimerWheel& bulk_timers() noexcept { return bulk_timers_; }
   const Policy& policy() const noexcept { return *policy_; }
   /// The longest that 'source' can wait for a turn, as long as no turn is longer than those seen and no more sources come: Policy::bound()
   /// and one look at the reactor; of a source that goes before all 2 n - 1 of the longest turns and looks, n the most of such sources at a
@@ -235,6 +239,7 @@ class Scheduler {
   void take_remote_wakes() noexcept;
   void drain_remote_wakes();
   void forget_remote_wake(Source& source) noexcept;
+  Instant next_timer() const noexcept { return std::min(timers_.next_expiry(), bulk_timers_.next_expiry()); }
   void expire_timers();
   void sweep();
   void quarantine(Source& source, Status why);
@@ -247,6 +252,7 @@ class Scheduler {
   const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;
+  TimerWheel bulk_timers_;
   SchedulerStats stats_;
   std::unique_ptr<WaitHistograms> histograms_;
   Source* first_added_ = nullptr;

@@ -23,10 +23,7 @@ struct TimerHook {
 /// (TimerWheel::cancel).
 class TimerNode : private TimerHook {
  public:
-  /// Rows that wait for a time are on the record of a journal (rondo/orch/journal.h) and others are not, so each kind has limits of its
-  /// own.
-  enum class Of : std::uint8_t { Other, Row };
-  explicit TimerNode(Of kind = Of::Other) noexcept : of_(kind) {}
+  TimerNode() = default;
   TimerNode(const TimerNode&) = delete;
   TimerNode& operator=(const TimerNode&) = delete;
   bool armed() const noexcept { return next != nullptr; }
@@ -40,7 +37,6 @@ class TimerNode : private TimerHook {
  private:
   friend class TimerWheel;
   std::uint16_t list_ = 0;  // Beside the hooks: cancel() needs no more than these.
-  const Of of_;
   Instant due_;
 };
 
@@ -60,10 +56,9 @@ class TimerWheel {
   /// Disarms; no effect if it is not armed.
   void cancel(TimerNode& node) noexcept;
   /// Fires timers that are due at 'now', in order of their tick, and those of one tick, or armed for the past, in the order they were
-  /// armed, whatever others there are (but for those that were armed more than 2^32 ticks ahead). Fires at most 'max' of each kind and
-  /// moves at most 16 times as many between levels, and fires none before all are moved, so that a burst takes several calls with others'
-  /// turns in between: there is more to do exactly when next_expiry() <= now afterwards. Which rows' timers fire does not depend on timers
-  /// of others, as long as these stay within their limits: a replay has the same bursts of rows. Returns how many fired.
+  /// armed, whatever others there are (but for those that were armed more than 2^32 ticks ahead). Fires at most 'max' and moves at most 16
+  /// times as many between levels, so that a burst takes several calls with others' turns in between: there is more to do exactly when
+  /// next_expiry() <= now afterwards. Returns how many fired.
   std::size_t expire(Instant now, std::size_t max);
   /// No timer fires before this instant; never() when the wheel is empty. May be earlier than the first timer (by a level's width).
   Instant next_expiry() const noexcept;
@@ -71,7 +66,7 @@ class TimerWheel {
 
  private:
   struct Levels;
-  bool advance(std::uint64_t until, std::size_t moves);
+  void advance(std::uint64_t until, std::size_t moves);
   std::unique_ptr<Levels> levels_;
 };
 
