@@ -51,12 +51,12 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       time_(std::make_unique<TurnClock>(clock, is_real(clock) && CpuCounter::is_even())),
       now_(clock.now()),
       timers_(now_),
-      bulk_timers_(now_),
       histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
       next_sweep_(now_ + kSweepStep),
-      may_gather_(is_real(clock) && has_other_processors()) {
+      may_gather_(is_real(clock) && has_other_processors()),
+      bulk_timers_(now_) {
   RONDO_ASSERT(policy_ != nullptr);
   frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_->number_by(arrivals_);

@@ -252,7 +252,6 @@ class Scheduler {
   const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;
-  TimerWheel bulk_timers_;
   SchedulerStats stats_;
   std::unique_ptr<WaitHistograms> histograms_;
   Source* first_added_ = nullptr;
@@ -289,6 +288,7 @@ class Scheduler {
   const bool may_gather_;  // Others can fill the inboxes while this thread waits.
   bool is_dense_ = false;  // When they were handed out last, much had come in a short time.
   Instant handed_out_;
+  TimerWheel bulk_timers_;
   std::function<void(const Source&, const Status&)> on_quarantine_;
   std::function<void(const LongTurn&)> on_long_turn_;
   std::atomic<std::uint64_t> beat_{1};  // Written by the scheduler's thread alone.
