@@ -250,6 +250,58 @@ TEST(Scheduler, MoreTimersThanOneLookFiresAreLeftForTheNextAndCounted) {
   EXPECT_EQ(simulation.scheduler.stats().timer_bursts, 1U) << "the one that was left is no burst";
 }
 
+/// As a row that waits for a time: it wakes whose it is.
+class BulkTimer final : public TimerNode {
+ public:
+  BulkTimer(Source& owner, std::uint32_t& fired) : owner_(owner), fired_(fired) {}
+
+ private:
+  void on_due() override {
+    ++fired_;
+    owner_.wake();
+  }
+  Source& owner_;
+  std::uint32_t& fired_;
+};
+
+TEST(Scheduler, ABurstOfBulkTimersIsCutAndHoldsUpNoOther) {
+  Simulation simulation;
+  WorkSource& owner = simulation.add("owner", 5);
+  std::uint32_t fired = 0;
+  std::vector<std::unique_ptr<BulkTimer>> rows;
+  const Instant due = simulation.world.now() + 5ms;
+  for (std::uint32_t i = 0; i < 3 * limits::kTimersPerTurn; ++i) {
+    rows.push_back(std::make_unique<BulkTimer>(owner, fired));
+    simulation.scheduler.bulk_timers().insert(*rows.back(), due);
+  }
+  TimerSource later("later", Priority{5}, [] {});
+  simulation.scheduler.add(later);
+  later.arm_at(due + 2ms);
+  simulation.world.clock().advance(10ms);
+  simulation.scheduler.poll();
+  EXPECT_TRUE(later.is_ready()) << "behind all of them it would wait for two more looks";
+  EXPECT_EQ(fired, limits::kTimersPerTurn);
+  EXPECT_EQ(simulation.scheduler.stats().timer_bursts, 1U);
+  simulation.scheduler.run_until_idle();
+  EXPECT_EQ(fired, 3 * limits::kTimersPerTurn);
+  simulation.scheduler.remove(later);
+}
+
+// One wheel alone has something: the loop wakes for it.
+TEST(Scheduler, SleepsUntilTheFirstBulkTimerAndNoLonger) {
+  Simulation simulation;
+  WorkSource& owner = simulation.add("owner", 5);
+  simulation.scheduler.run_until_idle();
+  std::uint32_t fired = 0;
+  BulkTimer row(owner, fired);
+  const Instant due = simulation.world.now() + 5ms;
+  simulation.scheduler.bulk_timers().insert(row, due);
+  simulation.scheduler.wait(due + 1s);
+  EXPECT_EQ(fired, 1U);
+  EXPECT_TRUE(owner.is_ready());
+  EXPECT_LE(simulation.world.now(), due + 1ms);
+}
+
 TEST(Scheduler, ATurnThatWaitedIsToldFromOneThatWorked) {
   SystemClock clock;
   sim::World world(1);
