@@ -228,20 +228,20 @@ class ReplayTest : public testing::Test {
     });
     EXPECT_TRUE(tap.has_value());
     std::deque<TimerSource> others;
-    for (std::size_t i = 0; i < 600; ++i) {
+    for (std::size_t i = 0; i < 300; ++i) {
       TimerSource& other = others.emplace_back("other", Priority{1}, [] {});
       runtime.scheduler().add(other);
-      other.arm_every(Duration{1ms} * random.between(1, 3), world.now() + Duration{1ms} * random.between(1, 400));
+      other.arm_every(Duration{1ms} * random.between(1, 3), world.now() + Duration{1ms} * random.between(1, 40));
     }
     for (int burst = 0; burst < 3; ++burst) {
       const std::string begin = std::to_string(burst) + "-";
-      for (std::uint64_t rows = random.between(1000, 9000), row = 0; row < rows; ++row) {
+      for (std::uint64_t rows = random.between(1000, 4000), row = 0; row < rows; ++row) {
         EXPECT_TRUE(store->server().write("GROUP", Change::set(begin + std::to_string(row), {{"late", "1"}})).ok());
         if (random.chance(0.001)) world.run_for(runtime.scheduler(), Duration{static_cast<std::int64_t>(random.below(8'000'000))});
       }
-      world.run_for(runtime.scheduler(), Duration{1ms} * random.between(1, 300));
+      world.run_for(runtime.scheduler(), Duration{1ms} * random.between(1, 50));
     }
-    world.run_for(runtime.scheduler(), 1s);
+    world.run_for(runtime.scheduler(), 100ms);
     bursts += runtime.scheduler().stats().timer_bursts;
     for (TimerSource& other : others) runtime.scheduler().remove(other);
   }
@@ -342,7 +342,7 @@ TEST_F(ReplayTest, BurstsOfTimersAmongThoseOfOthersComeOutTheSameProperty) {
     ASSERT_TRUE(report.same) << "seed " << seed << ", record " << report.record << ": expected " << report.expected << ", came "
                              << report.came;
   }
-  EXPECT_GT(bursts, 50U);
+  EXPECT_GT(bursts, 20U);
 }
 
 // The policy changes in the middle of the day, again and again, and a source with a weight ends its turns early or not.
