@@ -38,7 +38,7 @@ void command_config(const CommandContext& context, Reply reply) {
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
 /// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
-constexpr std::array<std::pair<std::string_view, std::uint64_t>, 110> kShownLimits{{
+constexpr std::array<std::pair<std::string_view, std::uint64_t>, 111> kShownLimits{{
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},
     {"turn_time_us", in_microseconds(limits::kTurnTime)},
@@ -86,6 +86,7 @@ constexpr std::array<std::pair<std::string_view, std::uint64_t>, 110> kShownLimi
     {"durable_interval_us", in_microseconds(limits::kDurableInterval)},
     {"redis_writes", limits::kRedisWrites},
     {"redis_write_bytes", limits::kRedisWriteBytes},
+    {"redis_list_items", limits::kRedisListItems},
     {"redis_pop_keys", limits::kRedisPopKeys},
     {"redis_replicas", limits::kRedisReplicas},
     {"redis_replicas_wait_us", in_microseconds(limits::kRedisReplicasWait)},

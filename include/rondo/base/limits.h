@@ -116,6 +116,9 @@ inline constexpr Duration kDurableInterval = 60'000ms;
 /// busy server: more would only make what is written older.
 inline constexpr std::size_t kRedisWrites = 100'000;
 inline constexpr std::size_t kRedisWriteBytes = std::size_t{256} * 1024 * 1024;
+/// Items of one list in an answer of Redis. Room for them is kept as soon as the server says how many will come, so that nobody can claim
+/// all memory; the largest answer that is asked for is a row, with two items a field, and has 32 times less at kFields.
+inline constexpr int kRedisListItems = 4'194'304;
 /// Keys of one pop that may be asked for: it holds the server for some 8 ms.
 inline constexpr std::size_t kRedisPopKeys = 1024;
 /// Replicas that a write may wait for, and how long that may be asked to take: the connection stands still meanwhile.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
 
 namespace rondo::redis {
 
@@ -22,7 +23,8 @@ constexpr std::size_t kChunksKept = 4;
 
 /// Memory that is only given out, until reset.
 struct ReplyReader::Arena {
-  void* allocate(std::size_t bytes) {
+  /// Null where there is none: hiredis, which is C, must not be left by an exception.
+  void* allocate(std::size_t bytes) noexcept try {
     bytes = (bytes + 7) & ~std::size_t{7};
     if (current >= chunks.size() || used + bytes > chunks[current].size) {
       if (current < chunks.size()) ++current;
@@ -37,10 +39,13 @@ struct ReplyReader::Arena {
     void* const place = chunks[current].bytes.get() + used;
     used += bytes;
     return place;
+  } catch (const std::bad_alloc&) {
+    return nullptr;
   }
   void reset() {
+    std::erase_if(chunks, [](const Chunk& chunk) { return chunk.size > kChunkBytes; });
     if (chunks.size() > kChunksKept) chunks.resize(kChunksKept);
-    if (!chunks.empty() && chunks.front().size > kChunkBytes) chunks.clear();
+    list_refused = 0;
     current = used = 0;
   }
 
@@ -51,18 +56,22 @@ struct ReplyReader::Arena {
   std::vector<Chunk> chunks;
   std::size_t current = 0;
   std::size_t used = 0;
-  bool spent = false;  // The reply in it was handed out.
+  bool spent = false;    // The reply in it was handed out.
+  int list_refused = 0;  // Of so many items.
 };
 
-/// What hiredis calls while it parses. 'privdata' is the arena; a task's parent is the list that the new node belongs to.
+/// What hiredis calls while it parses; null where there is no memory. 'privdata' is the arena; a task's parent is the list that the new
+/// node belongs to.
 struct ReplyReader::Functions {
   static Reply* node(const redisReadTask* task) {
-    if (task->parent != nullptr) return static_cast<Reply*>(task->parent->obj)->items_ + task->idx;
-    return new (static_cast<Arena*>(task->privdata)->allocate(sizeof(Reply))) Reply;
+    void* const place = task->parent != nullptr ? static_cast<Reply*>(task->parent->obj)->items_ + task->idx
+                                                : static_cast<Arena*>(task->privdata)->allocate(sizeof(Reply));
+    return place == nullptr ? nullptr : new (place) Reply;
   }
   static void* create_text(const redisReadTask* task, char* text, std::size_t size) {
     Reply* const reply = node(task);
     auto* const copy = static_cast<char*>(static_cast<Arena*>(task->privdata)->allocate(std::max<std::size_t>(size, 1)));
+    if (reply == nullptr || copy == nullptr) return nullptr;
     std::memcpy(copy, text, size);
     reply->text_ = copy;
     reply->size_ = size;
@@ -71,19 +80,26 @@ struct ReplyReader::Functions {
                                                       : Reply::Kind::Text;
     return reply;
   }
+  /// The items are touched as they come: that there will be so many, anybody can say.
   static void* create_list(const redisReadTask* task, int elements) {
+    auto& arena = *static_cast<Arena*>(task->privdata);
+    if (elements > limits::kRedisListItems) {
+      arena.list_refused = elements;
+      return nullptr;
+    }
     Reply* const reply = node(task);
+    if (reply == nullptr) return nullptr;
     reply->kind_ = Reply::Kind::List;
     reply->size_ = static_cast<std::size_t>(std::max(elements, 0));
     if (reply->size_ > 0) {
-      auto* const items = static_cast<Reply*>(static_cast<Arena*>(task->privdata)->allocate(reply->size_ * sizeof(Reply)));
-      std::uninitialized_value_construct_n(items, reply->size_);
-      reply->items_ = items;
+      reply->items_ = static_cast<Reply*>(arena.allocate(reply->size_ * sizeof(Reply)));
+      if (reply->items_ == nullptr) return nullptr;
     }
     return reply;
   }
   static void* create_integer(const redisReadTask* task, long long value) {
     Reply* const reply = node(task);
+    if (reply == nullptr) return nullptr;
     reply->kind_ = Reply::Kind::Integer;
     reply->number_ = value;
     return reply;
@@ -125,6 +141,10 @@ Result<const Reply*> ReplyReader::next() {
   if (std::exchange(arena_->spent, false)) arena_->reset();
   void* reply = nullptr;
   if (redisReaderGetReply(reader_, &reply) != 0) {
+    if (arena_->list_refused != 0) {
+      return failure(Code::DataLoss, "Redis sent a list of " + std::to_string(arena_->list_refused) + " items, above " +
+                                         std::to_string(limits::kRedisListItems));
+    }
     return failure(Code::DataLoss, std::string{"what Redis sent is not its protocol: "} + reader_->errstr);
   }
   if (reply == nullptr) return nullptr;

@@ -53,7 +53,8 @@ class ReplyReader {
   ReplyReader& operator=(const ReplyReader&) = delete;
 
   void feed(std::string_view bytes);
-  /// The next whole reply, nullptr if there is none yet, or DataLoss when the stream is not RESP.
+  /// The next whole reply, nullptr if there is none yet, or DataLoss when the stream is not RESP, or has a list of more than
+  /// limits::kRedisListItems.
   Result<const Reply*> next();
   /// Forgets everything: for a new connection.
   void reset();

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <string>
+
+#include "rondo/base/limits.h"
 
 namespace rondo::redis {
 namespace {
@@ -34,6 +37,53 @@ TEST(RedisReply, ARefusalWithinAScriptIsTheSameInRedis6And7) {
   EXPECT_EQ(code_of(where + "-OOM command not allowed when used memory > 'maxmemory'."), Code::ResourceExhausted);
   EXPECT_EQ(code_of(where + "WRONGTYPE Operation against a key holding the wrong kind of value"), Code::FailedPrecondition);
   EXPECT_EQ(code_of(where + "attempt to index a nil value"), Code::Internal);
+}
+
+TEST(RedisReply, ItemsOfAListAreThereWhenAllHaveCome) {
+  ReplyReader reader;
+  reader.feed("*3\r\n$1\r\na\r\n*2\r\n:7\r\n$-1\r\n");
+  ASSERT_TRUE(reader.next().has_value());
+  EXPECT_EQ(*reader.next(), nullptr);
+  reader.feed("+b\r\n");
+  const Result<const Reply*> reply = reader.next();
+  ASSERT_TRUE(reply.has_value() && *reply != nullptr);
+  ASSERT_EQ((*reply)->items().size(), 3U);
+  EXPECT_EQ((*reply)->items()[0].text(), "a");
+  ASSERT_EQ((*reply)->items()[1].items().size(), 2U);
+  EXPECT_EQ((*reply)->items()[1].items()[0].integer(), 7);
+  EXPECT_TRUE((*reply)->items()[1].items()[1].is_nil());
+  EXPECT_EQ((*reply)->items()[2].text(), "b");
+}
+
+// To say that much will come costs a few bytes; to wait for it must cost no more.
+TEST(RedisReply, AListBeyondTheLimitIsRefusedAndOneAtTheLimitTakesNoMemoryBeforeItComes) {
+  const auto resident_kib = [] {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("VmRSS:")) return std::stol(line.substr(6));
+    }
+    return 0L;
+  };
+  ReplyReader reader;
+  const long before = resident_kib();
+  for (int depth = 0; depth < 5; ++depth) reader.feed("*" + std::to_string(limits::kRedisListItems) + "\r\n");
+  const Result<const Reply*> waits = reader.next();
+  ASSERT_TRUE(waits.has_value());
+  EXPECT_EQ(*waits, nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their shadows are memory, too.
+  EXPECT_LT(resident_kib() - before, 16 * 1024);
+#else
+  static_cast<void>(before);
+#endif
+  reader.reset();
+  reader.feed("*" + std::to_string(limits::kRedisListItems + 1) + "\r\n:1\r\n");
+  const Result<const Reply*> refused = reader.next();
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), Code::DataLoss);
+  EXPECT_EQ(refused.error().message(), "Redis sent a list of 4194305 items, above 4194304");
+  reader.reset();
+  reader.feed(":5\r\n");
+  EXPECT_EQ((*reader.next())->integer(), 5) << "a new connection has a new reader";
 }
 
 }  // namespace
