@@ -8,7 +8,7 @@
 #include <string>
 
 #include "orch/journal_fault_kit.h"
-#include "rondo/orch/journal.h"
+#include "orch/journal_recorder.h"
 #include "rondo/sched/source.h"
 
 namespace rondo {
@@ -43,9 +43,9 @@ template <class One>
 void record(benchmark::State& state, bool real, const One& one) {
   const File file;
   const SystemClock clock;
-  auto opened = Journal::open({.file = file.path().string()}, clock);
+  auto opened = JournalRecorder::open({.file = file.path().string()}, clock);
   if (!opened) return state.SkipWithError(opened.error().to_string().c_str());
-  Journal& journal = **opened;
+  JournalRecorder& journal = **opened;
   if (!real) journal::replace_file(file.path().string(), "/dev/null");
   const std::uint32_t table = journal.name("ROUTE_TABLE");
   std::uint32_t row = 0;
@@ -65,28 +65,28 @@ void record(benchmark::State& state, bool real, const One& one) {
 }
 
 void change_of_fields(benchmark::State& state) {
-  record(state, false, [change = route(static_cast<int>(state.range(0)))](Journal& journal, std::uint32_t table, std::uint32_t row) {
-    journal.changed(table, row, change);
-  });
+  record(state, false,
+         [change = route(static_cast<int>(state.range(0)))](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) {
+           journal.changed(table, row, change);
+         });
 }
 void change_to_file(benchmark::State& state) {
   record(state, true,
-         [change = route(1)](Journal& journal, std::uint32_t table, std::uint32_t row) { journal.changed(table, row, change); });
+         [change = route(1)](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.changed(table, row, change); });
 }
 void parked_on_a_fact(benchmark::State& state) {
   constexpr ConstraintKind kGroup{"nexthop-group"};
   record(state, false,
-         [change = route(1), facts = std::vector<Constraint>{{kGroup, "102"}}](Journal& journal, std::uint32_t table, std::uint32_t row) {
-           journal.parked(table, row, change, facts);
-         });
+         [change = route(1), facts = std::vector<Constraint>{{kGroup, "102"}}](
+             JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.parked(table, row, change, facts); });
 }
 void done(benchmark::State& state) {
-  record(state, false, [](Journal& journal, std::uint32_t table, std::uint32_t row) { journal.done(table, row); });
+  record(state, false, [](JournalRecorder& journal, std::uint32_t table, std::uint32_t row) { journal.done(table, row); });
 }
 /// Woken, begun, ended: three records, and both clocks once in 10 ms.
 void turn(benchmark::State& state) {
   Instant now;
-  record(state, false, [&now](Journal& journal, std::uint32_t, std::uint32_t) {
+  record(state, false, [&now](JournalRecorder& journal, std::uint32_t, std::uint32_t) {
     journal.looked(now);
     journal.woken(1);
     journal.turn_begins(1, now);
@@ -96,7 +96,7 @@ void turn(benchmark::State& state) {
 }
 
 void change_when_off(benchmark::State& state) {
-  Journal journal;
+  JournalRecorder journal;
   const Change change = route(1);
   for (auto unused : state) {
     static_cast<void>(unused);

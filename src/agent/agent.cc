@@ -11,13 +11,14 @@
 #include "agent/interfaces.h"
 #include "agent/neighbors.h"
 #include "agent/priorities.h"
+#include "orch/journal_recorder.h"
 
 namespace rondo::agent {
 
 namespace {
 
 /// Where what is ordered and answered is written down, if it is.
-OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &runtime.journal() : nullptr; }
+OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &JournalRecorder::of(runtime.journal()) : nullptr; }
 
 /// How often the end of a restart is looked for.
 constexpr Duration kLook = 100ms;
@@ -62,7 +63,7 @@ Status Agent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
   // Before the reading: what changes from then on is told.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
-    runtime_.journal().link(event);
+    JournalRecorder::of(runtime_.journal()).link(event);
     if (!restarted_) reconciler_.link_event(event);
     ports_.link_event(event);
   });
@@ -72,7 +73,7 @@ Status Agent::start() {
   RecordedRestart* const recorded = options_.restart;
   const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
   const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
-  runtime_.journal().kernel_found(found, nexthops);
+  JournalRecorder::of(runtime_.journal()).kernel_found(found, nexthops);
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
   if (found == 0) {
@@ -85,7 +86,7 @@ Status Agent::start() {
 
 void Agent::look_at_restart() {
   const bool come = rows_have_come();
-  runtime_.journal().restart_look(come);
+  JournalRecorder::of(runtime_.journal()).restart_look(come);
   if (!come) return;
   // For a while: a row may be on its way through a store, or wait for a moment.
   if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
@@ -110,7 +111,7 @@ void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
   std::vector<Operation> neighbors = unwanted();
-  runtime_.journal().unwanted(neighbors);
+  JournalRecorder::of(runtime_.journal()).unwanted(neighbors);
   const auto end_of_neighbors =
       std::ranges::find_if_not(neighbors, [](const Operation& one) { return std::holds_alternative<NeighborDelete>(one.order); });
   std::vector<Operation> stage(std::make_move_iterator(end_of_neighbors), std::make_move_iterator(neighbors.end()));

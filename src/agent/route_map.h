@@ -133,7 +133,7 @@ class RouteMap {
   Slab<Route> routes_;
   // Groups hold a Constraint, which has no default: a place is made with an empty one.
   struct GroupPlace : Group {
-    GroupPlace() : Group{{ConstraintKind{""}, ""}, nullptr, 0, kNone, kNone, false} {}
+    GroupPlace() : Group{{ConstraintKind{}, ""}, nullptr, 0, kNone, kNone, false} {}
     GroupPlace& operator=(Group group) {
       Group::operator=(std::move(group));
       return *this;

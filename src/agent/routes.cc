@@ -7,6 +7,7 @@
 #include "agent/answer.h"
 #include "agent/facts.h"
 #include "agent/priorities.h"
+#include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"

@@ -75,7 +75,7 @@ class ConstraintIndex {
     Waiters waiters;  // None when free.
   };
   struct Provider {
-    ConstraintKind kind{""};
+    ConstraintKind kind;
     std::string owner;
     Holds holds;
   };

@@ -30,7 +30,7 @@ class Consumer final : public Source {
   struct Services {
     Scheduler& scheduler;
     ConstraintIndex& constraints;
-    Journal& journal;
+    JournalRecorder& journal;
     const OnReject& on_reject;
     Ticket& current;
     Witness* witness = nullptr;  // In simulation.

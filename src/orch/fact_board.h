@@ -98,7 +98,7 @@ class FactBoard {
   };
   using Entries = std::unordered_map<std::string, Entry, Hash, std::equal_to<>>;
   struct Kind {
-    ConstraintKind kind{""};
+    ConstraintKind kind;
     Member provider = kNobody;
     std::string owner;
     bool crosses = false;  // Somebody else asked: announcements are kept.

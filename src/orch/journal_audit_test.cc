@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "rondo/orch/journal.h"
+#include "orch/journal_recorder.h"
 #include "sim/test_source.h"
 
 namespace rondo {
@@ -33,7 +33,7 @@ class AuditTest : public testing::Test {
                    bool one_breaks = false) {
     const std::string file = (directory_ / ("day" + std::to_string(++files_))).string();
     sim::World world(seed);
-    auto journal = std::move(Journal::open({.file = file}, world.clock()).value());
+    auto journal = std::move(JournalRecorder::open({.file = file}, world.clock()).value());
     Scheduler scheduler(world.clock(), world.reactor(), test::policy(given));
     scheduler.watch(journal.get());
     journal->started(scheduler.now(), *resolve_policy(said));

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "orch/journal_fault_kit.h"
+#include "orch/journal_recorder.h"
 #include "orch/journal_story.h"
 #include "orch/journal_walk.h"
-#include "rondo/orch/journal.h"
 
 namespace rondo {
 namespace {
@@ -55,10 +55,10 @@ class JournalFilesTest : public testing::Test {
 
   std::string file(const std::string& end = "") const { return (directory_ / "j").string() + end; }
   JournalOptions options() const { return {.file = file()}; }
-  std::unique_ptr<Journal> start(const JournalOptions& options) {
-    Result<std::unique_ptr<Journal>> opened = Journal::open(options, clock_);
+  std::unique_ptr<JournalRecorder> start(const JournalOptions& options) {
+    Result<std::unique_ptr<JournalRecorder>> opened = JournalRecorder::open(options, clock_);
     EXPECT_TRUE(opened.has_value()) << (opened ? "" : opened.error().to_string());
-    if (!opened) return std::make_unique<Journal>();
+    if (!opened) return std::make_unique<JournalRecorder>();
     (*opened)->started(clock_.now(), *resolve_policy(StrictPriority{}));
     EXPECT_EQ((*opened)->name("ROUTE_TABLE"), kTable);
     return std::move(*opened);
@@ -78,7 +78,7 @@ class JournalFilesTest : public testing::Test {
     EXPECT_TRUE(journal->flush().ok());
   }
   /// As logrotate does; time goes on.
-  void next_file(Journal& journal, const std::string& end) {
+  void next_file(JournalRecorder& journal, const std::string& end) {
     EXPECT_TRUE(journal.flush().ok());
     fs::rename(file(), file(end));
     journal.rotate();
@@ -166,7 +166,7 @@ class RotatingJournal : public JournalFilesTest {
     return all;
   }
 
-  std::unique_ptr<Journal> journal_;
+  std::unique_ptr<JournalRecorder> journal_;
 };
 
 TEST_F(RotatingJournal, NoPartIsMissedOrReadTwiceWhenItRotatesBetweenTwoOpens) {
@@ -352,13 +352,13 @@ class StoryOfTwoFacts : public JournalFilesTest {
 };
 
 TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
-  EXPECT_THAT(story_of_life([&](Journal& journal) { journal.announced(other_, 0); }), ElementsAre("taken", "parked", "announced"));
-  const auto still_parked = [&](Journal& journal) {
+  EXPECT_THAT(story_of_life([&](JournalRecorder& journal) { journal.announced(other_, 0); }), ElementsAre("taken", "parked", "announced"));
+  const auto still_parked = [&](JournalRecorder& journal) {
     journal.announced(one_, 1);
     journal.still_parked(kTable, 7, other_);
   };
   EXPECT_THAT(story_of_life(still_parked), ElementsAre("taken", "parked", "announced", "still parked"));
-  const auto unparked = [&](Journal& journal) {
+  const auto unparked = [&](JournalRecorder& journal) {
     journal.announced(one_, 1);
     journal.changed(kTable, 7, change_);
     journal.unparked(kTable, 7, change_);
@@ -367,7 +367,7 @@ TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
 }
 
 TEST_F(StoryOfTwoFacts, TheLastOneThatComesBeforeTheRowIsHandledAgainResolvesIt) {
-  const auto one_by_one = [&](Journal& journal) {
+  const auto one_by_one = [&](JournalRecorder& journal) {
     journal.announced(one_, 1);
     journal.still_parked(kTable, 7, other_);
     journal.announced(one_, 3);  // Again, for others.
@@ -375,7 +375,7 @@ TEST_F(StoryOfTwoFacts, TheLastOneThatComesBeforeTheRowIsHandledAgainResolvesIt)
     journal.retried(kTable, 7, change_);
   };
   EXPECT_THAT(story_of_life(one_by_one), ElementsAre("taken", "parked", "announced", "still parked", "resolved", "retried"));
-  const auto together = [&](Journal& journal) {
+  const auto together = [&](JournalRecorder& journal) {
     journal.announced(one_, 1);
     journal.announced(other_, 0);
     journal.retried(kTable, 7, change_);
@@ -397,7 +397,7 @@ TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
 
 /// Records and flushes, and says after each flush how far it is, until it is killed.
 [[noreturn]] void record_until_killed(const JournalOptions& options, const Clock& clock, int told) {
-  auto journal = std::move(Journal::open(options, clock).value());
+  auto journal = std::move(JournalRecorder::open(options, clock).value());
   journal->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = journal->name("ROUTE_TABLE");
   for (std::uint32_t row = 0;; ++row) {
@@ -446,17 +446,17 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   auto first = start(options());
   ASSERT_TRUE(first->flush().ok());
   const auto size = fs::file_size(file());
-  const auto second = Journal::open(options(), clock_);
+  const auto second = JournalRecorder::open(options(), clock_);
   ASSERT_FALSE(second.has_value());
   EXPECT_EQ(second.error().code(), Code::Unavailable);
   EXPECT_THAT(std::string{second.error().message()}, AllOf(HasSubstr(file()), HasSubstr("another process has it open")));
   EXPECT_EQ(fs::file_size(file()), size);
 
   fs::rename(file(), file(".1"));
-  EXPECT_FALSE(Journal::open({.file = file(".1")}, clock_).has_value()) << "it is written until the next one is open";
+  EXPECT_FALSE(JournalRecorder::open({.file = file(".1")}, clock_).has_value()) << "it is written until the next one is open";
   {
     // Another one was quicker: it has the name now, and the first keeps what it has.
-    const auto other = std::move(Journal::open(options(), clock_).value());
+    const auto other = std::move(JournalRecorder::open(options(), clock_).value());
     first->rotate();
     first->changed(kTable, 1, Change::remove("kept"));
     EXPECT_EQ(first->flush().code(), Code::Unavailable);
@@ -464,8 +464,8 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   }
   first->rotate();
   ASSERT_TRUE(first->flush().ok());
-  EXPECT_TRUE(Journal::open({.file = file(".1")}, clock_).has_value());
-  EXPECT_FALSE(Journal::open(options(), clock_).has_value());
+  EXPECT_TRUE(JournalRecorder::open({.file = file(".1")}, clock_).has_value());
+  EXPECT_FALSE(JournalRecorder::open(options(), clock_).has_value());
 }
 
 TEST_F(JournalFilesTest, AJournalThatBeginsLaterTouchesNothingBefore) {
@@ -513,9 +513,9 @@ TEST_F(JournalFilesTest, AFileThatCannotBeRenamedGrowsToTwiceItsSizeAndStatsSayW
 
 // /dev/full answers every write with ENOSPC.
 TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
-  auto opened = Journal::open(options(), clock_);
+  auto opened = JournalRecorder::open(options(), clock_);
   ASSERT_TRUE(opened.has_value());
-  const std::unique_ptr<Journal> journal = std::move(*opened);
+  const std::unique_ptr<JournalRecorder> journal = std::move(*opened);
   journal::replace_file(file(), "/dev/full");
   journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
   static_cast<void>(journal->flush());
@@ -602,7 +602,7 @@ class ForeignFile : public JournalFilesTest {
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
   /// What a journal says that is to append to the file as it is; nothing when it did.
   std::string refusal() {
-    auto opened = Journal::open(options(), clock_);
+    auto opened = JournalRecorder::open(options(), clock_);
     if (!opened) {
       EXPECT_EQ(opened.error().code(), Code::InvalidArgument);
       return std::string{opened.error().message()};

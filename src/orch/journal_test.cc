@@ -1,5 +1,5 @@
 // Journal: what is recorded is what the file says, whatever the disk does; and what a damaged file still says.
-#include "rondo/orch/journal.h"
+#include "orch/journal_recorder.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -66,13 +66,13 @@ class JournalTest : public testing::Test {
 
   std::string file() const { return (directory_ / "day.journal").string(); }
   JournalOptions options() const { return {.file = file()}; }
-  std::unique_ptr<Journal> open(const JournalOptions& options) {
-    Result<std::unique_ptr<Journal>> journal = Journal::open(options, clock_);
+  std::unique_ptr<JournalRecorder> open(const JournalOptions& options) {
+    Result<std::unique_ptr<JournalRecorder>> journal = JournalRecorder::open(options, clock_);
     EXPECT_TRUE(journal.has_value()) << (journal ? "" : journal.error().to_string());
-    return journal ? *std::move(journal) : std::make_unique<Journal>();
+    return journal ? *std::move(journal) : std::make_unique<JournalRecorder>();
   }
   /// One that has said when it began, and of which kTable is a table. 'device' stands for its disk.
-  std::unique_ptr<Journal> start(const JournalOptions& options, const char* device = nullptr) {
+  std::unique_ptr<JournalRecorder> start(const JournalOptions& options, const char* device = nullptr) {
     auto journal = open(options);
     if (device != nullptr) journal::replace_file(options.file, device);
     journal->started(clock_.now(), *resolve_policy(StrictPriority{}));
@@ -291,7 +291,7 @@ class GivenMaker {
   Random& random_;
 };
 
-void record(Journal& journal, std::uint32_t table, const Given& given) {
+void record(JournalRecorder& journal, std::uint32_t table, const Given& given) {
   std::vector<Field> fields;
   for (const auto& [name, value] : given.fields) fields.push_back({name, value});
   const Change change{given.op, Record::make(given.key, fields)};
@@ -372,7 +372,7 @@ TEST_F(JournalTest, RecordsNothingWithoutAFile) {
 }
 
 TEST_F(JournalTest, OpenNamesTheFileThatFails) {
-  const Result<std::unique_ptr<Journal>> journal = Journal::open({.file = (directory_ / "absent" / "j").string()}, clock_);
+  const Result<std::unique_ptr<JournalRecorder>> journal = JournalRecorder::open({.file = (directory_ / "absent" / "j").string()}, clock_);
   ASSERT_FALSE(journal.has_value());
   EXPECT_EQ(journal.error().code(), Code::NotFound);
   EXPECT_THAT(std::string{journal.error().message()}, HasSubstr("absent/j"));
@@ -475,7 +475,7 @@ TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
 
 /// In a child: a file limit within a block, then more room. Returns 0 when all went as it should.
 int run_into_the_file_limit(const JournalOptions& options, const Clock& clock) {
-  auto journal = Journal::open(options, clock);
+  auto journal = JournalRecorder::open(options, clock);
   if (!journal) return 1;
   (*journal)->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = (*journal)->name("ROUTE_TABLE");

@@ -62,7 +62,7 @@ class Ledger {
 
   /// Says that a change of this key will be merged soon.
   void expect(std::uint64_t key_hash) const noexcept { by_key_.prefetch(key_hash); }
-  /// Says that a row will be settled soon, in three steps: see Orch::expect_settle.
+  /// Says that a row will be settled soon, in three steps: see orch/expect_settle.h.
   void expect_settle(std::uint32_t row, std::uint32_t generation, unsigned step) const noexcept;
   /// Says that so many of the resolved rows will be taken soon.
   void expect_resolved(std::uint32_t count) const noexcept;

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/orch/journal.h"
+#include "orch/journal_recorder.h"
 #include "rondo/sched/source.h"
 #include "rondo/store/store.h"
 
@@ -23,7 +23,7 @@ class Listener final : public Source {
   using OnGap = std::function<void()>;  // May be empty.
   using OnThrow = std::function<void(const Change& event, const std::exception_ptr& thrown)>;
   Listener(std::string name, Priority priority, std::unique_ptr<Subscription> subscription, Handler handler, OnGap on_gap, OnThrow on_throw,
-           Journal& journal)
+           JournalRecorder& journal)
       : Source(std::move(name), priority),
         journal_(journal),
         table_name_(journal.name(this->name())),
@@ -81,7 +81,7 @@ class Listener final : public Source {
     });
   }
 
-  Journal& journal_;
+  JournalRecorder& journal_;
   const std::uint32_t table_name_;  // The journal's.
   std::unique_ptr<Subscription> subscription_;
   Handler handler_;

@@ -108,7 +108,7 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
 
 Status Orch::write(std::string_view table, Change change, WriteDone done) {
   Runtime::Parts& shared = *runtime_.parts_;
-  Journal& journal = *shared.journal;
+  JournalRecorder& journal = *shared.journal;
   if (!journal.on()) return shared.store->write(table, std::move(change), std::move(done));
   if (done) {
     done = [&journal, number = ++shared.writes, done = std::move(done)](const Status& end) {
@@ -155,10 +155,6 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
 }
 
 Ticket Orch::current_ticket() const { return runtime_.parts_->current; }
-
-void Orch::expect_settle(const Ticket& ticket, unsigned step) noexcept {
-  if (ticket.consumer != nullptr) ticket.consumer->expect_settle(ticket, step);
-}
 
 void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
   RONDO_ASSERT(ticket.consumer != nullptr && outcome.kind() != Outcome::Kind::Staged);

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "orch/constraint_index.h"
+#include "orch/journal_recorder.h"
 #include "orch/ledger.h"
 #include "orch/witness.h"
 #include "rondo/base/clock.h"
-#include "rondo/orch/journal.h"
 #include "rondo/orch/row_tap.h"
 
 namespace rondo {
@@ -21,7 +21,8 @@ namespace rondo {
 class RowAccount {
  public:
   /// All must outlive it; 'witness' may be null. 'ledger' holds the rows of 'consumer'.
-  RowAccount(const Consumer& consumer, std::string_view table, const Ledger& ledger, const Clock& clock, Journal& journal, Witness* witness)
+  RowAccount(const Consumer& consumer, std::string_view table, const Ledger& ledger, const Clock& clock, JournalRecorder& journal,
+             Witness* witness)
       : consumer_(consumer),
         table_(table),
         name_(journal.name(table)),
@@ -131,7 +132,7 @@ class RowAccount {
   const std::uint32_t name_;  // The journal's.
   const Ledger& ledger_;
   const Clock& clock_;
-  Journal& journal_;
+  JournalRecorder& journal_;
   Witness* const witness_;
   std::vector<RowTap*> taps_;
 };

@@ -24,7 +24,7 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
   }
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
   RONDO_ASSERT(policy.has_value());
-  p.journal = options.journal != nullptr ? std::move(options.journal) : std::make_unique<Journal>();
+  p.journal = options.journal != nullptr ? JournalRecorder::of(std::move(options.journal)) : std::make_unique<JournalRecorder>();
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   if (p.journal->on()) {
     p.scheduler->watch(p.journal.get());

@@ -13,6 +13,7 @@
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
 #include "orch/fact_port.h"
+#include "orch/journal_recorder.h"
 #include "orch/observer.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/worker.h"
@@ -33,7 +34,7 @@ struct Runtime::Parts {
   SystemClock system_clock;
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
-  std::unique_ptr<Journal> journal;
+  std::unique_ptr<JournalRecorder> journal;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.

@@ -304,9 +304,9 @@ TEST(RuntimeTables, OneThatSomebodyElseDeclaredAsAnotherKindCanBeWritten) {
 
 TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {
   OpenOrch& orch = runtime.add<OpenOrch>();
-  const std::string name = "gro" + std::string{"up"};
+  static constexpr char kSameName[] = "group";  // At another place than the literal.
   orch.provide(kGroup, [](std::string_view) { return true; });
-  EXPECT_TRUE(orch.holds({ConstraintKind{name.c_str()}, "1"}));
+  EXPECT_TRUE(orch.holds({ConstraintKind{kSameName}, "1"}));
 }
 
 TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {

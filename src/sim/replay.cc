@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "orch/journal_recorder.h"
 #include "orch/journal_sink.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
@@ -116,7 +117,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Scheduler* scheduler = nullptr;
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
-  Journal* journal = nullptr;  // The runtime's.
+  JournalRecorder* journal = nullptr;  // The runtime's.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
   std::uint64_t objects_found = 0;
@@ -529,8 +530,9 @@ RuntimeOptions Replay::runtime_options() {
     impl.store = store.get();
     return store;
   };
-  options.journal = std::make_unique<Journal>(std::make_unique<Impl::Comparison>(impl), impl.clock);
-  impl.journal = options.journal.get();
+  auto journal = std::make_unique<JournalRecorder>(std::make_unique<Impl::Comparison>(impl), impl.clock);
+  impl.journal = journal.get();
+  options.journal = std::move(journal);
   return options;
 }
 

@@ -1,6 +1,7 @@
 // world_process.cc: the process of a world: what it is made of, how it ends and begins again, and who looks on.
 #include <utility>
 
+#include "orch/journal_recorder.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
 #include "rondo/sim/checkers.h"
@@ -153,7 +154,7 @@ void World::Inside::begin_process() {
   made.clock = &world.clock_;
   made.reactor = &world.reactor_;
   if (options.make_journal) made.journal = options.make_journal(world.clock_);
-  made.store = [this, journal = made.journal.get()](Scheduler& scheduler) {
+  made.store = [this, journal = made.journal == nullptr ? nullptr : &JournalRecorder::of(*made.journal)](Scheduler& scheduler) {
     turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Before the first source.
     return make_store(scheduler);
   };

@@ -9,10 +9,13 @@
 
 namespace rondo {
 
-/// The name of a kind of fact. Make it constexpr from a literal; kinds are equal when their names are.
+/// The name of a kind of fact. Kinds are equal when their names are equal. A kind keeps no copy of its name, so it takes only text that
+/// lives as long as the program: a string literal, or a constant array. Other text does not compile.
 class ConstraintKind {
  public:
-  constexpr explicit ConstraintKind(const char* name) noexcept : name_(name) {}
+  /// The kind of no fact; its name is empty.
+  constexpr ConstraintKind() noexcept = default;
+  consteval explicit ConstraintKind(const char* name) noexcept : name_(name) {}
   constexpr std::string_view name() const noexcept { return name_; }
   friend constexpr bool operator==(ConstraintKind a, ConstraintKind b) noexcept { return a.name_ == b.name_; }
 
@@ -21,7 +24,7 @@ class ConstraintKind {
 };
 
 struct Constraint {
-  ConstraintKind kind{""};
+  ConstraintKind kind;
   std::string key;
   friend bool operator==(const Constraint&, const Constraint&) = default;
   /// "nexthop-group:102".

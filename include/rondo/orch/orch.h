@@ -148,10 +148,6 @@ class Orch {
   Ticket current_ticket() const;
   /// The outcome of a staged change. Anything but Outcome::staged(). A ticket that was settled already is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
-  /// For those who settle many at once: asks the processor for what settle() of this ticket will touch, so that the cache misses of a batch
-  /// overlap. Step 0 for all tickets of the batch, then step 1 for all, then step 2: each finds what the one before asked for.
-  static void expect_settle(const Ticket& ticket, unsigned step) noexcept;
-  static constexpr unsigned kExpectSteps = 3;
   /// While held, a consumer takes and handles nothing; its changes wait in order. For back-pressure (a full data plane).
   void hold(Consumer& consumer);
   void release(Consumer& consumer);

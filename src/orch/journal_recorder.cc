@@ -1,6 +1,6 @@
-// Journal: encodes each record straight into the room that its sink gives. What a kind of record holds stands here and in
+// JournalRecorder: encodes each record straight into the room that its sink gives. What a kind of record holds stands here and in
 // journal_record.cc, which reads it.
-#include "rondo/orch/journal.h"
+#include "orch/journal_recorder.h"
 
 #include <algorithm>
 #include <array>
@@ -87,25 +87,29 @@ void encode(Encoder& to, const PolicySettings& settings) {
 
 }  // namespace
 
-Journal::Journal() = default;
-Journal::Journal(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
-Journal::~Journal() = default;
+JournalRecorder::JournalRecorder() = default;
+JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
+JournalRecorder::~JournalRecorder() = default;
 
 Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, const Clock& clock) {
-  if (options.file.empty()) return std::make_unique<Journal>();
-  Result<std::unique_ptr<JournalSink>> writer = journal::open_writer(options);
-  if (!writer) return failure(std::move(writer).error());
-  return std::make_unique<Journal>(std::move(*writer), clock);
+  return JournalRecorder::open(options, clock);
 }
 
-std::uint32_t Journal::name(std::string_view text) {
+Result<std::unique_ptr<JournalRecorder>> JournalRecorder::open(const JournalOptions& options, const Clock& clock) {
+  if (options.file.empty()) return std::make_unique<JournalRecorder>();
+  Result<std::unique_ptr<JournalSink>> writer = journal::open_writer(options);
+  if (!writer) return failure(std::move(writer).error());
+  return std::make_unique<JournalRecorder>(std::move(*writer), clock);
+}
+
+std::uint32_t JournalRecorder::name(std::string_view text) {
   if (!on()) return 0;
   const auto known = names_.find(text);
   if (known != names_.end()) return known->second;
   return names_.emplace(std::string{text}, sink_->name(text)).first->second;
 }
 
-std::uint32_t Journal::kind_name(ConstraintKind kind) {
+std::uint32_t JournalRecorder::kind_name(ConstraintKind kind) {
   for (const KindName& known : kinds_) {
     if (known.kind.name().data() == kind.name().data()) return known.name;
   }
@@ -115,7 +119,7 @@ std::uint32_t Journal::kind_name(ConstraintKind kind) {
 
 /// One record of at most 'bound' bytes, its kind included, or a counted loss.
 template <class Content>
-void Journal::put(std::size_t bound, const Content& content) {
+void JournalRecorder::put(std::size_t bound, const Content& content) {
   const std::size_t head = journal::length_bytes(bound);
   char* const begin = sink_->room(head + bound);
   if (begin == nullptr) return;
@@ -128,7 +132,7 @@ void Journal::put(std::size_t bound, const Content& content) {
 
 // --- The run
 
-void Journal::started(Instant now, const PolicySettings& policy) {
+void JournalRecorder::started(Instant now, const PolicySettings& policy) {
   if (!on()) return;
   told_ = looked_ = now;
   clocks_due_ = now + kClocksPeriod;
@@ -142,7 +146,7 @@ void Journal::started(Instant now, const PolicySettings& policy) {
   });
 }
 
-void Journal::note(std::string_view name, std::string_view text) {
+void JournalRecorder::note(std::string_view name, std::string_view text) {
   if (!on()) return;
   put(1 + text_bound(name) + text_bound(text), [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Note));
@@ -153,7 +157,7 @@ void Journal::note(std::string_view name, std::string_view text) {
 
 // --- Turns
 
-std::uint32_t Journal::source_added(Source& source) {
+std::uint32_t JournalRecorder::source_added(Source& source) {
   sink_->before_source(source);
   const std::uint32_t number = ++sources_;
   put(1 + kVarintBytes + 1 + text_bound(source.name()), [&](Encoder& to) {
@@ -172,7 +176,7 @@ std::uint32_t Journal::source_added(Source& source) {
   return number;
 }
 
-void Journal::policy_changed(const PolicySettings& settings) {
+void JournalRecorder::policy_changed(const PolicySettings& settings) {
   put_time();
   put(1 + kPolicyBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Policy));
@@ -180,7 +184,7 @@ void Journal::policy_changed(const PolicySettings& settings) {
   });
 }
 
-void Journal::source_removed(std::uint32_t source) {
+void JournalRecorder::source_removed(std::uint32_t source) {
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::SourceRemoved));
     to.number(source);
@@ -188,7 +192,7 @@ void Journal::source_removed(std::uint32_t source) {
 }
 
 /// Says when what follows happened, if that was not said already. In a turn the time stands still.
-void Journal::put_time() {
+void JournalRecorder::put_time() {
   if (turn_began_ != Instant{} || looked_ == told_) return;
   told_ = looked_;
   put(1 + 8, [&](Encoder& to) {
@@ -197,7 +201,7 @@ void Journal::put_time() {
   });
 }
 
-void Journal::woken(std::uint32_t source) {
+void JournalRecorder::woken(std::uint32_t source) {
   put_time();
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Woken));
@@ -205,14 +209,14 @@ void Journal::woken(std::uint32_t source) {
   });
 }
 
-bool Journal::timers_due() {
+bool JournalRecorder::timers_due() {
   if (!sink_->timers_due()) return false;
   put_time();
   put(1, [&](Encoder& to) { to.byte(static_cast<std::uint8_t>(Kind::Timers)); });
   return true;
 }
 
-void Journal::turn_begins(std::uint32_t source, Instant now) {
+void JournalRecorder::turn_begins(std::uint32_t source, Instant now) {
   if (now >= clocks_due_) {
     clocks_due_ = now + kClocksPeriod;
     const WallTime wall = clock_->wall_now();
@@ -233,26 +237,26 @@ void Journal::turn_begins(std::uint32_t source, Instant now) {
 }
 
 // Items may leave no record: so the question of the turn that was answered by yes is told by its number.
-bool Journal::time_is_up(bool by_clock) {
+bool JournalRecorder::time_is_up(bool by_clock) {
   if (!sink_->time_is_up(by_clock, ++asked_)) return false;
   put_answer(static_cast<std::uint8_t>(Kind::TimeUp));
   return true;
 }
 
-bool Journal::should_yield(bool by_state) {
+bool JournalRecorder::should_yield(bool by_state) {
   if (!sink_->should_yield(by_state, ++asked_)) return false;
   put_answer(static_cast<std::uint8_t>(Kind::Yields));
   return true;
 }
 
-void Journal::put_answer(std::uint8_t kind) {
+void JournalRecorder::put_answer(std::uint8_t kind) {
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(kind);
     to.number(asked_);
   });
 }
 
-void Journal::turn_ends(const Turn& turn, Instant now) {
+void JournalRecorder::turn_ends(const Turn& turn, Instant now) {
   put(2 + 2 * kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::TurnEnds));
     to.byte(turn.backlog == Backlog::More ? 1 : 0);
@@ -265,7 +269,7 @@ void Journal::turn_ends(const Turn& turn, Instant now) {
 
 // --- Tables
 
-void Journal::record_ready(std::uint32_t table) {
+void JournalRecorder::record_ready(std::uint32_t table) {
   put_time();
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Ready));
@@ -273,7 +277,7 @@ void Journal::record_ready(std::uint32_t table) {
   });
 }
 
-void Journal::record_took(std::uint32_t table, std::size_t count, bool empty) {
+void JournalRecorder::record_took(std::uint32_t table, std::size_t count, bool empty) {
   put(2 + 2 * kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Took));
     to.number(table);
@@ -282,7 +286,7 @@ void Journal::record_took(std::uint32_t table, std::size_t count, bool empty) {
   });
 }
 
-void Journal::gap(std::uint32_t table) {
+void JournalRecorder::gap(std::uint32_t table) {
   if (!on()) return;
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::Gap));
@@ -290,37 +294,37 @@ void Journal::gap(std::uint32_t table) {
   });
 }
 
-void Journal::put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change) {
+void JournalRecorder::put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change) {
   put(1 + kPlaceBytes + bound_of(change), [&](Encoder& to) {
     encode(to, static_cast<Kind>(kind), table, row);
     encode(to, change);
   });
 }
 
-void Journal::record_changed(std::uint32_t table, std::uint32_t row, const Change& change) {
+void JournalRecorder::record_changed(std::uint32_t table, std::uint32_t row, const Change& change) {
   put_change(static_cast<std::uint8_t>(Kind::Changed), table, row, change);
 }
 
-void Journal::event(std::uint32_t table, const Change& event) {
+void JournalRecorder::event(std::uint32_t table, const Change& event) {
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Changed), table, journal::kNoRow, event);
 }
 
 // --- Outcomes
 
-void Journal::record_done(std::uint32_t table, std::uint32_t row) {
+void JournalRecorder::record_done(std::uint32_t table, std::uint32_t row) {
   put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Done, table, row); });
 }
 
-void Journal::record_staged(std::uint32_t table, std::uint32_t row) {
+void JournalRecorder::record_staged(std::uint32_t table, std::uint32_t row) {
   put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Staged, table, row); });
 }
 
-void Journal::again(std::uint32_t table, std::uint32_t row) {
+void JournalRecorder::again(std::uint32_t table, std::uint32_t row) {
   if (!on()) return;
   put(1 + kPlaceBytes, [&](Encoder& to) { encode(to, Kind::Again, table, row); });
 }
 
-void Journal::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+void JournalRecorder::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
   // Names first: one that is new may need the sink.
   for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + bound_of(change) + bound_of(facts), [&](Encoder& to) {
@@ -334,8 +338,8 @@ void Journal::record_parked(std::uint32_t table, std::uint32_t row, const Change
   });
 }
 
-void Journal::delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts,
-                      const Status& why) {
+void JournalRecorder::delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay,
+                              std::span<const Constraint> facts, const Status& why) {
   if (!on()) return;
   for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + kVarintBytes + bound_of(change) + bound_of(facts) + bound_of(why), [&](Encoder& to) {
@@ -351,7 +355,7 @@ void Journal::delayed(std::uint32_t table, std::uint32_t row, const Change& chan
   });
 }
 
-void Journal::rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why) {
+void JournalRecorder::rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why) {
   if (!on()) return;
   put(1 + kPlaceBytes + bound_of(change) + bound_of(why), [&](Encoder& to) {
     encode(to, Kind::Rejected, table, row);
@@ -360,7 +364,7 @@ void Journal::rejected(std::uint32_t table, std::uint32_t row, const Change& cha
   });
 }
 
-void Journal::still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact) {
+void JournalRecorder::still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact) {
   if (!on()) return;
   const std::uint32_t kind = kind_name(fact.kind);
   put(1 + kPlaceBytes + kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
@@ -370,17 +374,17 @@ void Journal::still_parked(std::uint32_t table, std::uint32_t row, const Constra
   });
 }
 
-void Journal::record_retried(std::uint32_t table, std::uint32_t row, const Change& change) {
+void JournalRecorder::record_retried(std::uint32_t table, std::uint32_t row, const Change& change) {
   put_change(static_cast<std::uint8_t>(Kind::Retried), table, row, change);
 }
 
-void Journal::unparked(std::uint32_t table, std::uint32_t row, const Change& change) {
+void JournalRecorder::unparked(std::uint32_t table, std::uint32_t row, const Change& change) {
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Unparked), table, row, change);
 }
 
 // --- What Orchs write into tables
 
-void Journal::write_refused(const Status& why) {
+void JournalRecorder::write_refused(const Status& why) {
   if (!on()) return;
   put_time();
   put(1 + bound_of(why), [&](Encoder& to) {
@@ -389,7 +393,7 @@ void Journal::write_refused(const Status& why) {
   });
 }
 
-void Journal::write_ended(std::uint64_t number, const Status& end) {
+void JournalRecorder::write_ended(std::uint64_t number, const Status& end) {
   if (!on()) return;
   put_time();
   put(1 + kVarintBytes + bound_of(end), [&](Encoder& to) {
@@ -401,7 +405,7 @@ void Journal::write_ended(std::uint64_t number, const Status& end) {
 
 // --- Facts
 
-void Journal::record_announced(const Constraint& fact, std::size_t rows) {
+void JournalRecorder::record_announced(const Constraint& fact, std::size_t rows) {
   put_time();
   const std::uint32_t kind = kind_name(fact.kind);
   put(1 + 2 * kVarintBytes + text_bound(fact.key), [&](Encoder& to) {
@@ -412,7 +416,7 @@ void Journal::record_announced(const Constraint& fact, std::size_t rows) {
   });
 }
 
-void Journal::withdrawn(const Constraint& fact) {
+void JournalRecorder::withdrawn(const Constraint& fact) {
   if (!on()) return;
   put_time();
   const std::uint32_t kind = kind_name(fact.kind);
@@ -425,7 +429,7 @@ void Journal::withdrawn(const Constraint& fact) {
 
 // --- The data plane
 
-void Journal::submitted(Lane lane, std::span<const Operation> ops) {
+void JournalRecorder::submitted(Lane lane, std::span<const Operation> ops) {
   if (!on()) return;
   put_time();
   put(2 + kVarintBytes + 8, [&](Encoder& to) {
@@ -436,7 +440,7 @@ void Journal::submitted(Lane lane, std::span<const Operation> ops) {
   });
 }
 
-void Journal::answered(Lane lane, std::span<const Operation> ops) {
+void JournalRecorder::answered(Lane lane, std::span<const Operation> ops) {
   if (!on()) return;
   put_time();
   std::size_t failed = 0;
@@ -459,7 +463,7 @@ void Journal::answered(Lane lane, std::span<const Operation> ops) {
   });
 }
 
-void Journal::link(const LinkEvent& event) {
+void JournalRecorder::link(const LinkEvent& event) {
   if (!on()) return;
   put_time();
   put(2 + 2 * kVarintBytes + text_bound(event.name) + event.mac.bytes.size() + 8, [&](Encoder& to) {
@@ -473,7 +477,7 @@ void Journal::link(const LinkEvent& event) {
   });
 }
 
-void Journal::kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops) {
+void JournalRecorder::kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops) {
   if (!on()) return;
   put(1 + kVarintBytes, [&](Encoder& to) {
     to.byte(static_cast<std::uint8_t>(Kind::KernelFound));
@@ -487,7 +491,7 @@ void Journal::kernel_found(std::uint64_t objects, std::span<const NexthopEntry> 
   }
 }
 
-void Journal::restart_look(bool rows_have_come) {
+void JournalRecorder::restart_look(bool rows_have_come) {
   if (!on()) return;
   put_time();
   put(2, [&](Encoder& to) {
@@ -496,7 +500,7 @@ void Journal::restart_look(bool rows_have_come) {
   });
 }
 
-void Journal::unwanted(std::span<const Operation> deletes) {
+void JournalRecorder::unwanted(std::span<const Operation> deletes) {
   if (!on()) return;
   put_time();
   put(1 + journal::bound_of(deletes), [&](Encoder& to) {
@@ -507,11 +511,11 @@ void Journal::unwanted(std::span<const Operation> deletes) {
 
 // --- Files
 
-Status Journal::begin() { return on() ? sink_->begin() : Status{}; }
-void Journal::rotate() noexcept {
+Status JournalRecorder::begin() { return on() ? sink_->begin() : Status{}; }
+void JournalRecorder::rotate() noexcept {
   if (on()) sink_->rotate();
 }
-Status Journal::flush() { return on() ? sink_->flush() : Status{}; }
-JournalStats Journal::stats() const { return on() ? sink_->stats() : JournalStats{}; }
+Status JournalRecorder::flush() { return on() ? sink_->flush() : Status{}; }
+JournalStats JournalRecorder::stats() const { return on() ? sink_->stats() : JournalStats{}; }
 
 }  // namespace rondo
