@@ -1,4 +1,5 @@
-// A route waits for its next-hop group, then installs itself: two Orchs, one fact between them, no code about order or retry.
+// A route waits for its next-hop group, installs itself when the group comes, and leaves when it goes: two Orchs, one fact between them, no
+// code about order or retry.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -21,11 +22,12 @@ class NexthopGroups final : public Orch {
  private:
   Outcome set(std::string_view key, const Fields& fields) {
     groups_[std::string{key}] = fields.text("nexthops").value_or("");
-    announce({kNexthopGroup, std::string{key}});  // Wakes every change parked on it.
+    announce({kNexthopGroup, std::string{key}});  // Queues every change that waits for it.
     return Outcome::done();
   }
   Outcome remove(std::string_view key) {
     groups_.erase(std::string{key});
+    withdraw({kNexthopGroup, std::string{key}});  // Queues every row that is done while it holds.
     return Outcome::done();
   }
   std::map<std::string, std::string, std::less<>> groups_;
@@ -39,11 +41,14 @@ class Routes final : public Orch {
  private:
   Outcome set(std::string_view key, const Fields& fields) {
     const Result<std::string> group = fields.text("nexthop_group");
-    if (!group) return Outcome::reject(group.error());  // Bad input: told once, counted, dropped.
+    if (!group) return Outcome::reject(group.error());  // Bad input: logged, counted, dropped.
     const Constraint needed{kNexthopGroup, *group};
-    if (!holds(needed)) return Outcome::wait_for(needed);
+    if (!holds(needed)) {
+      fib_.erase(std::string{key});  // Installed or not: without its group it must not stay.
+      return Outcome::wait_for(needed);
+    }
     fib_[std::string{key}] = *group;
-    return Outcome::done();
+    return Outcome::done_while(needed);  // Called again when the group goes.
   }
   Outcome remove(std::string_view key) {
     fib_.erase(std::string{key});
@@ -66,8 +71,13 @@ int main() {
 
   if (!runtime.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
   runtime.run_until_idle();
-  // endregion
   if (routes.installed() != 1) return 1;  // Resolved, retried once, installed.
   std::puts("the group came, and 10.0.0.0/24 is installed");
+
+  if (!runtime.table("NEXTHOP_GROUP").remove("102").ok()) return 1;
+  runtime.run_until_idle();
+  // endregion
+  if (routes.installed() != 0) return 1;  // Handled again: it waits for the group as before.
+  std::puts("the group went, and 10.0.0.0/24 is withdrawn and waits again");
   return 0;
 }

@@ -34,7 +34,9 @@ void ConstraintIndex::connect(FactPort& port) {
   for (const Provider& provider : providers_) port.board().provide(port.member(), provider.kind, provider.owner);
   for (std::uint32_t slot = 0; slot < entries_.limit(); ++slot) {
     const Entry& entry = entries_[slot];
-    if (!entry.waiters.empty() && is_foreign(entry.fact.kind)) port.board().await(port.member(), entry.fact);
+    if (!is_foreign(entry.fact.kind)) continue;
+    if (!entry.waiters.empty()) port.board().await(port.member(), entry.fact);
+    if (!entry.bound.empty()) port.board().observe(port.member(), entry.fact.kind);
   }
 }
 
@@ -56,7 +58,10 @@ bool ConstraintIndex::holds(const Constraint& fact) const {
 }
 
 bool ConstraintIndex::is_awaited(const Constraint& fact) const {
-  if (by_fact_.size() != 0 && find(fact, hash_of(fact)) != kNone) return true;
+  if (awaited_ != 0) {
+    const std::uint32_t slot = find(fact, hash_of(fact));
+    if (slot != kNone && !entries_[slot].waiters.empty()) return true;
+  }
   return port_ != nullptr && port_->board().is_awaited(port_->member(), fact);
 }
 
@@ -74,10 +79,14 @@ std::uint32_t ConstraintIndex::find(const Constraint& fact, std::uint64_t hash) 
   return by_fact_.find(hash, [&](std::uint32_t slot) { return entries_[slot].fact == fact; });
 }
 
-std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) {
+std::uint32_t ConstraintIndex::find_or_add(const Constraint& fact) {
   const std::uint64_t hash = hash_of(fact);
-  std::uint32_t slot = find(fact, hash);
-  if (slot == kNone) slot = add(fact, hash);
+  const std::uint32_t slot = find(fact, hash);
+  return slot != kNone ? slot : add(fact, hash);
+}
+
+std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) {
+  const std::uint32_t slot = find_or_add(fact);
   Waiters& waiters = entries_[slot].waiters;
   for (const Waiter& waiter : waiters) {
     if (waiter.ledger == &ledger) return waiter.list;
@@ -87,6 +96,7 @@ std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) 
     waiters.reserve(waiters.size() + 1);
     list = ledger.make_list(slot);
     waiters.push_back(Waiter{&ledger, list});
+    if (waiters.size() == 1) ++awaited_;
     // Parked, then asked: the row is about to join the list on this thread, and the answer comes in a later turn of this thread.
     if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
   } catch (...) {  // Memory has ended: a list that no row waits in must not stay.
@@ -100,12 +110,37 @@ std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) 
   return list;
 }
 
+std::uint32_t ConstraintIndex::bound_list_for(Ledger& ledger, const Constraint& fact) {
+  const std::uint32_t slot = find_or_add(fact);
+  Waiters& bound = entries_[slot].bound;
+  for (const Waiter& one : bound) {
+    if (one.ledger == &ledger) return one.list;
+  }
+  std::uint32_t list = kNone;
+  try {
+    bound.reserve(bound.size() + 1);
+    list = ledger.bound().make_list(slot);
+    bound.push_back(Waiter{&ledger, list});
+    // An end is never lost among the news of a kind, whatever the board forgets about single facts.
+    if (is_foreign(fact.kind)) port_->board().observe(port_->member(), fact.kind);
+  } catch (...) {
+    if (list != kNone) {
+      forget_bound(ledger, list);
+    } else {
+      drop(slot);
+    }
+    throw;
+  }
+  return list;
+}
+
 std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
   const std::uint32_t slot = entries_.take();
   try {
     entries_[slot].fact = fact;
     entries_[slot].hash = hash;
     by_fact_.insert(hash, slot);
+    if (by_fact_.size() == 1 && on_first_) on_first_();
   } catch (...) {
     entries_.give_back(slot);
     throw;
@@ -113,31 +148,61 @@ std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
   return slot;
 }
 
+/// Frees the slot of a fact that no row waits for or depends on.
 void ConstraintIndex::drop(std::uint32_t slot) {
   Entry& entry = entries_[slot];
-  if (is_foreign(entry.fact.kind)) port_->board().give_up(port_->member(), entry.fact);
+  if (!entry.waiters.empty() || !entry.bound.empty()) return;
   by_fact_.erase(entry.hash, slot);
-  entry.waiters.clear();
   entries_.give_back(slot);
+}
+
+void ConstraintIndex::no_waiters(std::uint32_t slot) {
+  --awaited_;
+  if (is_foreign(entries_[slot].fact.kind)) port_->board().give_up(port_->member(), entries_[slot].fact);
+  drop(slot);
 }
 
 void ConstraintIndex::forget(Ledger& ledger, std::uint32_t list) {
   const std::uint32_t slot = ledger.lists_[list].constraint;
   RONDO_ASSERT(slot != kNone && ledger.lists_[list].count == 0);
   Waiters& waiters = entries_[slot].waiters;
+  const bool was_waited_for = !waiters.empty();
   remove_waiter(waiters, ledger);
   ledger.drop_list(list);
-  if (waiters.empty()) drop(slot);
+  if (was_waited_for && waiters.empty()) {
+    no_waiters(slot);
+  } else {
+    drop(slot);
+  }
+}
+
+void ConstraintIndex::forget_bound(Ledger& ledger, std::uint32_t list) {
+  const std::uint32_t slot = ledger.bound().slot(list);
+  RONDO_ASSERT(slot != kNone && ledger.bound().count(list) == 0);
+  remove_waiter(entries_[slot].bound, ledger);
+  ledger.bound().drop_list(list);
+  drop(slot);
 }
 
 std::size_t ConstraintIndex::announce(const Constraint& fact) {
-  if (by_fact_.size() == 0) return 0;
+  if (awaited_ == 0) return 0;
   const std::uint32_t slot = find(fact, hash_of(fact));
-  if (slot == kNone) return 0;
-  const Waiters waiters = std::move(entries_[slot].waiters);
-  drop(slot);
+  if (slot == kNone || entries_[slot].waiters.empty()) return 0;
+  const Waiters waiters = std::exchange(entries_[slot].waiters, {});
+  no_waiters(slot);
   std::size_t total = 0;
   for (const Waiter& waiter : waiters) total += waiter.ledger->resolve(waiter.list);
+  return total;
+}
+
+std::size_t ConstraintIndex::end(const Constraint& fact) {
+  if (empty()) return 0;
+  const std::uint32_t slot = find(fact, hash_of(fact));
+  if (slot == kNone) return 0;
+  const Waiters bound = std::exchange(entries_[slot].bound, {});
+  drop(slot);
+  std::size_t total = 0;
+  for (const Waiter& one : bound) total += one.ledger->release(one.list);
   return total;
 }
 
@@ -146,8 +211,13 @@ std::size_t ConstraintIndex::announce_everywhere(const Constraint& fact) {
   return announce(fact);
 }
 
-void ConstraintIndex::withdraw(const Constraint& fact) {
+std::size_t ConstraintIndex::withdraw(const Constraint& fact) {
   if (port_ != nullptr) port_->board().withdraw(port_->member(), fact);
+  return end(fact);
+}
+
+void ConstraintIndex::ask_again(const Constraint& fact) {
+  if (is_foreign(fact.kind)) port_->board().ask_again(port_->member(), fact);
 }
 
 void ConstraintIndex::observe(ConstraintKind kind) {
@@ -157,8 +227,12 @@ void ConstraintIndex::observe(ConstraintKind kind) {
 void ConstraintIndex::forget_ledger(const Ledger& ledger) {
   ledger.for_each_constraint([&](std::uint32_t slot, std::size_t, Instant) {
     remove_waiter(entries_[slot].waiters, ledger);
-    if (entries_[slot].waiters.empty()) drop(slot);
+    if (entries_[slot].waiters.empty()) no_waiters(slot);
     return true;
+  });
+  ledger.bound().for_each_slot([&](std::uint32_t slot) {
+    remove_waiter(entries_[slot].bound, ledger);
+    drop(slot);
   });
 }
 

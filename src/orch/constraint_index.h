@@ -1,5 +1,6 @@
-// ConstraintIndex: which facts are waited for, by whom, and who provides them. One for a runtime; every Orch's announce() comes here and
-// every ledger parks here. Scheduler's thread. Lookups O(1) expected; announcing moves one list for each consumer that waits, never a row.
+// ConstraintIndex: which facts rows wait for or depend on, in which ledgers, and which Orch provides each kind. One for a runtime: every
+// announce() and withdraw() comes here; every ledger parks and binds rows here. Scheduler's thread. Lookups are O(1) expected; a fact that
+// begins or ends moves one list for each consumer, never a row.
 #pragma once
 
 #include <boost/container/small_vector.hpp>
@@ -7,6 +8,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/row_index.h"
@@ -44,6 +46,8 @@ class ConstraintIndex {
   bool is_awaited(const Constraint& fact) const;
   /// Empty if nobody provides facts of that kind.
   std::string provider(ConstraintKind kind) const;
+  /// Does an Orch of this thread provide facts of that kind?
+  bool is_provided(ConstraintKind kind) const noexcept { return provider_of(kind) != nullptr; }
   /// Is its provider, if there is one, on another thread? Then it may begin to hold while a handler looks.
   bool is_foreign(ConstraintKind kind) const noexcept { return port_ != nullptr && provider_of(kind) == nullptr; }
 
@@ -51,12 +55,20 @@ class ConstraintIndex {
   std::uint32_t list_for(Ledger& ledger, const Constraint& fact);
   /// The list became empty without a resolution.
   void forget(Ledger& ledger, std::uint32_t list);
+  /// The list of the rows of 'ledger' that are done while 'fact' holds, made if there is none yet; a row joins it immediately. Changes
+  /// nothing if memory ends.
+  std::uint32_t bound_list_for(Ledger& ledger, const Constraint& fact);
+  /// That list became empty without an end of the fact.
+  void forget_bound(Ledger& ledger, std::uint32_t list);
   /// Makes the rows of every ledger that wait for 'fact' ready; each ledger wakes its consumer. Returns the number of rows.
   std::size_t announce(const Constraint& fact);
   /// The same, and tells other threads.
   std::size_t announce_everywhere(const Constraint& fact);
-  /// Tells other threads.
-  void withdraw(const Constraint& fact);
+  /// Makes the rows of every ledger that are done while 'fact' holds ready to be handled again; each ledger wakes its consumer. Returns the
+  /// number of rows.
+  std::size_t end(const Constraint& fact);
+  /// The same, and tells other threads.
+  std::size_t withdraw(const Constraint& fact);
   void observe(ConstraintKind kind);
   /// A ledger goes away, with all its rows. O(facts its rows wait for).
   void forget_ledger(const Ledger& ledger);
@@ -64,15 +76,25 @@ class ConstraintIndex {
   /// Slots are below this number; one that nobody waits at has no waiters.
   std::uint32_t limit() const noexcept { return entries_.limit(); }
   const Waiters& waiters(std::uint32_t slot) const noexcept { return entries_[slot].waiters; }
+  /// The lists of rows that are done while the fact of a slot holds.
+  const Waiters& bound(std::uint32_t slot) const noexcept { return entries_[slot].bound; }
   const Constraint& constraint(std::uint32_t slot) const noexcept { return entries_[slot].fact; }
-  std::size_t size() const noexcept { return by_fact_.size(); }
+  /// Facts that rows wait for.
+  std::size_t size() const noexcept { return awaited_; }
+  /// No row waits for a fact or depends on one.
+  bool empty() const noexcept { return by_fact_.size() == 0; }
+  /// Called when the index stops being empty.
+  void on_first(std::function<void()> first) { on_first_ = std::move(first); }
+  /// Asks the provider on another thread again whether a fact holds that rows here wait for. The answer comes as an announcement.
+  void ask_again(const Constraint& fact);
 
  private:
   friend class Inspection;
   struct Entry {
     Constraint fact;
     std::uint64_t hash = 0;
-    Waiters waiters;  // None when free.
+    Waiters waiters;  // Rows that wait for it.
+    Waiters bound;    // Rows that are done while it holds. A free slot has neither.
   };
   struct Provider {
     ConstraintKind kind;
@@ -83,12 +105,17 @@ class ConstraintIndex {
   std::uint32_t find(const Constraint& fact, std::uint64_t hash) const;
   std::uint32_t add(const Constraint& fact, std::uint64_t hash);
   void drop(std::uint32_t slot);
+  std::uint32_t find_or_add(const Constraint& fact);
+  /// The last waiter has gone: other threads need not tell about the fact any more, and an entry without rows goes.
+  void no_waiters(std::uint32_t slot);
   const Provider* provider_of(ConstraintKind kind) const noexcept;
 
   RowIndex by_fact_;
   Slab<Entry> entries_;
   FactPort* port_ = nullptr;
   std::vector<Provider> providers_;  // A handful: a search of it beats a hash.
+  std::size_t awaited_ = 0;
+  std::function<void()> on_first_;
 };
 
 }  // namespace rondo

@@ -45,7 +45,7 @@ Consumer::~Consumer() { services_.constraints.forget_ledger(ledger_); }
 
 bool Consumer::ready() const {
   if (held_) return false;
-  if (ledger_.has_new() || ledger_.has_resolved()) return true;
+  if (ledger_.has_new() || has_again()) return true;
   return ledger_.size() < rows_max_ && !subscription_->empty();
 }
 
@@ -113,7 +113,7 @@ void Consumer::take(std::size_t max) {
 }
 
 std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items) {
-  const std::uint32_t retries = gather_resolved(retry_share(max, turn_items));
+  const std::uint32_t retries = gather_again(retry_share(max, turn_items));
   std::uint32_t looked_at = retries;
   while (looked_at < max) {
     std::optional<Ledger::Task> task = ledger_.take_new();
@@ -121,12 +121,12 @@ std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items
     tasks_.push_back(std::move(*task));
     ++looked_at;
   }
-  return looked_at + gather_resolved(max - looked_at);
+  return looked_at + gather_again(max - looked_at);
 }
 
 std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {
-  // Whoever has nothing leaves the step to the other.
-  if (!ledger_.has_resolved()) return 0;
+  // If only one of both has rows, it gets the whole step.
+  if (!has_again()) return 0;
   if (!ledger_.has_new()) return max;
   // Of 'turn_items' the quota, spread over the steps in this proportion: a turn may end after any of them. With one item a turn, every
   // other.
@@ -144,26 +144,42 @@ void Consumer::on_resolved() {
   wake();
 }
 
-std::uint32_t Consumer::gather_resolved(std::uint32_t max) {
-  std::uint32_t looked_at = 0;
-  if (max > 0 && ledger_.has_resolved() && resolved_since_ != Instant{}) {
+std::uint32_t Consumer::gather_again(std::uint32_t max) {
+  if (max > 0 && has_again() && resolved_since_ != Instant{}) {
     const Duration waited = services_.scheduler.clock().now() - std::exchange(resolved_since_, Instant{});
     stats_.longest_resolve_wait = std::max(stats_.longest_resolve_wait, waited);
   }
-  while (looked_at < max && ledger_.has_resolved()) {
-    const std::uint32_t row = ledger_.peek_resolved();
-    ++looked_at;
-    const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
-    if (missing != Ledger::kNone) {
-      ledger_.park_again(row, missing, services_.constraints);
-      if (account_.is_recorded()) account_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
-      continue;
-    }
-    tasks_.push_back(ledger_.take_resolved(row));
-    ++stats_.retried;
-    account_.retried(row, tasks_.back().change);
+  std::uint32_t looked_at = 0;
+  for (; looked_at < max && has_again(); ++looked_at) {
+    const bool both = ledger_.has_resolved() && has_ended();
+    ended_is_next_ = both ? !ended_is_next_ : has_ended();
+    ended_is_next_ ? take_ended() : take_resolved();
   }
   return looked_at;
+}
+
+void Consumer::take_resolved() {
+  const std::uint32_t row = ledger_.peek_resolved();
+  const std::uint32_t missing = ledger_.first_missing(row, services_.constraints);
+  if (missing != Ledger::kNone) {
+    ledger_.park_again(row, missing, services_.constraints);
+    if (account_.is_recorded()) account_.still_parked(row, ledger_.facts_of(row, services_.constraints).front());
+    return;
+  }
+  tasks_.push_back(ledger_.take_resolved(row));
+  ++stats_.retried;
+  account_.retried(row, tasks_.back().change);
+}
+
+void Consumer::take_ended() {
+  Ledger::Ended ended = ledger_.take_ended(services_.scheduler.now(), services_.constraints);
+  if (ended.task) {
+    ++stats_.redone;
+    account_.redone(ended.task->row, ended.task->change);
+    tasks_.push_back(*std::move(ended.task));
+  } else if (ended.queued != Ledger::kNone) {
+    account_.queued_by_end(ended.queued);
+  }
 }
 
 void Consumer::run_one(const Ledger::Task& task) {
@@ -235,8 +251,14 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
   account_.done(row);
-  if (!rejections_.empty()) rejections_.erase(std::string{ledger_.key(row)});
+  forget_rejection(row);
+  ledger_.unbind(row, services_.constraints);
   settle_row(row, Witness::Answer::Done);
+}
+
+/// A row that was done before and is handled again says nothing about a newer change that was rejected.
+void Consumer::forget_rejection(std::uint32_t row) {
+  if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.erase(std::string{ledger_.key(row)});
 }
 
 void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
@@ -248,6 +270,7 @@ void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
 void Consumer::answer(std::uint32_t row, const Change& change, const Outcome& outcome) {
   switch (outcome.kind()) {
     case Outcome::Kind::Done: answer_done(row); return;
+    case Outcome::Kind::DoneWhile: done_while(row, change, outcome.facts()); return;
     case Outcome::Kind::WaitFor: park(row, change, outcome.facts()); return;
     case Outcome::Kind::RetryAfter: delay(row, change, outcome.delay(), outcome.why()); return;
     case Outcome::Kind::Reject: reject(row, change, outcome.why(), outcome.is_of_key()); return;
@@ -262,6 +285,7 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
                                       std::to_string(limits::kWaitsPerChange) + " are allowed"});
     return;
   }
+  if (is_asked_again(row, change)) return;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     if (services_.constraints.holds(facts[i])) continue;
     const bool gives_way = ledger_.gives_way(row);
@@ -276,10 +300,13 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     }
     return;
   }
-  // Everything it waits for holds: between the handler's look and now nothing can have happened on this thread, so handler and provider
-  // disagree. Ask again once, then slow down, so that a wrong pair cannot spin. A fact of another thread may have begun to hold in between,
-  // but not time after time.
+  // Everything it waits for holds: between the handler's check and now nothing can have happened on this thread, so handler and provider
+  // disagree. A fact of another thread may have begun to hold in between, but not time after time.
   const bool raced = std::ranges::any_of(facts, [this](const Constraint& fact) { return services_.constraints.is_foreign(fact.kind); });
+  ask_again(row, change, raced, facts.front(), "waits for");
+}
+
+void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, const Constraint& fact, std::string_view what) {
   std::uint8_t& times = ledger_.spurious_waits(row);
   if (!raced || times >= kRaces) ++stats_.spurious_waits;
   if (times < (raced ? kRaces : 1)) {
@@ -289,12 +316,45 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     account_.again(row);
     return;
   }
-  // Then the handler is asked whatever holds: waiting for a fact may need something of it, such as to ask for what states the fact.
+  // The delay keeps a handler and a provider that disagree from spinning. Then the handler is asked whatever holds: waiting for a fact may
+  // need something of it, such as to ask for what states the fact.
   delay(row, change, limits::kSpuriousWaitDelay,
-        Status{Code::Internal, "the handler waits for " + facts.front().to_string() + ", which holds"});
+        Status{Code::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
+                                   (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});
+}
+
+bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
+  if (!ledger_.is_held(row)) return false;
+  ledger_.unbind(row, services_.constraints);
+  account_.answered(change, Witness::Answer::Again);
+  ledger_.requeue(row);
+  account_.again(row);
+  return true;
+}
+
+void Consumer::done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
+  if (change.op() == Op::Delete || facts.empty() || facts.size() > limits::kWaitsPerChange) {
+    reject(row, change,
+           Status{Code::Internal, change.op() == Op::Delete
+                                      ? std::string{"the handler says that a Delete is done while facts hold"}
+                                      : "the handler is done while " + std::to_string(facts.size()) + " facts hold; 1 to " +
+                                            std::to_string(limits::kWaitsPerChange) + " are allowed"});
+    return;
+  }
+  const auto ended = std::ranges::find_if(facts, [this](const Constraint& fact) { return !services_.constraints.holds(fact); });
+  if (ended != facts.end()) {  // It ended between the handler's check and a staged answer, or the handler did not check.
+    ask_again(row, change, true, *ended, "is done while");
+    return;
+  }
+  ++stats_.done;
+  account_.done_while(row, facts);
+  forget_rejection(row);
+  account_.settles(row, Witness::Answer::Done);
+  ledger_.bind(row, facts, services_.constraints);
 }
 
 void Consumer::delay(std::uint32_t row, const Change& change, Duration delay, const Status& why) {
+  if (is_asked_again(row, change)) return;
   const Instant now = services_.scheduler.now();
   const Instant due = now + std::max(delay, Duration{0});
   account_.answered(change, Witness::Answer::Delayed, {}, due);
@@ -321,6 +381,8 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   } else {
     keep_rejection(change, reason);
   }
+  // The row is as it was done before this change. If a fact that it depends on has ended meanwhile, it is handled again.
+  ledger_.release_if_held(row);
   settle_row(row, Witness::Answer::Rejected);
 }
 
@@ -359,7 +421,8 @@ ConsumerStats Consumer::stats() const {
   stats.rejected_rows = rejections_.size();
   const auto newest = std::ranges::max_element(rejections_, {}, [](const auto& entry) { return entry.second.number; });
   if (newest != rejections_.end()) stats.standing_reject = newest->second.named.to_string();
-  stats.queued = ledger_.queued() + subscription_->depth();
+  stats.queued = ledger_.queued() + ledger_.bound().ended() + subscription_->depth();
+  stats.bound = ledger_.bound().size();
   stats.parked = ledger_.parked();
   stats.in_flight = ledger_.in_flight();
   return stats;

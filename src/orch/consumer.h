@@ -49,7 +49,7 @@ class Consumer final : public Source {
 
   Turn run(const Budget& budget) override;
   bool has_backlog() const override { return ready(); }
-  std::size_t depth() const override { return ledger_.queued() + subscription_->depth(); }
+  std::size_t depth() const override { return ledger_.queued() + ledger_.bound().ended() + subscription_->depth(); }
 
   /// Answers a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
@@ -88,17 +88,29 @@ class Consumer final : public Source {
   std::uint32_t gather_tasks(std::uint32_t max, std::uint32_t turn_items);
   /// How many items of a step resolved rows may have while new ones wait, too.
   std::uint32_t retry_share(std::uint32_t max, std::uint32_t turn_items);
-  std::uint32_t gather_resolved(std::uint32_t max);
+  /// Rows whose wait is over, and done rows that a fact has ended for: alternately while there are both.
+  std::uint32_t gather_again(std::uint32_t max);
+  void take_resolved();
+  void take_ended();
+  bool has_again() const { return ledger_.has_resolved() || has_ended(); }
+  /// A row that is handled again is owed an outcome again, so it needs room in the ledger.
+  bool has_ended() const { return ledger_.has_ended() && ledger_.size() < rows_max_; }
   void on_resolved();
   void run_one(const Ledger::Task& task);
   void fill_batch(std::span<Ledger::Task> tasks);
   void run_batch(std::span<Ledger::Task> tasks);
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  void done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  /// True if the handler is to be asked again instead of parking the row: a fact ended meanwhile for which the row was done.
+  bool is_asked_again(std::uint32_t row, const Change& change);
+  /// The handler says that it depends on facts of which none is missing, or one is: asks it again, then ever slower.
+  void ask_again(std::uint32_t row, const Change& change, bool raced, const Constraint& fact, std::string_view what);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
   void refuse(const Change& change);
   void tell_reject(const Change& change, const Status& why);
   void settle_row(std::uint32_t row, Witness::Answer answer);
+  void forget_rejection(std::uint32_t row);
   void keep_rejection(const Change& change, const Status& why);
   Status named(const Change& change, const Status& why) const;
   void note_parked();
@@ -114,6 +126,7 @@ class Consumer final : public Source {
   Ledger ledger_;
   RowAccount account_;
   bool held_ = false;
+  bool ended_is_next_ = false;      // Of rows that a fact has ended for and rows whose wait is over.
   Instant resolved_since_;          // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
   std::uint64_t retry_credit_ = 0;  // What steps too short for a whole retried row leave to the next; see retry_share().
   std::vector<Change> arrived_;

@@ -255,6 +255,15 @@ void FactBoard::give_up(Member member, const Constraint& fact) {
   forget_oldest();
 }
 
+void FactBoard::ask_again(Member member, const Constraint& fact) {
+  const Lock lock(mutex_);
+  Kind* const kind = find(fact.kind);
+  if (kind == nullptr) return;
+  const auto known = kind->entries.find(fact.key);
+  if (known == kind->entries.end() || std::ranges::find(known->second.waiters, member) == known->second.waiters.end()) return;
+  ask(known->second);
+}
+
 bool FactBoard::is_awaited(Member member, const Constraint& fact) const {
   const Lock lock(mutex_);
   const Kind* const kind = find(fact.kind);

@@ -71,6 +71,8 @@ class FactBoard {
   /// News of an announcement will come, at once if the fact holds.
   void await(Member member, const Constraint& fact);
   void give_up(Member member, const Constraint& fact);
+  /// Asks the provider again about a fact that 'member' waits for, although it is known not to hold: it may hold without an announcement.
+  void ask_again(Member member, const Constraint& fact);
   /// By anybody but 'member'?
   bool is_awaited(Member member, const Constraint& fact) const;
   /// Announcements and withdrawals of the kind, by others, are news from now on.

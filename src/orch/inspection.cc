@@ -18,6 +18,7 @@ Status Inspection::check() const {
   if (Status bad = check_waiting(); !bad.ok()) return bad;
   if (Status bad = check_resolved(); !bad.ok()) return bad;
   if (Status bad = check_index(); !bad.ok()) return bad;
+  if (Status bad = check_bound(); !bad.ok()) return bad;
   return check_rows();
 }
 
@@ -91,6 +92,42 @@ Status Inspection::check_index() const {
     }
   }
   return {};
+}
+
+Status Inspection::check_bound_list(std::uint32_t id) const {
+  const BoundRows& bound = ledger_.bound();
+  const BoundRows::List& list = bound.lists_[id];
+  std::uint32_t nodes = 0;
+  std::uint32_t previous = BoundRows::kNone;
+  for (std::uint32_t node = list.head; node != BoundRows::kNone; node = bound.nodes_.link(node).next) {
+    const BoundRows::Link& link = bound.nodes_.link(node);
+    if (++nodes > list.count || link.list != id || link.previous != previous) return fault("a list of bound rows is linked wrongly");
+    const Record& record = bound.nodes_.record(node);
+    if (bound.find(record.key(), record.key_hash()) == BoundRows::kNone) {
+      return fault("bound row " + quoted(record.key()) + " is not found by its key");
+    }
+    previous = node;
+  }
+  return nodes == list.count ? Status{} : fault("a list of bound rows has another count than rows");
+}
+
+Status Inspection::check_bound() const {
+  const BoundRows& bound = ledger_.bound();
+  std::size_t ended = 0;
+  for (std::uint32_t id = 0; id < bound.lists_.limit(); ++id) {
+    const bool is_ended = std::ranges::find(bound.ended_, id) != bound.ended_.end();
+    const std::uint32_t slot = bound.lists_[id].slot;
+    if (!is_ended && slot == BoundRows::kNone) continue;  // Free.
+    if (Status bad = check_bound_list(id); !bad.ok()) return bad;
+    if (is_ended) ended += bound.lists_[id].count;
+    if (is_ended != (slot == BoundRows::kNone)) return fault("a list of bound rows is among those whose fact has ended, and is not");
+    if (is_ended) continue;
+    const bool known = std::ranges::any_of(index_.bound(slot),
+                                           [&](const ConstraintIndex::Waiter& one) { return one.ledger == &ledger_ && one.list == id; });
+    if (!known || bound.lists_[id].count == 0)
+      return fault("the index does not know the rows bound to " + index_.constraint(slot).to_string());
+  }
+  return ended == bound.ended_nodes_ ? Status{} : fault("the count of ended rows is " + std::to_string(bound.ended_nodes_));
 }
 
 Status Inspection::check_rows() const {

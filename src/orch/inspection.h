@@ -16,6 +16,7 @@ class Inspection {
   /// - every row is in exactly one place (queued, in flight, or one wait list), and the counts are those of the places;
   /// - every wait list that is not resolved is known to the index under its fact, and has rows;
   /// - every waiter of this ledger in the index is such a list;
+  /// - every bound list is known to the index under its fact, and its rows are linked both ways;
   /// - a row that waits for several facts is listed under the first of those it remembers.
   Status check() const;
 
@@ -24,6 +25,8 @@ class Inspection {
   Status check_waiting() const;
   Status check_resolved() const;
   Status check_index() const;
+  Status check_bound() const;
+  Status check_bound_list(std::uint32_t list) const;
   Status check_rows() const;
   Status wrong(std::uint32_t row, const char* what) const;
 

@@ -58,9 +58,16 @@ enum class Kind : std::uint8_t {
   RestartLook = 36,    // Whether the rows of before had come, when that was looked at.
   Unwanted = 37,       // Orders that delete what nobody asked for.
   WriteRefused = 38,   // What an Orch wrote into a table was not accepted.
-  WriteEnded = 39      // What an Orch wrote into a table, and asked about, has come to its end.
+  WriteEnded = 39,     // What an Orch wrote into a table, and asked about, has come to its end.
+  DoneWhile = 40,      // An outcome: done for as long as facts hold.
+  Redone = 41          // A fact ended that a done row depends on: handled again.
 };
-inline constexpr Kind kLastKind = Kind::WriteEnded;
+inline constexpr Kind kLastKind = Kind::Redone;
+
+/// What became of a row, or made its handler be asked again.
+constexpr bool is_outcome(Kind kind) noexcept {
+  return (kind >= Kind::Done && kind <= Kind::Unparked) || kind == Kind::DoneWhile || kind == Kind::Redone;
+}
 
 /// A Changed record of an event, which has no row.
 inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;

@@ -49,7 +49,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "restart look",
                                                                                            "unwanted",
                                                                                            "write refused",
-                                                                                           "write ended"};
+                                                                                           "write ended",
+                                                                                           "done while",
+                                                                                           "redone"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -124,7 +126,9 @@ void read_outcome(Decoder& from, JournalRecord& record) {
   switch (record.kind) {
     case Kind::Changed:
     case Kind::Retried:
+    case Kind::Redone:
     case Kind::Unparked: return read_change(from, record);
+    case Kind::DoneWhile: return read_facts(from, record);
     case Kind::Parked: read_change(from, record); return read_facts(from, record);
     case Kind::Delayed:
       read_change(from, record);
@@ -283,6 +287,7 @@ bool JournalRecord::has_change() const noexcept {
     case Kind::Delayed:
     case Kind::Rejected:
     case Kind::Retried:
+    case Kind::Redone:
     case Kind::Unparked: return true;
     default: return false;
   }
@@ -383,6 +388,7 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Took: return std::to_string(record.count) + " of " + names.of(record.table);
     case Kind::Changed:
     case Kind::Retried:
+    case Kind::Redone:
     case Kind::Unparked: return change_text(record, names);
     case Kind::Parked: return change_text(record, names) + " on " + facts_text(record, names);
     case Kind::Delayed: return change_text(record, names) + " for " + std::to_string(record.span / 1us) + " us: " + record.why.to_string();
@@ -390,6 +396,7 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Done:
     case Kind::Staged:
     case Kind::Again: return names.of(record.table) + " row " + std::to_string(record.row);
+    case Kind::DoneWhile:
     case Kind::StillParked: return names.of(record.table) + " row " + std::to_string(record.row) + " on " + facts_text(record, names);
     case Kind::Announced: return facts_text(record, names) + " for " + std::to_string(record.count) + " rows";
     case Kind::Withdrawn: return facts_text(record, names);

@@ -68,7 +68,7 @@ struct JournalRecord {
   std::vector<Operation> orders;  // Of Unwanted.
 
   bool has_change() const noexcept;
-  bool is_outcome() const noexcept { return kind >= Kind::Done && kind <= Kind::Unparked; }
+  bool is_outcome() const noexcept { return journal::is_outcome(kind); }
 };
 
 /// Times of a record lie within this of zero (146 years), and spans below it, so that sums and differences of some never overflow.

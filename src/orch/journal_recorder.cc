@@ -382,6 +382,23 @@ void JournalRecorder::unparked(std::uint32_t table, std::uint32_t row, const Cha
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Unparked), table, row, change);
 }
 
+void JournalRecorder::done_while(std::uint32_t table, std::uint32_t row, std::span<const Constraint> facts) {
+  if (!on()) return;
+  for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
+  put(1 + kPlaceBytes + bound_of(facts), [&](Encoder& to) {
+    encode(to, Kind::DoneWhile, table, row);
+    to.number(facts.size());
+    for (const Constraint& fact : facts) {
+      to.number(kind_name(fact.kind));
+      to.text(fact.key);
+    }
+  });
+}
+
+void JournalRecorder::redone(std::uint32_t table, std::uint32_t row, const Change& change) {
+  if (on()) put_change(static_cast<std::uint8_t>(Kind::Redone), table, row, change);
+}
+
 // --- What Orchs write into tables
 
 void JournalRecorder::write_refused(const Status& why) {

@@ -107,6 +107,11 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   /// A new change of a parked row's key came, and it is handled again.
   void unparked(std::uint32_t table, std::uint32_t row, const Change& change);
 
+  /// Done for as long as 'facts' hold.
+  void done_while(std::uint32_t table, std::uint32_t row, std::span<const Constraint> facts);
+  /// A fact ended that a done row depends on, and the row is handled again.
+  void redone(std::uint32_t table, std::uint32_t row, const Change& change);
+
   // --- What Orchs write into tables.
 
   void write_refused(const Status& why);

@@ -19,6 +19,7 @@ std::string_view what_of(Kind kind) {
   switch (kind) {
     case Kind::Changed: return "taken";
     case Kind::Staged: return "ordered";
+    case Kind::DoneWhile: return "done";
     default: return to_string(kind);
   }
 }
@@ -109,7 +110,8 @@ class Story {
       for (const Field& field : record.fields) append(std::string{field.name} + "=" + std::string{field.value});
     }
     if (record.kind == Kind::Delayed) append("for " + std::to_string(record.span / 1us) + " us");
-    if (!record.facts.empty()) append("waits for");
+    if (!record.facts.empty() && record.kind != Kind::DoneWhile) append("waits for");
+    if (record.kind == Kind::DoneWhile) append("while");
     for (std::size_t i = 0; i < record.facts.size(); ++i) append((i > 0 ? "and " : "") + fact_text(walk, record.facts[i]));
     if (!record.why.ok()) append(record.why.to_string());
     return text;
@@ -122,6 +124,7 @@ class Story {
     // It is handled again because all that it waited for had come, and what came last was the end of the wait.
     if (record.kind == Kind::Retried && wait.newest) events_[*wait.newest].what = kResolved;
     if (record.kind != Kind::Changed && record.kind != Kind::StillParked) wait = {};
+    if (record.kind == Kind::DoneWhile) return;
     for (const JournalRecord::Fact& fact : record.facts) {
       wait.facts.insert(fact_text(walk, fact));
       wait.announced.erase(fact_text(walk, fact));

@@ -86,6 +86,7 @@ void JournalWalk::follow() {
       turn_ended_ = true;
       break;
     case Kind::SourceAdded: sources_[record_.source] = std::string{record_.name}; break;
+    case Kind::Redone:  // The row of the ledger may be another one than before.
     case Kind::Changed:
       if (record_.row != kNoRow) rows_[record_.table][record_.row] = std::string{record_.text};
       break;

@@ -256,6 +256,7 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
   if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, change);
+  r.redone = false;
   if (cancels) r.has_delete = false;
   if (r.state != State::Parked || !(was_only_set || cancels)) return Merged::Joined;
   if (is_resolved(row)) {
@@ -336,7 +337,7 @@ void Ledger::free_row(std::uint32_t row) {
   ++r.generation;
   r.record = Record{};
   r.flight = Record{};
-  r.has_delete = r.has_set = false;
+  r.has_delete = r.has_set = r.redone = false;
   r.spurious = 0;
   rows_.give_back(row);
 }
@@ -347,6 +348,7 @@ void Ledger::settle(std::uint32_t row) {
   --in_flight_;
   ++r.generation;
   r.spurious = 0;
+  r.redone = false;
   if (r.has_delete || r.has_set) {
     r.flight = Record{};
     enqueue(row);
@@ -433,6 +435,68 @@ void Ledger::park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& 
   std::swap(r.extra->facts[0], r.extra->facts[listed]);
   r.list = index.list_for(*this, r.extra->facts[0]);
   append_waiting(r.list, row);
+}
+
+// --- Rows that are done while facts hold
+
+void Ledger::bind(std::uint32_t row, std::span<const Constraint> facts, ConstraintIndex& index) {
+  RONDO_ASSERT(rows_[row].state == State::InFlight && !rows_[row].flight_is_delete);
+  bound_.bind(*this, rows_[row].flight, facts, index);
+  settle(row);
+}
+
+void Ledger::unbind(std::uint32_t row, ConstraintIndex& index) {
+  if (bound_.empty()) return;
+  const Record& flight = rows_[row].flight;
+  const std::uint32_t bound = bound_.find(flight.key(), flight.key_hash());
+  if (bound != kNone) bound_.remove(*this, bound, index);
+}
+
+std::size_t Ledger::release(std::uint32_t list) {
+  const std::size_t rows = bound_.release(list);
+  wake_();
+  return rows;
+}
+
+bool Ledger::is_held(std::uint32_t row) const {
+  if (bound_.empty()) return false;
+  const Record& flight = rows_[row].flight;
+  const std::uint32_t bound = bound_.find(flight.key(), flight.key_hash());
+  return bound != kNone && bound_.is_held(bound);
+}
+
+void Ledger::release_if_held(std::uint32_t row) {
+  if (!is_held(row)) return;
+  const Record& flight = rows_[row].flight;
+  bound_.release_held(bound_.find(flight.key(), flight.key_hash()));
+  wake_();
+}
+
+Ledger::Ended Ledger::take_ended(Instant now, ConstraintIndex& index) {
+  const std::uint32_t bound = bound_.front_ended();
+  RONDO_ASSERT(bound != kNone);
+  const std::uint32_t row = find(bound_.record(bound).key());
+  if (row == kNone) return {.task = take_again(bound, now, index)};
+  if (rows_[row].state == State::InFlight) {
+    bound_.hold(*this, bound, index);
+    return {};
+  }
+  bound_.remove(*this, bound, index);
+  if (rows_[row].state != State::Parked || is_resolved(row)) return {};
+  leave_wait(row, index);
+  enqueue(row);
+  return {.queued = row};
+}
+
+Ledger::Task Ledger::take_again(std::uint32_t bound, Instant now, ConstraintIndex& index) {
+  const std::uint32_t row = by_key_.find_or_add(
+      bound_.record(bound).key_hash(), [](std::uint32_t) { return false; }, [this] { return rows_.take(); });
+  Row& r = rows_[row];
+  r.record = bound_.remove(*this, bound, index);
+  r.has_set = true;
+  r.since = now;
+  r.redone = true;
+  return start(row);
 }
 
 }  // namespace rondo

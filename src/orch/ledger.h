@@ -27,6 +27,7 @@
 
 #include "base/row_index.h"
 #include "base/slab.h"
+#include "orch/bound_rows.h"
 #include "rondo/base/time.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/sched/timer.h"
@@ -104,6 +105,32 @@ class Ledger {
   /// All rows of a wait list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
   std::size_t resolve(std::uint32_t list);
 
+  // --- Rows that are done while facts hold (Outcome::done_while).
+
+  BoundRows& bound() noexcept { return bound_; }
+  const BoundRows& bound() const noexcept { return bound_; }
+  /// The Set in flight was applied and stays so while 'facts' hold: settles it and binds the row.
+  void bind(std::uint32_t row, std::span<const Constraint> facts, ConstraintIndex& index);
+  /// The change in flight ends what the row was bound to before.
+  void unbind(std::uint32_t row, ConstraintIndex& index);
+  /// All rows of a bound list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
+  std::size_t release(std::uint32_t list);
+  bool has_ended() const noexcept { return bound_.has_ended(); }
+  /// What the turn of the oldest ended row came to.
+  struct Ended {
+    std::optional<Task> task = {};  // The row as it was done, in flight: its handler is to be asked again.
+    std::uint32_t queued = kNone;   // Or a row that waited with a newer change, which is queued now.
+  };
+  /// Takes the oldest row that a fact has ended for. A newer change of the key is handled in its place: one that waits is queued, one that
+  /// is queued already needs nothing, and one in flight decides when it is settled (is_held).
+  Ended take_ended(Instant now, ConstraintIndex& index);
+  /// Whether a fact ended, for which the row was done, while the change in flight was under way.
+  bool is_held(std::uint32_t row) const;
+  /// Makes such a row ready again: the change in flight is refused, so what was done before it stands.
+  void release_if_held(std::uint32_t row);
+  /// Whether the change in flight, or the one that waits, is a done one that is handled again.
+  bool is_redone(std::uint32_t row) const noexcept { return rows_[row].redone; }
+
   bool is_current(std::uint32_t row, std::uint32_t generation) const noexcept;
   std::uint32_t find(std::string_view key) const;
   std::string_view key(std::uint32_t row) const noexcept;
@@ -111,6 +138,8 @@ class Ledger {
   /// Parked, and its list was resolved: it waits only for its turn.
   bool is_resolved(std::uint32_t row) const noexcept;
   Op op(std::uint32_t row) const noexcept;
+  /// The record of a row that waits: a Set's, or a Delete's with the key alone.
+  const Record& pending(std::uint32_t row) const noexcept { return rows_[row].record; }
   /// The record of a row in flight.
   const Record& flight(std::uint32_t row) const noexcept { return rows_[row].flight; }
   Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
@@ -189,6 +218,7 @@ class Ledger {
     bool has_delete = false;
     bool has_set = false;
     bool flight_is_delete = false;
+    bool redone = false;  // It was done, and is handled again; no newer change has come since.
     std::uint8_t spurious = 0;
   };
 
@@ -206,6 +236,7 @@ class Ledger {
   void start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<Extra> extra, Instant now);
   void put_back(Row& row);
   Task start(std::uint32_t row);
+  Task take_again(std::uint32_t bound, Instant now, ConstraintIndex& index);
   void leave_resolved(std::uint32_t row);
   void free_row(std::uint32_t row);
   std::uint32_t make_list(std::uint32_t constraint);
@@ -219,6 +250,7 @@ class Ledger {
   RowIndex by_key_;
   Slab<Row> rows_;
   Slab<WaitList> lists_;
+  BoundRows bound_;
   List new_;
   std::deque<std::uint32_t> resolved_;  // Wait lists whose rows are ready, oldest first.
   std::uint32_t first_list_ = kNone;    // Of the chain of lists that are not resolved.

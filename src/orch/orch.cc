@@ -129,9 +129,11 @@ void Orch::announce(const Constraint& fact) {
 }
 
 void Orch::withdraw(const Constraint& fact) {
-  runtime_.parts_->journal->withdrawn(fact);
-  runtime_.parts_->constraints.withdraw(fact);
-  runtime_.parts_->tell_observers(fact, false);
+  Runtime::Parts& shared = *runtime_.parts_;
+  if (shared.witness != nullptr) shared.witness->withdrawn(fact);
+  shared.journal->withdrawn(fact);
+  shared.constraints.withdraw(fact);
+  shared.tell_observers(fact, false);
 }
 
 bool Orch::holds(const Constraint& fact) const { return runtime_.parts_->constraints.holds(fact); }

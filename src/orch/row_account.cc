@@ -14,6 +14,13 @@ void RowAccount::delayed(std::uint32_t row, const Change& change, Duration delay
   tell({.what = RowEvent::What::Delayed, .key = ledger_.key(row), .op = ledger_.op(row), .delay = delay, .why = why.ok() ? nullptr : &why});
 }
 
+void RowAccount::queued_by_end(std::uint32_t row) {
+  if (!journal_.on() && witness_ == nullptr) return;
+  const Change change{ledger_.op(row), ledger_.pending(row)};
+  journal_.unparked(name_, row, change);
+  if (witness_ != nullptr) witness_->redone(consumer_, change);
+}
+
 std::unique_ptr<RowTap> RowAccount::tap(RowTap::Listener listener) {
   std::unique_ptr<RowTap> tap{new RowTap(*this, std::move(listener))};
   taps_.push_back(tap.get());
@@ -38,6 +45,7 @@ std::string_view to_string(RowEvent::What what) noexcept {
     case RowEvent::What::Delayed: return "delayed";
     case RowEvent::What::Resolved: return "resolved";
     case RowEvent::What::Retried: return "retried";
+    case RowEvent::What::Redone: return "redone";
     case RowEvent::What::Ordered: return "ordered";
     case RowEvent::What::Done: return "done";
     case RowEvent::What::Rejected: return "rejected";

@@ -60,6 +60,14 @@ class RowAccount {
     if (tapped()) tell_row(RowEvent::What::Retried, row);
     if (witness_ != nullptr) witness_->chosen(consumer_, change);
   }
+  /// A done row is handled again: a fact that it depended on has ended.
+  void redone(std::uint32_t row, const Change& change) {
+    journal_.redone(name_, row, change);
+    if (tapped()) tell_row(RowEvent::What::Redone, row);
+    if (witness_ != nullptr) witness_->redone(consumer_, change);
+  }
+  /// The same of a row whose newer change waits: that one is queued.
+  void queued_by_end(std::uint32_t row);
   /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
   void asked(const Change& change) {
     if (witness_ != nullptr) witness_->asked(consumer_, change);
@@ -83,7 +91,11 @@ class RowAccount {
     journal_.done(name_, row);
     if (tapped()) tell_row(RowEvent::What::Done, row);
   }
-  /// Queued again at once.
+  void done_while(std::uint32_t row, std::span<const Constraint> facts) {
+    journal_.done_while(name_, row, facts);
+    if (tapped()) tell({.what = RowEvent::What::Done, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
+  }
+  /// Queued again immediately.
   void again(std::uint32_t row) { journal_.again(name_, row); }
   void parked(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
     journal_.parked(name_, row, change, facts);

@@ -30,6 +30,7 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
     p.scheduler->watch(p.journal.get());
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
+  p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
   p.agents_options = std::move(options.agents);
   p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
 }
@@ -47,7 +48,10 @@ void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
       case FactPort::News::What::Announced: resolved(news.fact, constraints.announce(news.fact)); return;
       case FactPort::News::What::Asked: port->board().answer(port->member(), news.fact, constraints.holds(news.fact)); return;
       case FactPort::News::What::Began: tell_observers(news.fact, true); return;
-      case FactPort::News::What::Ended: tell_observers(news.fact, false); return;
+      case FactPort::News::What::Ended:
+        constraints.end(news.fact);
+        tell_observers(news.fact, false);
+        return;
     }
   });
   constraints.connect(*port);
@@ -60,6 +64,19 @@ void Runtime::Parts::resolved(const Constraint& fact, std::size_t rows) {
   for (const auto& [table, consumer] : consumers) {
     consumer->account().resolved(fact, constraints);
   }
+}
+
+void Runtime::Parts::found(const Constraint& fact, bool holds) {
+  ++(holds ? forgotten.announcements : forgotten.withdrawals);
+  forgotten.newest = fact.to_string() + (holds ? " holds, but was not announced by " : " ended, but was not withdrawn by ") +
+                     constraints.provider(fact.kind);
+  if (holds) {
+    resolved(fact, constraints.announce_everywhere(fact));
+  } else {
+    journal->withdrawn(fact);
+    constraints.withdraw(fact);
+  }
+  tell_observers(fact, holds);
 }
 
 ParkedRow Runtime::Parts::parked_row(const Consumer& consumer, std::uint32_t row) const {
@@ -190,6 +207,8 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::
   }
   return found;
 }
+
+const ForgottenFacts& Runtime::forgotten_facts() const { return parts_->forgotten; }
 
 std::size_t Runtime::awaited_facts() const { return parts_->constraints.size(); }
 

@@ -13,6 +13,7 @@
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
 #include "orch/fact_port.h"
+#include "orch/fact_sweep.h"
 #include "orch/journal_recorder.h"
 #include "orch/observer.h"
 #include "rondo/orch/runtime.h"
@@ -29,6 +30,8 @@ struct Runtime::Parts {
   void tell_observers(const Constraint& fact, bool holds);
   /// A handler of a message threw.
   void tell_fault(const MessageFault& fault) const noexcept;
+  /// The sweep found a fact that its provider forgot to announce or to withdraw.
+  void found(const Constraint& fact, bool holds);
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
@@ -40,6 +43,8 @@ struct Runtime::Parts {
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
   std::unique_ptr<FactPort> port;                // None until a worker is made.
   ConstraintIndex constraints;
+  std::unique_ptr<FactSweep> sweep;
+  ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
   std::uint64_t writes = 0;                                     // Of Orchs, whose end they asked for; counted while there is a journal.
   Witness* witness = nullptr;                                   // In simulation.

@@ -54,6 +54,10 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   link.op = ledger.op(row);
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, constraints);
+  // A row is listed under a fact that did not hold when it was parked. If it holds now, the next sweep handles the row again.
+  if (!link.facts.empty() && constraints.holds(link.facts.front()) && !ledger.is_resolved(row)) {
+    add_note(link, link.facts.front().to_string() + " holds, but was not announced by " + constraints.provider(link.facts.front().kind));
+  }
   const auto held = std::ranges::stable_partition(link.facts, [&](const Constraint& fact) { return !constraints.holds(fact); });
   link.missing = link.facts.size() - held.size();
   if (!link.facts.empty()) link.provider = std::string{constraints.provider(link.facts.front().kind)};

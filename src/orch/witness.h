@@ -25,6 +25,9 @@ class Witness {
   virtual void taken(const Consumer& consumer, const Change& change) = 0;
   /// A row that had waited is taken up again: what it waited for was found to hold, or its time has passed.
   virtual void chosen(const Consumer& consumer, const Change& change) = 0;
+  /// A fact ended that a done row depends on: the row is handled again. If a newer change of it waits, that one is queued, and 'change' is
+  /// it.
+  virtual void redone(const Consumer& consumer, const Change& change) = 0;
   /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
   virtual void asked(const Consumer& consumer, const Change& change) = 0;
   /// Before the row changes. 'facts': of Waits and GivesWay, all of them. 'until': of Delayed, the handler is not asked again before.
@@ -32,6 +35,8 @@ class Witness {
                         Instant until) = 0;
   /// An Orch said that the fact begins to hold; before anything is queued because of it.
   virtual void announced(const Constraint& fact) = 0;
+  /// An Orch said that the fact ends; before anything is queued because of it.
+  virtual void withdrawn(const Constraint& fact) = 0;
 };
 
 }  // namespace rondo

@@ -63,6 +63,7 @@ std::string_view to_string(Event::Kind kind) noexcept {
     case Event::Kind::Unsure: return "perhaps written";
     case Event::Kind::Taken: return "taken";
     case Event::Kind::Chosen: return "taken up again";
+    case Event::Kind::Redone: return "redone";
     case Event::Kind::Asked: return "asked";
     case Event::Kind::Done: return "done";
     case Event::Kind::Rejected: return "rejected";
@@ -71,6 +72,7 @@ std::string_view to_string(Event::Kind kind) noexcept {
     case Event::Kind::GivesWay: return "gives way";
     case Event::Kind::Again: return "asked again";
     case Event::Kind::Announced: return "announced";
+    case Event::Kind::Withdrawn: return "withdrawn";
     case Event::Kind::Fault: return "fault";
   }
   return "?";
@@ -235,6 +237,9 @@ Status OrderPerKey::see(const World& world, const Event& event) {
         row.set = Record{};
       }
       return {};
+    case Event::Kind::Redone:
+      if (row.is_empty()) row.set = event.change->record();
+      return {};
     case Event::Kind::Asked: result = Model::asked(row, event); break;
     default:
       if (!row.in_flight || row.flight_is_delete != (event.change->op() == Op::Delete)) {
@@ -336,6 +341,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       if (!row.waits && row.has_newer) return {};
       if (Status bad = waits.chosen(world, row); !bad.ok()) return bad.with_context(place(event.table, event.change->key()));
       return {};
+    case Event::Kind::Redone: row.waits = false; return {};
     case Event::Kind::Asked:
       if (row.waits) return fault(place(event.table, event.change->key()) + ": the handler is asked while the change waits");
       row.in_flight = true;
@@ -408,6 +414,11 @@ Status BoundsHold::after_turn(const World& world) {
 
 // --- ParkedRowsAreExplained
 
+Status ParkedRowsAreExplained::after_turn(const World& world) {
+  const ForgottenFacts& forgotten = world.runtime().forgotten_facts();
+  return forgotten.newest.empty() ? Status{} : fault(forgotten.newest);
+}
+
 Status ParkedRowsAreExplained::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
   const ConstraintIndex& index = view.constraints();
@@ -432,6 +443,26 @@ Status ParkedRowsAreExplained::at_rest(const World& world) {
   return {};
 }
 
+// --- EndedFactsAreWithdrawn
+
+Status EndedFactsAreWithdrawn::see(const World&, const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::Begins: announced_.clear(); return {};
+    case Event::Kind::Announced: announced_.insert_or_assign(event.facts.front().to_string(), event.facts.front()); return {};
+    case Event::Kind::Withdrawn: announced_.erase(event.facts.front().to_string()); return {};
+    default: return {};
+  }
+}
+
+Status EndedFactsAreWithdrawn::at_rest(const World& world) {
+  const ConstraintIndex& index = RuntimeView(world.runtime()).constraints();
+  for (const auto& [text, fact] : announced_) {
+    if (!index.holds(fact))
+      return fault(text + " was announced and does not hold any more, but was not withdrawn by " + index.provider(fact.kind));
+  }
+  return {};
+}
+
 std::vector<std::unique_ptr<Checker>> standard_checkers() {
   std::vector<std::unique_ptr<Checker>> all;
   all.push_back(std::make_unique<NothingLost>());
@@ -440,6 +471,7 @@ std::vector<std::unique_ptr<Checker>> standard_checkers() {
   all.push_back(std::make_unique<LedgersAgree>());
   all.push_back(std::make_unique<BoundsHold>());
   all.push_back(std::make_unique<ParkedRowsAreExplained>());
+  all.push_back(std::make_unique<EndedFactsAreWithdrawn>());
   return all;
 }
 

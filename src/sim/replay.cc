@@ -250,7 +250,7 @@ void Replay::Impl::pass() {
     ++report.turns;
     time = turn_began + record(0).span;
     in_turn = in_own_turn = false;
-  } else if (kind >= Kind::Done && kind <= Kind::Unparked) {
+  } else if (journal::is_outcome(kind)) {
     ++report.outcomes;
   }
   tape->advance();

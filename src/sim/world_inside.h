@@ -29,9 +29,11 @@ struct World::Inside final : Witness, Faults::Victim {
   // Witness.
   void taken(const Consumer& consumer, const Change& change) override;
   void chosen(const Consumer& consumer, const Change& change) override;
+  void redone(const Consumer& consumer, const Change& change) override;
   void asked(const Consumer& consumer, const Change& change) override;
   void answered(const Consumer& consumer, const Change& change, Answer answer, std::span<const Constraint> facts, Instant until) override;
   void announced(const Constraint& fact) override;
+  void withdrawn(const Constraint& fact) override;
 
   // Faults::Victim.
   SimStore* remote_store() override { return remote; }

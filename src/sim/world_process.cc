@@ -67,6 +67,9 @@ void World::Inside::taken(const Consumer& consumer, const Change& change) {
 void World::Inside::chosen(const Consumer& consumer, const Change& change) {
   tell({.kind = Event::Kind::Chosen, .table = consumer.table(), .change = &change});
 }
+void World::Inside::redone(const Consumer& consumer, const Change& change) {
+  tell({.kind = Event::Kind::Redone, .table = consumer.table(), .change = &change});
+}
 void World::Inside::asked(const Consumer& consumer, const Change& change) {
   tell({.kind = Event::Kind::Asked, .table = consumer.table(), .change = &change});
 }
@@ -75,6 +78,8 @@ void World::Inside::answered(const Consumer& consumer, const Change& change, Ans
   tell({.kind = kind_of(answer), .table = consumer.table(), .change = &change, .facts = facts, .until = until});
 }
 void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kind::Announced, .facts = {&fact, 1}}); }
+
+void World::Inside::withdrawn(const Constraint& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
 
 void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
   // A store elsewhere refuses before it does anything. One in the process has done it when it accepts: what fails then is to keep it.

@@ -106,7 +106,8 @@ class Orch {
   /// The fact begins to hold: every change that waits for it is queued again, in O(1) whatever their number; observers are told in a turn
   /// of their own. Announcing what nobody waits for is cheap.
   void announce(const Constraint& fact);
-  /// The fact ends. Parked changes are not touched; observers are told.
+  /// The fact ends: every row that is done while it holds (Outcome::done_while) is handled again, in O(1) whatever their number; observers
+  /// are called in a turn of their own. Rows that wait for the fact go on waiting.
   void withdraw(const Constraint& fact);
   /// Asks the provider. False if there is none.
   bool holds(const Constraint& fact) const;

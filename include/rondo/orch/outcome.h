@@ -16,6 +16,7 @@ class [[nodiscard]] Outcome {
  public:
   enum class Kind : std::uint8_t {
     Done,        // Applied. The change leaves the ledger.
+    DoneWhile,   // Applied; the row is handled again when one of the given facts ends.
     WaitFor,     // Parked until all given facts hold; costs nothing meanwhile.
     RetryAfter,  // Parked until a time has passed (and all given facts hold, if any).
     Reject,      // Can never be applied: counted, reported once with table, key and reason, and dropped.
@@ -23,12 +24,19 @@ class [[nodiscard]] Outcome {
   };
 
   static Outcome done() noexcept { return Outcome{Kind::Done}; }
-  static Outcome wait_for(Constraint fact) {
-    Outcome outcome{Kind::WaitFor};
-    outcome.single_ = std::move(fact);
-    outcome.has_single_ = true;
+  /// A Set was applied and depends on 'fact': when the fact ends (Orch::withdraw), the handler is called again with the whole row. If a
+  /// newer change of the row waits then, the handler is called with that one instead. Any later outcome of the row replaces this one: the
+  /// handler says each time what the row depends on. Needs ConsumeOptions::rows = Rows::Whole and a Set; otherwise, or if the fact does not
+  /// hold, the answer is a fault of the handler: it is rejected, or asked again with a delay. Cost: at most 40 bytes a row beside its
+  /// record, which the embedded store shares; a fact that ends costs one list, not one step a row.
+  static Outcome done_while(Constraint fact) { return Outcome{Kind::DoneWhile, std::move(fact)}; }
+  /// The same for several facts, up to limits::kWaitsPerChange: the row is handled again when any of them ends.
+  static Outcome done_while(std::vector<Constraint> facts) {
+    Outcome outcome{Kind::DoneWhile};
+    outcome.several_ = std::move(facts);
     return outcome;
   }
+  static Outcome wait_for(Constraint fact) { return Outcome{Kind::WaitFor, std::move(fact)}; }
   /// All of them. An empty list is a fault of the handler and becomes a Reject; so does one above limits::kWaitsPerChange.
   static Outcome wait_for(std::vector<Constraint> facts) {
     Outcome outcome{Kind::WaitFor};
@@ -67,6 +75,7 @@ class [[nodiscard]] Outcome {
 
  private:
   explicit Outcome(Kind kind) noexcept : kind_(kind) {}
+  Outcome(Kind kind, Constraint fact) noexcept : kind_(kind), has_single_(true), single_(std::move(fact)) {}
   Kind kind_;
   bool has_single_ = false;
   bool is_of_key_ = false;

@@ -27,8 +27,9 @@ struct RowEvent {
     Delayed,   // It waits for 'delay', because of 'why'.
     Resolved,  // The only one of 'facts' was announced, by 'provider', and rows waited for it, of this table or another. Without a key.
     Retried,   // What it waited for came, and its handler is asked again.
+    Redone,    // It was done; a fact that it depended on ended, and its handler is asked again.
     Ordered,   // The handler gave orders for it and waits for their answers.
-    Done,
+    Done,      // For as long as all 'facts' hold, if there are any (Outcome::done_while).
     Rejected,  // Because of 'why'.
   };
   What what = What::Taken;

@@ -106,6 +106,14 @@ struct Why {
   bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts, or workers took limits::kWhyWait.
 };
 
+/// What the sweep found: facts that their Orch forgot to announce when they began to hold, or to withdraw when they ended, while rows
+/// waited for them or depended on them. Each is a fault of that Orch: the rows were handled up to a second late.
+struct ForgottenFacts {
+  std::uint64_t announcements = 0;
+  std::uint64_t withdrawals = 0;
+  std::string newest;  // For people: "nexthop-group:102 holds, but was not announced by nexthops".
+};
+
 /// Figures of one consumer.
 struct ConsumerStats {
   std::string table;
@@ -124,6 +132,8 @@ struct ConsumerStats {
   std::size_t queued = 0;
   std::size_t parked = 0;
   std::size_t parked_peak = 0;
+  std::uint64_t redone = 0;  // Done rows that were handled again because a fact ended (Outcome::done_while).
+  std::size_t bound = 0;     // Rows that are done while facts hold.
   std::size_t in_flight = 0;
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   std::string last_reject;
@@ -181,6 +191,9 @@ class Runtime {
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const;
   /// Facts that rows wait for. O(1).
   std::size_t awaited_facts() const;
+  /// What the sweep found. While rows wait for facts or depend on them, it looks at every fact within a second (limits::kFactSweepPeriod).
+  /// Of a home runtime: without its workers.
+  const ForgottenFacts& forgotten_facts() const;
   Why why(std::string_view table, std::string_view key) const;
   /// Hears what happens at the consumer of 'table' from now on. NotFound if no Orch of this runtime (not of its workers') consumes it.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);

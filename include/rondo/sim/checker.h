@@ -30,6 +30,7 @@ struct Event {
     Unsure,   // A write may be done or not: the connection was lost, or the process ended, before the answer.
     Taken,    // A consumer took the change from its table; it has not met what waits for its key yet.
     Chosen,   // A row that waited is taken up again.
+    Redone,   // A fact ended that a done row depends on: the row is queued again, or a newer change of it that waits.
     Asked,    // The handler is about to be called with the change.
     Done,     // The answers; see Outcome.
     Rejected,
@@ -38,12 +39,13 @@ struct Event {
     GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_cancels_parked_delete).
     Again,      // The handler waits for what holds; it will be asked again.
     Announced,  // An Orch said that a fact begins to hold.
+    Withdrawn,  // An Orch said that a fact ends.
     Fault,      // Of the FaultPlan, or of the test; 'text' says what.
   };
   Kind kind = Kind::Fault;
   std::string_view table = {};
   const Change* change = nullptr;          // Of Written to Again.
-  std::span<const Constraint> facts = {};  // Of Waits, GivesWay and Announced.
+  std::span<const Constraint> facts = {};  // Of Waits, GivesWay, Announced and Withdrawn.
   Instant until = {};                      // Of Delayed: when it may be asked about again.
   std::string_view text = {};
 };

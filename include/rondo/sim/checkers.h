@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -82,19 +85,33 @@ class BoundsHold final : public Checker {
   Status after_turn(const World& world) override;
 };
 
-/// Every parked row waits for something that can be told: what it is listed under does not hold (else its announcement was lost), and
-/// either somebody provides facts of that kind, or Runtime::parked_constraints() reports that nobody does. Looked at at rest: an observer
-/// may announce in a turn of its own what began to hold in an earlier one.
+/// Every parked row waits for something that can be told: what it is listed under does not hold (else its announcement was forgotten), and
+/// either an Orch provides facts of that kind, or Runtime::parked_constraints() reports that none does. Checked at rest: an observer may
+/// announce in a turn of its own what began to hold in an earlier one. After each turn: the sweep has found no forgotten announcement or
+/// withdrawal (Runtime::forgotten_facts).
 class ParkedRowsAreExplained final : public Checker {
  public:
   using Report = std::function<std::vector<ParkedConstraint>(const Runtime&)>;
   /// 'report' instead of parked_constraints(), if given.
   explicit ParkedRowsAreExplained(Report report = {}) : report_(std::move(report)) {}
   std::string_view name() const noexcept override { return "parked-rows-are-explained"; }
+  Status after_turn(const World& world) override;
   Status at_rest(const World& world) override;
 
  private:
   Report report_;
+};
+
+/// Every fact that was announced and not withdrawn since holds: a provider that removes a row withdraws its fact, so that the rows which
+/// depend on it are handled again. Checked at rest.
+class EndedFactsAreWithdrawn final : public Checker {
+ public:
+  std::string_view name() const noexcept override { return "ended-facts-are-withdrawn"; }
+  Status see(const World& world, const Event& event) override;
+  Status at_rest(const World& world) override;
+
+ private:
+  std::map<std::string, Constraint, std::less<>> announced_;  // By Constraint::to_string().
 };
 
 /// One of each.

@@ -1,0 +1,365 @@
+// Outcome::done_while: a row that is done while facts hold is handled again when one of them ends, and only then. Goal: no order of ends,
+// newer changes and outcomes leaves a row behind whose fact has ended. Method: handlers written in the test, in a simulated world; after
+// each step the ledger and the index are inspected.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "orch/inspection.h"
+#include "orch/runtime_fixture.h"
+#include "orch/runtime_view.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class DoneWhile : public testing::Test {
+ protected:
+  DoneWhile() : groups_(in_.add_groups()), routes_(in_.runtime.add<OpenOrch>("routes")) {
+    routes_.consume(
+        "ROUTE",
+        [this](std::string_view key, const Fields& fields) {
+          in_.calls.push_back(text_of(key, fields));
+          return answer_ ? answer_(key, fields) : by_group(fields);
+        },
+        [this](std::string_view key) {
+          in_.calls.push_back(call(Op::Delete, key));
+          return Outcome::done();
+        });
+  }
+  ~DoneWhile() override { check(); }
+
+  static std::string text_of(std::string_view key, const Fields& fields) {
+    std::string text = call(Op::Set, key);
+    for (const Field field : fields) text += " " + std::string{field.name} + "=" + std::string{field.value};
+    return text;
+  }
+  Outcome by_group(const Fields& fields) {
+    std::vector<Constraint> needed;
+    for (const Field field : fields) {
+      if (field.name.starts_with("group")) needed.push_back({kGroup, std::string{field.value}});
+    }
+    for (const Constraint& group : needed) {
+      if (!routes_.holds(group)) return Outcome::wait_for(group);
+    }
+    return needed.size() == 1 ? Outcome::done_while(needed.front()) : Outcome::done_while(needed);
+  }
+  void begin(const std::string& group) {
+    in_.groups.insert(group);
+    groups_.announce({kGroup, group});
+  }
+  void end(const std::string& group) {
+    in_.groups.erase(group);
+    groups_.withdraw({kGroup, group});
+  }
+  std::vector<std::string> run() {
+    in_.run();
+    check();
+    return std::exchange(in_.calls, {});
+  }
+  void check() {
+    const RuntimeView view(in_.runtime);
+    const Status agree = Inspection(view.consumers().find("ROUTE")->second->ledger(), view.constraints()).check();
+    EXPECT_TRUE(agree.ok()) << agree.to_string();
+  }
+
+  RuntimeFixture in_;
+  std::function<Outcome(std::string_view, const Fields&)> answer_;
+  OpenOrch& groups_;
+  OpenOrch& routes_;
+};
+
+TEST_F(DoneWhile, ARowIsHandledAgainWhenItsFactEnds) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  EXPECT_EQ(in_.stats("ROUTE").done, 1U);
+
+  end("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").redone, 1U);
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U) << "the handler waits for the fact again";
+
+  begin("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+}
+
+TEST_F(DoneWhile, ADoneRowIsNotOwedAnOutcome) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  EXPECT_EQ(in_.stats("ROUTE").queued, 0U);
+  EXPECT_EQ(in_.stats("ROUTE").parked, 0U);
+  EXPECT_EQ(in_.runtime.awaited_facts(), 0U);
+  EXPECT_FALSE(groups_.is_awaited({kGroup, "1"}));
+  begin("1");
+  EXPECT_THAT(run(), IsEmpty()) << "an announcement is no end";
+}
+
+TEST_F(DoneWhile, OnlyTheRowsOfTheFactAreHandledAgain) {
+  begin("1");
+  begin("2");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  in_.set("ROUTE", "b", {{"group", "2"}});
+  in_.set("ROUTE", "c", {{"group", "1"}});
+  run();
+  end("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=1", "S c group=1"));
+}
+
+TEST_F(DoneWhile, AFactThatEndedAndHoldsAgainIsHandledAgainOnce) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  end("1");
+  begin("1");
+  end("1");
+  begin("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+}
+
+TEST_F(DoneWhile, ARowOfSeveralFactsIsHandledAgainOnceWhenOneOfThemEnds) {
+  begin("1");
+  begin("2");
+  in_.set("ROUTE", "a", {{"group1", "1"}, {"group2", "2"}});
+  run();
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  end("2");
+  EXPECT_THAT(run(), ElementsAre("S a group1=1 group2=2"));
+  begin("2");
+  run();
+  end("1");
+  end("2");
+  EXPECT_THAT(run(), ElementsAre("S a group1=1 group2=2")) << "both ended, one call";
+}
+
+TEST_F(DoneWhile, ANewerOutcomeReplacesTheBinding) {
+  begin("1");
+  begin("2");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  in_.set("ROUTE", "a", {{"group", "2"}});
+  EXPECT_THAT(run(), ElementsAre("S a group=2"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  end("1");
+  EXPECT_THAT(run(), IsEmpty());
+  end("2");
+  EXPECT_THAT(run(), ElementsAre("S a group=2"));
+}
+
+TEST_F(DoneWhile, ADeletedRowIsNeverHandledAgain) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  in_.remove("ROUTE", "a");
+  EXPECT_THAT(run(), ElementsAre("D a"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
+  end("1");
+  EXPECT_THAT(run(), IsEmpty());
+}
+
+TEST_F(DoneWhile, ADeleteThatComesBeforeTheTurnOfAnEndedRowIsHandledInItsPlace) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  end("1");
+  in_.remove("ROUTE", "a");
+  const std::vector<std::string> calls = run();
+  ASSERT_FALSE(calls.empty());
+  EXPECT_EQ(calls.back(), "D a");
+  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
+  EXPECT_EQ(in_.stats("ROUTE").parked, 0U);
+}
+
+TEST_F(DoneWhile, AnEndWakesANewerChangeThatWaits) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  in_.set("ROUTE", "a", {{"group", "2"}});
+  EXPECT_THAT(run(), ElementsAre("S a group=2"));
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+  end("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=2")) << "what was done depended on the fact; the newest row decides";
+  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
+}
+
+TEST_F(DoneWhile, AnEndDuringAStagedChangeIsHandledWhenItIsRefused) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "2"}});
+  run();
+  end("1");
+  EXPECT_THAT(run(), IsEmpty()) << "the change in flight decides";
+  answer_ = {};
+  routes_.settle(ticket, Outcome::reject(Status{Code::InvalidArgument, "no such device"}));
+  EXPECT_THAT(run(), ElementsAre("S a group=1")) << "the row as it was done";
+  EXPECT_EQ(in_.stats("ROUTE").rejected_rows, 1U) << "the newer change stays rejected";
+}
+
+TEST_F(DoneWhile, AnEndDuringAStagedChangeIsHandledWhenItWaits) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "2"}});
+  run();
+  end("1");
+  run();
+  answer_ = {};
+  routes_.settle(ticket, Outcome::wait_for({kGroup, "2"}));
+  EXPECT_THAT(run(), ElementsAre("S a group=2")) << "asked once after the end, then it waits";
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+}
+
+TEST_F(DoneWhile, AnEndDuringAStagedChangeIsForgottenWhenItIsDone) {
+  begin("1");
+  begin("2");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "2"}});
+  run();
+  end("1");
+  run();
+  routes_.settle(ticket, Outcome::done_while({kGroup, "2"}));
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+}
+
+TEST_F(DoneWhile, AFactThatEndedBeforeAStagedAnswerIsHandledAgain) {
+  begin("1");
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  end("1");
+  answer_ = {};
+  routes_.settle(ticket, Outcome::done_while({kGroup, "1"}));
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+}
+
+TEST_F(DoneWhile, AHandlerThatDependsOnWhatDoesNotHoldIsSlowedDown) {
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done_while({kGroup, "never"}); };
+  in_.set("ROUTE", "a", {});
+  const std::size_t calls = run().size();
+  EXPECT_LE(calls, 10U);
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+  EXPECT_GT(in_.stats("ROUTE").spurious_waits, 0U);
+  EXPECT_THAT(in_.runtime.why("ROUTE", "a").chain.front().note, HasSubstr("is done while group:never, which does not hold"));
+}
+
+TEST_F(DoneWhile, NoFactsAtAllAreAFaultOfTheHandler) {
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done_while(std::vector<Constraint>{}); };
+  in_.set("ROUTE", "a", {});
+  run();
+  ASSERT_EQ(in_.rejects.size(), 1U);
+  EXPECT_THAT(in_.rejects.front(), HasSubstr("done while 0 facts hold"));
+}
+
+TEST_F(DoneWhile, EndedRowsShareTurnsWithOthersUnderTheBudget) {
+  begin("1");
+  constexpr int kRows = 1000;
+  for (int i = 0; i < kRows; ++i) in_.set("ROUTE", std::to_string(i), {{"group", "1"}});
+  run();
+  end("1");
+  const std::uint64_t turns = in_.source("ROUTE").turns;
+  in_.set("ROUTE", "new", {{"group", "2"}});
+  const std::vector<std::string> calls = run();
+  EXPECT_EQ(calls.size(), kRows + 1U);
+  EXPECT_GE(in_.source("ROUTE").turns - turns, kRows / limits::kBatchItems) << "no turn takes more than its items";
+  const auto place = std::ranges::find(calls, "S new group=2") - calls.begin();
+  EXPECT_LT(place, 2 * static_cast<std::ptrdiff_t>(limits::kBatchItems)) << "new rows keep their share";
+}
+
+TEST_F(DoneWhile, RowsOfARunningConsumerAreForgottenWithIt) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  EXPECT_FALSE(RuntimeView(in_.runtime).constraints().empty());
+  in_.remove("ROUTE", "a");
+  run();
+  EXPECT_TRUE(RuntimeView(in_.runtime).constraints().empty()) << "nothing is left of a row that is gone";
+}
+
+// --- What an Orch forgets to say.
+
+class ForgottenFactsTest : public DoneWhile {};
+
+TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAnAnnouncementThatWasForgotten) {
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  in_.groups.insert("1");  // And no announcement.
+  EXPECT_THAT(in_.runtime.why("ROUTE", "a").chain.front().note, HasSubstr("group:1 holds, but was not announced by groups"));
+  in_.run_for(1s);
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  EXPECT_EQ(in_.runtime.forgotten_facts().announcements, 1U);
+  EXPECT_EQ(in_.runtime.forgotten_facts().newest, "group:1 holds, but was not announced by groups");
+}
+
+TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAWithdrawalThatWasForgotten) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  in_.groups.clear();  // And no withdrawal.
+  in_.run_for(1s);
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+  EXPECT_EQ(in_.runtime.forgotten_facts().withdrawals, 1U);
+  EXPECT_EQ(in_.runtime.forgotten_facts().newest, "group:1 ended, but was not withdrawn by groups");
+}
+
+TEST_F(ForgottenFactsTest, EveryFactIsLookedAtWithinASecond) {
+  constexpr int kFacts = 20'000;
+  for (int i = 0; i < kFacts; ++i) in_.set("ROUTE", std::to_string(i), {{"group", std::to_string(i)}});
+  run();
+  for (int i = 0; i < kFacts; ++i) in_.groups.insert(std::to_string(i));
+  in_.run_for(1s);
+  run();
+  EXPECT_EQ(in_.stats("ROUTE").parked, 0U);
+  EXPECT_EQ(in_.runtime.forgotten_facts().announcements, static_cast<std::uint64_t>(kFacts));
+}
+
+TEST_F(ForgottenFactsTest, NothingIsFoundWhereEverythingIsSaid) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  in_.set("ROUTE", "b", {{"group", "2"}});
+  in_.run_for(10s);
+  EXPECT_EQ(in_.runtime.forgotten_facts().newest, "");
+}
+
+TEST_F(ForgottenFactsTest, WithoutFactsTheSweepSleeps) {
+  in_.run_for(1s);
+  const std::uint64_t before = in_.source("facts: sweep").turns;
+  in_.run_for(60s);
+  EXPECT_EQ(in_.source("facts: sweep").turns, before);
+}
+
+}  // namespace
+}  // namespace rondo

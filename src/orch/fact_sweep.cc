@@ -1,0 +1,43 @@
+#include "orch/fact_sweep.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/base/limits.h"
+
+namespace rondo {
+
+FactSweep::FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find)
+    : scheduler_(scheduler), index_(index), on_find_(std::move(on_find)), timer_("facts: sweep", Priority{0}, [this] { sweep(); }) {
+  scheduler_.add(timer_);
+  index_.on_first([this] {
+    if (!timer_.is_armed()) timer_.arm_at(scheduler_.now() + limits::kFactSweepPeriod);
+  });
+}
+
+void FactSweep::sweep() {
+  if (next_ == 0) began_ = scheduler_.now();
+  const std::uint32_t end = std::min(index_.limit(), next_ + limits::kFactSweepFacts);
+  while (next_ < end) look_at(next_++);
+  if (next_ < index_.limit()) {
+    timer_.arm_at(scheduler_.now() + limits::kFactSweepPause);
+    return;
+  }
+  next_ = 0;
+  if (!index_.empty()) timer_.arm_at(std::max(began_ + limits::kFactSweepPeriod, scheduler_.now() + limits::kFactSweepPause));
+}
+
+void FactSweep::look_at(std::uint32_t slot) {
+  const bool is_awaited = !index_.waiters(slot).empty();
+  const bool is_depended_on = !index_.bound(slot).empty();
+  if (!is_awaited && !is_depended_on) return;
+  const Constraint fact = index_.constraint(slot);  // A copy: the slot may be freed by what follows.
+  if (index_.is_foreign(fact.kind)) {
+    if (is_awaited) index_.ask_again(fact);
+    return;
+  }
+  const bool holds = index_.holds(fact);
+  if (holds ? is_awaited : is_depended_on && index_.is_provided(fact.kind)) on_find_(fact, holds);
+}
+
+}  // namespace rondo

@@ -1,0 +1,36 @@
+// FactSweep: finds what Orchs forgot to say. While rows wait for facts or depend on them it looks at every fact twice a second: a fact that
+// rows wait for and that holds is announced, one that rows depend on and that does not hold is withdrawn. Each find is a fault of the Orch
+// that provides the fact; it is counted and told. Facts of other threads are asked for again. Scheduler's thread.
+//
+// Cost: limits::kFactSweepFacts facts a turn, one call of 'holds' each; nothing while there are none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "orch/constraint_index.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo {
+
+class FactSweep {
+ public:
+  /// Called for each find, before the rows are queued. 'holds': the fact holds and was not announced; else it ended and was not withdrawn.
+  using OnFind = std::function<void(const Constraint& fact, bool holds)>;
+  /// Both must outlive it.
+  FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find);
+
+ private:
+  void sweep();
+  void look_at(std::uint32_t slot);
+
+  Scheduler& scheduler_;
+  ConstraintIndex& index_;
+  OnFind on_find_;
+  std::uint32_t next_ = 0;  // The slot that is looked at next.
+  Instant began_;           // The pass over all slots.
+  TimerSource timer_;
+};
+
+}  // namespace rondo
