@@ -38,9 +38,9 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     const Result<InterfaceKey> parsed = parse_interface_key(key);
     return !parsed || !parsed->address || is_free(parsed->port, *parsed->address);
   });
-  observe(kNeighborsGone, [this](std::string_view key, bool gone) {
+  observe(kNeighborsGone, [this](std::string_view key, bool) {
     const std::size_t colon = key.rfind(':');
-    if (gone && colon != std::string_view::npos) announce_free(std::string{key.substr(0, colon)}, key.substr(colon + 1) == "ipv6");
+    if (colon != std::string_view::npos) tell_free(std::string{key.substr(0, colon)}, key.substr(colon + 1) == "ipv6");
   });
   runtime.explain(kAddressFree, [](std::string_view key) {
     return FactOrigin{"", "", std::string{key} + " is the last address of its family, and the port still has neighbours of it"};
@@ -93,7 +93,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
   }
   const Constraint configured{kPort, port};
   if (!holds(configured)) return Outcome::wait_for(configured);
-  interfaces_[port];  // From now on the port is used.
+  if (interfaces_.try_emplace(port).second) withdraw({kPortUnused, port});
   if (!row->mtu) {
     base_applied(port, std::nullopt);
     return Outcome::done();
@@ -122,7 +122,10 @@ Outcome Interfaces::set_address(const std::string& port, const Prefix& address) 
   if (!holds(base)) return Outcome::wait_for(base);
   const Constraint device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
-  Address& entry = interfaces_[port].addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
+  Interface& interface = interfaces_[port];
+  const bool is_first = interface.addresses.empty();
+  Address& entry = interface.addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
+  if (is_first) withdraw({kInterfaceUnused, port});
   // A Delete that the kernel put off has given way to this Set. Whether the address is there, the answer tells.
   if (std::exchange(entry.leaving, false)) entry.applied = false;
   const IfIndex id = ids_.find(port);
@@ -137,7 +140,7 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
     Address& entry = interfaces_[port].addresses[address];
     entry.applied = entry.present = true;
     announce({kAddressed, family_key(port, address.address.is_v6())});
-    announce_free(port, address.address.is_v6());
+    tell_free(port, address.address.is_v6());
     return Outcome::done();
   }
   Outcome outcome = outcome_of_set(status.ok() ? device_changed(port) : status);
@@ -156,6 +159,7 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
   // From here on nobody new may count on it: the fact ends before the order is given.
   entry->second.leaving = true;
   if (!addressed(family_key(port, ipv6))) withdraw({kAddressed, family_key(port, ipv6)});
+  tell_free(port, ipv6);
   if (!ids_.find(port)) {
     address_gone(port, address);  // With its device.
     return Outcome::done();
@@ -188,11 +192,14 @@ bool Interfaces::is_free(const std::string& port, const Prefix& address) const {
   });
 }
 
-void Interfaces::announce_free(const std::string& port, bool ipv6) {
+/// Something changed that decides which addresses of a family are free: announces those that are, withdraws the others.
+void Interfaces::tell_free(const std::string& port, bool ipv6) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return;
   for (const auto& [prefix, address] : it->second.addresses) {
-    if (prefix.address.is_v6() == ipv6 && is_free(port, prefix)) announce({kAddressFree, port + ":" + prefix.to_string()});
+    if (prefix.address.is_v6() != ipv6) continue;
+    const Constraint free{kAddressFree, port + ":" + prefix.to_string()};
+    is_free(port, prefix) ? announce(free) : withdraw(free);
   }
 }
 
@@ -229,7 +236,7 @@ void Interfaces::restored(const std::string& port, const Prefix& prefix, bool ok
   const auto address = it->second.addresses.find(prefix);
   if (address == it->second.addresses.end()) return;
   address->second.present = true;
-  announce_free(port, prefix.address.is_v6());
+  tell_free(port, prefix.address.is_v6());
 }
 
 void Interfaces::restore(const std::string& port) {

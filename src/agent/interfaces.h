@@ -42,7 +42,7 @@ class Interfaces final : public Orch {
   Outcome remove_unknown(const std::string& port, const Prefix& address);
   Outcome remove_address(const std::string& port, const Prefix& address);
   bool is_free(const std::string& port, const Prefix& address) const;
-  void announce_free(const std::string& port, bool ipv6);
+  void tell_free(const std::string& port, bool ipv6);
   void address_gone(const std::string& port, const Prefix& address);
   void drop_if_empty(const std::string& port);
   void restored(const std::string& port, const Prefix& prefix, bool ok);

@@ -119,6 +119,7 @@ void Neighbors::count(const Place& place, bool more) {
   for (const std::string& key : keys) {
     std::size_t& number = counts_[key];
     more ? ++number : --number;
+    if (more && number == 1) withdraw({kNeighborsGone, key});
     if (number != 0) continue;
     counts_.erase(key);
     announce({kNeighborsGone, key});

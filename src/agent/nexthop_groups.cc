@@ -64,7 +64,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
       return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
     });
   }
-  provide(kSetKnown, [this](std::string_view name) { return groups_.contains({std::string{kNexthopSet.name()}, std::string{name}}); });
+  provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
   provide(kNeighborUnused, [this](std::string_view name) {
     const Result<NeighborKey> parsed = parse_neighbor_key(name);
     return !parsed || !nexthops_.contains({parsed->port, parsed->address});
@@ -93,7 +93,7 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   }
   const Result<std::vector<Hop>> hops = parse_hops(fields);
   if (!hops) return Outcome::reject(hops.error());
-  if (kind == kNexthopSet) announce({kSetKnown, std::string{name}});
+  if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
   std::vector<Constraint> missing;
   for (const Hop& hop : *hops) {
     Constraint neighbor{kNeighbor, neighbor_key(hop.port, hop.gateway)};
@@ -208,7 +208,10 @@ void NexthopGroups::release_leaving(Group& group) {
 
 Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
-  if (it == groups_.end()) return Outcome::done();
+  if (it == groups_.end()) {
+    forget_set(kind, name);
+    return Outcome::done();
+  }
   const Constraint unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
   Group& group = it->second;
   if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
@@ -220,6 +223,14 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   program(programmer_, NexthopDelete{group.id},
           [this, fact = group.fact, ticket = current_ticket()](const Status& status) { finish_remove(fact, ticket, status); });
   return Outcome::staged();
+}
+
+void NexthopGroups::forget_set(ConstraintKind kind, std::string_view name) {
+  if (kind != kNexthopSet) return;
+  const auto known = sets_.find(name);
+  if (known == sets_.end()) return;
+  sets_.erase(known);
+  withdraw({kSetKnown, std::string{name}});
 }
 
 void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status) {
@@ -236,7 +247,7 @@ void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, 
     }
     ids_.forget(fact);
     groups_.erase(it);
-    if (fact.kind == kNexthopSet) withdraw({kSetKnown, fact.key});
+    forget_set(fact.kind, fact.key);
   } else if (outcome.kind() == Outcome::Kind::Reject) {
     it->second.deleting = false;
     it->second.sure = false;
@@ -251,6 +262,7 @@ NexthopGroups::Nexthop& NexthopGroups::nexthop_at(const HopKey& key) {
   if (first) {
     it->second.key = key;
     it->second.id = number_of_nexthop(key);
+    withdraw({kNeighborUnused, neighbor_key(key.first, key.second)});
   }
   return it->second;
 }

@@ -118,6 +118,7 @@ class NexthopGroups final : public Orch {
   void become_usable(Group& group);
   void become_unusable(Group& group);
   void settle_group(Group& group, const Outcome& outcome);
+  void forget_set(ConstraintKind kind, std::string_view name);
   void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
 
   void carrier(std::string_view port, bool up);
@@ -131,6 +132,7 @@ class NexthopGroups final : public Orch {
   GroupIds& ids_;
   const bool by_name_;  // AgentOptions::groups_by_name.
   std::map<HopKey, Nexthop> nexthops_;
+  std::set<std::string, std::less<>> sets_;  // Names of the NEXTHOP_SET rows that there are, whether their group is in the kernel or not.
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.

@@ -230,6 +230,7 @@ bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, st
     return false;
   }
   group = routes_.group_at(kind, name, ids_);
+  if (known == RouteMap::kNone) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
   if (kind == kNexthopSet) requested_sets_.erase(set_name);
   return true;
 }

@@ -50,8 +50,8 @@ void BoundRows::append(std::uint32_t list, std::uint32_t node) {
 
 /// A list under a fact that holds goes with its last row. One whose fact has ended is dropped when its turn comes.
 void BoundRows::unlink(Ledger& ledger, std::uint32_t node, ConstraintIndex& index) {
+  if (is_held(node)) return;
   Link& link = nodes_.link(node);
-  if (link.list == kHeld) return;
   const std::uint32_t list = link.list;
   List& l = lists_[list];
   RONDO_ASSERT(l.count > 0);
@@ -105,7 +105,12 @@ void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Const
     }
     throw;
   }
-  if (!is_new) leave_lists(ledger, row, index);
+  if (!is_new) {
+    // A list that both bindings share stays, also if this row is the only one in it.
+    for (const std::uint32_t list : lists) ++lists_[list].count;
+    leave_lists(ledger, row, index);
+    for (const std::uint32_t list : lists) --lists_[list].count;
+  }
   nodes_.record(row) = record;
   append(lists.front(), row);
   for (std::size_t i = 1; i < facts.size(); ++i) {
@@ -157,10 +162,10 @@ std::uint32_t BoundRows::front_ended() {
   return ended_.empty() ? kNone : row_of(lists_[ended_.front()].head);
 }
 
-void BoundRows::hold(Ledger& ledger, std::uint32_t row, ConstraintIndex& index) {
+void BoundRows::hold(Ledger& ledger, std::uint32_t row, bool in_flight, ConstraintIndex& index) {
   leave_lists(ledger, row, index);
   more_.erase(row);
-  nodes_.link(row).list = kHeld;
+  nodes_.link(row).list = in_flight ? kHeldInFlight : kHeld;
 }
 
 void BoundRows::release_held(std::uint32_t row) {

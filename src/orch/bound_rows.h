@@ -48,9 +48,11 @@ class BoundRows {
   std::size_t ended() const noexcept { return ended_nodes_; }
   /// The oldest of these.
   std::uint32_t front_ended();
-  /// Takes the row out of all lists and keeps it until it is bound, removed or released: a newer change of it is in flight.
-  void hold(Ledger& ledger, std::uint32_t row, ConstraintIndex& index);
-  bool is_held(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeld; }
+  /// Takes the row out of all lists and keeps it until it is bound, removed or released: a newer change of it decides. 'in_flight': that
+  /// one was given to its handler before the fact ended.
+  void hold(Ledger& ledger, std::uint32_t row, bool in_flight, ConstraintIndex& index);
+  bool is_held(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeld || is_held_in_flight(row); }
+  bool is_held_in_flight(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeldInFlight; }
   /// A held row becomes ready again.
   void release_held(std::uint32_t row);
 
@@ -71,6 +73,7 @@ class BoundRows {
  private:
   friend class Inspection;
   static constexpr std::uint32_t kHeld = kNone - 1;
+  static constexpr std::uint32_t kHeldInFlight = kNone - 2;
   struct List {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;

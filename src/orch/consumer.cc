@@ -324,8 +324,7 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
 }
 
 bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
-  if (!ledger_.is_held(row)) return false;
-  ledger_.unbind(row, services_.constraints);
+  if (!ledger_.take_end_in_flight(row, services_.constraints)) return false;
   account_.answered(change, Witness::Answer::Again);
   ledger_.requeue(row);
   account_.again(row);

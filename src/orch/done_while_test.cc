@@ -155,6 +155,17 @@ TEST_F(DoneWhile, ANewerOutcomeReplacesTheBinding) {
   EXPECT_THAT(run(), ElementsAre("S a group=2"));
 }
 
+TEST_F(DoneWhile, ARowThatIsDoneAgainWhileTheSameFactHoldsStaysBound) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  in_.set("ROUTE", "a", {{"group", "1"}, {"metric", "5"}});
+  run();
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+  end("1");
+  EXPECT_EQ(run().size(), 1U);
+}
+
 TEST_F(DoneWhile, ADeletedRowIsNeverHandledAgain) {
   begin("1");
   in_.set("ROUTE", "a", {{"group", "1"}});
@@ -188,7 +199,21 @@ TEST_F(DoneWhile, AnEndWakesANewerChangeThatWaits) {
   EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
   end("1");
   EXPECT_THAT(run(), ElementsAre("S a group=2")) << "what was done depended on the fact; the newest row decides";
-  EXPECT_EQ(in_.stats("ROUTE").bound, 0U);
+}
+
+TEST_F(DoneWhile, ANewerChangeThatIsRefusedAfterTheEndLeavesTheRowToBeHandledAsItWasDone) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  end("1");
+  answer_ = [this](std::string_view, const Fields& fields) {
+    return fields.contains("bad") ? Outcome::reject(Status{Code::InvalidArgument, "bad"}) : by_group(fields);
+  };
+  in_.set("ROUTE", "a", {{"bad", "1"}});  // Before the turn of the ended row.
+  const std::vector<std::string> calls = run();
+  ASSERT_FALSE(calls.empty());
+  EXPECT_EQ(calls.back(), "S a group=1");
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
 }
 
 TEST_F(DoneWhile, AnEndDuringAStagedChangeIsHandledWhenItIsRefused) {

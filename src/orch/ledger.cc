@@ -446,9 +446,7 @@ void Ledger::bind(std::uint32_t row, std::span<const Constraint> facts, Constrai
 }
 
 void Ledger::unbind(std::uint32_t row, ConstraintIndex& index) {
-  if (bound_.empty()) return;
-  const Record& flight = rows_[row].flight;
-  const std::uint32_t bound = bound_.find(flight.key(), flight.key_hash());
+  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound != kNone) bound_.remove(*this, bound, index);
 }
 
@@ -458,17 +456,17 @@ std::size_t Ledger::release(std::uint32_t list) {
   return rows;
 }
 
-bool Ledger::is_held(std::uint32_t row) const {
-  if (bound_.empty()) return false;
-  const Record& flight = rows_[row].flight;
-  const std::uint32_t bound = bound_.find(flight.key(), flight.key_hash());
-  return bound != kNone && bound_.is_held(bound);
+bool Ledger::take_end_in_flight(std::uint32_t row, ConstraintIndex& index) {
+  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
+  if (bound == kNone || !bound_.is_held_in_flight(bound)) return false;
+  bound_.hold(*this, bound, false, index);
+  return true;
 }
 
 void Ledger::release_if_held(std::uint32_t row) {
-  if (!is_held(row)) return;
-  const Record& flight = rows_[row].flight;
-  bound_.release_held(bound_.find(flight.key(), flight.key_hash()));
+  const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
+  if (bound == kNone || !bound_.is_held(bound)) return;
+  bound_.release_held(bound);
   wake_();
 }
 
@@ -477,11 +475,7 @@ Ledger::Ended Ledger::take_ended(Instant now, ConstraintIndex& index) {
   RONDO_ASSERT(bound != kNone);
   const std::uint32_t row = find(bound_.record(bound).key());
   if (row == kNone) return {.task = take_again(bound, now, index)};
-  if (rows_[row].state == State::InFlight) {
-    bound_.hold(*this, bound, index);
-    return {};
-  }
-  bound_.remove(*this, bound, index);
+  bound_.hold(*this, bound, rows_[row].state == State::InFlight, index);
   if (rows_[row].state != State::Parked || is_resolved(row)) return {};
   leave_wait(row, index);
   enqueue(row);

@@ -121,12 +121,13 @@ class Ledger {
     std::optional<Task> task = {};  // The row as it was done, in flight: its handler is to be asked again.
     std::uint32_t queued = kNone;   // Or a row that waited with a newer change, which is queued now.
   };
-  /// Takes the oldest row that a fact has ended for. A newer change of the key is handled in its place: one that waits is queued, one that
-  /// is queued already needs nothing, and one in flight decides when it is settled (is_held).
+  /// Takes the oldest row that a fact has ended for. A newer change of the key is handled in its place; one that waits is queued for that.
+  /// The row stays held until that change has its outcome: if it is refused, the row as it was done is handled again (release_if_held).
   Ended take_ended(Instant now, ConstraintIndex& index);
-  /// Whether a fact ended, for which the row was done, while the change in flight was under way.
-  bool is_held(std::uint32_t row) const;
-  /// Makes such a row ready again: the change in flight is refused, so what was done before it stands.
+  /// Whether a fact ended that the row as it was done depends on, while the change in flight was under way. Then that change, if it would
+  /// wait, is to be handled again: its handler may not have seen the end. True once.
+  bool take_end_in_flight(std::uint32_t row, ConstraintIndex& index);
+  /// The change in flight is refused, so what was done before it stands: if a fact ended that it depends on, it is handled again.
   void release_if_held(std::uint32_t row);
   /// Whether the change in flight, or the one that waits, is a done one that is handled again.
   bool is_redone(std::uint32_t row) const noexcept { return rows_[row].redone; }

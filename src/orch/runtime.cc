@@ -30,9 +30,9 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
     p.scheduler->watch(p.journal.get());
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
-  p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
   p.agents_options = std::move(options.agents);
   p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
+  p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
 }
 
 Runtime::~Runtime() {

@@ -444,7 +444,7 @@ TEST(ParkedRowsAreExplained, FindsAnOrchThatForgetsToAnnounce) {
   EXPECT_TRUE(start_waiting(world, groups, true).come_to_rest()) << world.report();
   groups.insert("102");
   EXPECT_FALSE(world.come_to_rest());
-  expect_violation(world, "parked-rows-are-explained", "T: 1 rows wait for group:102, which holds: it was not announced");
+  expect_violation(world, "parked-rows-are-explained", "group:102 holds, but was not announced by test");
 }
 
 TEST(ParkedRowsAreExplained, AKindThatNobodyProvidesIsReported) {
@@ -463,6 +463,20 @@ TEST(ParkedRowsAreExplained, FindsAKindThatNobodyProvidesAndNobodyReports) {
   ASSERT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
   ParkedRowsAreExplained deaf([](const Runtime&) { return std::vector<ParkedConstraint>{}; });
   EXPECT_THAT(std::string{deaf.at_rest(world).message()}, HasSubstr("which nobody provides, and nobody is told"));
+}
+
+// --- EndedFactsAreWithdrawn
+
+TEST(EndedFactsAreWithdrawn, FindsAProviderThatForgetsToWithdraw) {
+  const Constraint group{ConstraintKind{"group"}, "102"};
+  std::set<std::string, std::less<>> groups;
+  World world(1);
+  ASSERT_TRUE(start_waiting(world, groups, true).come_to_rest()) << world.report();
+  EndedFactsAreWithdrawn checker;
+  EXPECT_TRUE(checker.see(world, {.kind = Event::Kind::Announced, .facts = {&group, 1}}).ok());
+  EXPECT_THAT(std::string{checker.at_rest(world).message()}, HasSubstr("group:102 was announced and does not hold any more"));
+  EXPECT_TRUE(checker.see(world, {.kind = Event::Kind::Withdrawn, .facts = {&group, 1}}).ok());
+  EXPECT_TRUE(checker.at_rest(world).ok());
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
-#include <unordered_set>
+#include <unordered_map>
 #include <utility>
 
 #include "rondo/base/assert.h"
@@ -68,6 +68,16 @@ class TableOrch final : public Orch {
   void unlock_all() {
     for (const std::string& key : std::exchange(locked_, {})) announce({kUnlocked[shape_.number], key});
   }
+  /// Of a table whose rows are done while others are there: what an applied row lacks, if any does.
+  Status check() const {
+    if (!shape_.binds) return {};
+    for (const auto& [key, needs] : rows_) {
+      for (const Constraint& fact : facts_of(needs)) {
+        if (!holds(fact)) return {Code::Internal, shape_.name + ": " + key + " is applied without " + fact.to_string()};
+      }
+    }
+    return {};
+  }
   void toggle_lock(const std::string& key) {
     if (!shape_.has_locks) return;
     if (locked_.erase(key) == 0) {
@@ -109,12 +119,14 @@ class TableOrch final : public Orch {
     std::vector<Constraint> facts = facts_of(*needs);
     const auto missing = std::ranges::find_if(facts, [this](const Constraint& fact) { return !holds(fact); });
     if (missing == facts.end()) return {};
+    if (shape_.binds) leave(key);
     if (random_.chance(0.5)) return Outcome::wait_for(*missing);  // One at a time, or all at once.
     return Outcome::wait_for(std::move(facts));
   }
 
   Outcome answer(Op op, std::string_view key, const Fields& fields, const Change* change, Way way) {
     if (std::optional<Outcome> hindered = hindrance(op, key, fields)) return *std::move(hindered);
+    if (shape_.binds && op == Op::Set && (way == Way::Reject || way == Way::Throw)) leave_if_applied(key, fields);
     switch (way) {
       case Way::Later: return later();
       case Way::Reject: return Outcome::reject({Code::InvalidArgument, "refused"});
@@ -125,8 +137,11 @@ class TableOrch final : public Orch {
         return Outcome::staged();
       case Way::Now: break;
     }
-    apply(op, key);
-    return Outcome::done();
+    apply(op, key, fields);
+    if (!shape_.binds || op == Op::Delete) return Outcome::done();
+    std::vector<Constraint> facts = facts_of(fields.find("needs").value_or(""));
+    if (facts.empty()) return Outcome::done();
+    return facts.size() == 1 ? Outcome::done_while(facts.front()) : Outcome::done_while(std::move(facts));
   }
   static Change copy(std::string_view key, const Fields& fields) {
     const std::vector<Field> all(fields.begin(), fields.end());
@@ -149,14 +164,19 @@ class TableOrch final : public Orch {
     }
   }
 
-  void apply(Op op, std::string_view key) {
-    const Constraint fact{kRows[shape_.number], std::string{key}};
-    if (op == Op::Set) {
-      rows_.insert(fact.key);
-      announce(fact);
-    } else if (rows_.erase(fact.key) > 0) {
-      withdraw(fact);
-    }
+  void apply(Op op, std::string_view key, const Fields& fields) {
+    if (op == Op::Delete) return leave(key);
+    rows_.insert_or_assign(std::string{key}, std::string{fields.find("needs").value_or("")});
+    announce({kRows[shape_.number], std::string{key}});
+  }
+  void leave(std::string_view key) {
+    if (rows_.erase(std::string{key}) > 0) withdraw({kRows[shape_.number], std::string{key}});
+  }
+
+  /// A handler that refuses what it has applied before removes it: the row may be one that is handled again.
+  void leave_if_applied(std::string_view key, const Fields& fields) {
+    const auto applied = rows_.find(key);
+    if (applied != rows_.end() && applied->second == fields.find("needs").value_or("")) leave(key);
   }
 
   void stage(Change change, const Ticket& ticket) {
@@ -180,7 +200,7 @@ class TableOrch final : public Orch {
   const TableShape& shape_;
   const bool& is_calm_;
   Random random_;
-  std::unordered_set<std::string, KeyHash, std::equal_to<>> rows_;
+  std::unordered_map<std::string, std::string, KeyHash, std::equal_to<>> rows_;  // What each applied row needs, by key.
   std::set<std::string, std::less<>> locked_;
   std::vector<Operation> under_way_;
   TimerSource timer_;
@@ -257,6 +277,7 @@ void TableLife::draw_shapes() {
     shape.priority = Priority{static_cast<unsigned>(random_.below(4))};
     shape.in_batches = random_.chance(0.4);
     shape.has_needs = random_.chance(0.7);
+    shape.binds = shape.has_needs && random_.chance(0.5);
     shape.has_locks = random_.chance(0.4);
     shape.options.kind = random_.chance(0.8) ? TableKind::Staged : TableKind::Watched;
     shape.options.retry_quota = static_cast<std::uint32_t>(random_.below(4));
@@ -344,6 +365,9 @@ void TableLife::calm_down() {
 }
 
 Status TableLife::check() const {
+  for (const TableOrch* const orch : orchs_) {
+    if (Status bad = orch->check(); !bad.ok()) return bad;
+  }
   // Deletes wait only for locks, and there are none; so what is owed waits for rows of tables.
   for (const TableShape& shape : shapes_) {
     for (const ParkedRow& row : std::as_const(*world_).runtime().parked_rows(shape.name, 1000)) {

@@ -24,6 +24,7 @@ struct TableShape {
   Priority priority{0};
   bool in_batches = false;
   bool has_needs = false;  // Its rows may need rows of any table.
+  bool binds = false;      // Its rows are done only while the rows that they need are there (Outcome::done_while).
   bool has_locks = false;  // Its Deletes may wait for a lock that comes and goes.
   ConsumeOptions options;
   // Chances, of each call of the handler.
