@@ -109,6 +109,53 @@ TEST_F(SteppedWorker, RowWaitsForAFactOfTheHomeThreadAndIsQueuedByItsAnnouncemen
   EXPECT_FALSE(owner.is_awaited({kGroup, "102"}));
 }
 
+TEST_F(SteppedWorker, ARowIsHandledAgainWhenAFactOfTheHomeThreadEnds) {
+  OpenOrch& routes = worker.add<OpenOrch>("routes");
+  routes.consume(
+      "ROUTE",
+      [this, &routes](std::string_view key, const Fields& fields) {
+        calls.push_back(call(Op::Set, key));
+        const Constraint needed{kGroup, fields.text("group").value_or("")};
+        return routes.holds(needed) ? Outcome::done_while(needed) : Outcome::wait_for(needed);
+      },
+      [](std::string_view) { return Outcome::done(); });
+  const auto begin = [this] {
+    groups.insert("102");
+    owner.announce({kGroup, "102"});
+  };
+  const auto end = [this] {
+    groups.erase("102");
+    owner.withdraw({kGroup, "102"});
+  };
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  settle();
+  begin();
+  settle();
+  EXPECT_EQ(parked(), 0U);
+  calls.clear();
+  end();
+  begin();  // The worker sees both: an end is never lost.
+  settle();
+  EXPECT_THAT(calls, ElementsAre("S 10.0.0.0/24"));
+  EXPECT_EQ(parked(), 0U);
+  end();
+  settle();
+  EXPECT_EQ(parked(), 1U);
+  EXPECT_THAT(calls, ElementsAre("S 10.0.0.0/24", "S 10.0.0.0/24"));
+}
+
+TEST_F(SteppedWorker, ASweepAsksAgainForAFactWhoseAnnouncementWasForgotten) {
+  consume_routes(worker.add<OpenOrch>("routes"));
+  set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
+  settle();
+  EXPECT_EQ(parked(), 1U);
+  groups.insert("102");  // And no announcement.
+  worker_world.run_for(worker.runtime().scheduler(), 1s);
+  settle();
+  worker_world.run_for(worker.runtime().scheduler(), 1s);
+  EXPECT_EQ(parked(), 0U);
+}
+
 TEST_F(SteppedWorker, FactThatHeldBeforeAnybodyAskedIsFoundByAsking) {
   groups.insert("102");  // Never announced.
   consume_routes(worker.add<OpenOrch>("routes"));

@@ -127,21 +127,26 @@ class Routes final : public Orch {
       } else if (missing) {
         batch.answer(i, patient_ ? Outcome::wait_for(facts) : Outcome::retry_after(5ms, Status{}));
       } else {
-        tickets_.push_back(batch.stage(i));
+        tickets_.push_back({batch.stage(i), std::move(facts)});
         if (!timer_.is_armed()) timer_.arm_at(runtime().scheduler().now() + 3ms);
       }
     }
   }
   void answer() {
-    for (const Ticket& ticket : std::exchange(tickets_, {})) {
-      settle(ticket, ++answers_ % 7 == 0 ? Outcome::retry_after(10ms, Status{Code::Unavailable, "again"}) : Outcome::done());
+    for (auto& [ticket, facts] : std::exchange(tickets_, {})) {
+      ++answers_;
+      if (answers_ % 7 == 0) {
+        settle(ticket, Outcome::retry_after(10ms, Status{Code::Unavailable, "again"}));
+      } else {
+        settle(ticket, answers_ % 2 == 0 ? Outcome::done_while(std::move(facts)) : Outcome::done());
+      }
     }
   }
 
   const bool patient_;
   TimerSource timer_;
   Chores chores_;
-  std::vector<Ticket> tickets_;
+  std::vector<std::pair<Ticket, std::vector<Constraint>>> tickets_;  // With the facts that each row depends on.
   std::uint64_t events_ = 0;
   std::uint64_t answers_ = 0;
 };
