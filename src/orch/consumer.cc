@@ -28,7 +28,8 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
       ledger_(
-          services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete),
+          services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete,
+          options.kind == TableKind::Watched ? Rows::Whole : options.rows),
       account_(*this, table_, ledger_, services.scheduler.clock(), services.journal, services.witness) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
   stats_.table = table_;

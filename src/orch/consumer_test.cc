@@ -58,8 +58,8 @@ class ConsumerTest : public testing::Test, public RuntimeFixture {
 class HearingStore final : public test::PassingStore {
  public:
   HearingStore(Scheduler& scheduler, std::vector<std::string>& heard) : PassingStore(make_memory_store(scheduler)), heard_(heard) {}
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override {
-    auto subscription = PassingStore::subscribe(table);
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    auto subscription = PassingStore::subscribe(table, options);
     if (!subscription) return subscription;
     return std::make_unique<Hearing>(std::move(*subscription), heard_);
   }
@@ -74,6 +74,8 @@ class HearingStore final : public test::PassingStore {
     std::size_t depth() const override { return real_->depth(); }
     Gap take_gap() override { return real_->take_gap(); }
     void dealt_with(const Change& change) override { heard_.push_back(call(change.op(), change.key())); }
+    void requeue(std::string_view key) override { real_->requeue(key); }
+    bool caught_up() const override { return real_->caught_up(); }
 
    private:
     std::unique_ptr<Subscription> real_;
@@ -86,7 +88,9 @@ class HearingStore final : public test::PassingStore {
 class ForgetfulStore final : public test::PassingStore {
  public:
   ForgetfulStore(Scheduler& scheduler, std::vector<Change>& written) : PassingStore(make_memory_store(scheduler)), written_(written) {}
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view) override { return std::make_unique<Forgetful>(written_); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view, const SubscribeOptions& = {}) override {
+    return std::make_unique<Forgetful>(written_);
+  }
 
  private:
   class Forgetful final : public Subscription {
@@ -102,6 +106,8 @@ class ForgetfulStore final : public test::PassingStore {
     bool empty() const override { return written_.empty(); }
     std::size_t depth() const override { return written_.size(); }
     Gap take_gap() override { return Gap::None; }
+    void requeue(std::string_view) override {}
+    bool caught_up() const override { return true; }
 
    private:
     std::vector<Change>& written_;
@@ -132,7 +138,7 @@ TEST(ForgetfulTable, ARowThatWaitsDoesNotGrowBeyondTheLimitsOfARecordAndRefusesW
         done = fields.size();
         return Outcome::done();
       },
-      [](std::string_view) { return Outcome::done(); });
+      [](std::string_view) { return Outcome::done(); }, {.rows = Rows::Written});
   for (std::size_t part = 0; part < 3; ++part) {
     written.push_back(many_fields(part * limits::kFields / 2, limits::kFields / 2));
     consumer.wake();

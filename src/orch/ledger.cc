@@ -30,8 +30,8 @@ struct Ledger::Extra final : TimerNode {
   std::string why;
 };
 
-Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete)
-    : wheel_(wheel), wake_(std::move(wake)), set_cancels_parked_delete_(set_cancels_parked_delete) {}
+Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete, Rows rows)
+    : wheel_(wheel), wake_(std::move(wake)), set_cancels_parked_delete_(set_cancels_parked_delete), rows_are_whole_(rows == Rows::Whole) {}
 
 Ledger::~Ledger() = default;
 
@@ -203,20 +203,21 @@ bool Ledger::waits_for_facts(std::uint32_t row) const noexcept {
   return r.extra != nullptr || !is_resolved(row);
 }
 
-void Ledger::overlay(Row& row, const Change& change) {
+void Ledger::overlay(Row& row, const Change& change) const {
   if (change.op() == Op::Delete) {
     row.has_delete = true;
     row.has_set = false;
     row.record = change.record();
   } else {
-    row.record = row.has_set ? Record::merged(row.record, change.record()) : change.record();
+    row.record = row.has_set && !rows_are_whole_ ? Record::merged(row.record, change.record()) : change.record();
     row.has_set = true;
   }
 }
 
 /// Whether a Set may join the one that waits, also if the one in flight comes back to it: a table that forgets what was taken lets a row
 /// grow for as long as it waits.
-bool Ledger::has_room(const Row& row, const Record& record) {
+bool Ledger::has_room(const Row& row, const Record& record) const {
+  if (rows_are_whole_) return true;
   const bool flight_may_come_back = row.state == State::InFlight && !row.flight_is_delete && !row.has_delete;
   std::size_t fields = record.fields().size();
   std::size_t bytes = record.bytes();
@@ -361,7 +362,8 @@ void Ledger::settle(std::uint32_t row) {
 void Ledger::put_back(Row& row) {
   RONDO_ASSERT(row.state == State::InFlight);
   const bool is_set = !row.flight_is_delete && !row.has_delete;
-  Record set = is_set && row.has_set ? Record::merged(row.flight, row.record) : Record{};  // First: memory may end.
+  Record set;
+  if (is_set && row.has_set) set = rows_are_whole_ ? row.record : Record::merged(row.flight, row.record);  // First: memory may end.
   --in_flight_;
   ++row.generation;
   Record flight = std::exchange(row.flight, Record{});

@@ -3,9 +3,9 @@
 //
 //   waiting      + Delete        + Set
 //   nothing      Delete          Set
-//   Set          Delete          merged Set
+//   Set          Delete          the newer Set, or merged with the older (Rows::Written)
 //   Delete       Delete          Delete, Set
-//   Delete, Set  Delete          Delete, merged Set
+//   Delete, Set  Delete          Delete, and the newer or merged Set
 //
 // (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
 // meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
@@ -32,6 +32,7 @@
 #include "rondo/orch/constraint.h"
 #include "rondo/sched/timer.h"
 #include "rondo/store/change.h"
+#include "rondo/store/store.h"
 
 namespace rondo {
 
@@ -55,8 +56,9 @@ class Ledger {
   enum class Merged : std::uint8_t { NewRow, Joined, Unparked, Refused };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
-  /// 'set_cancels_parked_delete': see ConsumeOptions.
-  Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete = false);
+  /// 'set_cancels_parked_delete': see ConsumeOptions. 'rows': what the Sets carry. A whole row replaces the Set that waits, which may have
+  /// fields that the row has lost since; written fields are merged with it.
+  Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete = false, Rows rows = Rows::Written);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -223,8 +225,8 @@ class Ledger {
     std::uint8_t spurious = 0;
   };
 
-  static void overlay(Row& row, const Change& change);
-  static bool has_room(const Row& row, const Record& record);
+  void overlay(Row& row, const Change& change) const;
+  bool has_room(const Row& row, const Record& record) const;
   bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
@@ -248,6 +250,7 @@ class Ledger {
   TimerWheel& wheel_;
   std::function<void()> wake_;
   const bool set_cancels_parked_delete_;
+  const bool rows_are_whole_;
   RowIndex by_key_;
   Slab<Row> rows_;
   Slab<WaitList> lists_;

@@ -36,7 +36,7 @@ Orch::~Orch() {
 namespace {
 
 std::unique_ptr<Subscription> open_table(Store& store, store::bridge::BridgeStore* bridge, std::string_view table, TableKind kind,
-                                         Priority priority) {
+                                         const SubscribeOptions& options, Priority priority) {
   const std::vector<TableSpec> known = store.tables();
   const auto it = std::ranges::find(known, table, &TableSpec::name);
   if (it == known.end()) {
@@ -48,7 +48,8 @@ std::unique_ptr<Subscription> open_table(Store& store, store::bridge::BridgeStor
   } else {
     RONDO_ASSERT(it->kind == kind);  // Somebody declared it before, perhaps with a limit of its own.
   }
-  Result<std::unique_ptr<Subscription>> subscription = bridge != nullptr ? bridge->subscribe(table, priority) : store.subscribe(table);
+  Result<std::unique_ptr<Subscription>> subscription =
+      bridge != nullptr ? bridge->subscribe(table, options, priority) : store.subscribe(table, options);
   RONDO_ASSERT(subscription.has_value());
   return std::move(*subscription);
 }
@@ -62,7 +63,8 @@ Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const
   const Priority priority = options.priority.value_or(priority_);
   auto consumer = std::make_unique<Consumer>(
       Consumer::Identity{std::string{table}, name_, priority}, options,
-      open_table(*shared.store, shared.bridge, table, options.kind, priority), std::move(handle), std::move(handle_batch),
+      open_table(*shared.store, shared.bridge, table, options.kind, {options.rows, options.standing_rows}, priority), std::move(handle),
+      std::move(handle_batch),
       Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current, shared.witness});
   Consumer& reference = *consumer;
   const bool first = shared.consumers.emplace(std::string{table}, &reference).second;
@@ -89,7 +91,7 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
   RONDO_ASSERT(options.kind == TableKind::Channel || options.kind == TableKind::Queue);
   const Priority priority = options.priority.value_or(priority_);
   auto listener = std::make_unique<Listener>(
-      std::string{channel}, priority, open_table(*shared.store, shared.bridge, channel, options.kind, priority), std::move(handler),
+      std::string{channel}, priority, open_table(*shared.store, shared.bridge, channel, options.kind, {}, priority), std::move(handler),
       std::move(options.on_gap),
       [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
         if (!shared.on_reject) return;

@@ -286,7 +286,7 @@ class RejectedDeletes : public testing::Test, public RuntimeFixture {
     orch.consume(
         "T",
         [bad = std::move(bad)](std::string_view, const Fields& fields) {
-          return fields.contains("bad") ? Outcome::reject(bad) : Outcome::done();
+          return fields.find("bad") == "1" ? Outcome::reject(bad) : Outcome::done();
         },
         [stuck = std::move(stuck)](std::string_view) { return Outcome::reject(stuck); });
   }
@@ -351,11 +351,11 @@ TEST_F(RejectedDeletes, TheNewestIsOneThatStillStands) {
     set("T", key, {{"bad", "1"}});
     run();
   }
-  set("T", "d", {{"good", "1"}});
+  set("T", "d", {{"bad", "0"}});
   run();
   EXPECT_THAT(stats("T").last_reject, HasSubstr("'d'"));
   EXPECT_THAT(stats("T").standing_reject, HasSubstr("T 'a': field 'bad'"));
-  for (const char* const key : {"a", "b", "c"}) set("T", key, {{"good", "1"}});
+  for (const char* const key : {"a", "b", "c"}) set("T", key, {{"bad", "0"}});
   run();
   EXPECT_EQ(stats("T").standing_reject, "");
 }

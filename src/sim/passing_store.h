@@ -16,7 +16,9 @@ class PassingStore : public Store {
   Status write(std::string_view table, Change change, WriteDone done = {}) override {
     return store_->write(table, std::move(change), std::move(done));
   }
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return store_->subscribe(table); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    return store_->subscribe(table, options);
+  }
   void get(std::string_view table, std::string_view key, GetDone done) override { store_->get(table, key, std::move(done)); }
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override {
     store_->scan(table, cursor, max, std::move(done));

@@ -55,6 +55,9 @@ class ReplayStore::End final : public Subscription {
     return taken;
   }
   bool empty() const override { return !ready_; }
+  /// What it led to is on the tape.
+  void requeue(std::string_view) override {}
+  bool caught_up() const override { return true; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
   Gap take_gap() override { return is_next(Kind::Gap) ? Gap::Possible : Gap::None; }
 
@@ -99,7 +102,7 @@ std::vector<TableSpec> ReplayStore::tables() const {
   return all;
 }
 
-Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view table) {
+Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view table, const SubscribeOptions&) {
   if (!specs_.contains(table)) return failure(Code::NotFound, "no table " + quoted(table));
   return std::make_unique<End>(*this, std::string{table});
 }

@@ -58,7 +58,7 @@ class ReplayStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done) override;
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override;
   void get(std::string_view, std::string_view, GetDone) override {}
   void scan(std::string_view, std::string_view, std::size_t, ScanDone) override {}
   void scan_written(std::string_view, std::string_view, std::size_t, ScanDone) override {}

@@ -74,7 +74,9 @@ class SimDurableStore final : public Store {
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
 
   std::vector<TableSpec> tables() const override { return memory_.tables(); }
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return memory_.subscribe(table); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    return memory_.subscribe(table, options);
+  }
   void get(std::string_view table, std::string_view key, GetDone done) override { memory_.get(table, key, std::move(done)); }
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override {
     memory_.scan(table, cursor, max, std::move(done));

@@ -158,12 +158,12 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table) {
+Result<std::unique_ptr<Subscription>> SimStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   const TableSpec* const spec = parts_->find(table);
   if (spec == nullptr) return failure(store::no_such_table(table));
   const std::shared_ptr<SimEnd> end = parts_->end_of(*spec);
   if (end->is_open()) return failure(store::has_consumer(*spec));
-  if (Status refused = end->open(); !refused.ok()) return failure(std::move(refused));
+  if (Status refused = end->open(options); !refused.ok()) return failure(std::move(refused));
   std::erase_if(parts_->ends, [&end](const std::weak_ptr<SimEnd>& known) { return known.expired() || known.lock() == end; });
   parts_->ends.push_back(end);
   return store::subscription_of(end, [](SimEnd& closing) { closing.close(); });

@@ -9,8 +9,9 @@ namespace rondo::sim {
 
 // --- SimEnd
 
-Status SimEnd::open() {
+Status SimEnd::open(const SubscribeOptions& options) {
   open_ = true;
+  options_ = options;
   if (!wire_.connected()) return {};
   Status status = attach();
   open_ = status.ok();
@@ -24,7 +25,7 @@ void SimEnd::close() {
 }
 
 Status SimEnd::attach() {
-  Result<std::unique_ptr<Subscription>> far = server_.subscribe(table_);
+  Result<std::unique_ptr<Subscription>> far = server_.subscribe(table_, far_options());
   if (!far) return far.error();
   far_ = std::move(*far);
   far_->on_ready([this] { fetch(); });
@@ -70,6 +71,37 @@ void SimEnd::arrive() {
 
 // --- Staged and Queue
 
+/// The standing rows come from the server: of what an earlier consumer left here only the Deletes count.
+Status SimPoppedEnd::open(const SubscribeOptions& options) {
+  const bool is_staged = options_.keys_swapped != nullptr;
+  if (is_staged && options.standing_rows) {
+    std::erase_if(waiting_, [](const Waiting& waiting) { return waiting.change.op() == Op::Set; });
+    for (Waiting& waiting : waiting_) waiting.with_next = false;
+    waiting_keys_ = waiting_.size();
+  }
+  keys_taken_ = 0;
+  standing_keys_ = is_staged && options.standing_rows ? kUnknown : 0;
+  requeues_.clear();
+  return SimEnd::open(options);
+}
+
+/// Standing rows are told from the beginning if the connection broke before all of them were fetched.
+SubscribeOptions SimPoppedEnd::far_options() const { return {options().rows, options().standing_rows && !knows_standing_rows()}; }
+
+void SimPoppedEnd::regain() {
+  SimEnd::regain();
+  for (const std::string& key : std::exchange(requeues_, {})) requeue(key);
+}
+
+void SimPoppedEnd::requeue(std::string_view key) {
+  if (std::ranges::any_of(waiting_, [key](const Waiting& waiting) { return waiting.change.key() == key; })) return;
+  if (far() == nullptr) {
+    requeues_.emplace(key);
+  } else {
+    far()->requeue(key);
+  }
+}
+
 void SimPoppedEnd::fetched(Subscription& far_end) {
   std::vector<Change> changes;
   far_end.take(options_.prefetch - std::min(options_.prefetch, waiting_.size()), changes);
@@ -82,6 +114,7 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
     if (!pair) ++waiting_keys_;
   }
   if (options_.keys_swapped != nullptr && *options_.keys_swapped > 0) swap_keys(first);
+  if (!knows_standing_rows() && far_end.caught_up()) standing_keys_ = keys_taken_ + waiting_keys_;
 }
 
 /// Neighbours of one fetch, which are of different keys. A Delete that was popped with its Set stays where it is.
@@ -104,12 +137,24 @@ std::size_t SimPoppedEnd::take(std::size_t max, std::vector<Change>& out) {
       waiting_.pop_front();
     }
     --waiting_keys_;
+    ++keys_taken_;
   }
   if (far_depth() > 0) fetch();
   return out.size() - before;
 }
 
 // --- Watched
+
+Status SimWatchedEnd::open(const SubscribeOptions& options) {
+  if (!options.standing_rows) view_.know_first_rows();
+  return SimEnd::open(options);
+}
+
+void SimWatchedEnd::requeue(std::string_view key) {
+  const bool was_empty = empty();
+  view_.requeue(key);
+  if (was_empty) tell();
+}
 
 void SimWatchedEnd::lose() {
   SimEnd::lose();

@@ -5,7 +5,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "rondo/store/store.h"
@@ -24,7 +26,7 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   SimEnd& operator=(const SimEnd&) = delete;
 
   /// A consumer is there, or goes.
-  Status open();
+  virtual Status open(const SubscribeOptions& options);
   void close();
   /// The connection broke or is back.
   virtual void lose();
@@ -40,12 +42,17 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   void dealt_with(const Change& change) {
     if (far_ != nullptr) far_->dealt_with(change);
   }
+  virtual void requeue(std::string_view key) { static_cast<void>(key); }
+  virtual bool caught_up() const { return true; }
   bool is_open() const noexcept { return open_; }
 
  protected:
   /// Moves what the server's side has to here.
   virtual void fetched(Subscription& far) = 0;
   virtual bool wants_more() const { return true; }
+  /// Of the subscription at the server that is made now.
+  virtual SubscribeOptions far_options() const { return options_; }
+  const SubscribeOptions& options() const noexcept { return options_; }
   virtual bool has_news() const { return !empty(); }
   void fetch();
   void tell() const {
@@ -63,6 +70,7 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   SimWire& wire_;
   Store& server_;
   std::string table_;
+  SubscribeOptions options_;
   std::unique_ptr<Subscription> far_;
   std::function<void()> wake_;
   bool open_ = false;
@@ -78,6 +86,10 @@ class SimPoppedEnd final : public SimEnd {
   };
   SimPoppedEnd(SimWire& wire, Store& server, std::string table, Options options)
       : SimEnd(wire, server, std::move(table)), options_(options) {}
+  Status open(const SubscribeOptions& options) override;
+  void regain() override;
+  void requeue(std::string_view key) override;
+  bool caught_up() const override { return keys_taken_ >= standing_keys_; }
   std::size_t take(std::size_t max, std::vector<Change>& out) override;
   bool empty() const override { return waiting_.empty(); }
   std::size_t depth() const override { return waiting_keys_ + far_depth(); }
@@ -93,22 +105,33 @@ class SimPoppedEnd final : public SimEnd {
     bool with_next = false;  // A Delete whose Set was popped with it.
   };
   void swap_keys(std::size_t first);
+  bool knows_standing_rows() const noexcept { return standing_keys_ != kUnknown; }
+  SubscribeOptions far_options() const override;
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;
 
   const Options options_;
   std::deque<Waiting> waiting_;
   std::size_t waiting_keys_ = 0;
+  std::uint64_t keys_taken_ = 0;     // By this consumer.
+  std::uint64_t standing_keys_ = 0;  // keys_taken_ once the standing rows are among them; until they were fetched: unknown.
+  std::set<std::string> requeues_;   // Asked for while the connection was lost.
 };
 
 class SimWatchedEnd final : public SimEnd {
  public:
   using SimEnd::SimEnd;
+  Status open(const SubscribeOptions& options) override;
   void lose() override;
+  void requeue(std::string_view key) override;
+  bool caught_up() const override { return view_.caught_up(); }
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return view_.take(max, out); }
   bool empty() const override { return view_.empty(); }
   std::size_t depth() const override { return view_.depth(); }
 
  protected:
   void fetched(Subscription& far) override;
+  /// The view needs every row to compare.
+  SubscribeOptions far_options() const override { return {}; }
 
  private:
   store::WatchedView view_;

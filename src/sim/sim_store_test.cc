@@ -85,7 +85,7 @@ TEST_F(SimStoreTest, AnswerThatIsLostLeavesTheOutcomeUnknown) {
 TEST_F(SimStoreTest, SecondConsumerAfterTheFirstIsReconnectedOnce) {
   declare(TableKind::Staged);
   for (int i = 0; i < 3; ++i) {
-    const auto consumer = store_.subscribe("T");
+    const auto consumer = store_.subscribe("T", {.standing_rows = false});
     ASSERT_TRUE(consumer.has_value());
     store_.disconnect();
     store_.reconnect();

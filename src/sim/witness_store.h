@@ -26,7 +26,9 @@ class WitnessStore final : public Store {
 
   Status declare(const TableSpec& spec) override { return store_->declare(spec); }
   std::vector<TableSpec> tables() const override { return store_->tables(); }
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return store_->subscribe(table); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    return store_->subscribe(table, options);
+  }
   void get(std::string_view table, std::string_view key, GetDone done) override { store_->get(table, key, std::move(done)); }
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override {
     store_->scan(table, cursor, max, std::move(done));

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +24,8 @@ class EndSubscription final : public Subscription {
   std::size_t depth() const override { return end_->depth(); }
   Gap take_gap() override { return end_->take_gap(); }
   std::uint64_t dropped() const override { return end_->dropped(); }
+  void requeue(std::string_view key) override { end_->requeue(key); }
+  bool caught_up() const override { return end_->caught_up(); }
   void dealt_with(const Change& change) override {
     if constexpr (requires { end_->dealt_with(change); }) end_->dealt_with(change);
   }

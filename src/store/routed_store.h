@@ -23,7 +23,9 @@ class RoutedStore final : public Store {
   Status declare(const TableSpec& spec) override { return at(spec.name).declare(spec); }
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return at(table).subscribe(table); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    return at(table).subscribe(table, options);
+  }
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;

@@ -1,4 +1,5 @@
 // What rondo/store/store.h promises of a connection that breaks, held against the simulated store.
+#include "store/standing_connection_cases.h"
 #include "store/store_connection_cases.h"
 #include "store/store_worlds.h"
 
@@ -12,6 +13,7 @@ const auto kBreakable = testing::Values(Maker{"sim", [] { return std::make_uniqu
                                         Maker{"jittery", [] { return std::make_unique<SimStoreWorld>(kJittery); }});
 
 INSTANTIATE_TEST_SUITE_P(Store, BrokenConnection, kBreakable, name_of<BreakableStoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, StandingConnection, kBreakable, name_of<BreakableStoreWorld>);
 
 }  // namespace
 }  // namespace rondo::store

@@ -96,8 +96,8 @@ class StoreTest : public testing::TestWithParam<WorldMaker<World>> {
     EXPECT_TRUE(status.ok()) << status.to_string();
   }
 
-  std::unique_ptr<Subscription> subscribe(std::string_view table) {
-    Result<std::unique_ptr<Subscription>> subscription = store().subscribe(table);
+  std::unique_ptr<Subscription> subscribe(std::string_view table, const SubscribeOptions& options = {}) {
+    Result<std::unique_ptr<Subscription>> subscription = store().subscribe(table, options);
     if (!subscription) {
       ADD_FAILURE() << subscription.error().to_string();
       return nullptr;

@@ -1,4 +1,5 @@
 // Every promise of rondo/store/store.h, held against the stores of this layer.
+#include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/store_worlds.h"
 #include "store/view_contract_cases.h"
@@ -13,6 +14,7 @@ const auto kStores = testing::Values(Maker{"memory", [] { return std::make_uniqu
                                      Maker{"sim", [] { return std::make_unique<SimStoreWorld>(sim::SimStoreOptions{.seed = 1}); }});
 
 INSTANTIATE_TEST_SUITE_P(Store, StagedContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Store, StandingContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, WatchedContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, ChannelContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Store, QueueContract, kStores, name_of<StoreWorld>);

@@ -45,15 +45,33 @@ void WatchedView::read(Record record) {
   row.newest = std::move(record);
   row.deleted = false;
   row.round = round_;
+  if (first_rows_known_ && !first_read_ended_ && !row.told && row.in == In::None) row.told = row.newest;
   if (row.told && same_fields(row.told.fields(), row.newest.fields())) {
     row.newest = row.told;  // One of the two is enough.
-    leave(id);
+    if (!row.again) leave(id);
   } else if (row.in == In::None) {
     append(id, In::Held);
+    if (!first_read_ended_) {
+      row.first = true;
+      ++first_left_;
+    }
   }
 }
 
+void WatchedView::requeue(std::string_view key) {
+  const std::uint32_t id = rows_.find(key, hash_key(key));
+  if (id == rows_.kNone || rows_[id].in != In::None || rows_[id].deleted) return;
+  rows_[id].again = true;
+  append(id, In::Waiting);
+}
+
 bool WatchedView::end_read(std::size_t max) {
+  const bool ended = end_round(max);
+  first_read_ended_ = first_read_ended_ || ended;
+  return ended;
+}
+
+bool WatchedView::end_round(std::size_t max) {
   std::size_t done = 0;
   for (; done < max && looked_at_ < rows_.end_id(); ++done, ++looked_at_) {
     const Row& row = rows_[looked_at_];
@@ -69,6 +87,8 @@ bool WatchedView::end_read(std::size_t max) {
 
 void WatchedView::gone(std::uint32_t id) {
   Row& row = rows_[id];
+  settle_first(row);
+  row.again = false;
   if (!row.told) {
     leave(id);
     rows_.erase(id, row.newest.key_hash());
@@ -114,6 +134,8 @@ std::size_t WatchedView::take(std::size_t max, std::vector<Change>& out) {
     const std::uint32_t id = waiting_.first;
     Row& row = rows_[id];
     leave(id);
+    settle_first(row);
+    row.again = false;
     if (row.deleted) {
       Record gone = std::move(row.newest);
       rows_.erase(id, gone.key_hash());

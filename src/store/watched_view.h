@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "rondo/store/change.h"
@@ -32,6 +33,13 @@ class WatchedView {
   /// All of it at once. O(rows).
   void resync(std::span<const Record> rows);
 
+  /// The consumer knows the rows that the first read finds: they are not told.
+  void know_first_rows() noexcept { first_rows_known_ = true; }
+  /// Tells the row of 'key' once more. Nothing if it is gone or waits already.
+  void requeue(std::string_view key);
+  /// The first read has ended, and each row that it found was taken or went.
+  bool caught_up() const noexcept { return first_read_ended_ && first_left_ == 0; }
+
   /// O(changes appended).
   std::size_t take(std::size_t max, std::vector<Change>& out);
   bool empty() const noexcept { return waiting_.size == 0; }
@@ -47,6 +55,8 @@ class WatchedView {
     std::uint32_t round = 0;  // Of the last full read that found it.
     In in = In::None;         // The chain that it is in.
     bool deleted = false;
+    bool again = false;  // Waits by requeue(), although it is as told.
+    bool first = false;  // Found by the first read, and not told yet.
     std::string_view key() const noexcept { return newest.key(); }
   };
   struct Chain {
@@ -58,12 +68,19 @@ class WatchedView {
   void append(std::uint32_t id, In in);
   void leave(std::uint32_t id);
   void gone(std::uint32_t id);
+  bool end_round(std::size_t max);
+  void settle_first(Row& row) noexcept {
+    if (std::exchange(row.first, false)) --first_left_;
+  }
 
   KeyedRows<Row> rows_;
   Chain waiting_;
   Chain held_;  // Found by a read that has not ended.
   std::uint32_t round_ = 0;
   std::uint32_t looked_at_ = 0;  // By end_read(): rows below it.
+  bool first_rows_known_ = false;
+  bool first_read_ended_ = false;
+  std::size_t first_left_ = 0;  // Rows whose 'first' is set.
 };
 
 /// The same fields with the same values, in whatever order. Each side names a field once.

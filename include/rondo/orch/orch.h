@@ -43,6 +43,10 @@ struct ConsumeOptions {
   std::uint32_t batch_max = limits::kBatchItems;
   /// Rows the consumer may owe; beyond it nothing is taken from the table until some are settled.
   std::size_t rows_max = limits::kLedgerRows;
+  /// What the handler's fields are: see Rows. A Watched table always gives whole rows.
+  Rows rows = Rows::Whole;
+  /// False: the handler is not given the rows that stand when the Orch is made, for an Orch that keeps its rows beyond the process itself.
+  bool standing_rows = true;
   /// A Delete that must wait for facts gives way to a Set of its key instead of standing before it, whether the Set came with it or comes
   /// later: what was to go is wanted again. For rows whose handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck
   /// older DEL").

@@ -7,8 +7,12 @@
 // socket, up to its high-water mark, then in the kernel, then at the sender, which has a bound and an answer of its own. Nothing is
 // dropped. One socket is one stream, so a table that nobody takes from stops all tables of its server.
 //
+// The server keeps the rows that its consumers took, for whole Sets, requeue() and the next consumer: at most limits::kTableRows of a
+// table, some 40 bytes and the record each. A key beyond is handed out and not kept: its next Set carries only what was written.
+//
 // What is malformed, too long or for an unknown table is dropped, counted by cause and told through on_fault; nothing of such a frame is
-// applied. What was not taken does not survive the process: a producer sees the connection break and sends its state again.
+// applied. Neither what was not taken nor the rows survive the process: a producer sees the connection break and sends its state again, or
+// a DirectStore brings the rows back.
 //
 // Threads: the scheduler's. libzmq moves the bytes on one thread of its own, which runs no code of ours.
 #pragma once
@@ -48,7 +52,7 @@ enum class DirectFault : std::uint8_t {
   Malformed,     // A frame that contradicts itself, or a message of several parts.
   TooLong,       // A frame above limits::kDirectFrameBytes. One above twice that costs its sender the connection, uncounted.
   UnknownTable,  // A frame for a table that the server does not have.
-  BadEntry,      // One entry whose record is beyond the limits, alone or merged with what is staged. The rest of the frame is applied.
+  BadEntry,      // One entry whose record is beyond the limits, alone or merged with its row. The rest of the frame is applied.
   RefusedKey,    // CURVE: a client whose key is not allowed.
   Handshake,     // A peer that spoke another protocol, another security, or broke off before it was let in.
 };
@@ -101,8 +105,8 @@ class DirectServer {
   DirectServer& operator=(const DirectServer&) = delete;
 
   /// The table's one consumer; it must not outlive the server. NotFound for an unknown table, FailedPrecondition if it has a consumer. When
-  /// the consumer goes, what it has not taken stays.
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table);
+  /// the consumer goes, what it has not taken stays, and the next one begins with the rows that it took.
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table, const SubscribeOptions& options = {});
 
   /// An entry from this process; merges with those from the socket. ResourceExhausted when the table holds its limit of keys and this would
   /// be one more; otherwise as Store::write.

@@ -80,7 +80,7 @@ class DirectStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override;
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override;
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;

@@ -6,11 +6,14 @@
 //   Staged   desired state, high volume. Writes of one key merge until popped; each field's last value wins; a Delete before a Set is
 //            kept as both and is popped as one Delete and one Set; pops are in order of first arrival, at most N keys, and move the
 //            popped fields from staging to the table. One consumer. What was not popped stays when the consumer goes.
-//   Watched  any client writes the table itself; level-triggered. A subscription starts with every row as a Set; later it reports each
-//            changed key once with its newest state, however often it changed; after a gap it compares and reports the difference.
-//            Many consumers.
+//   Watched  any client writes the table itself; level-triggered. A subscription reports each changed key once with its newest state,
+//            however often it changed; after a gap it compares and reports the difference. Many consumers.
 //   Channel  events, each delivered once, in order, to each subscription that exists when it is sent. Nothing is stored.
 //   Queue    every operation in order, none merged, kept until popped. One consumer. A Set or Delete is applied to the table when popped.
+//
+// A subscription of a Staged or Watched table begins with the standing rows: take() first gives each row of the table once, as a Set of the
+// whole row, merged with what is staged for it. A row whose Delete is staged is not given; its Delete is. So a consumer that forgot what it
+// took, because its process ended, needs no other way to learn its rows, whatever the store. SubscribeOptions::standing_rows opts out.
 //
 // Threads: everything on the scheduler's thread that owns the store.
 #pragma once
@@ -60,6 +63,21 @@ enum class Gap : std::uint8_t {
   Possible,  // Channel: events may have been missed (lost connection, overflow). Reported once for each gap, in order with the events.
 };
 
+/// What the Sets of a subscription carry.
+enum class Rows : std::uint8_t {
+  Whole,    // The whole row as it stands once the change is applied: after a Delete, only the fields written since.
+  Written,  // Staged tables: only the fields written since the key was last taken, merged among themselves. For a consumer that applies
+            // fields one by one to what it keeps itself. It saves the merge of a popped row with its fields, and on Redis the read of the
+            // row; docs/performance.md gives the figures. The first Set of a standing row is whole. Watched tables always give whole rows.
+};
+
+/// How a Staged or Watched table is subscribed to. Channels and Queues ignore it.
+struct SubscribeOptions {
+  Rows rows = Rows::Whole;
+  /// False: the consumer knows the rows that stand, and is given only what changes.
+  bool standing_rows = true;
+};
+
 /// One consumer's end of a table. Destroying it unsubscribes; a Staged or Queue table keeps what was not taken. It does not outlive its
 /// store.
 class Subscription {
@@ -84,6 +102,13 @@ class Subscription {
   /// word: their rows are told after a restart anyway. 'change' is the one that take() gave, or a copy of it; of another that says the same
   /// nothing is known.
   virtual void dealt_with(const Change& change) { static_cast<void>(change); }
+  /// Gives the row of 'key' once more: take() returns a Set of the whole row as it then stands, also under Rows::Written. Does nothing if
+  /// there is no row, or if a change of the key waits in the table already; a Set that was fetched ahead may be followed by its row. Never
+  /// refused: a store elsewhere remembers the key until it can read the row, at most one entry a row. Staged and Watched tables; the others
+  /// ignore it. O(1).
+  virtual void requeue(std::string_view key) = 0;
+  /// take() has given every row that stood when the subscription was made. True from the start where no rows stood or none were asked for.
+  virtual bool caught_up() const = 0;
   /// Channel: events lost to overflow since the subscription was made.
   virtual std::uint64_t dropped() const { return 0; }
 };
@@ -107,7 +132,7 @@ class Store {
   virtual Status write(std::string_view table, Change change, WriteDone done = {}) = 0;
 
   /// FailedPrecondition if a Staged or Queue table has a consumer already; NotFound if the table was not declared.
-  virtual Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) = 0;
+  virtual Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) = 0;
 
   /// The row as consumers have popped it (Staged, Queue) or as written (Watched). NotFound as a Status only for an unknown table.
   virtual void get(std::string_view table, std::string_view key, GetDone done) = 0;

@@ -14,6 +14,7 @@ class BridgeStore::Inlet final : public Source {
   Inlet(BridgeStore& store, std::string name) : Source(std::move(name), Priority::p7), store_(store) {}
 
   Result<Backlog> collect() override {
+    store_.room_asked_for_ = false;
     for (std::size_t i = 0; i < store_.open_.size(); ++i) store_.open_[i]->tell();
     return backlog();
   }
@@ -157,7 +158,7 @@ void BridgeStore::ask_for_page(Request::Kind kind, std::string_view table, std::
 
 // --- Subscriptions.
 
-Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view table, Priority priority) {
+Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view table, const SubscribeOptions& options, Priority priority) {
   const TableSpec* const spec = find(table);
   if (spec == nullptr) return failure(no_such_table(table));
   const bool popped = spec->kind == TableKind::Staged || spec->kind == TableKind::Queue;
@@ -172,11 +173,11 @@ Result<std::unique_ptr<Subscription>> BridgeStore::subscribe(std::string_view ta
   }
   const auto lane = std::make_shared<Lane>(*spec, home_.options().lane_changes);
   const auto opened = std::make_shared<Status>();
-  Status lost =
-      home_.call([=](HomeEnd& home) { *opened = home.open_lane(lane, priority); }, [=](HomeEnd& home) { home.close_lane(lane.get()); });
+  Status lost = home_.call([=](HomeEnd& home) { *opened = home.open_lane(lane, options, priority); },
+                           [=](HomeEnd& home) { home.close_lane(lane.get()); });
   if (lost.ok()) lost = *opened;
   if (!lost.ok()) return failure(std::move(lost));
-  end->open(lane, [this](const TableSpec& of, const Change& change) { return tell_dealt_with(of, change); });
+  end->open(lane, options, [this](Request&& request) { return tell_home(std::move(request)); });
   open_.push_back(end.get());
   return store::subscription_of(std::move(end), [this](NearEnd& closing) { forget(closing); });
 }
@@ -192,14 +193,20 @@ void BridgeStore::forget(NearEnd& end) {
 }
 
 /// Half of the ring stays for writes and questions.
-bool BridgeStore::tell_dealt_with(const TableSpec& table, const Change& change) {
+bool BridgeStore::tell_home(Request&& request) {
   const std::size_t half = home_.link().requests.capacity() / 2;
-  if (home_.link().requests.room(half) < half) return false;
-  Request request;
-  request.kind = Request::Kind::DealtWith;
-  request.table = &specs_.find(table.name)->second;
-  request.change = change;
+  if (home_.link().requests.room(half) < half) {
+    ask_for_room();
+    return false;
+  }
+  request.table = &specs_.find(request.table->name)->second;
   return home_.request(std::move(request));
+}
+
+/// The home thread wakes the inlet once it has handled the requests that fill the ring.
+void BridgeStore::ask_for_room() {
+  if (std::exchange(room_asked_for_, true)) return;
+  home_.post([](HomeEnd& home) { home.link().inlet->wake_from_any_thread(); });
 }
 
 std::size_t BridgeStore::untaken() const {

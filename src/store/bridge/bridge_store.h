@@ -3,9 +3,9 @@
 // between. docs/adr/0010-workers.md says why it is so.
 //
 // What differs from the home store's own promises: what is in a lane was popped from its table and no longer merges with newer changes
-// there (at most limits::kWorkerLane changes; a Watched table's merge on this side). A refusal that depends on the table's state (full)
-// comes with WriteDone; without one it is counted (HomeEnd::refused_writes). declare(), subscribe(), size() and tables() wait for a turn of
-// the home thread.
+// there (at most limits::kWorkerLane changes; a Watched table's merge on this side), and requeue() does not see it: its row may be given
+// twice. A refusal that depends on the table's state (full) comes with WriteDone; without one it is counted (HomeEnd::refused_writes).
+// declare(), subscribe(), size() and tables() wait for a turn of the home thread.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,11 @@ class BridgeStore final : public Store {
   Status declare(const TableSpec& spec) override;
   std::vector<TableSpec> tables() const override;
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table) override { return subscribe(table, Priority::p7); }
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options = {}) override {
+    return subscribe(table, options, Priority::p7);
+  }
   /// The pump at home has the consumer's priority: carrying urgent changes is urgent.
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, Priority priority);
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view table, const SubscribeOptions& options, Priority priority);
   void get(std::string_view table, std::string_view key, GetDone done) override;
   void scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
   void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) override;
@@ -53,7 +55,8 @@ class BridgeStore final : public Store {
   void ask_for_page(Request::Kind kind, std::string_view table, std::string_view cursor, std::size_t max, ScanDone done);
   void finish(Answer&& answer);
   void forget(NearEnd& end);
-  bool tell_dealt_with(const TableSpec& table, const Change& change);
+  bool tell_home(Request&& request);
+  void ask_for_room();
 
   HomeEnd& home_;
   Completions completions_;
@@ -63,6 +66,7 @@ class BridgeStore final : public Store {
   std::vector<NearEnd*> open_;
   std::unordered_map<std::uint64_t, Waiting> waiting_;  // By the request's id.
   std::uint64_t last_id_ = 0;
+  bool room_asked_for_ = false;
 };
 
 }  // namespace rondo::store::bridge

@@ -88,12 +88,19 @@ void HomeEnd::handle(Request&& request) {
                            [link = link_, id = request.id](const Result<RowPage>& page) { link->answer(id, page); });
       return;
     case Request::Kind::DealtWith: dealt_with(*request.table, request.change); return;
+    case Request::Kind::Requeue: requeue(*request.table, request.text); return;
   }
 }
 
 void HomeEnd::dealt_with(const TableSpec& table, const Change& change) {
   for (const auto& pump : pumps_) {
     if (pump->lane()->spec.name == table.name) pump->dealt_with(change);
+  }
+}
+
+void HomeEnd::requeue(const TableSpec& table, std::string_view key) {
+  for (const auto& pump : pumps_) {
+    if (pump->lane()->spec.name == table.name) pump->requeue(key);
   }
 }
 
@@ -201,8 +208,8 @@ void HomeEnd::wait_for_bell() {
 
 // --- Lanes.
 
-Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, Priority priority) {
-  Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name);
+Status HomeEnd::open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority) {
+  Result<std::unique_ptr<Subscription>> far = store_->subscribe(lane->spec.name, options);
   if (!far) return far.error();
   auto pump = std::make_unique<Pump>(lane->spec.name + " to " + options_.name, priority, lane, std::move(*far), *link_);
   if (paused_) pump->pause();

@@ -71,10 +71,11 @@ class HomeEnd final : public Source {
 
   // --- Inside a call.
   Store& store() noexcept { return *store_; }
-  Status open_lane(const std::shared_ptr<Lane>& lane, Priority priority);
+  Status open_lane(const std::shared_ptr<Lane>& lane, const SubscribeOptions& options, Priority priority);
   void close_lane(const Lane* lane);
   /// See Subscription: of a table that the worker consumes.
   void dealt_with(const TableSpec& table, const Change& change);
+  void requeue(const TableSpec& table, std::string_view key);
 
   /// Writes that the store refused and whose writer did not ask. Any thread.
   std::uint64_t refused_writes() const noexcept { return refused_.load(std::memory_order_relaxed); }

@@ -34,26 +34,28 @@ struct Lane {
   }
   /// What one key may take: a Delete and its Set, or a gap and its event.
   static constexpr std::size_t kSlotsOfOne = 2;
+  static constexpr std::uint64_t kUnknown = UINT64_MAX;
   /// How many slots must be free before a pump that found too few is woken: half, so that it moves batches and not single changes.
   std::size_t wake_room() const noexcept { return std::max(ring.capacity() / 2, kSlotsOfOne); }
 
   const TableSpec spec;
   Ring<Entry> ring;
-  Source* pump = nullptr;                    // Lives until the worker gives the lane up, or home ends (null).
-  std::atomic<std::uint64_t> keys_put{0};    // Written at home.
-  std::atomic<std::uint64_t> keys_taken{0};  // Written by the worker.
-  std::atomic<std::size_t> far_depth{0};     // What waits in the home table, as the pump saw it last.
-  std::atomic<std::uint64_t> dropped{0};     // Channel.
+  Source* pump = nullptr;                              // Lives until the worker gives the lane up, or home ends (null).
+  std::atomic<std::uint64_t> keys_put{0};              // Written at home.
+  std::atomic<std::uint64_t> keys_taken{0};            // Written by the worker.
+  std::atomic<std::uint64_t> standing_keys{kUnknown};  // keys_put when the home table's consumer had caught up.
+  std::atomic<std::size_t> far_depth{0};               // What waits in the home table, as the pump saw it last.
+  std::atomic<std::uint64_t> dropped{0};               // Channel.
 };
 
 /// Worker to home. 'table' belongs to the worker's end and stays as long as that.
 struct Request {
-  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, DealtWith };
+  enum class Kind : std::uint8_t { Write, Get, Scan, ScanWritten, DealtWith, Requeue };
   Kind kind = Kind::Write;
   std::uint64_t id = 0;  // Of the answer; 0: none is wanted.
   const TableSpec* table = nullptr;
   Change change;
-  std::string text;     // Get: the key. Scans: the cursor.
+  std::string text;     // Get, Requeue: the key. Scans: the cursor.
   std::size_t max = 0;  // Scans.
 };
 

@@ -5,9 +5,14 @@
 
 namespace rondo::store::bridge {
 
-void NearEnd::open(std::shared_ptr<Lane> lane, TellHome tell_home) {
+void NearEnd::open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home) {
   keep_lane();  // Its pump is gone: the lane's own end was made at home before the new one's beginning.
   lane_ = std::move(lane);
+  if (lane_->spec.kind == TableKind::Staged && options.standing_rows) {
+    std::erase_if(kept_, [](const Entry& entry) { return entry.op == Op::Set; });
+    for (Entry& entry : kept_) entry.mark = Entry::Mark::None;
+    kept_keys_ = kept_.size();
+  }
   tell_home_ = std::move(tell_home);
   open_ = true;
 }
@@ -26,8 +31,31 @@ void NearEnd::dealt_with(const Change& change) {
   tell_home();
 }
 
+void NearEnd::requeue(std::string_view key) {
+  if (!lane_ || (lane_->spec.kind != TableKind::Staged && lane_->spec.kind != TableKind::Watched)) return;
+  if (kept_at_.contains(std::string{key})) return;
+  requeues_.emplace(key);
+  tell_home();
+}
+
+bool NearEnd::caught_up() const noexcept {
+  if (!lane_) return true;
+  const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
+  return standing != Lane::kUnknown && lane_->keys_taken.load(std::memory_order_relaxed) >= standing && kept_front_ >= kept_until_;
+}
+
 void NearEnd::tell_home() {
-  while (!untold_.empty() && tell_home_(lane_->spec, untold_.front())) untold_.pop_front();
+  while (!untold_.empty() && tell_one(Request::Kind::DealtWith, untold_.front(), {})) untold_.pop_front();
+  while (!requeues_.empty() && tell_one(Request::Kind::Requeue, {}, *requeues_.begin())) requeues_.erase(requeues_.begin());
+}
+
+bool NearEnd::tell_one(Request::Kind kind, const Change& change, std::string_view key) {
+  Request request;
+  request.kind = kind;
+  request.table = &lane_->spec;
+  request.change = change;
+  request.text = key;
+  return tell_home_(std::move(request));
 }
 
 void NearEnd::on_ready(std::function<void()> wake) {
@@ -36,6 +64,7 @@ void NearEnd::on_ready(std::function<void()> wake) {
 }
 
 void NearEnd::tell() {
+  if (!untold_.empty() || !requeues_.empty()) tell_home();
   if (!waits_ || !wake_) return;
   // It may have rung for what the consumer has taken meanwhile, and have ended the waiting that began after that: it would not ring again.
   if (!has_news() && wait()) return;
@@ -154,6 +183,7 @@ void NearEnd::keep_lane() {
 /// that what is beyond goes on merging in the home table.
 void NearEnd::merge_watched() {
   Ring<Entry>& ring = lane_->ring;
+  const std::uint64_t standing = lane_->standing_keys.load(std::memory_order_acquire);
   std::uint64_t keys = 0;
   while (kept_.size() < ring.capacity() && ring.available() > 0) {
     Entry entry = ring.take();
@@ -165,6 +195,7 @@ void NearEnd::merge_watched() {
     } else {
       kept_[static_cast<std::size_t>(at->second - kept_front_)] = std::move(entry);
     }
+    if (lane_->keys_taken.load(std::memory_order_relaxed) + keys <= standing) kept_until_ = kept_front_ + kept_.size();
   }
   if (keys > 0) give_back(keys);
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -19,11 +20,12 @@ namespace rondo::store::bridge {
 /// A popped table's end (Staged, Queue) outlives its consumer, with what the consumer left; the others go with it.
 class NearEnd {
  public:
-  /// Tells the home thread that a change was dealt with; false when that cannot be told now.
-  using TellHome = std::function<bool(const TableSpec& table, const Change& change)>;
+  /// Hands a request over to the home thread; false when there is no room now.
+  using TellHome = std::function<bool(Request&& request)>;
 
-  /// Begins to take from 'lane'; what an earlier lane had left comes first.
-  void open(std::shared_ptr<Lane> lane, TellHome tell_home);
+  /// Begins to take from 'lane'; what an earlier lane had left comes first. Not the Sets of a Staged table where standing rows are wanted:
+  /// these come from home.
+  void open(std::shared_ptr<Lane> lane, const SubscribeOptions& options, TellHome tell_home);
   /// The consumer goes. The lane is handed over to be closed at home.
   void close();
   bool is_open() const noexcept { return open_; }
@@ -34,6 +36,8 @@ class NearEnd {
   std::size_t depth() const noexcept { return waiting_keys() + (lane_ ? lane_->far_depth.load(std::memory_order_relaxed) : 0); }
   Gap take_gap();
   void dealt_with(const Change& change);
+  void requeue(std::string_view key);
+  bool caught_up() const noexcept;
   /// What the home thread was not told of yet.
   std::deque<Change> take_untold() { return std::exchange(untold_, {}); }
   std::uint64_t dropped() const noexcept { return lane_ ? lane_->dropped.load(std::memory_order_relaxed) : 0; }
@@ -55,10 +59,12 @@ class NearEnd {
   void give_back(std::uint64_t keys);
   bool wait();
   void tell_home();
+  bool tell_one(Request::Kind kind, const Change& change, std::string_view key);
 
   std::shared_ptr<Lane> lane_;
   TellHome tell_home_;
-  std::deque<Change> untold_;  // Dealt with; there was no room to say so.
+  std::deque<Change> untold_;                 // Dealt with; there was no room to say so.
+  std::unordered_set<std::string> requeues_;  // Likewise, keys to be given again.
   std::function<void()> wake_;
   bool open_ = false;
   bool waits_ = false;       // Found nothing: the next tell() that finds something calls.
@@ -67,6 +73,7 @@ class NearEnd {
   /// What is here beside the lane. Staged, Queue: what an earlier lane had left. Watched: what came, the newest of each key.
   std::deque<Entry> kept_;
   std::size_t kept_keys_ = 0;
+  std::uint64_t kept_until_ = 0;                            // kept_front_ once the standing rows among them were taken.
   std::uint64_t kept_front_ = 0;                            // The number of kept_.front(), counted from the first ever kept.
   std::unordered_map<std::string, std::uint64_t> kept_at_;  // Watched: by key, its number.
 };

@@ -25,10 +25,17 @@ Pump::Pump(std::string name, Priority priority, std::shared_ptr<Lane> lane, std:
       events_max_(events_max(*lane_)) {}
 
 void Pump::start() {
+  note_caught_up();
   far_->on_ready([this] { wake(); });
 }
 
+void Pump::note_caught_up() const {
+  if (lane_->standing_keys.load(std::memory_order_relaxed) != Lane::kUnknown || !far_->caught_up()) return;
+  lane_->standing_keys.store(keys_put_, std::memory_order_release);
+}
+
 bool Pump::has_backlog() const {
+  note_caught_up();                                                  // A store elsewhere learns it without a change to move.
   lane_->far_depth.store(far_->depth(), std::memory_order_relaxed);  // The sweep asks twice a second: who looks at the depth sees growth.
   const std::size_t free = lane_->ring.capacity() - lane_->ring.size();
   return !paused_ && !far_->empty() && free >= lane_->wake_room();
@@ -41,6 +48,7 @@ Turn Pump::run(const Budget& budget) {
   lane_->far_depth.store(far_->depth(), std::memory_order_relaxed);
   lane_->dropped.store(far_->dropped() + dropped_here_, std::memory_order_relaxed);
   lane_->keys_put.store(keys_put_, std::memory_order_release);
+  note_caught_up();
   if (lane_->ring.publish()) link_.inlet->wake_from_any_thread();
   turn.backlog = backlog();
   return turn;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ class Pump final : public Source {
   void pause() { paused_ = true; }
   Lane* lane() const noexcept { return lane_.get(); }
   void dealt_with(const Change& change) { far_->dealt_with(change); }
+  void requeue(std::string_view key) { far_->requeue(key); }
 
   Result<Backlog> collect() override { return paused_ ? Backlog::Empty : backlog(); }
   Turn run(const Budget& budget) override;
@@ -36,6 +38,7 @@ class Pump final : public Source {
   void put_event(Change event);
   bool put_gap();
   void put_changes();
+  void note_caught_up() const;
   Backlog backlog();
 
   std::shared_ptr<Lane> lane_;

@@ -39,6 +39,8 @@ class DirectInbox::Consumer final : public Subscription {
   bool empty() const override { return inner_->empty(); }
   std::size_t depth() const override { return inner_->depth(); }
   Gap take_gap() override { return inner_->take_gap(); }
+  void requeue(std::string_view key) override { inner_->requeue(key); }
+  bool caught_up() const override { return inner_->caught_up(); }
 
  private:
   DirectInbox& inbox_;
@@ -56,7 +58,7 @@ Status DirectInbox::declare(const DirectTableSpec& spec) {
   }
   const auto [place, is_new] = tables_.try_emplace(Name{spec.database, spec.table});
   if (!is_new) return {Code::InvalidArgument, table_named(spec.database, spec.table) + " is there twice"};
-  place->second = std::make_shared<StagedTable>(std::move(staged), StagedTable::Popped::IsForgotten);
+  place->second = std::make_shared<StagedTable>(std::move(staged), StagedTable::Popped::IsKept);
   return {};
 }
 
@@ -65,10 +67,11 @@ std::shared_ptr<StagedTable> DirectInbox::find(std::string_view database, std::s
   return found == tables_.end() ? nullptr : found->second;
 }
 
-Result<std::unique_ptr<Subscription>> DirectInbox::subscribe(std::string_view database, std::string_view table) {
+Result<std::unique_ptr<Subscription>> DirectInbox::subscribe(std::string_view database, std::string_view table,
+                                                             const SubscribeOptions& options) {
   const std::shared_ptr<StagedTable> staged = find(database, table);
   if (staged == nullptr) return failure(Code::NotFound, "no " + table_named(database, table));
-  Result<std::unique_ptr<Subscription>> inner = staged->subscribe();
+  Result<std::unique_ptr<Subscription>> inner = staged->subscribe(options);
   if (!inner) return inner;
   return std::make_unique<Consumer>(*this, std::move(*inner));
 }

@@ -24,7 +24,7 @@ class DirectInbox {
       : fault_(std::move(fault)), room_(std::move(room)) {}
 
   Status declare(const DirectTableSpec& spec);
-  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table);
+  Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table, const SubscribeOptions& options);
   Status write(std::string_view database, std::string_view table, Change change);
   Result<std::size_t> staged(std::string_view database, std::string_view table) const;
 

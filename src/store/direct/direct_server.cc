@@ -198,8 +198,9 @@ Result<std::unique_ptr<DirectServer>> DirectServer::open(Scheduler& scheduler, D
 DirectServer::DirectServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 DirectServer::~DirectServer() = default;
 
-Result<std::unique_ptr<Subscription>> DirectServer::subscribe(std::string_view database, std::string_view table) {
-  return parts_->inbox().subscribe(database, table);
+Result<std::unique_ptr<Subscription>> DirectServer::subscribe(std::string_view database, std::string_view table,
+                                                              const SubscribeOptions& options) {
+  return parts_->inbox().subscribe(database, table, options);
 }
 Status DirectServer::write(std::string_view database, std::string_view table, Change change) {
   return parts_->inbox().write(database, table, std::move(change));

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "rondo/sched/scheduler.h"
@@ -101,6 +103,7 @@ class CopyingConsumer final : public Subscription {
   std::size_t take(std::size_t max, std::vector<Change>& out) override {
     const std::size_t before = out.size();
     const std::size_t taken = inner_->take(std::min(max, behind_.room(table_)), out);
+    if (!recovered_taken_) note_taken(std::span{out}.subspan(before));
     if (recovery_ != nullptr && !recovery_->is_done()) {  // Nothing else is staged yet, and these rows are there.
       recovery_->room();
       return taken;
@@ -111,11 +114,29 @@ class CopyingConsumer final : public Subscription {
   bool empty() const override { return inner_->empty() || behind_.room(table_) == 0; }
   std::size_t depth() const override { return inner_->depth(); }
   Gap take_gap() override { return inner_->take_gap(); }
+  void requeue(std::string_view key) override { inner_->requeue(key); }
+  bool caught_up() const override {
+    if (recovery_ != nullptr && recovery_->is_done() && inner_->empty()) recovered_taken_ = true;
+    return recovered_taken_ && inner_->caught_up();
+  }
 
  private:
+  void note_taken(std::span<const Change> taken) {
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      const bool with_next = i + 1 < taken.size() && taken[i].op() == Op::Delete && taken[i].key() == taken[i + 1].key();
+      if (!with_next) ++keys_taken_;
+    }
+    if (!recovery_->is_done()) return;
+    if (!recovered_) recovered_ = keys_taken_ + inner_->depth();
+    recovered_taken_ = keys_taken_ >= *recovered_;
+  }
+
   std::unique_ptr<Subscription> inner_;
   WriteBehind& behind_;
   store::Recovery* const recovery_;  // None if there is nothing to recover.
+  mutable bool recovered_taken_ = recovery_ == nullptr;
+  std::uint64_t keys_taken_ = 0;            // Until then.
+  std::optional<std::uint64_t> recovered_;  // keys_taken_ once all that was recovered is among them.
   std::string table_;
 };
 
@@ -171,10 +192,10 @@ Status DirectStore::write(std::string_view table, Change change, WriteDone done)
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> DirectStore::subscribe(std::string_view table) {
+Result<std::unique_ptr<Subscription>> DirectStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   const DirectTableSpec* const direct = parts_->find(table);
-  if (direct == nullptr) return parts_->wrapped().subscribe(table);
-  Result<std::unique_ptr<Subscription>> inner = parts_->server().subscribe(direct->database, table);
+  if (direct == nullptr) return parts_->wrapped().subscribe(table, options);
+  Result<std::unique_ptr<Subscription>> inner = parts_->server().subscribe(direct->database, table, options);
   if (!inner) return inner;
   return std::make_unique<CopyingConsumer>(std::move(*inner), parts_->behind(), parts_->recovery(), direct->table);
 }

@@ -248,7 +248,9 @@ Status DurableStore::write(std::string_view table, Change change, WriteDone done
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> DurableStore::subscribe(std::string_view table) { return parts_->memory.subscribe(table); }
+Result<std::unique_ptr<Subscription>> DurableStore::subscribe(std::string_view table, const SubscribeOptions& options) {
+  return parts_->memory.subscribe(table, options);
+}
 
 void DurableStore::get(std::string_view table, std::string_view key, GetDone done) { parts_->memory.get(table, key, std::move(done)); }
 

@@ -24,6 +24,8 @@ class ChannelTable::Listener final : public Subscription {
   std::size_t depth() const override { return events_.size(); }
   Gap take_gap() override { return events_.take_gap(); }
   std::uint64_t dropped() const override { return events_.dropped(); }
+  void requeue(std::string_view) override {}
+  bool caught_up() const override { return true; }
 
   void deliver(const Change& event) {
     const bool was_empty = events_.empty();
@@ -42,7 +44,7 @@ Status ChannelTable::write(Change change) {
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> ChannelTable::subscribe() {
+Result<std::unique_ptr<Subscription>> ChannelTable::subscribe(const SubscribeOptions&) {
   return std::make_unique<Listener>(std::static_pointer_cast<ChannelTable>(shared_from_this()));
 }
 

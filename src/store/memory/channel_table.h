@@ -12,7 +12,7 @@ class ChannelTable final : public MemoryTable {
   using MemoryTable::MemoryTable;
 
   Status write(Change change) override;
-  Result<std::unique_ptr<Subscription>> subscribe() override;
+  Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) override;
   Record get(std::string_view) const override { return {}; }
   Result<RowPage> scan(std::string_view, std::size_t) const override { return RowPage{}; }
   Store::Size size() const override { return {0, 0}; }

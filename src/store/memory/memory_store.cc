@@ -55,10 +55,10 @@ Status MemoryStore::write(std::string_view name, Change change, WriteDone done) 
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> MemoryStore::subscribe(std::string_view name) {
+Result<std::unique_ptr<Subscription>> MemoryStore::subscribe(std::string_view name, const SubscribeOptions& options) {
   MemoryTable* const table = find(name);
   if (table == nullptr) return failure(no_such_table(name));
-  return table->subscribe();
+  return table->subscribe(options);
 }
 
 void MemoryStore::get(std::string_view name, std::string_view key, GetDone done) {

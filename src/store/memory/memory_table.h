@@ -23,7 +23,7 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
 
   /// 'change' has passed check_change() and names no field twice. Applied when this returns ok.
   virtual Status write(Change change) = 0;
-  virtual Result<std::unique_ptr<Subscription>> subscribe() = 0;
+  virtual Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) = 0;
   /// The row, or an empty record.
   virtual Record get(std::string_view key) const = 0;
   virtual Result<RowPage> scan(std::string_view cursor, std::size_t max) const = 0;
@@ -32,7 +32,7 @@ class MemoryTable : public std::enable_shared_from_this<MemoryTable> {
 
   /// From here on 'keeper' hears what is to be there after a restart. It outlives the table's writes. None: nothing is kept.
   void keep_with(RowKeeper* keeper) noexcept { keeper_ = keeper; }
-  /// A row that was kept, for a new table that has no consumer yet and no keeper: its consumer will be told of it. Nothing of a Channel.
+  /// Adds a standing row, before the table has a consumer or a keeper. A Channel ignores it.
   virtual void restore(Record row) { static_cast<void>(row); }
   /// Queue: an entry that was kept, likewise; whatever the limit, there may be more by those that were taken.
   virtual void restore_entry(Change change) { static_cast<void>(change); }

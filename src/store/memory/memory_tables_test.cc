@@ -43,12 +43,29 @@ class StagedModel {
     const auto [place, is_new] = staged_.try_emplace(key);
     if (is_new) order_.push_back(key);
     Work& work = place->second;
+    walk_.erase(key);
     if (change.op() == Op::Delete) {
       work = {.remove = true, .set = std::nullopt};
     } else {
       if (!work.set) work.set.emplace();
       for (const auto& [name, value] : plain(change.fields())) (*work.set)[name] = value;
     }
+  }
+
+  void subscribe(const SubscribeOptions& options) {
+    written_only_ = options.rows == Rows::Written;
+    unseen_.clear();
+    walk_.clear();
+    if (!options.standing_rows) return;
+    for (const auto& [key, row] : rows_) {
+      unseen_.insert(key);
+      if (!staged_.contains(key)) walk_.insert(key);
+    }
+  }
+  void requeue(const std::string& key) {
+    if (!rows_.contains(key) || staged_.contains(key) || walk_.contains(key)) return;
+    staged_[key] = {};
+    order_.push_back(key);
   }
 
   struct Popped {
@@ -62,25 +79,36 @@ class StagedModel {
     }
   };
 
-  std::vector<Popped> pop(std::size_t max) {
+  /// The standing rows come first, in whatever order 'actual' has them.
+  std::vector<Popped> pop(std::size_t max, const std::vector<Popped>& actual) {
     std::vector<Popped> out;
-    for (std::size_t keys = 0; keys < max && !order_.empty(); ++keys) {
+    std::size_t keys = 0;
+    for (; keys < max && !walk_.empty(); ++keys) {
+      const std::string key = keys < actual.size() && walk_.contains(actual[keys].key) ? actual[keys].key : *walk_.begin();
+      walk_.erase(key);
+      unseen_.erase(key);
+      out.push_back({Op::Set, key, rows_[key]});
+    }
+    for (; keys < max && !order_.empty(); ++keys) {
       const std::string key = order_.front();
       order_.pop_front();
       const Work work = staged_.extract(key).mapped();
+      const bool whole = unseen_.erase(key) != 0 || !written_only_;
+      if (!work.remove && !work.set) out.push_back({Op::Set, key, rows_[key]});
       if (work.remove) {
         out.push_back({Op::Delete, key, {}});
         rows_.erase(key);
       }
       if (!work.set) continue;
-      out.push_back({Op::Set, key, *work.set});
       PlainFields& row = rows_[key];
       for (const auto& [name, value] : *work.set) row[name] = value;
+      out.push_back({Op::Set, key, whole ? row : *work.set});
     }
     return out;
   }
 
-  std::size_t staged() const { return order_.size(); }
+  std::size_t waiting() const { return order_.size() + walk_.size(); }
+  bool caught_up() const { return unseen_.empty(); }
   const std::map<std::string, PlainFields>& rows() const { return rows_; }
 
  private:
@@ -91,6 +119,9 @@ class StagedModel {
   std::list<std::string> order_;
   std::map<std::string, Work> staged_;
   std::map<std::string, PlainFields> rows_;
+  std::set<std::string> unseen_;  // Standing rows that the consumer was not given,
+  std::set<std::string> walk_;    // and of them those that are not staged.
+  bool written_only_ = false;
 };
 
 std::map<std::string, PlainFields> rows_of(const MemoryTable& table) {
@@ -115,7 +146,7 @@ void compare_staged(std::uint64_t seed, std::uint64_t keys, int operations) {
   consumer->on_ready([&wakes] { ++wakes; });
   for (int i = 0; i < operations; ++i) {
     const std::string key = std::to_string(random.below(keys));
-    const std::uint64_t what = random.below(20);
+    const std::uint64_t what = random.below(22);
     if (what < 10) {
       const Change change = random_set(random, key);
       const bool was_empty = consumer->empty();
@@ -133,16 +164,25 @@ void compare_staged(std::uint64_t seed, std::uint64_t keys, int operations) {
       ASSERT_EQ(taken, out.size());
       std::vector<StagedModel::Popped> popped;
       for (const Change& change : out) popped.push_back({change.op(), std::string{change.key()}, plain(change.fields())});
-      ASSERT_EQ(popped, model.pop(max));
+      ASSERT_EQ(popped, model.pop(max, popped));
+    } else if (what < 21) {
+      const bool was_empty = consumer->empty();
+      wakes = 0;
+      consumer->requeue(key);
+      model.requeue(key);
+      ASSERT_EQ(wakes, was_empty && !consumer->empty() ? 1 : 0);
     } else {
       consumer.reset();
-      consumer = *table->subscribe();
+      const SubscribeOptions how{random.chance(0.5) ? Rows::Whole : Rows::Written, random.chance(0.8)};
+      consumer = *table->subscribe(how);
+      model.subscribe(how);
       wakes = 0;
       consumer->on_ready([&wakes] { ++wakes; });
       ASSERT_EQ(wakes, consumer->empty() ? 0 : 1);
     }
-    ASSERT_EQ(consumer->depth(), model.staged());
-    ASSERT_EQ(consumer->empty(), model.staged() == 0);
+    ASSERT_EQ(consumer->depth(), model.waiting());
+    ASSERT_EQ(consumer->empty(), model.waiting() == 0);
+    ASSERT_EQ(consumer->caught_up(), model.caught_up());
     ASSERT_EQ(table->size().rows, model.rows().size());
   }
   ASSERT_EQ(rows_of(*table), model.rows());

@@ -20,13 +20,16 @@ class PoppedTable::Consumer final : public Subscription {
   std::size_t depth() const override { return table_->waiting(); }
   Gap take_gap() override { return Gap::None; }
   void dealt_with(const Change& change) override { table_->dealt_with(change); }
+  void requeue(std::string_view key) override { table_->requeue(key); }
+  bool caught_up() const override { return table_->caught_up(); }
 
  private:
   std::shared_ptr<PoppedTable> table_;
 };
 
-Result<std::unique_ptr<Subscription>> PoppedTable::subscribe() {
+Result<std::unique_ptr<Subscription>> PoppedTable::subscribe(const SubscribeOptions& options) {
   if (has_consumer_) return failure(has_consumer(spec()));
+  begin(options);
   return std::make_unique<Consumer>(std::static_pointer_cast<PoppedTable>(shared_from_this()));
 }
 

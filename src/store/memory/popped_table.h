@@ -12,9 +12,14 @@ namespace rondo::store {
 class PoppedTable : public MemoryTable {
  public:
   using MemoryTable::MemoryTable;
-  Result<std::unique_ptr<Subscription>> subscribe() final;
+  Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) final;
 
  protected:
+  /// A consumer begins.
+  virtual void begin(const SubscribeOptions& options) { static_cast<void>(options); }
+  /// See Subscription.
+  virtual void requeue(std::string_view key) { static_cast<void>(key); }
+  virtual bool caught_up() const { return true; }
   /// At most 'max' keys (Staged) or entries (Queue).
   virtual std::size_t pop(std::size_t max, std::vector<Change>& out) = 0;
   virtual std::size_t waiting() const = 0;

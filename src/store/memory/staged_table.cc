@@ -7,13 +7,20 @@ namespace rondo::store {
 Status StagedTable::write(Change change) {
   const std::string_view key = change.key();
   const std::uint64_t hash = change.record().key_hash();
-  if (rows_.size() >= spec().rows_max && rows_.find(key, hash) == rows_.kNone) return table_full(spec(), key);
+  if (!has_room(key, hash)) return table_full(spec(), key);
   const auto [id, is_new] = rows_.find_or_add(key, hash);
   const bool was_staged = rows_[id].state != Staged::Nothing;
   if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // Never for a new row.
   if (!was_staged) append(id);
   if (keeper() != nullptr) tell_keeper(rows_[id]);
   return {};
+}
+
+bool StagedTable::has_room(std::string_view key, std::uint64_t hash) const {
+  const std::size_t count = popped_ == Popped::BecomesRow ? rows_.size() : staged_count_;
+  if (count < spec().rows_max) return true;
+  const std::uint32_t id = rows_.find(key, hash);
+  return id != rows_.kNone && (popped_ == Popped::BecomesRow || rows_[id].state != Staged::Nothing);
 }
 
 void StagedTable::tell_keeper(const Row& row) const {
@@ -31,14 +38,30 @@ void StagedTable::dealt_with(const Change& change) {
   if (rows_.find(key.key(), key.key_hash()) == rows_.kNone) keeper()->delete_was_dealt_with(key);
 }
 
-/// The row stands as popped, and its consumer is told of it: whatever it knew, it is another process now.
 void StagedTable::restore(Record record) {
-  const std::uint32_t id = rows_.find_or_add(record.key(), record.key_hash()).id;
-  Row& row = rows_[id];
-  row.staged = record;
+  Row& row = rows_[rows_.find_or_add(record.key(), record.key_hash()).id];
   row.real = std::move(record);
-  row.state = Staged::Set;
   ++real_count_;
+}
+
+/// The consumer's number comes round after 65,535 others; by then the rows have forgotten those before.
+void StagedTable::begin(const SubscribeOptions& options) {
+  whole_ = options.rows == Rows::Whole;
+  if (++consumer_ == 0) {
+    for (std::uint32_t id = 0; id < rows_.end_id(); ++id) rows_[id].seen_by = 0;
+    consumer_ = 1;
+  }
+  unseen_ = options.standing_rows ? real_count_ : 0;
+  walk_left_ = options.standing_rows ? rows_.size() - staged_count_ : 0;
+  walk_next_ = 0;
+}
+
+void StagedTable::requeue(std::string_view key) {
+  const std::uint32_t id = rows_.find(key, hash_key(key));
+  if (id == rows_.kNone) return;
+  Row& row = rows_[id];
+  if (!row.real || row.state != Staged::Nothing || is_unseen(row)) return;
+  row.state = Staged::Again;
   append(id);
 }
 
@@ -50,7 +73,7 @@ Status StagedTable::stage(Row& row, Change change) {
     return {};
   }
   const bool onto_set = row.state == Staged::Set || row.state == Staged::DeleteThenSet;
-  const bool row_stays = row.state == Staged::Nothing || row.state == Staged::Set;
+  const bool row_stays = row.state != Staged::Delete && row.state != Staged::DeleteThenSet;
   if (onto_set) {
     if (Status refused = check_merge(spec().name, row.staged, change.record()); !refused.ok()) return refused;
   }
@@ -59,12 +82,14 @@ Status StagedTable::stage(Row& row, Change change) {
     if (Status refused = check_merge(spec().name, row.real, staged); !refused.ok()) return refused;
   }
   row.staged = std::move(staged);
-  if (row.state == Staged::Nothing) row.state = Staged::Set;
+  if (row.state == Staged::Nothing || row.state == Staged::Again) row.state = Staged::Set;
   if (row.state == Staged::Delete) row.state = Staged::DeleteThenSet;
   return {};
 }
 
 void StagedTable::append(std::uint32_t id) {
+  const bool was_idle = waiting() == 0;
+  if (walk_left_ != 0 && is_unseen(rows_[id])) --walk_left_;
   rows_[id].next = rows_.kNone;
   if (first_ == rows_.kNone) {
     first_ = id;
@@ -72,12 +97,14 @@ void StagedTable::append(std::uint32_t id) {
     rows_[last_].next = id;
   }
   last_ = id;
-  if (++staged_count_ == 1) became_ready();
+  ++staged_count_;
+  if (was_idle) became_ready();
 }
 
 std::size_t StagedTable::pop(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
-  for (std::size_t keys = 0; keys < max && first_ != rows_.kNone; ++keys) {
+  std::size_t keys = walk_left_ == 0 ? 0 : walk(max, out);
+  for (; keys < max && first_ != rows_.kNone; ++keys) {
     const std::uint32_t id = first_;
     first_ = rows_[id].next;
     --staged_count_;
@@ -90,6 +117,12 @@ std::size_t StagedTable::pop(std::size_t max, std::vector<Change>& out) {
 void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
   Row& row = rows_[id];
   const Staged state = std::exchange(row.state, Staged::Nothing);
+  const bool whole = whole_ || is_unseen(row);
+  see(row);
+  if (state == Staged::Again) {
+    out.emplace_back(Op::Set, row.real);
+    return;
+  }
   Record staged = std::move(row.staged);
   if (state != Staged::Set) {
     out.emplace_back(Op::Delete, state == Staged::Delete ? staged : Record::make(staged.key(), {}));
@@ -100,13 +133,29 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
     rows_.erase(id, staged.key_hash());
     return;
   }
-  out.emplace_back(Op::Set, staged);
-  if (popped_ == Popped::IsForgotten) {
-    rows_.erase(id, staged.key_hash());
+  if (popped_ == Popped::IsForgotten || (popped_ == Popped::IsKept && !row.real && real_count_ >= limits::kTableRows)) {
+    const std::uint64_t hash = staged.key_hash();
+    out.emplace_back(Op::Set, std::move(staged));
+    rows_.erase(id, hash);
     return;
   }
   if (!row.real) ++real_count_;
   row.real = Record::merged(row.real, staged);
+  out.emplace_back(Op::Set, whole ? row.real : std::move(staged));
+}
+
+/// Standing rows that nothing is staged for, in the order of their numbers.
+std::size_t StagedTable::walk(std::size_t max, std::vector<Change>& out) {
+  std::size_t given = 0;
+  for (; given < max && walk_left_ != 0; ++walk_next_) {
+    Row& row = rows_[walk_next_];
+    if (row.state != Staged::Nothing || !is_unseen(row)) continue;
+    see(row);
+    --walk_left_;
+    out.emplace_back(Op::Set, row.real);
+    ++given;
+  }
+  return given;
 }
 
 Record StagedTable::get(std::string_view key) const {
@@ -121,7 +170,8 @@ Result<RowPage> StagedTable::scan(std::string_view cursor, std::size_t max) cons
 /// The row when what is staged has been popped.
 Record StagedTable::written(const Row& row) {
   switch (row.state) {
-    case Staged::Nothing: return row.real;
+    case Staged::Nothing:
+    case Staged::Again: return row.real;
     case Staged::Set: return row.real ? Record::merged(row.real, row.staged) : row.staged;
     case Staged::Delete: return {};
     case Staged::DeleteThenSet: return row.staged;

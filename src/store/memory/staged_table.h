@@ -1,6 +1,8 @@
 // StagedTable: writes merge in a staging area until the consumer pops them into the table, in order of each key's first arrival. One row
-// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged. The
-// direct tables (store/direct) use it without the table: what is popped is forgotten.
+// holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
+// A consumer takes the standing rows first, in the order of their numbers, without a copy: a row remembers which consumer has seen it. A
+// row that is written before its turn leaves that walk and waits with the other staged rows.
+// The tables of store/direct use it, too. There the limit is of keys that wait; what is popped is kept while there is room, or forgotten.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +15,9 @@ namespace rondo::store {
 
 class StagedTable final : public PoppedTable {
  public:
-  /// What becomes of a change that was popped.
-  enum class Popped : std::uint8_t { BecomesRow, IsForgotten };
+  /// What becomes of a change that was popped, and what TableSpec::rows_max limits. BecomesRow: all keys. IsKept: the keys that wait; it
+  /// becomes a row, unless limits::kTableRows rows exist. IsForgotten: the keys that wait; there are no rows.
+  enum class Popped : std::uint8_t { BecomesRow, IsKept, IsForgotten };
   explicit StagedTable(TableSpec spec, Popped popped = Popped::BecomesRow) : PoppedTable(std::move(spec)), popped_(popped) {}
 
   Status write(Change change) override;
@@ -25,26 +28,38 @@ class StagedTable final : public PoppedTable {
   void restore(Record row) override;
 
  protected:
+  void begin(const SubscribeOptions& options) override;
+  void requeue(std::string_view key) override;
+  bool caught_up() const override { return unseen_ == 0; }
   std::size_t pop(std::size_t max, std::vector<Change>& out) override;
-  std::size_t waiting() const override { return staged_count_; }
+  std::size_t waiting() const override { return staged_count_ + walk_left_; }
   void dealt_with(const Change& change) override;
 
  private:
-  /// What is staged for a key; the four states of spec B1 ("DEL, SET" is kept as both).
-  enum class Staged : std::uint8_t { Nothing, Set, Delete, DeleteThenSet };
+  /// What is staged for a key; the first four are the states of spec B1 ("DEL, SET" is kept as both). Again: nothing, and the row is to be
+  /// given once more.
+  enum class Staged : std::uint8_t { Nothing, Set, Delete, DeleteThenSet, Again };
   struct Row {
     Record real;                                 // As popped; empty: no row.
     Record staged;                               // The Set's record; a Delete's, which has only the key.
     std::uint32_t next = KeyedRows<Row>::kNone;  // In the chain of staged rows.
     Staged state = Staged::Nothing;
+    std::uint16_t seen_by = 0;  // The number of the last consumer that was given the row; 0: none.
     std::string_view key() const noexcept { return staged ? staged.key() : real.key(); }
   };
 
   Status stage(Row& row, Change change);
+  bool has_room(std::string_view key, std::uint64_t hash) const;
   static Record written(const Row& row);
   void tell_keeper(const Row& row) const;
   void append(std::uint32_t id);
   void pop_row(std::uint32_t id, std::vector<Change>& out);
+  std::size_t walk(std::size_t max, std::vector<Change>& out);
+  bool is_unseen(const Row& row) const noexcept { return row.real && unseen_ != 0 && row.seen_by != consumer_; }
+  void see(Row& row) noexcept {
+    if (is_unseen(row)) --unseen_;
+    row.seen_by = consumer_;
+  }
 
   Popped popped_;
   KeyedRows<Row> rows_;
@@ -52,6 +67,11 @@ class StagedTable final : public PoppedTable {
   std::uint32_t last_ = KeyedRows<Row>::kNone;
   std::size_t real_count_ = 0;
   std::size_t staged_count_ = 0;
+  bool whole_ = true;           // What Sets carry: Rows::Whole.
+  std::uint16_t consumer_ = 0;  // Its number; 0 before the first.
+  std::size_t unseen_ = 0;      // Standing rows that the consumer was not given yet,
+  std::size_t walk_left_ = 0;   // and of them those that are not staged.
+  std::uint32_t walk_next_ = 0;
 };
 
 }  // namespace rondo::store

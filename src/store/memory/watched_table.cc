@@ -11,8 +11,8 @@ namespace rondo::store {
 /// is reached is simply told later in its newest state; only one that is deleted moves to the chain, as do rows that are new.
 class WatchedTable::Watcher final : public Subscription {
  public:
-  explicit Watcher(std::shared_ptr<WatchedTable> table)
-      : table_(std::move(table)), scan_end_(table_->rows_.end_id()), scan_left_(table_->count_) {
+  Watcher(std::shared_ptr<WatchedTable> table, bool standing_rows)
+      : table_(std::move(table)), scan_end_(standing_rows ? table_->rows_.end_id() : 0), scan_left_(standing_rows ? table_->count_ : 0) {
     table_->watchers_.push_back(this);
   }
   ~Watcher() override {
@@ -31,6 +31,11 @@ class WatchedTable::Watcher final : public Subscription {
   bool empty() const override { return depth() == 0; }
   std::size_t depth() const override { return scan_left_ + chain_.size(); }
   Gap take_gap() override { return Gap::None; }
+  void requeue(std::string_view key) override {
+    const std::uint32_t id = table_->rows_.find(key, hash_key(key));
+    if (id != table_->rows_.kNone && !table_->rows_[id].deleted) changed(id, What::Changed);
+  }
+  bool caught_up() const override { return scan_left_ == 0; }
 
   enum class What { New, Changed, Deleted };
   void changed(std::uint32_t id, What what) {
@@ -131,8 +136,8 @@ void WatchedTable::erase_if_settled(std::uint32_t id) {
   if (rows_[id].deleted && rows_[id].owed == 0) rows_.erase(id, rows_[id].record.key_hash());
 }
 
-Result<std::unique_ptr<Subscription>> WatchedTable::subscribe() {
-  return std::make_unique<Watcher>(std::static_pointer_cast<WatchedTable>(shared_from_this()));
+Result<std::unique_ptr<Subscription>> WatchedTable::subscribe(const SubscribeOptions& options) {
+  return std::make_unique<Watcher>(std::static_pointer_cast<WatchedTable>(shared_from_this()), options.standing_rows);
 }
 
 Record WatchedTable::get(std::string_view key) const {

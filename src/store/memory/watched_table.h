@@ -16,7 +16,7 @@ class WatchedTable final : public MemoryTable {
   using MemoryTable::MemoryTable;
 
   Status write(Change change) override;
-  Result<std::unique_ptr<Subscription>> subscribe() override;
+  Result<std::unique_ptr<Subscription>> subscribe(const SubscribeOptions& options = {}) override;
   Record get(std::string_view key) const override;
   Result<RowPage> scan(std::string_view cursor, std::size_t max) const override;
   Store::Size size() const override { return {count_, 0}; }

@@ -75,6 +75,10 @@ class End : public std::enable_shared_from_this<End> {
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
+  /// Before open().
+  virtual void use(const SubscribeOptions& options) { static_cast<void>(options); }
+  virtual void requeue(std::string_view key) { static_cast<void>(key); }
+  virtual bool caught_up() const { return true; }
   virtual std::size_t fetched() const { return 0; }
   /// Why nothing comes although the connections are there; ok while something may.
   virtual Status trouble() const { return {}; }

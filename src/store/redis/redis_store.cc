@@ -385,11 +385,12 @@ Status RedisStore::write(std::string_view table, Change change, WriteDone done) 
   return {};
 }
 
-Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table) {
+Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table, const SubscribeOptions& options) {
   redis::Target* const target = parts_->find(table);
   if (target == nullptr) return failure(store::no_such_table(table));
   const std::shared_ptr<End> end = parts_->end_of(*target);
   if (end->is_open()) return failure(store::has_consumer(target->spec));
+  end->use(options);
   parts_->adopt(end);
   return store::subscription_of(end, [](End& closing) { closing.close(); });
 }

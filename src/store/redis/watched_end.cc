@@ -29,6 +29,14 @@ void WatchedEnd::changed(std::string_view key) {
   dirty_.emplace(key);
 }
 
+/// A key of which a change is known is read, and told by that.
+void WatchedEnd::requeue(std::string_view key) {
+  if (dirty_.contains(std::string{key})) return;
+  const bool had_news = has_news();
+  view_.requeue(key);
+  if (!had_news) tell();
+}
+
 void WatchedEnd::resync() {
   if (!is_open() || !link().up) return;
   if (scanning_) {

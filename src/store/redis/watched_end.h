@@ -26,6 +26,11 @@ class WatchedEnd final : public End {
   /// Anything may have changed.
   void resync();
 
+  void use(const SubscribeOptions& options) override {
+    if (!options.standing_rows) view_.know_first_rows();
+  }
+  void requeue(std::string_view key) override;
+  bool caught_up() const override { return view_.caught_up(); }
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return view_.take(max, out); }
   bool empty() const override { return view_.empty(); }
   std::size_t depth() const override { return view_.depth() + dirty_.size(); }
