@@ -6,6 +6,7 @@
 //   WrittenContract, ViewContract   what waits and the rows lie in different places: scan_written() is Unimplemented
 // and within the suites that are instantiated "done" means staged here, and rows are those that were written behind.
 #include "store/direct/direct_world.h"
+#include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 
 #include "rondo/store/direct_store.h"
@@ -41,6 +42,7 @@ const auto kDirect =
 const auto kName = [](const auto& one) { return one.param.name; };
 
 INSTANTIATE_TEST_SUITE_P(Direct, StagedContract, kDirect, kName);
+INSTANTIATE_TEST_SUITE_P(Direct, StandingContract, kDirect, kName);
 INSTANTIATE_TEST_SUITE_P(Direct, OrderContract, kDirect, kName);
 INSTANTIATE_TEST_SUITE_P(Direct, WatchedContract, kDirect, kName);
 INSTANTIATE_TEST_SUITE_P(Direct, ChannelContract, kDirect, kName);

@@ -76,7 +76,7 @@ TEST_F(DirectStores, WhatTheConsumerTakesBecomesRowsThatOthersRead) {
   ASSERT_TRUE(t.remove("again").ok());
   ASSERT_TRUE(t.set("again", {}).ok());
   ASSERT_TRUE(until([&] { return consumer->depth() == 3; }));
-  EXPECT_THAT(take(*consumer), ElementsAre("SET k b=2", "DEL gone", "DEL again", "SET again"));
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1 b=2", "DEL gone", "DEL again", "SET again"));
   ASSERT_TRUE(settled(*store, 6));
   EXPECT_THAT(rows(*store), ElementsAre(testing::Pair("again", "again"), testing::Pair("k", "k a=1 b=2")));
   EXPECT_EQ(store->size("T")->rows, 2U);
@@ -235,14 +235,14 @@ TEST_F(DirectStores, ARowThatTheStoreNeverTakesIsLeftOutCountedAndHoldsUpNothing
     for (const std::string& name : names) fields.push_back({name, ""});
     use(std::span<const Field>{fields});
   };
-  for (const char letter : {'a', 'b'}) {  // Together more fields than a record may have.
-    fields_named(letter, [&](std::span<const Field> fields) { ASSERT_TRUE(store->write("T", Change::set("wide", fields)).ok()); });
-    EXPECT_EQ(take(*consumer).size(), 1U);
-    ASSERT_TRUE(until([&] { return store->stats().written + store->stats().left_out == (letter == 'a' ? 1U : 2U); }));
-  }
+  // The copy has a row of the key that this process knows nothing of: together more fields than a record may have.
+  fields_named('a', [&](std::span<const Field> fields) { ASSERT_TRUE(store->wrapped().write("T", Change::set("wide", fields)).ok()); });
+  fields_named('b', [&](std::span<const Field> fields) { ASSERT_TRUE(store->write("T", Change::set("wide", fields)).ok()); });
+  EXPECT_EQ(take(*consumer).size(), 1U);
+  ASSERT_TRUE(until([&] { return store->stats().left_out == 1; }));
   ASSERT_TRUE(store->write("T", Change::set("after", {{"a", "1"}})).ok());
   take(*consumer);
-  ASSERT_TRUE(settled(*store, 2));
+  ASSERT_TRUE(settled(*store, 1));
   EXPECT_EQ(store->stats().left_out, 1U);
   EXPECT_THAT(troubles_.back(), HasSubstr("left out of the copy"));
   EXPECT_TRUE(rows(*store).contains("after"));

@@ -4,6 +4,7 @@
 #include "rondo/sim/world.h"
 #include "rondo/store/durable_store.h"
 #include "store/durable/durable_file_kit.h"
+#include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/view_contract_cases.h"
 
@@ -35,6 +36,7 @@ const auto kStores =
                     Maker{"durableEveryBatch", [] { return std::make_unique<DurableStoreWorld>(Durability::EveryBatch); }});
 
 INSTANTIATE_TEST_SUITE_P(Durable, StagedContract, kStores, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Durable, StandingContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Durable, WatchedContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Durable, ChannelContract, kStores, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Durable, QueueContract, kStores, name_of<StoreWorld>);
