@@ -23,10 +23,7 @@ bool is_link_local(const IpAddress& address) noexcept {
 std::string neighbor_key(std::string_view port, const IpAddress& address) { return std::string{port} + ":" + address.to_string(); }
 
 Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids)
-    : Orch(runtime, "neighbors", kNeighbors),
-      programmer_(programmer),
-      ids_(ids),
-      later_(runtime, "neighbors restore again", kNeighbors, [this](const std::string& port) { restore(port); }) {
+    : Orch(runtime, "neighbors", kNeighbors), programmer_(programmer), ids_(ids) {
   consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove, {.set_cancels_parked_delete = true});
   provide(kNeighbor, [this](std::string_view key) {
     const Result<NeighborKey> parsed = parse_neighbor_key(key);
@@ -35,9 +32,6 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
     return it != neighbors_.end() && it->second.applied && !it->second.leaving;
   });
   provide(kNeighborsGone, [this](std::string_view key) { return !counts_.contains(key); });
-  observe(kAdminUp, [this](std::string_view port, bool up) {
-    if (up) restore(std::string{port});
-  });
   runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, ""}; });
   runtime.explain(kNeighborsGone, [this](std::string_view key) {
     const auto it = counts_.find(key);
@@ -59,9 +53,8 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
   const Place place{parsed->port, parsed->address};
-  const auto [it, first] = neighbors_.try_emplace(place);  // Before the answer: whatever the kernel drops from now on is put back.
+  const auto [it, first] = neighbors_.try_emplace(place);
   if (first) count(place, true);
-  it->second.mac = *mac;
   it->second.leaving = false;
   const IfIndex id = ids_.find(place.first);
   program(programmer_, NeighborSet{id, place.second, *mac},
@@ -77,7 +70,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& st
   if (status.ok() && ids_.find(place.first) == id) {
     neighbor.applied = true;
     announce({kNeighbor, neighbor_key(place.first, place.second)});
-    return Outcome::done();
+    return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
   }
   Outcome outcome = outcome_of_set(status.ok() ? device_changed(place.first) : status);
   if (outcome.kind() == Outcome::Kind::Reject && !neighbor.applied) gone(place);
@@ -123,17 +116,6 @@ void Neighbors::count(const Place& place, bool more) {
     if (number != 0) continue;
     counts_.erase(key);
     announce({kNeighborsGone, key});
-  }
-}
-
-void Neighbors::restore(const std::string& port) {
-  const IfIndex id = ids_.find(port);
-  if (!id || !holds({kAdminUp, port})) return;  // Its return will tell.
-  for (auto it = neighbors_.lower_bound({port, IpAddress{}}); it != neighbors_.end() && it->first.first == port; ++it) {
-    if (it->second.leaving) continue;
-    program(programmer_, NeighborSet{id, it->first.second, it->second.mac}, [this, port](const Status& status) {
-      if (!status.ok() && is_passing(status)) later_.add(port);
-    });
   }
 }
 

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
@@ -23,9 +22,8 @@ class Neighbors final : public Orch {
 
  private:
   struct Neighbor {
-    MacAddress mac;
     bool applied = false;  // Its row is.
-    bool leaving = false;  // Its Delete is under way: not to be put back.
+    bool leaving = false;  // Its Delete is under way.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
@@ -33,13 +31,11 @@ class Neighbors final : public Orch {
   Outcome remove(std::string_view key);
   void gone(const Place& place);
   void count(const Place& place, bool more);
-  void restore(const std::string& port);
 
   Programmer& programmer_;
   const PortIds& ids_;
   std::map<Place, Neighbor> neighbors_;                     // Wanted, or their Delete is under way.
   std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.
-  Later later_;
 };
 
 /// The key of the facts kNeighbor and kNeighborUnused.

@@ -36,7 +36,7 @@ void ConstraintIndex::connect(FactPort& port) {
     const Entry& entry = entries_[slot];
     if (!is_foreign(entry.fact.kind)) continue;
     if (!entry.waiters.empty()) port.board().await(port.member(), entry.fact);
-    if (!entry.bound.empty()) port.board().observe(port.member(), entry.fact.kind);
+    if (!entry.bound.empty()) static_cast<void>(count_ends_of(entry.fact.kind));
   }
 }
 
@@ -121,8 +121,6 @@ std::uint32_t ConstraintIndex::bound_list_for(Ledger& ledger, const Constraint& 
     bound.reserve(bound.size() + 1);
     list = ledger.bound().make_list(slot);
     bound.push_back(Waiter{&ledger, list});
-    // An end is never lost among the news of a kind, whatever the board forgets about single facts.
-    if (is_foreign(fact.kind)) port_->board().observe(port_->member(), fact.kind);
   } catch (...) {
     if (list != kNone) {
       forget_bound(ledger, list);
@@ -196,14 +194,40 @@ std::size_t ConstraintIndex::announce(const Constraint& fact) {
 }
 
 std::size_t ConstraintIndex::end(const Constraint& fact) {
+  const std::uint64_t hash = hash_of(fact);
+  remember_end(hash);
   if (empty()) return 0;
-  const std::uint32_t slot = find(fact, hash_of(fact));
+  const std::uint32_t slot = find(fact, hash);
   if (slot == kNone) return 0;
   const Waiters bound = std::exchange(entries_[slot].bound, {});
   drop(slot);
   std::size_t total = 0;
   for (const Waiter& one : bound) total += one.ledger->release(one.list);
   return total;
+}
+
+void ConstraintIndex::remember_end(std::uint64_t hash) {
+  recent_.push_back(hash);
+  last_end_[hash] = ++ends_;
+  if (recent_.size() <= kRecentEnds) return;
+  const auto oldest = last_end_.find(recent_.front());
+  if (oldest != last_end_.end() && ends_ - oldest->second >= kRecentEnds) last_end_.erase(oldest);
+  recent_.pop_front();
+}
+
+bool ConstraintIndex::has_ended_since(const Constraint& fact, std::uint32_t since) const {
+  const std::uint32_t ends = ends_ - since;
+  if (ends == 0) return false;
+  if (ends > recent_.size()) return true;
+  const auto last = last_end_.find(hash_of(fact));
+  return last != last_end_.end() && ends_ - last->second < ends;
+}
+
+bool ConstraintIndex::count_ends_of(ConstraintKind kind) {
+  if (!is_foreign(kind) || std::ranges::find(counted_, kind) != counted_.end()) return false;
+  counted_.push_back(kind);
+  port_->board().observe(port_->member(), kind);
+  return true;
 }
 
 std::size_t ConstraintIndex::announce_everywhere(const Constraint& fact) {

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <boost/container/small_vector.hpp>
+#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -69,6 +71,12 @@ class ConstraintIndex {
   std::size_t end(const Constraint& fact);
   /// The same, and tells other threads.
   std::size_t withdraw(const Constraint& fact);
+  /// Counts the facts that ended, modulo 2^32.
+  std::uint32_t ends() const noexcept { return ends_; }
+  /// Did the fact end since ends() was 'since'? It may hold again. Also true if so many facts ended since that this is not known.
+  bool has_ended_since(const Constraint& fact, std::uint32_t since) const;
+  /// From now on the ends of facts of 'kind' are counted, also if another thread provides them. True if they were not before.
+  bool count_ends_of(ConstraintKind kind);
   void observe(ConstraintKind kind);
   /// A ledger goes away, with all its rows. O(facts its rows wait for).
   void forget_ledger(const Ledger& ledger);
@@ -105,6 +113,7 @@ class ConstraintIndex {
   std::uint32_t find(const Constraint& fact, std::uint64_t hash) const;
   std::uint32_t add(const Constraint& fact, std::uint64_t hash);
   void drop(std::uint32_t slot);
+  void remember_end(std::uint64_t hash);
   std::uint32_t find_or_add(const Constraint& fact);
   /// The last waiter has gone: other threads need not tell about the fact any more, and an entry without rows goes.
   void no_waiters(std::uint32_t slot);
@@ -115,6 +124,11 @@ class ConstraintIndex {
   FactPort* port_ = nullptr;
   std::vector<Provider> providers_;  // A handful: a search of it beats a hash.
   std::size_t awaited_ = 0;
+  static constexpr std::size_t kRecentEnds = 4096;
+  std::uint32_t ends_ = 0;
+  std::deque<std::uint64_t> recent_;  // Hashes of the facts that ended last, oldest first: the last one made ends() what it is.
+  boost::unordered_flat_map<std::uint64_t, std::uint32_t> last_end_;  // Of those, by hash: what ends() was then.
+  std::vector<ConstraintKind> counted_;                               // Kinds of other threads whose ends are counted.
   std::function<void()> on_first_;
 };
 

@@ -186,6 +186,7 @@ void Consumer::take_ended() {
 void Consumer::run_one(const Ledger::Task& task) {
   std::exception_ptr thrown;
   services_.current = Ticket{this, task.row, task.generation};
+  ledger_.set_asked(task.row, services_.constraints.ends());
   account_.asked(task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
@@ -211,7 +212,10 @@ void Consumer::fill_batch(std::span<Ledger::Task> tasks) {
 }
 
 void Consumer::run_batch(std::span<Ledger::Task> tasks) {
-  for (const Ledger::Task& task : tasks) account_.asked(task.change);
+  for (const Ledger::Task& task : tasks) {
+    ledger_.set_asked(task.row, services_.constraints.ends());
+    account_.asked(task.change);
+  }
   fill_batch(tasks);
   Status fault{Code::Internal, "the handler gave no outcome"};
   bool thrown = false;
@@ -341,8 +345,12 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
                                             std::to_string(limits::kWaitsPerChange) + " are allowed"});
     return;
   }
-  const auto ended = std::ranges::find_if(facts, [this](const Constraint& fact) { return !services_.constraints.holds(fact); });
-  if (ended != facts.end()) {  // It ended between the handler's check and a staged answer, or the handler did not check.
+  // Between the handler's check and a staged answer a fact may have ended, and may hold again: what was applied may be gone.
+  const auto ended = std::ranges::find_if(facts, [this, row](const Constraint& fact) {
+    return services_.constraints.count_ends_of(fact.kind) || !services_.constraints.holds(fact) ||
+           services_.constraints.has_ended_since(fact, ledger_.asked(row));
+  });
+  if (ended != facts.end()) {
     ask_again(row, change, true, *ended, "is done while");
     return;
   }

@@ -289,6 +289,53 @@ TEST_F(DoneWhile, AFactThatEndedBeforeAStagedAnswerIsHandledAgain) {
   EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
 }
 
+TEST_F(DoneWhile, AFactThatEndedAndHeldAgainBeforeAStagedAnswerIsHandledAgain) {
+  begin("1");
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  end("1");
+  begin("1");
+  answer_ = {};
+  routes_.settle(ticket, Outcome::done_while({kGroup, "1"}));
+  EXPECT_THAT(run(), ElementsAre("S a group=1")) << "what was ordered may have gone with the fact";
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+}
+
+TEST_F(DoneWhile, OtherFactsThatEndDuringAStagedChangeAreOfNoMatter) {
+  begin("1");
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  for (int i = 100; i < 1100; ++i) end(std::to_string(i));
+  routes_.settle(ticket, Outcome::done_while({kGroup, "1"}));
+  EXPECT_THAT(run(), IsEmpty());
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U);
+}
+
+TEST_F(DoneWhile, AfterMoreEndsThanAreRememberedAStagedRowIsHandledAgain) {
+  begin("1");
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  for (int i = 0; i < 5000; ++i) end(std::to_string(100 + i % 7));
+  answer_ = {};
+  routes_.settle(ticket, Outcome::done_while({kGroup, "1"}));
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+}
+
 TEST_F(DoneWhile, AHandlerThatDependsOnWhatDoesNotHoldIsSlowedDown) {
   answer_ = [](std::string_view, const Fields&) { return Outcome::done_while({kGroup, "never"}); };
   in_.set("ROUTE", "a", {});

@@ -147,6 +147,7 @@ void Ledger::unlink_waiting(std::uint32_t list, std::uint32_t row) {
 
 void Ledger::enqueue(std::uint32_t row) {
   rows_[row].state = State::Queued;
+  rows_[row].list = kNone;
   append(new_, row);
 }
 
@@ -335,6 +336,7 @@ void Ledger::due_passed(std::uint32_t row) {
 void Ledger::free_row(std::uint32_t row) {
   Row& r = rows_[row];
   r.state = State::Free;
+  r.list = kNone;
   ++r.generation;
   r.record = Record{};
   r.flight = Record{};

@@ -109,6 +109,10 @@ class Ledger {
 
   // --- Rows that are done while facts hold (Outcome::done_while).
 
+  /// What ConstraintIndex::ends() was when the handler of the row in flight was called.
+  void set_asked(std::uint32_t row, std::uint32_t ends) noexcept { rows_[row].list = ends; }
+  std::uint32_t asked(std::uint32_t row) const noexcept { return rows_[row].list; }
+
   BoundRows& bound() noexcept { return bound_; }
   const BoundRows& bound() const noexcept { return bound_; }
   /// The Set in flight was applied and stays so while 'facts' hold: settles it and binds the row.
@@ -213,7 +217,7 @@ class Ledger {
     Instant since;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
-    std::uint32_t list = kNone;   // The wait list of a parked row.
+    std::uint32_t list = kNone;   // The wait list of a parked row; of one in flight, what set_asked() was given.
     std::uint32_t ahead = kNone;  // A row that stands some places behind it in that list, or did: only to be asked for ahead of time.
     std::uint32_t generation = 0;
     std::unique_ptr<Extra> extra;
