@@ -43,7 +43,7 @@ macro(rondo_discover name filter labels)
     list(APPEND properties RESOURCE_LOCK kernel)
   endif()
   gtest_discover_tests(${name} TEST_FILTER "${filter}" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-                       WORKING_DIRECTORY ${CMAKE_SOURCE_DIR} PROPERTIES ${properties})
+                       WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} PROPERTIES ${properties})
 endmacro()
 
 # The quick tier: the units of a binary in two processes of some hundred cases each, where the process of a case of its own would cost more
@@ -54,68 +54,124 @@ function(rondo_quick name filter)
   foreach(index RANGE ${last})
     set(test "quick.${name}.${index}")
     add_test(NAME ${test} COMMAND ${name} --gtest_brief=1 "--gtest_filter=${filter}" CONFIGURATIONS quick
-             WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+             WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     # A filter that finds nothing is a mistake of ours and no success.
     set_tests_properties(${test} PROPERTIES LABELS quick TIMEOUT 120 FAIL_REGULAR_EXPRESSION "0 tests from 0 test suites ran"
                          ENVIRONMENT "GTEST_TOTAL_SHARDS=${RONDO_QUICK_PROCESSES};GTEST_SHARD_INDEX=${index}")
   endforeach()
 endfunction()
 
-# rondo_library(<folder> [DEPENDS <folder>...] [PARTS <subfolder>...]). A part is a subfolder that is a library of its own (rondo_part).
+# rondo_component(<name> [PUBLIC package...] [PRIVATE package...]): a library that users link as rondo::<name>, filled by rondo_library and
+# rondo_part. The first one, rondo, is the library that the others build on. PUBLIC packages are those that public headers include.
+# The library's target is librondo or librondo-<name>, because the command line's target is rondo.
+set(RONDO_COMPONENTS "")
+set(RONDO_WITHOUT "")
+macro(rondo_component name)
+  cmake_parse_arguments(ARG "" "" "PUBLIC;PRIVATE" ${ARGN})
+  if("${name}" STREQUAL rondo)
+    set(library librondo)
+    set(file rondo)
+    set(core "")
+  else()
+    set(library librondo-${name})
+    set(file rondo-${name})
+    set(core librondo)
+    list(APPEND RONDO_COMPONENTS ${name})
+  endif()
+  add_library(${library})
+  add_library(rondo::${name} ALIAS ${library})
+  target_link_libraries(${library} PUBLIC ${core} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+  target_compile_features(${library} PUBLIC cxx_std_20)
+  target_include_directories(${library} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+  # Before 1.0 a minor version may change the binary interface.
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME ${file} EXPORT_NAME ${name} LINKER_LANGUAGE CXX VERSION ${PROJECT_VERSION}
+                        SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+endmacro()
+
+# rondo_without(<name> <reason>): a component that is not built, and why; find_package repeats the reason.
+macro(rondo_without name reason)
+  message(STATUS "The component ${name} is not built: ${reason}")
+  list(APPEND RONDO_WITHOUT ${name})
+  set(RONDO_WITHOUT_${name} "${reason}")
+endmacro()
+
+# rondo_objects(<name> <component> SOURCES ... [DEPENDS folder...] [LINK package...]): sources of a component. Targets of this project link
+# rondo_<name>, which brings the component, rondo_flags, and what DEPENDS brings.
+function(rondo_objects name component)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  if("${component}" STREQUAL rondo)
+    set(library librondo)
+  else()
+    set(library librondo-${component})
+  endif()
+  add_library(rondo_${name} INTERFACE)
+  list(TRANSFORM ARG_DEPENDS PREPEND rondo_)
+  target_link_libraries(rondo_${name} INTERFACE rondo_flags ${library} ${ARG_DEPENDS})
+  if(ARG_SOURCES)
+    add_library(rondo_${name}_objects OBJECT ${ARG_SOURCES})
+    target_link_libraries(rondo_${name}_objects PRIVATE rondo_flags ${ARG_LINK})
+    rondo_together(rondo_${name}_objects library)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:rondo_${name}_objects>)
+  endif()
+endfunction()
+
+# rondo_headers(<name> <header>...): compiles each public header alone.
+function(rondo_headers name)
+  if(NOT ARGN OR NOT RONDO_BUILD_TESTS OR RONDO_SANITIZE OR RONDO_COVERAGE)
+    return()
+  endif()
+  set(units "")
+  foreach(header IN LISTS ARGN)
+    cmake_path(RELATIVE_PATH header BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/include OUTPUT_VARIABLE included)
+    cmake_path(REPLACE_EXTENSION included .cc OUTPUT_VARIABLE unit)
+    set(unit ${PROJECT_BINARY_DIR}/headers/${unit})
+    file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"${included}\"  // Compiles alone.\n")
+    list(APPEND units ${unit})
+  endforeach()
+  add_library(rondo_${name}_headers OBJECT ${units})
+  target_link_libraries(rondo_${name}_headers PRIVATE rondo_flags)
+endfunction()
+
+# rondo_library(<folder> [HEADERS_ONLY] [COMPONENT <name>] [DEPENDS <folder>...] [PARTS <subfolder>...]): a layer, by default of rondo::rondo.
+# A part is a subfolder that belongs to another component (rondo_part).
 function(rondo_library folder)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;PARTS" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
+  cmake_parse_arguments(ARG "HEADERS_ONLY" "COMPONENT" "DEPENDS;PARTS" ${ARGN})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT rondo)
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
   foreach(part IN LISTS ARG_PARTS)
     list(FILTER sources EXCLUDE REGEX "/src/${folder}/${part}/")
   endforeach()
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-
-  if(sources)
-    add_library(rondo_${folder} STATIC ${sources})
-    rondo_together(rondo_${folder} library)
-    set(visibility PUBLIC)
-  else()  # Headers only.
-    add_library(rondo_${folder} INTERFACE)
-    set(visibility INTERFACE)
+  if(NOT sources AND NOT ARG_HEADERS_ONLY)
+    message(FATAL_ERROR "The layer ${folder} has no sources in ${PROJECT_SOURCE_DIR}/src/${folder}. Is the source tree complete?")
   endif()
-  list(TRANSFORM ARG_DEPENDS PREPEND rondo_)
-  target_link_libraries(rondo_${folder} ${visibility} rondo_flags ${ARG_DEPENDS})
-
-  file(GLOB headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/include/rondo/${folder}/*.h)
-  if(headers AND RONDO_BUILD_TESTS AND NOT RONDO_SANITIZE AND NOT RONDO_COVERAGE)
-    set(units "")
-    foreach(header IN LISTS headers)
-      cmake_path(GET header STEM stem)
-      set(unit ${CMAKE_BINARY_DIR}/headers/${folder}/${stem}.cc)
-      file(CONFIGURE OUTPUT ${unit} CONTENT "#include \"rondo/${folder}/${stem}.h\"  // Compiles alone.\n")
-      list(APPEND units ${unit})
-    endforeach()
-    add_library(rondo_${folder}_headers OBJECT ${units})
-    target_link_libraries(rondo_${folder}_headers PRIVATE rondo_flags)
-  endif()
-
+  rondo_objects(${folder} ${ARG_COMPONENT} SOURCES ${sources} DEPENDS ${ARG_DEPENDS})
+  file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/rondo/${folder}/*.h)
+  rondo_headers(${folder} ${headers})
   # A layer's tests may use the simulation kit, which lies beside the layers.
   if(tests AND RONDO_BUILD_TESTS)
     rondo_test(${folder}_test SOURCES ${tests} LINK rondo_${folder} rondo_sim)
   endif()
 endfunction()
 
-# rondo_part(<name> <folder> DEPENDS ... [LINK ...]): part of a layer that needs packages which a small installation may do without: library
-# rondo_<name> from src/<folder> and its tests. DEPENDS are our folders, LINK the packages' targets.
+# rondo_part(<name> <folder> DEPENDS ... [LINK ...]): the component <name> from src/<folder>, which needs the packages of LINK. DEPENDS are our
+# folders.
 function(rondo_part name folder)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
-  add_library(rondo_${name} STATIC ${sources})
-  rondo_together(rondo_${name} library)
-  list(TRANSFORM ARG_DEPENDS PREPEND rondo_)
-  target_link_libraries(rondo_${name} PUBLIC rondo_flags ${ARG_DEPENDS} PRIVATE ${ARG_LINK})
+  if(NOT sources)
+    message(FATAL_ERROR "The component ${name} has no sources in ${PROJECT_SOURCE_DIR}/src/${folder}. Is the source tree complete?")
+  endif()
+  rondo_objects(${name} ${name} SOURCES ${sources} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK})
   if(tests AND RONDO_BUILD_TESTS)
-    # Servers of their own, a million keys: under a sanitizer on a loaded machine that takes its time.
+    # These tests start servers and write a million keys, which takes long under a sanitizer on a loaded machine.
     rondo_test(${name}_test SOURCES ${tests} LINK rondo_${name} rondo_sim ${ARG_LINK} TIMEOUT 400)
   endif()
 endfunction()

@@ -8,7 +8,7 @@ set(RONDO_TOGETHER OFF CACHE STRING "Compile several files as one, with precompi
 set(RONDO_FILES_TOGETHER 6)
 set(RONDO_ALONE src/orch/journal_test.cc src/store/direct/direct_frame_test.cc src/store/redis/redis_doctor_test.cc
     tests/scenarios/direct_orch_test.cc)
-list(TRANSFORM RONDO_ALONE PREPEND ${CMAKE_SOURCE_DIR}/)
+list(TRANSFORM RONDO_ALONE PREPEND ${PROJECT_SOURCE_DIR}/)
 
 if(RONDO_TOGETHER)
   # What uses hiredis has this flag, and headers that were compiled without it are none for it. On 64-bit systems it changes nothing.
@@ -16,18 +16,18 @@ if(RONDO_TOGETHER)
   set(RONDO_COMMON_HEADERS <algorithm> <array> <atomic> <cerrno> <chrono> <cstddef> <cstdint> <cstdlib> <cstring> <deque> <filesystem>
                            <fstream> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <thread> <tl/expected.hpp>
                            <unordered_map> <utility> <variant> <vector>)
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/library.cc CONTENT "// Whoever has the library's headers.\n")
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/library.cc CONTENT "// Whoever has the library's headers.\n")
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
   # Libraries are made with -fPIC, programs with -fPIE: headers of the one are none of the other's.
   if(RONDO_TOGETHER STREQUAL "ALL")
     # To the compiler, which sees one file that includes others, what a file keeps to itself looks like what a header has.
     target_compile_options(rondo_flags INTERFACE -Wno-subobject-linkage)
-    add_library(rondo_precompiled_library OBJECT ${CMAKE_BINARY_DIR}/precompiled/library.cc)
+    add_library(rondo_precompiled_library OBJECT ${PROJECT_BINARY_DIR}/precompiled/library.cc)
     target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
     target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})
   endif()
   if(RONDO_BUILD_TESTS)
-    add_executable(rondo_precompiled_test ${CMAKE_BINARY_DIR}/precompiled/program.cc)
+    add_executable(rondo_precompiled_test ${PROJECT_BINARY_DIR}/precompiled/program.cc)
     target_link_libraries(rondo_precompiled_test PRIVATE rondo_flags GTest::gmock)
     target_compile_options(rondo_precompiled_test PRIVATE ${RONDO_TEST_FLAGS})
     target_precompile_headers(rondo_precompiled_test PRIVATE ${RONDO_COMMON_HEADERS} <gmock/gmock.h> <gtest/gtest.h>)

@@ -1,0 +1,59 @@
+# Installs the libraries, the public headers, the files for find_package and those for pkg-config: install component `development`. All of them
+# can be moved together to another folder. The programs install themselves (apps/).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(config_folder ${CMAKE_INSTALL_LIBDIR}/cmake/rondo)
+set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/rondo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development FILES_MATCHING PATTERN "*.h")
+
+# rondo_install_component(<name> <library> <description>): its archive or shared library, its CMake target and its pkg-config file. The latter
+# names as Requires.private what only a static link needs.
+function(rondo_install_component name library description)
+  set_property(TARGET ${library} APPEND PROPERTY INTERFACE_INCLUDE_DIRECTORIES $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS ${library} EXPORT rondo-${name} COMPONENT development)
+  install(EXPORT rondo-${name} NAMESPACE rondo:: DESTINATION ${config_folder} COMPONENT development)
+  get_target_property(PC_NAME ${library} OUTPUT_NAME)
+  set(PC_DESCRIPTION "${description}")
+  set(PC_REQUIRES "rondo = ${PROJECT_VERSION}")
+  if("${name}" STREQUAL rondo)
+    set(PC_REQUIRES "")
+  endif()
+  set(packages_rondo libxxhash)
+  set(packages_durable sqlite3)
+  set(packages_redis hiredis openssl)
+  set(packages_direct libzmq)
+  list(JOIN packages_${name} ", " packages)
+  set(PC_REQUIRES_PRIVATE "")
+  set(PC_LIBS_PRIVATE "")
+  if(NOT BUILD_SHARED_LIBS)
+    set(PC_REQUIRES_PRIVATE "${packages}")
+    set(PC_LIBS_PRIVATE "-pthread")
+  endif()
+  # The prefix as seen from the file's own folder, so that it can be moved.
+  cmake_path(ABSOLUTE_PATH pc_folder BASE_DIRECTORY ${CMAKE_INSTALL_PREFIX} OUTPUT_VARIABLE place)
+  file(RELATIVE_PATH PC_PREFIX ${place} ${CMAKE_INSTALL_PREFIX})
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/rondo.pc.in ${PROJECT_BINARY_DIR}/package/${PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/package/${PC_NAME}.pc DESTINATION ${pc_folder} COMPONENT development)
+endfunction()
+
+rondo_install_component(rondo librondo "Tables, fair scheduling and dependency retry for control planes")
+foreach(name IN LISTS RONDO_COMPONENTS)
+  rondo_install_component(${name} librondo-${name} "The component ${name} of Rondo")
+endforeach()
+
+set(RONDO_REASONS "")
+foreach(name IN LISTS RONDO_WITHOUT)
+  string(APPEND RONDO_REASONS "set(_rondo_without_${name} \"${RONDO_WITHOUT_${name}} when this Rondo was built\")\n")
+endforeach()
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/rondoConfig.cmake.in ${PROJECT_BINARY_DIR}/package/rondoConfig.cmake
+                              INSTALL_DESTINATION ${config_folder} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/rondoConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/rondoConfig.cmake ${PROJECT_BINARY_DIR}/package/rondoConfigVersion.cmake
+        DESTINATION ${config_folder} COMPONENT development)
+
+# Installed programs find the shared libraries beside them.
+if(BUILD_SHARED_LIBS AND PROJECT_IS_TOP_LEVEL)
+  file(RELATIVE_PATH libraries ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
+  set(CMAKE_INSTALL_RPATH "$ORIGIN/${libraries}")
+endif()
