@@ -253,6 +253,17 @@ void Consumer::settle(const Ticket& ticket, const Outcome& outcome) {
   if (ready()) wake();
 }
 
+void Consumer::requeue(std::string_view key) {
+  const std::uint32_t row = ledger_.find(key);
+  if (row != Ledger::kNone && ledger_.state(row) != Ledger::State::InFlight) return;  // A change of it waits.
+  const std::uint32_t bound = row != Ledger::kNone ? BoundRows::kNone : ledger_.bound().find(key, hash_key(key));
+  if (bound != BoundRows::kNone) {
+    ledger_.release_row(bound, services_.constraints);
+  } else {
+    subscription_->requeue(key);
+  }
+}
+
 void Consumer::answer_done(std::uint32_t row) {
   ++stats_.done;
   account_.done(row);
@@ -336,13 +347,21 @@ bool Consumer::is_asked_again(std::uint32_t row, const Change& change) {
   return true;
 }
 
+Status Consumer::check_done_while(const Change& change, std::span<const Constraint> facts) const {
+  if (change.op() == Op::Delete) return Status{Code::Internal, "the handler says that a Delete is done while facts hold"};
+  if (!ledger_.rows_are_whole()) {
+    return Status{Code::Internal,
+                  "the handler is done while facts hold, but is given written fields only: it needs ConsumeOptions::rows = "
+                  "Rows::Whole, so that the row can be handled again"};
+  }
+  if (!facts.empty() && facts.size() <= limits::kWaitsPerChange) return {};
+  return Status{Code::Internal, "the handler is done while " + std::to_string(facts.size()) + " facts hold; 1 to " +
+                                    std::to_string(limits::kWaitsPerChange) + " are allowed"};
+}
+
 void Consumer::done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
-  if (change.op() == Op::Delete || facts.empty() || facts.size() > limits::kWaitsPerChange) {
-    reject(row, change,
-           Status{Code::Internal, change.op() == Op::Delete
-                                      ? std::string{"the handler says that a Delete is done while facts hold"}
-                                      : "the handler is done while " + std::to_string(facts.size()) + " facts hold; 1 to " +
-                                            std::to_string(limits::kWaitsPerChange) + " are allowed"});
+  if (Status fault = check_done_while(change, facts); !fault.ok()) {
+    reject(row, change, fault);
     return;
   }
   // Between the handler's check and a staged answer a fact may have ended, and may hold again: what was applied may be gone.

@@ -54,6 +54,8 @@ class Consumer final : public Source {
   /// Answers a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
   void expect_settle(const Ticket& ticket, unsigned step) const noexcept { ledger_.expect_settle(ticket.row, ticket.generation, step); }
+  /// See Orch::requeue.
+  void requeue(std::string_view key);
   void hold() { held_ = true; }
   void release();
 
@@ -100,6 +102,7 @@ class Consumer final : public Source {
   void fill_batch(std::span<Ledger::Task> tasks);
   void run_batch(std::span<Ledger::Task> tasks);
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
+  Status check_done_while(const Change& change, std::span<const Constraint> facts) const;
   void done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   /// True if the handler is to be asked again instead of parking the row: a fact ended meanwhile for which the row was done.
   bool is_asked_again(std::uint32_t row, const Change& change);

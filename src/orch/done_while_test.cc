@@ -21,7 +21,7 @@ using testing::IsEmpty;
 class DoneWhile : public testing::Test {
  protected:
   DoneWhile() : groups_(in_.add_groups()), routes_(in_.runtime.add<OpenOrch>("routes")) {
-    routes_.consume(
+    consumer_ = &routes_.consume(
         "ROUTE",
         [this](std::string_view key, const Fields& fields) {
           in_.calls.push_back(text_of(key, fields));
@@ -70,6 +70,7 @@ class DoneWhile : public testing::Test {
 
   RuntimeFixture in_;
   std::function<Outcome(std::string_view, const Fields&)> answer_;
+  Consumer* consumer_ = nullptr;
   OpenOrch& groups_;
   OpenOrch& routes_;
 };
@@ -377,6 +378,90 @@ TEST_F(DoneWhile, RowsOfARunningConsumerAreForgottenWithIt) {
   in_.remove("ROUTE", "a");
   run();
   EXPECT_TRUE(RuntimeView(in_.runtime).constraints().empty()) << "nothing is left of a row that is gone";
+}
+
+TEST_F(DoneWhile, AHandlerThatIsGivenWrittenFieldsCannotDependOnFacts) {
+  routes_.consume(
+      "DELTAS",
+      [](std::string_view, const Fields&) {
+        return Outcome::done_while({kGroup, "1"});
+      },
+      [](std::string_view) { return Outcome::done(); }, {.rows = Rows::Written});
+  begin("1");
+  in_.set("DELTAS", "a", {});
+  in_.run();
+  ASSERT_EQ(in_.rejects.size(), 1U);
+  EXPECT_THAT(in_.rejects.front(), HasSubstr("ConsumeOptions::rows = Rows::Whole"));
+}
+
+// --- Orch::requeue: a row is handled again because its Orch asks for it.
+
+class RequeueTest : public DoneWhile {};
+
+TEST_F(RequeueTest, ADoneRowIsHandledAgainAsAWhole) {
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done(); };
+  in_.set("ROUTE", "a", {{"x", "1"}});
+  run();
+  in_.set("ROUTE", "a", {{"y", "2"}});
+  EXPECT_THAT(run(), ElementsAre("S a x=1 y=2"));
+  routes_.requeue(*consumer_, "a");
+  routes_.requeue(*consumer_, "a");
+  EXPECT_THAT(run(), ElementsAre("S a x=1 y=2")) << "once, however often it was asked for before its turn";
+}
+
+TEST_F(RequeueTest, ARowThatIsDoneWhileFactsHoldIsHandledAgain) {
+  begin("1");
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  routes_.requeue(*consumer_, "a");
+  routes_.requeue(*consumer_, "a");
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  EXPECT_EQ(in_.stats("ROUTE").bound, 1U) << "and depends on its fact as before";
+  end("1");
+  EXPECT_THAT(run(), ElementsAre("S a group=1"));
+}
+
+TEST_F(RequeueTest, ARowThatIsGoneStaysGone) {
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done(); };
+  in_.set("ROUTE", "a", {});
+  run();
+  in_.remove("ROUTE", "a");
+  run();
+  routes_.requeue(*consumer_, "a");
+  routes_.requeue(*consumer_, "never");
+  EXPECT_THAT(run(), IsEmpty());
+}
+
+TEST_F(RequeueTest, ADeleteThatWaitsInTheTableIsNotUndone) {
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done(); };
+  in_.set("ROUTE", "a", {});
+  run();
+  in_.remove("ROUTE", "a");
+  routes_.requeue(*consumer_, "a");
+  EXPECT_THAT(run(), ElementsAre("D a"));
+}
+
+TEST_F(RequeueTest, AChangeThatWaitsIsNotAskedForAgain) {
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
+  routes_.requeue(*consumer_, "a");
+  EXPECT_THAT(run(), IsEmpty());
+}
+
+TEST_F(RequeueTest, AStagedRowIsHandledAgainAfterItsOutcome) {
+  Ticket ticket;
+  answer_ = [&](std::string_view, const Fields&) {
+    ticket = routes_.current_ticket();
+    return Outcome::staged();
+  };
+  in_.set("ROUTE", "a", {{"x", "1"}});
+  run();
+  routes_.requeue(*consumer_, "a");
+  EXPECT_THAT(run(), IsEmpty()) << "one change of a key at a time";
+  answer_ = [](std::string_view, const Fields&) { return Outcome::done(); };
+  routes_.settle(ticket, Outcome::done());
+  EXPECT_THAT(run(), ElementsAre("S a x=1"));
 }
 
 // --- What an Orch forgets to say.

@@ -460,6 +460,13 @@ std::size_t Ledger::release(std::uint32_t list) {
   return rows;
 }
 
+void Ledger::release_row(std::uint32_t bound, ConstraintIndex& index) {
+  if (bound_.is_held(bound)) return;
+  bound_.hold(*this, bound, false, index);
+  bound_.release_held(bound);
+  wake_();
+}
+
 bool Ledger::take_end_in_flight(std::uint32_t row, ConstraintIndex& index) {
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound == kNone || !bound_.is_held_in_flight(bound)) return false;

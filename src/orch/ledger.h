@@ -109,6 +109,10 @@ class Ledger {
 
   // --- Rows that are done while facts hold (Outcome::done_while).
 
+  /// Whether Sets carry whole rows.
+  bool rows_are_whole() const noexcept { return rows_are_whole_; }
+  /// Makes a bound row ready to be handled again, as if a fact had ended.
+  void release_row(std::uint32_t bound, ConstraintIndex& index);
   /// What ConstraintIndex::ends() was when the handler of the row in flight was called.
   void set_asked(std::uint32_t row, std::uint32_t ends) noexcept { rows_[row].list = ends; }
   std::uint32_t asked(std::uint32_t row) const noexcept { return rows_[row].list; }

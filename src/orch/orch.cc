@@ -165,6 +165,7 @@ void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
   ticket.consumer->settle(ticket, outcome);
 }
 
+void Orch::requeue(Consumer& consumer, std::string_view key) { consumer.requeue(key); }
 void Orch::hold(Consumer& consumer) { consumer.hold(); }
 void Orch::release(Consumer& consumer) { consumer.release(); }
 

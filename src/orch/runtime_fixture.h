@@ -36,6 +36,7 @@ class OpenOrch final : public Orch {
   using Orch::observe;
   using Orch::provide;
   using Orch::release;
+  using Orch::requeue;
   using Orch::settle;
   using Orch::withdraw;
 };

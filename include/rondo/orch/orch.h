@@ -153,6 +153,11 @@ class Orch {
   Ticket current_ticket() const;
   /// The outcome of a staged change. Anything but Outcome::staged(). A ticket that was settled already is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
+  /// Handles the row of 'key' again: its handler gets the whole row, in a turn of the consumer. For what no fact tells, such as a device
+  /// that lost its state. Does nothing if there is no such row, or if a change of it waits already, whose handler will see the world as it
+  /// is then. A row that is staged is handled again after its outcome. Cannot be refused; with a store elsewhere the row is read again,
+  /// which needs the connection, unless it is done while facts hold. O(1).
+  void requeue(Consumer& consumer, std::string_view key);
   /// While held, a consumer takes and handles nothing; its changes wait in order. For back-pressure (a full data plane).
   void hold(Consumer& consumer);
   void release(Consumer& consumer);
