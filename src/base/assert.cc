@@ -10,4 +10,9 @@ void assertion_failed(const char* expression, const char* file, int line) noexce
   std::abort();
 }
 
+void expectation_failed(std::string_view what, const char* file, int line) noexcept {
+  std::fprintf(stderr, "rondo: the program is wrong: %.*s (%s:%d)\n", static_cast<int>(what.size()), what.data(), file, line);
+  std::abort();
+}
+
 }  // namespace rondo

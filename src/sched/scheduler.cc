@@ -10,6 +10,7 @@
 #include "base/pause.h"
 #include "base/prefetch.h"
 #include "sched/frames_policy.h"
+#include "sched/scheduler_inside.h"
 #include "sched/turn_clock.h"
 #include "sched/wait_histograms.h"
 
@@ -318,13 +319,17 @@ bool Scheduler::find_others(bool saw_all) {
 }
 
 bool Scheduler::turn() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
+  const Inside inside(*this);
   now_ = time_->read();
   return step();
 }
 
 std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
+  const Inside inside(*this);
   turns_since_poll_ = limits::kTurnsWithoutPoll;
   std::uint64_t turns = 0;
   while (turns < max_turns && step()) ++turns;
@@ -332,7 +337,9 @@ std::uint64_t Scheduler::run_until_idle(std::uint64_t max_turns) {
 }
 
 void Scheduler::run() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
+  const Inside inside(*this);
   turns_since_poll_ = limits::kTurnsWithoutPoll;
   while (!stopping()) {
     if (!step()) wait(Instant::never());
@@ -340,7 +347,9 @@ void Scheduler::run() {
 }
 
 std::uint64_t Scheduler::run_for(Duration span) {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
+  const Inside inside(*this);
   if (span < Duration{0}) return 0;
   gather(Instant{});
   const Instant end = now_ + span;

@@ -6,6 +6,7 @@
 #include "base/pause.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
+#include "sched/scheduler_inside.h"
 #include "sched/turn_clock.h"
 
 namespace rondo {
@@ -36,7 +37,9 @@ void pause_until(const Clock& clock, Instant end, Stop stop) {
 }  // namespace
 
 void Scheduler::poll() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: a turn polls or waits; a handler returns, and wakes a source for what is to come");
+  const Inside inside(*this);
   gather(Instant{});
 }
 
@@ -54,7 +57,9 @@ std::uint64_t Scheduler::count_ready() const noexcept {
 }
 
 void Scheduler::wait(Instant deadline) {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: a turn polls or waits; a handler returns, and wakes a source for what is to come");
+  const Inside inside(*this);
   while (!anybody_is_ready() && !stopping()) {
     const Instant until = std::min({deadline, next_sweep_, next_timer()});
     if (!spin(until)) fall_asleep(until);
@@ -98,7 +103,9 @@ bool Scheduler::spin(Instant until) {
 
 // The steps A and B of look(), with the foreign loop's wait in place of ours.
 Instant Scheduler::before_foreign_wait() {
-  RONDO_ASSERT(running_ == nullptr && !gathering_);
+  RONDO_EXPECT(running_ == nullptr && !gathering_,
+               "Scheduler: a turn polls or waits; a handler returns, and wakes a source for what is to come");
+  const Inside inside(*this);
   sleeping_.store(true, std::memory_order_seq_cst);
   const bool listed = remote_head_.load(std::memory_order_seq_cst) != nullptr || remote_pending_ != nullptr;
   if (listed || inboxes_have_any() || anybody_is_ready()) return Instant{};

@@ -1,10 +1,19 @@
-// RONDO_ASSERT: states what must hold if our own code is right. It stays on in release builds; a breach prints where and ends the process,
-// because going on with a broken invariant would program a wrong state. Input from outside is never asserted: it gets a Status.
+// Two checks that stay on in release builds. A breach prints what is wrong and where, and ends the process, because going on would program
+// a wrong state. Input from outside is never checked by these: it gets a Status.
+//   RONDO_ASSERT  states what holds if the library's own code is right.
+//   RONDO_EXPECT  states what the caller of a public function must do. The message says what the caller did, with names.
 #pragma once
+
+#include <string_view>
 
 namespace rondo {
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;
+[[noreturn]] void expectation_failed(std::string_view what, const char* file, int line) noexcept;
 }  // namespace rondo
 
 #define RONDO_ASSERT(expression) \
   (static_cast<bool>(expression) ? static_cast<void>(0) : ::rondo::assertion_failed(#expression, __FILE__, __LINE__))
+
+/// 'what' is made only when 'expression' is false.
+#define RONDO_EXPECT(expression, what) \
+  (static_cast<bool>(expression) ? static_cast<void>(0) : ::rondo::expectation_failed(what, __FILE__, __LINE__))

@@ -1,5 +1,6 @@
 // Scheduler: the only thing that gives turns. It gathers (reactor, wakes from other threads, time), asks its Policy for the next ready
-// source, runs it for a budget, and believes what it says about its backlog. One thread; see wake_from_any_thread for the others.
+// source, runs it for a budget, and believes what it says about its backlog. One thread, its owner, calls its functions (see is_here());
+// wake_from_any_thread is for the others.
 //
 // Gathering is amortised but bounded: before a turn the reactor is looked at when the last turn took longer than limits::kPollAfter, when
 // the last look is limits::kPollPeriod ago, or after limits::kTurnsWithoutPoll turns. So an urgent arrival waits for one turn of somebody
@@ -90,6 +91,17 @@ class Scheduler {
   /// Tells 'watch' of every turn and wake from now on; nullptr: nobody. Before sources are added: it names those that are added later. It
   /// must outlive the scheduler, or be taken away.
   void watch(TurnWatch* watch) noexcept { watch_ = watch; }
+
+  /// Whether the calling thread may touch what belongs to this scheduler. That is the owner: the thread that gave the last turn, waited or
+  /// polled, and before the first such call the thread that made the scheduler. Once stop() was called, any one thread may when no thread
+  /// is in such a call: the program sees to it that it is one, as by joining the owner. Any thread. O(1), about a nanosecond.
+  bool is_here() const noexcept {
+    return owner_.load(std::memory_order_relaxed) == __builtin_thread_pointer() ||
+           (stopping() && inside_.load(std::memory_order_acquire) == 0);
+  }
+  /// The calling thread is the owner from now on. No thread is in a call that gives turns, and the program sees to it that the calls of the
+  /// owner before have ended, as by joining it.
+  void move_here() noexcept { owner_.store(__builtin_thread_pointer(), std::memory_order_relaxed); }
 
   /// Gathers if due and gives one turn. False when nothing was ready; waits for nothing but, where much comes by an inbox,
   /// for limits::kPollAfter. Not inside a turn.
@@ -184,6 +196,7 @@ class Scheduler {
  private:
   friend class Source;
   friend class Inbox;
+  class Inside;
   bool step();
   std::uint64_t count_ready() const noexcept;
   Source* next();
@@ -244,6 +257,8 @@ class Scheduler {
   void sweep();
   void quarantine(Source& source, Status why);
 
+  std::atomic<const void*> owner_{__builtin_thread_pointer()};  // A thread, by an address that only it has.
+  std::atomic<unsigned> inside_{0};                             // Calls of the owner that give turns, one within another.
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
