@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <memory>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,10 +36,8 @@ class Routes final : public Orch {
 RuntimeOptions on_file(const std::string& path) {
   // region: store
   RuntimeOptions options;
-  options.store = [path](Scheduler& scheduler) -> std::unique_ptr<Store> {
-    auto opened = DurableStore::open(scheduler, {.path = path, .durability = Durability::EveryBatch});
-    if (!opened) throw std::runtime_error(opened.error().to_string());
-    return std::move(*opened);
+  options.store = [path](Scheduler& scheduler) {
+    return DurableStore::open(scheduler, {.path = path, .durability = Durability::EveryBatch});
   };
   // endregion
   return options;
@@ -48,7 +45,12 @@ RuntimeOptions on_file(const std::string& path) {
 
 /// Three routes come and one goes. Returns when the disk has it.
 std::size_t first_life(const std::string& path) {
-  Runtime runtime(on_file(path));
+  const auto opened = Runtime::open(on_file(path));
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());  // Such as "data-loss: opening the store: ..."
+    return 0;
+  }
+  Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();
   for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
     if (!runtime.table("ROUTE").set(prefix, {{"nexthop", "192.168.1.1"}}).ok()) return 0;
@@ -67,7 +69,9 @@ std::size_t first_life(const std::string& path) {
 
 /// Nobody writes: the file tells.
 std::size_t second_life(const std::string& path) {
-  Runtime runtime(on_file(path));
+  const auto opened = Runtime::open(on_file(path));
+  if (!opened) return 0;
+  Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();
   runtime.run_until_idle();
   return routes.installed();

@@ -35,10 +35,12 @@ class Routes final : public Orch {
 
 int open_to_the_machine(const std::string& endpoint) {
   // region: store
-  Runtime runtime({.store = [&](Scheduler& scheduler) -> std::unique_ptr<Store> {
+  const auto opened = Runtime::open({.store = [&](Scheduler& scheduler) {
     DirectServerOptions server{.endpoint = endpoint, .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}}};
-    return std::move(*DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}));
+    return DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server});
   }});
+  if (!opened) return 0;  // opened.error() says why: the endpoint is taken, say.
+  Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();  // consume("ROUTE_TABLE", ...)
   // endregion
 
@@ -66,9 +68,10 @@ int with_keys(const std::string& endpoint) {
   const DirectClientOptions client{.endpoint = endpoint,
                                    .curve = DirectClientCurve{.server_key = server_keys.public_key, .own = client_keys}};
   // endregion
-  Runtime runtime({.store = [&](Scheduler& scheduler) -> std::unique_ptr<Store> {
-    return std::move(*DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}));
-  }});
+  const auto opened = Runtime::open(
+      {.store = [&](Scheduler& scheduler) { return DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}); }});
+  if (!opened) return 0;
+  Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();
   const auto connected = std::move(*DirectClient::open(runtime.scheduler(), client));
   DirectTable table = *connected->table("APPL_DB", "ROUTE_TABLE");

@@ -55,9 +55,11 @@ int main(int argc, char** argv) {
   std::function<void()> write_all_rows_again = [] {};
   // region: store
   RuntimeOptions options;
-  options.store = [&](Scheduler& scheduler) {
+  options.store = [&](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
     RedisStoreOptions redis;
-    redis.address = parse_redis_address(url).value();
+    Result<RedisAddress> address = parse_redis_address(url);
+    if (!address) return failure(address.error());
+    redis.address = *std::move(address);
     // endregion
     // region: failover
     // In a turn of the scheduler; writing is enough, nothing is waited for.
@@ -66,7 +68,12 @@ int main(int argc, char** argv) {
     // region: store
     return std::make_unique<RedisStore>(scheduler, redis);
   };
-  Runtime runtime{std::move(options)};
+  const auto opened = Runtime::open(std::move(options));
+  if (!opened) {
+    std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());
+    return 1;
+  }
+  Runtime& runtime = **opened;
   // endregion
   const Routes& installed = runtime.add<Routes>();
   Scheduler& scheduler = runtime.scheduler();

@@ -20,6 +20,7 @@
 
 #include "agent/agent.h"
 #include "orch/journal_reader.h"
+#include "orch/journal_recorder.h"
 #include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
@@ -262,7 +263,7 @@ class Following {
 TEST_F(JournalCli, TailFollowsAJournalOverItsRotationAndACut) {
   fs::remove(file());
   const SystemClock clock;
-  auto journal = std::move(Journal::open({.file = file()}, clock).value());
+  auto journal = std::move(JournalRecorder::open({.file = file()}, clock).value());
   journal->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = journal->name("ROUTE_TABLE");
   std::uint32_t row = 0;
@@ -299,7 +300,7 @@ TEST_F(JournalCli, TailEndsWhenNobodyReadsItAnyMore) {
 TEST_F(JournalCli, TailEndsWhenNobodyReadsItWhileItWrites) {
   fs::remove(file());
   const SystemClock clock;
-  auto journal = std::move(Journal::open({.file = file()}, clock).value());
+  auto journal = std::move(JournalRecorder::open({.file = file()}, clock).value());
   journal->started(clock.now(), *resolve_policy(StrictPriority{}));
   const std::uint32_t table = journal->name("ROUTE_TABLE");
   constexpr std::uint32_t kRows = 5000;  // More than a pipe holds.
@@ -315,7 +316,7 @@ TEST_F(JournalCli, ABlockThatIsBeingWrittenIsNoDamageToWhoFollows) {
   const std::string before = bytes();
   {
     const SystemClock clock;
-    auto journal = std::move(Journal::open({.file = file()}, clock).value());
+    auto journal = std::move(JournalRecorder::open({.file = file()}, clock).value());
     journal->changed(journal->name("ROUTE_TABLE"), 7, Change::remove("late"));
     EXPECT_TRUE(journal->flush().ok());
   }

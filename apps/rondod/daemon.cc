@@ -74,8 +74,9 @@ Status Daemon::open_runtime() {
                                kClock);
   if (!journal) return journal.error().with_context("opening the journal");
   options.journal = std::move(*journal);
-  runtime_ = std::make_unique<Runtime>(std::move(options));
-  if (!store_failure_.ok()) return store_failure_.with_context("opening the store");
+  auto runtime = Runtime::open(std::move(options));
+  if (!runtime) return runtime.error();
+  runtime_ = std::move(*runtime);
   runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
     log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
   });
@@ -142,8 +143,6 @@ StoreHooks Daemon::store_hooks() {
   };
   hooks.redis.on_open = [this](std::unique_ptr<RedisWrites> writes) { redis_writes_.push_back(std::move(writes)); };
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
-  hooks.direct.on_failure = [this](const Status& why) { store_failure_ = why; };
-  hooks.durable.on_failure = [this](const Status& why) { store_failure_ = why; };
   hooks.durable.on_open = [this](std::unique_ptr<TableFile> file) { files_.push_back(std::move(file)); };
   hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
     log_.info("tables came back", {{"file", file}, {"rows", rows}});

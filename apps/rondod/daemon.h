@@ -79,7 +79,6 @@ class Daemon {
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;
   Mishaps mishaps_;
-  Status store_failure_;                                    // Why a direct server or a file could not be opened.
   Status feed_trouble_;                                     // The newest.
   std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.

@@ -89,12 +89,11 @@ Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std:
   options.recover = true;
   options.on_trouble = [tell = hooks.on_trouble](std::string_view table, const Status& why) { tell(why.with_context(table), 1); };
   return StoreMaker{[settings, tables = std::move(tables), wrapped = std::move(wrapped), options = std::move(options),
-                     hooks = std::move(hooks)](Scheduler& scheduler) -> std::unique_ptr<Store> {
-    Result<std::unique_ptr<DirectStore>> store = DirectStore::open(scheduler, wrapped(scheduler), options);
-    if (!store) {
-      hooks.on_failure(store.error().with_context("the direct tables at " + settings.endpoint));
-      return make_memory_store(scheduler);
-    }
+                     hooks = std::move(hooks)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
+    Result<std::unique_ptr<Store>> inner = wrapped(scheduler);
+    if (!inner) return inner;
+    Result<std::unique_ptr<DirectStore>> store = DirectStore::open(scheduler, std::move(*inner), options);
+    if (!store) return failure(store.error().with_context("the direct tables at " + settings.endpoint));
     hooks.on_open(std::make_unique<OpenFeed>(**store, settings, tables));
     return std::move(*store);
   }};

@@ -44,8 +44,6 @@ class DirectFeed {
 
 struct DirectHooks {
   std::function<void(std::unique_ptr<DirectFeed> feed)> on_open = {};
-  /// It could not be opened; what was made instead is not to be used.
-  std::function<void(const Status& why)> on_failure = {};
   /// Something was dropped or has to wait, 'count' times.
   std::function<void(const Status& why, std::uint64_t count)> on_trouble = {};
 };

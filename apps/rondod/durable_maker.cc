@@ -66,12 +66,9 @@ bool waits_for_disk(std::string_view url) {
 Result<StoreMaker> durable_maker(const std::string& url, DurableHooks hooks) {
   Result<DurableStoreOptions> options = parse_durable_address(url);
   if (!options) return failure(options.error());
-  return StoreMaker{[options = std::move(*options), hooks = std::move(hooks)](Scheduler& scheduler) -> std::unique_ptr<Store> {
+  return StoreMaker{[options = std::move(*options), hooks = std::move(hooks)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
     Result<std::unique_ptr<DurableStore>> store = DurableStore::open(scheduler, options);
-    if (!store) {
-      hooks.on_failure(store.error());
-      return make_memory_store(scheduler);
-    }
+    if (!store) return store;
     const DurableStoreStats& stats = (*store)->stats();
     for (const std::string& lost : stats.damage) hooks.on_damage(options.path, stats.damaged_file, lost);
     if (!stats.not_shrunk.empty()) hooks.on_not_shrunk(options.path, stats.not_shrunk);

@@ -46,8 +46,6 @@ class TableFile {
 };
 
 struct DurableHooks {
-  /// It could not be opened; what was made instead is not to be used.
-  std::function<void(const Status& why)> on_failure = {};
   std::function<void(std::unique_ptr<TableFile> file)> on_open = {};
   /// Rows came back: for people, where from, how many, and what was lost.
   std::function<void(const std::string& file, std::uint64_t rows)> on_restored = {};

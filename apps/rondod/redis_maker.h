@@ -15,7 +15,7 @@
 
 namespace rondo::daemon {
 
-using StoreMaker = std::function<std::unique_ptr<Store>(Scheduler&)>;
+using StoreMaker = std::function<Result<std::unique_ptr<Store>>(Scheduler&)>;
 
 /// Called in a turn when the Redis of a store is another one than before: its address, and RedisStoreStats::epoch.
 using OnFailover = std::function<void(const std::string& store, std::uint64_t epoch)>;

@@ -74,9 +74,15 @@ Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks) {
     if (!maker) return maker;
     routes.emplace_back(std::move(*maker), std::move(names));
   }
-  return StoreMaker{[rest = std::move(*rest), routes = std::move(routes)](Scheduler& scheduler) -> std::unique_ptr<Store> {
-    auto routed = std::make_unique<store::RoutedStore>(rest(scheduler));
-    for (const auto& [make, names] : routes) routed->route(make(scheduler), names);
+  return StoreMaker{[rest = std::move(*rest), routes = std::move(routes)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
+    Result<std::unique_ptr<Store>> main = rest(scheduler);
+    if (!main) return main;
+    auto routed = std::make_unique<store::RoutedStore>(std::move(*main));
+    for (const auto& [make, names] : routes) {
+      Result<std::unique_ptr<Store>> made = make(scheduler);
+      if (!made) return made;
+      routed->route(std::move(*made), names);
+    }
     return routed;
   }};
 }

@@ -21,14 +21,15 @@ namespace rondo::daemon {
 /// built without. Reads the password file.
 Status check_store_url(const std::string& url);
 
-/// What the stores tell. A direct server that cannot be opened tells DirectHooks::on_failure when the store is made.
+/// What the stores tell.
 struct StoreHooks {
   RedisHooks redis = {};
   DirectHooks direct = {};
   DurableHooks durable = {};
 };
 
-/// The store that the configuration describes, for a Runtime. The error is that of check_store_url() or check_direct().
+/// The store that the configuration describes, for a Runtime. The error is that of check_store_url() or check_direct(); a file or a direct
+/// server that cannot be opened is the maker's answer.
 Result<StoreMaker> choose_store(const Config& config, const StoreHooks& hooks);
 
 /// Whether a write to 'table' is accepted before it is done: on a Redis, or on the disk. What goes into a direct table is staged in this

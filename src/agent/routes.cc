@@ -7,6 +7,7 @@
 #include "agent/answer.h"
 #include "agent/facts.h"
 #include "agent/priorities.h"
+#include "orch/ask_again.h"
 #include "orch/expect_settle.h"
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
@@ -408,7 +409,7 @@ void Routes::wake_if_in_vain(const std::string& name) {
   const auto requested = requested_sets_.find(name);
   if (requested != requested_sets_.end() && requested->second) return;
   const Constraint set{kNexthopSet, name};
-  if (is_awaited(set) && !holds({kSetKnown, name})) announce(set);
+  if (is_awaited(set) && !holds({kSetKnown, name})) AskAgain::rows_that_wait_for(*this, set);
 }
 
 void Routes::sweep_sets() {

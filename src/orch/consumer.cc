@@ -190,10 +190,12 @@ void Consumer::run_one(const Ledger::Task& task) {
   account_.asked(task.change);
   try {
     answer(task.row, task.change, handle_(task.change));
+    services_.current = Ticket{};
     return;
   } catch (...) {
     thrown = std::current_exception();
   }
+  services_.current = Ticket{};
   ++stats_.thrown;
   // The exception may have come from inside answer() only if our own code is wrong; a row still in flight is the handler's.
   if (ledger_.is_current(task.row, task.generation)) reject(task.row, task.change, status_of_exception(thrown));
@@ -457,20 +459,27 @@ ConsumerStats Consumer::stats() const {
 
 // --- Batch
 
+void Batch::expect_open(std::size_t index) const {
+  RONDO_EXPECT(index < changes_.size(), "a handler of batches answers change " + std::to_string(index) + " of a batch of " +
+                                            std::to_string(changes_.size()) + " changes of " + quoted(consumer_.table()));
+  RONDO_EXPECT(answered_[index] == 0,
+               "a handler of batches answers the change of " + quoted(consumer_.table()) + " " + quoted(changes_[index].key()) + " twice");
+}
+
 void Batch::answer(std::size_t index, const Outcome& outcome) {
-  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  expect_open(index);
   answered_[index] = 1;
   consumer_.answer(rows_[index], changes_[index], outcome);
 }
 
 void Batch::done(std::size_t index) {
-  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  expect_open(index);
   answered_[index] = 1;
   consumer_.answer_done(rows_[index]);
 }
 
 Ticket Batch::stage(std::size_t index) {
-  RONDO_ASSERT(index < changes_.size() && answered_[index] == 0);
+  expect_open(index);
   answered_[index] = 1;
   return consumer_.ordered(rows_[index], generations_[index]);
 }

@@ -182,8 +182,7 @@ void FactBoard::announce(Member member, const Constraint& fact) {
   tell_observers(member, *kind, fact.key, true);
   if (!kind->crosses) return;
   Entry& entry = entry_of(*kind, fact.key);
-  // Anybody may announce, and wakes who waits; but only the provider's word says that it holds.
-  if (kind->provider == member) entry.known = entry.holds = true;
+  entry.known = entry.holds = true;
   tell_waiters(entry);
   keep_or_list(entry);
   forget_oldest();
@@ -196,7 +195,7 @@ void FactBoard::withdraw(Member member, const Constraint& fact) {
   tell_observers(member, *kind, fact.key, false);
   const auto known = kind->entries.find(fact.key);
   if (known == kind->entries.end()) return;
-  known->second.known = kind->provider == member;
+  known->second.known = true;
   known->second.holds = false;
 }
 

@@ -61,6 +61,7 @@ class FactBoard {
   /// Empty if nobody provides facts of that kind.
   std::string provider(ConstraintKind kind) const;
 
+  /// 'member' provides the fact's kind: Orch::announce and Orch::withdraw see to that.
   void announce(Member member, const Constraint& fact);
   void withdraw(Member member, const Constraint& fact);
   /// The provider's answer to News::What::Asked.

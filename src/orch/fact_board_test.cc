@@ -85,14 +85,6 @@ TEST_F(WorkerFactBoard, WithdrawnFactDoesNotHoldAndIsNotAskedFor) {
   EXPECT_THAT(news(owner_), IsEmpty());
 }
 
-TEST_F(WorkerFactBoard, AnnouncementByAnotherWakesButSaysNothing) {
-  board_.provide(owner_, kPort, "ports");
-  board_.await(needy_, port("1"));
-  board_.announce(needy_, port("1"));
-  EXPECT_THAT(news(needy_), ElementsAre("announced 1"));
-  EXPECT_FALSE(board_.holds(port("1")));
-}
-
 TEST_F(WorkerFactBoard, ProviderThatComesLaterIsAskedForWhatIsWaitedFor) {
   board_.await(needy_, port("1"));
   board_.await(needy_, port("2"));

@@ -57,12 +57,13 @@ enum class Kind : std::uint8_t {
   KernelNexthop = 35,  // One of them: a next hop or a group.
   RestartLook = 36,    // Whether the rows of before had come, when that was looked at.
   Unwanted = 37,       // Orders that delete what nobody asked for.
-  WriteRefused = 38,   // What an Orch wrote into a table was not accepted.
+  WriteRefused = 38,   // A write into a table was not accepted.
   WriteEnded = 39,     // What an Orch wrote into a table, and asked about, has come to its end.
   DoneWhile = 40,      // An outcome: done for as long as facts hold.
-  Redone = 41          // A fact ended that a done row depends on: handled again.
+  Redone = 41,         // A fact ended that a done row depends on: handled again.
+  TableRefused = 42    // The store refused the table that an Orch was to consume or to listen to.
 };
-inline constexpr Kind kLastKind = Kind::Redone;
+inline constexpr Kind kLastKind = Kind::TableRefused;
 
 /// What became of a row, or made its handler be asked again.
 constexpr bool is_outcome(Kind kind) noexcept {

@@ -51,7 +51,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "write refused",
                                                                                            "write ended",
                                                                                            "done while",
-                                                                                           "redone"};
+                                                                                           "redone",
+                                                                                           "table refused"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -246,7 +247,8 @@ void read_content(Decoder& from, JournalRecord& record) {
     case Kind::KernelNexthop: record.nexthop = read_nexthop(from); return;
     case Kind::RestartLook: record.flag = from.byte() != 0; return;
     case Kind::Unwanted: record.orders = read_deletes(from); return;
-    case Kind::WriteRefused: record.why = read_status(from); return;
+    case Kind::WriteRefused:
+    case Kind::TableRefused: record.why = read_status(from); return;
     case Kind::WriteEnded:
       record.count = from.number();
       record.why = read_status(from);
@@ -409,7 +411,8 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::KernelNexthop: return nexthop_text(record.nexthop);
     case Kind::RestartLook: return record.flag ? "the rows of before have come" : "rows are yet to come";
     case Kind::Unwanted: return unwanted_text(record.orders);
-    case Kind::WriteRefused: return record.why.to_string();
+    case Kind::WriteRefused:
+    case Kind::TableRefused: return record.why.to_string();
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
     case Kind::Yields:
     case Kind::TimeUp: return record.count == 0 ? std::string{} : "at question " + std::to_string(record.count);

@@ -399,13 +399,12 @@ void JournalRecorder::redone(std::uint32_t table, std::uint32_t row, const Chang
   if (on()) put_change(static_cast<std::uint8_t>(Kind::Redone), table, row, change);
 }
 
-// --- What Orchs write into tables
+// --- What the store answers
 
-void JournalRecorder::write_refused(const Status& why) {
-  if (!on()) return;
+void JournalRecorder::record_refused(bool is_table, const Status& why) {
   put_time();
   put(1 + bound_of(why), [&](Encoder& to) {
-    to.byte(static_cast<std::uint8_t>(Kind::WriteRefused));
+    to.byte(static_cast<std::uint8_t>(is_table ? Kind::TableRefused : Kind::WriteRefused));
     encode(to, why);
   });
 }

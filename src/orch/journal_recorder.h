@@ -112,9 +112,15 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   /// A fact ended that a done row depends on, and the row is handled again.
   void redone(std::uint32_t table, std::uint32_t row, const Change& change);
 
-  // --- What Orchs write into tables.
+  // --- What the store answers.
 
-  void write_refused(const Status& why);
+  void write_refused(const Status& why) {
+    if (on()) record_refused(false, why);
+  }
+  /// The table that an Orch was to consume or to listen to.
+  void table_refused(const Status& why) {
+    if (on()) record_refused(true, why);
+  }
   /// 'number' counts the writes whose end is asked for.
   void write_ended(std::uint64_t number, const Status& end);
 
@@ -159,6 +165,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void record_staged(std::uint32_t table, std::uint32_t row);
   void record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   void record_retried(std::uint32_t table, std::uint32_t row, const Change& change);
+  void record_refused(bool is_table, const Status& why);
   void record_announced(const Constraint& fact, std::size_t rows);
 
   struct KindName {

@@ -28,52 +28,98 @@ Orch::Orch(Runtime& runtime, std::string name, Priority priority)
 
 Orch::~Orch() {
   Runtime::Parts& shared = *runtime_.parts_;
-  for (const auto& consumer : parts_->consumers) shared.consumers.erase(consumer->table());
+  for (const auto& consumer : parts_->consumers) {
+    const auto known = shared.consumers.find(consumer->table());
+    if (known != shared.consumers.end() && known->second == consumer.get()) shared.consumers.erase(known);
+  }
   for (const auto& observer : parts_->observers) std::erase_if(shared.observers, [&](const auto& o) { return o.second == observer.get(); });
   for (const ConstraintKind kind : parts_->provided) shared.constraints.retire_provider(kind);
 }
 
 namespace {
 
-std::unique_ptr<Subscription> open_table(Store& store, store::bridge::BridgeStore* bridge, std::string_view table, TableKind kind,
-                                         const SubscribeOptions& options, Priority priority) {
+/// Of a table that was refused: it has nothing to hand out.
+class NoSubscription final : public Subscription {
+ public:
+  void on_ready(std::function<void()>) override {}
+  std::size_t take(std::size_t, std::vector<Change>&) override { return 0; }
+  bool empty() const override { return true; }
+  std::size_t depth() const override { return 0; }
+  Gap take_gap() override { return Gap::None; }
+  void requeue(std::string_view) override {}
+  bool caught_up() const override { return true; }
+};
+
+Result<std::unique_ptr<Subscription>> declare_and_subscribe(Store& store, store::bridge::BridgeStore* bridge, std::string_view table,
+                                                            TableKind kind, const SubscribeOptions& options,
+                                                            Priority priority) {
   const std::vector<TableSpec> known = store.tables();
   const auto it = std::ranges::find(known, table, &TableSpec::name);
   if (it == known.end()) {
     TableSpec spec;
     spec.name = std::string{table};
     spec.kind = kind;
-    const Status declared = store.declare(spec);
-    RONDO_ASSERT(declared.ok());
-  } else {
-    RONDO_ASSERT(it->kind == kind);  // Somebody declared it before, perhaps with a limit of its own.
+    if (Status declared = store.declare(spec); !declared.ok()) return failure(std::move(declared));
+  } else if (it->kind != kind) {  // Somebody declared it before, perhaps with a limit of its own.
+    return failure(Code::FailedPrecondition,
+                   "it is declared as " + std::string{to_string(it->kind)} + ", and not as " + std::string{to_string(kind)});
   }
-  Result<std::unique_ptr<Subscription>> subscription =
-      bridge != nullptr ? bridge->subscribe(table, options, priority) : store.subscribe(table, options);
-  RONDO_ASSERT(subscription.has_value());
-  return std::move(*subscription);
+  return bridge != nullptr ? bridge->subscribe(table, options, priority) : store.subscribe(table, options);
 }
 
 }  // namespace
 
+std::string Orch::called(std::string_view function, std::string_view what) const {
+  return from_elsewhere("Orch " + quoted(name_) + ": " + std::string{function} + " of " + std::string{what});
+}
+
+void Orch::refuse(const Status& why) {
+  const Status named = why.with_context("Orch " + quoted(name_));
+  Runtime::Adding* const adding = runtime_.parts_->adding;
+  RONDO_EXPECT(adding != nullptr, named.to_string() + "; in its constructor Runtime::try_add would answer so");
+  adding->refuse(named);
+}
+
+/// What is refused is recorded, because a replay has no such store: there it is refused again.
+std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  Result<std::unique_ptr<Subscription>> opened = declare_and_subscribe(*shared.store, shared.bridge, table, kind, options, priority);
+  if (opened) return std::move(*opened);
+  shared.journal->table_refused(opened.error());
+  refuse(opened.error().with_context("table " + quoted(table)));
+  return nullptr;
+}
+
 Consumer& Orch::add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                              const ConsumeOptions& options) {
   Runtime::Parts& shared = *runtime_.parts_;
-  RONDO_ASSERT(options.kind == TableKind::Staged || options.kind == TableKind::Watched);
+  const std::string about = "Orch " + quoted(name_) + " consumes table " + quoted(table);
+  RONDO_EXPECT(shared.scheduler->is_here(), called("consume()", table));
+  RONDO_EXPECT(options.kind == TableKind::Staged || options.kind == TableKind::Watched,
+               about + " as a " + std::string{to_string(options.kind)} + "; that kind is for listen()");
+  RONDO_EXPECT(options.weight >= 1 && options.weight <= limits::kWeightMost,
+               about + " with the weight " + std::to_string(options.weight) + "; it is from 1 to " + std::to_string(limits::kWeightMost));
   const Priority priority = options.priority.value_or(priority_);
+  const auto other = shared.consumers.find(table);
+  std::unique_ptr<Subscription> subscription;
+  if (other != shared.consumers.end()) {
+    refuse({Code::FailedPrecondition, "table " + quoted(table) + " has a consumer: Orch " + quoted(other->second->orch())});
+  } else {
+    subscription = open_table(table, options.kind, {options.rows, options.standing_rows}, priority);
+  }
+  const bool is_refused = subscription == nullptr;
+  if (is_refused) subscription = std::make_unique<NoSubscription>();
   auto consumer = std::make_unique<Consumer>(
-      Consumer::Identity{std::string{table}, name_, priority}, options,
-      open_table(*shared.store, shared.bridge, table, options.kind, {options.rows, options.standing_rows}, priority), std::move(handle),
-      std::move(handle_batch),
+      Consumer::Identity{std::string{table}, name_, priority}, options, std::move(subscription), std::move(handle), std::move(handle_batch),
       Consumer::Services{*shared.scheduler, shared.constraints, *shared.journal, shared.on_reject, shared.current, shared.witness});
   Consumer& reference = *consumer;
-  const bool first = shared.consumers.emplace(std::string{table}, &reference).second;
-  RONDO_ASSERT(first);
+  if (!is_refused) shared.consumers.emplace(std::string{table}, &reference);
   parts_->consumers.push_back(std::move(consumer));
   return reference;
 }
 
 Consumer& Orch::consume(std::string_view table, SetHandler set, RemoveHandler remove, ConsumeOptions options) {
+  RONDO_EXPECT(set && remove, "Orch " + quoted(name_) + " consumes table " + quoted(table) + " without a handler of Sets or of Deletes");
   return add_consumer(
       table,
       [set = std::move(set), remove = std::move(remove)](const Change& change) {
@@ -83,19 +129,24 @@ Consumer& Orch::consume(std::string_view table, SetHandler set, RemoveHandler re
 }
 
 Consumer& Orch::consume_batches(std::string_view table, BatchHandler apply, ConsumeOptions options) {
+  RONDO_EXPECT(static_cast<bool>(apply), "Orch " + quoted(name_) + " consumes table " + quoted(table) + " without a handler of batches");
   return add_consumer(table, {}, std::move(apply), options);
 }
 
 void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions options) {
   Runtime::Parts& shared = *runtime_.parts_;
-  RONDO_ASSERT(options.kind == TableKind::Channel || options.kind == TableKind::Queue);
+  const std::string about = "Orch " + quoted(name_) + " listens to " + quoted(channel);
+  RONDO_EXPECT(shared.scheduler->is_here(), called("listen()", channel));
+  RONDO_EXPECT(options.kind == TableKind::Channel || options.kind == TableKind::Queue,
+               about + " as a " + std::string{to_string(options.kind)} + "; that kind is for consume()");
+  RONDO_EXPECT(static_cast<bool>(handler), about + " without a handler");
   const Priority priority = options.priority.value_or(priority_);
+  std::unique_ptr<Subscription> subscription = open_table(channel, options.kind, {}, priority);
+  if (subscription == nullptr) subscription = std::make_unique<NoSubscription>();
   auto listener = std::make_unique<Listener>(
-      std::string{channel}, priority, open_table(*shared.store, shared.bridge, channel, options.kind, {}, priority), std::move(handler),
-      std::move(options.on_gap),
+      std::string{channel}, priority, std::move(subscription), std::move(handler), std::move(options.on_gap),
       [&shared, name = std::string{channel}](const Change& event, const std::exception_ptr& thrown) {
-        if (!shared.on_reject) return;
-        shared.on_reject(name, event, status_of_exception(thrown).with_context(name + " " + quoted(event.key())));
+        shared.tell_thrown(name, event, thrown);
       },
       *shared.journal);
   shared.scheduler->add(*listener);
@@ -104,27 +155,37 @@ void Orch::listen(std::string_view channel, EventHandler handler, ListenOptions 
 }
 
 void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds) {
-  runtime_.parts_->constraints.provide(kind, name_, std::move(holds));
+  ConstraintIndex& constraints = runtime_.parts_->constraints;
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("provide()", kind.name()));
+  RONDO_EXPECT(static_cast<bool>(holds), "Orch " + quoted(name_) + " provides " + quoted(kind.name()) + " and does not say what holds");
+  if (const std::string other = constraints.provider(kind); !other.empty()) {
+    return refuse({Code::FailedPrecondition, "facts of the kind " + quoted(kind.name()) + " have a provider: Orch " + quoted(other)});
+  }
+  constraints.provide(kind, name_, std::move(holds));
   parts_->provided.push_back(kind);
+}
+
+/// A wrong word about a fact leaves a wrong data plane: rows would be handled, or left, by somebody's mistake.
+void Orch::expect_provided(const Constraint& fact, std::string_view function) const {
+  Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_EXPECT(shared.scheduler->is_here(), called(function, fact.to_string()));
+  const auto says_wrong = [&] {
+    const std::string provider = shared.constraints.provider(fact.kind);
+    return "Orch " + quoted(name_) + ": " + std::string{function} + " of " + fact.to_string() + ", a fact that " +
+           (provider.empty() ? "nobody provides; call provide() first" : "Orch " + quoted(provider) + " provides");
+  };
+  RONDO_EXPECT(std::ranges::find(parts_->provided, fact.kind) != parts_->provided.end(), says_wrong());
 }
 
 Status Orch::write(std::string_view table, Change change, WriteDone done) {
   Runtime::Parts& shared = *runtime_.parts_;
-  JournalRecorder& journal = *shared.journal;
-  if (!journal.on()) return shared.store->write(table, std::move(change), std::move(done));
-  if (done) {
-    done = [&journal, number = ++shared.writes, done = std::move(done)](const Status& end) {
-      journal.write_ended(number, end);
-      done(end);
-    };
-  }
-  Status accepted = shared.store->write(table, std::move(change), std::move(done));
-  if (!accepted.ok()) journal.write_refused(accepted);
-  return accepted;
+  RONDO_EXPECT(shared.scheduler->is_here(), called("write()", table));
+  return shared.write(table, std::move(change), std::move(done));
 }
 
 void Orch::announce(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
+  expect_provided(fact, "announce()");
   if (shared.witness != nullptr) shared.witness->announced(fact);
   shared.resolved(fact, shared.constraints.announce_everywhere(fact));
   shared.tell_observers(fact, true);
@@ -132,24 +193,32 @@ void Orch::announce(const Constraint& fact) {
 
 void Orch::withdraw(const Constraint& fact) {
   Runtime::Parts& shared = *runtime_.parts_;
+  expect_provided(fact, "withdraw()");
   if (shared.witness != nullptr) shared.witness->withdrawn(fact);
   shared.journal->withdrawn(fact);
   shared.constraints.withdraw(fact);
   shared.tell_observers(fact, false);
 }
 
-bool Orch::holds(const Constraint& fact) const { return runtime_.parts_->constraints.holds(fact); }
+bool Orch::holds(const Constraint& fact) const {
+  const Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_EXPECT(shared.scheduler->is_here(), called("holds()", fact.to_string()));
+  return shared.constraints.holds(fact);
+}
 
-bool Orch::is_awaited(const Constraint& fact) const { return runtime_.parts_->constraints.is_awaited(fact); }
+bool Orch::is_awaited(const Constraint& fact) const {
+  const Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_EXPECT(shared.scheduler->is_here(), called("is_awaited()", fact.to_string()));
+  return shared.constraints.is_awaited(fact);
+}
 
 void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key, bool holds)> handler) {
   Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_EXPECT(shared.scheduler->is_here(), called("observe()", kind.name()));
   const std::string name = name_ + " observes " + std::string{kind.name()};
   auto observer = std::make_unique<Observer>(name, priority_, std::move(handler),
                                              [&shared, name](std::string_view key, bool holds, const std::exception_ptr& thrown) {
-                                               if (!shared.on_reject) return;
-                                               shared.on_reject(name, Change::event(holds ? "begins" : "ends", key, {}),
-                                                                status_of_exception(thrown).with_context(name + " " + quoted(key)));
+                                               shared.tell_thrown(name, Change::event(holds ? "begins" : "ends", key, {}), thrown);
                                              });
   shared.scheduler->add(*observer);
   shared.observers.emplace_back(kind, observer.get());
@@ -158,19 +227,40 @@ void Orch::observe(ConstraintKind kind, std::function<void(std::string_view key,
   parts_->observers.push_back(std::move(observer));
 }
 
-Ticket Orch::current_ticket() const { return runtime_.parts_->current; }
+Ticket Orch::current_ticket() const {
+  const Runtime::Parts& shared = *runtime_.parts_;
+  RONDO_EXPECT(shared.scheduler->is_here(), called("current_ticket()", "a change"));
+  RONDO_EXPECT(shared.current.consumer != nullptr,
+               "Orch " + quoted(name_) + ": current_ticket() outside of a handler of single changes; a batch has Batch::stage()");
+  return shared.current;
+}
 
 void Orch::settle(const Ticket& ticket, const Outcome& outcome) {
-  RONDO_ASSERT(ticket.consumer != nullptr && outcome.kind() != Outcome::Kind::Staged);
+  RONDO_EXPECT(ticket.consumer != nullptr, "Orch " + quoted(name_) + " settles a Ticket that names no change");
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("settle()", "a change of " + quoted(ticket.consumer->table())));
+  RONDO_EXPECT(outcome.kind() != Outcome::Kind::Staged,
+               "Orch " + quoted(name_) + " settles a change of " + quoted(ticket.consumer->table()) + " as staged() again");
   ticket.consumer->settle(ticket, outcome);
 }
 
-void Orch::requeue(Consumer& consumer, std::string_view key) { consumer.requeue(key); }
-void Orch::hold(Consumer& consumer) { consumer.hold(); }
-void Orch::release(Consumer& consumer) { consumer.release(); }
+void Orch::hold(Consumer& consumer) {
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("hold()", consumer.table()));
+  consumer.hold();
+}
+
+void Orch::release(Consumer& consumer) {
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("release()", consumer.table()));
+  consumer.release();
+}
+
+void Orch::requeue(Consumer& consumer, std::string_view key) {
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), called("requeue()", consumer.table() + " " + quoted(key)));
+  consumer.requeue(key);
+}
 
 message::Seat& Orch::seat() {
-  RONDO_ASSERT(!parts_->is_whole);
+  RONDO_EXPECT(!parts_->is_whole,
+               "Orch " + quoted(name_) + ": address(), receive(), subscribe(), limit() or coalesce() after its constructor");
   if (parts_->seat == nullptr) parts_->seat = message::Seat::make(runtime_.agents(), name_, priority_);
   return *parts_->seat;
 }

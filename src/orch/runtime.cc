@@ -12,18 +12,19 @@
 
 namespace rondo {
 
-Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
-  Parts& p = *parts_;
+Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions options) {
+  auto parts = std::make_unique<Parts>();
+  Parts& p = *parts;
   p.clock = options.clock != nullptr ? options.clock : &p.system_clock;
   Reactor* reactor = options.reactor;
   if (reactor == nullptr) {
     Result<std::unique_ptr<Reactor>> made = make_epoll_reactor();
-    RONDO_ASSERT(made.has_value());
+    if (!made) return failure(made.error().with_context("making the runtime's reactor"));
     p.own_reactor = std::move(*made);
     reactor = p.own_reactor.get();
   }
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
-  RONDO_ASSERT(policy.has_value());
+  if (!policy) return failure(policy.error().with_context("the runtime's policy"));
   p.journal = options.journal != nullptr ? JournalRecorder::of(std::move(options.journal)) : std::make_unique<JournalRecorder>();
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
   if (p.journal->on()) {
@@ -31,11 +32,34 @@ Runtime::Runtime(RuntimeOptions options) : parts_(std::make_unique<Parts>()) {
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
   }
   p.agents_options = std::move(options.agents);
-  p.store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
+  Result<std::unique_ptr<Store>> store = options.store ? options.store(*p.scheduler) : make_memory_store(*p.scheduler);
+  if (!store) return failure(store.error().with_context("opening the store"));
+  if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
+  p.store = std::move(*store);
   p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
+  if (options.log_rejects) p.log_rejects();
+  p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {
+    p.tell_thrown("post", Change::event("throws", "function", {}), thrown);
+  });
+  return parts;
+}
+
+Runtime::Runtime(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+Runtime::Runtime(RuntimeOptions options) {
+  Result<std::unique_ptr<Parts>> parts = make_parts(std::move(options));
+  RONDO_EXPECT(parts.has_value(), "a Runtime cannot be made: " + parts.error().to_string() + "; use Runtime::open to be told");
+  parts_ = std::move(*parts);
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
+  Result<std::unique_ptr<Parts>> parts = make_parts(std::move(options));
+  if (!parts) return failure(std::move(parts).error());
+  return std::unique_ptr<Runtime>{new Runtime(std::move(*parts))};
 }
 
 Runtime::~Runtime() {
+  parts_->scheduler->move_here();  // What ends may withdraw facts.
   while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // Last made, first destroyed: an Orch may use what was made before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
@@ -99,6 +123,21 @@ void Runtime::Parts::tell_observers(const Constraint& fact, bool holds) {
   }
 }
 
+Runtime::Adding::Adding(Runtime& runtime) : runtime_(runtime), outer_(std::exchange(runtime.parts_->adding, this)) {
+  RONDO_EXPECT(runtime_.parts_->scheduler->is_here(), from_elsewhere("Runtime::add"));
+}
+
+Runtime::Adding::~Adding() { runtime_.parts_->adding = outer_; }
+
+void Runtime::cannot_add(const Status& why) {
+  expectation_failed("Runtime::add: " + why.to_string() + "; use Runtime::try_add to be told", __FILE__, __LINE__);
+}
+
+Status Runtime::post(std::function<void()> function) {
+  RONDO_EXPECT(static_cast<bool>(function), "Runtime::post was given an empty function");
+  return parts_->posted->post(std::move(function));
+}
+
 void Runtime::adopt(std::unique_ptr<Orch> orch) {
   parts_->orchs.push_back(std::move(orch));
   parts_->orchs.back()->take_seat();
@@ -106,17 +145,37 @@ void Runtime::adopt(std::unique_ptr<Orch> orch) {
 
 Table Runtime::table(std::string_view name) {
   Parts& p = *parts_;
-  if (p.written_tables.contains(name)) return Table{*p.store, std::string{name}};
+  RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::table of " + std::string{name}));
+  if (p.written_tables.contains(name)) return Table{*this, std::string{name}};
   const std::vector<TableSpec> known = p.store->tables();
   if (std::ranges::none_of(known, [&](const TableSpec& spec) { return spec.name == name; })) {
     TableSpec spec;
     spec.name = std::string{name};
     Status declared = p.store->declare(spec);
     // FailedPrecondition: it is there as another kind, by somebody else who came between, or a home runtime has not told in time.
-    if (!declared.ok() && declared.code() != Code::FailedPrecondition) return Table{*p.store, std::string{name}, std::move(declared)};
+    if (!declared.ok() && declared.code() != Code::FailedPrecondition) return Table{*this, std::string{name}, std::move(declared)};
   }
   p.written_tables.emplace(name);
-  return Table{*p.store, std::string{name}};
+  return Table{*this, std::string{name}};
+}
+
+Status Table::write(Change change) {
+  Runtime::Parts& p = *runtime_->parts_;
+  RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Table::set, remove or write of " + name_));
+  return p.write(name_, std::move(change), {}, refused_);
+}
+
+/// In a replay the store answers as it did, also for a table that it would not have.
+Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done, const Status& refused) {
+  if (done && journal->on()) {
+    done = [this, number = ++writes, done = std::move(done)](const Status& end) {
+      journal->write_ended(number, end);
+      done(end);
+    };
+  }
+  Status accepted = refused.ok() ? store->write(table, std::move(change), std::move(done)) : refused;
+  if (!accepted.ok()) journal->write_refused(accepted);
+  return accepted;
 }
 
 Agents& Runtime::agents() {
@@ -128,6 +187,21 @@ Agents& Runtime::agents() {
     p.known_agents = p.agents.get();
   }
   return *p.known_agents;
+}
+
+void Runtime::Parts::tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const {
+  if (on_reject) on_reject(where, change, status_of_exception(thrown).with_context(std::string{where} + " " + quoted(change.key())));
+}
+
+void Runtime::Parts::log_rejects() {
+  log = std::make_unique<Log>(*clock);
+  on_reject = [this](std::string_view, const Change& change, const Status& why) {  // Which names table and key.
+    if (change.op() == Op::Event) {
+      log->warn("handler failed", {{"why", why}});
+    } else {
+      log->warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
+    }
+  };
 }
 
 void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {

@@ -16,6 +16,8 @@
 #include "orch/fact_sweep.h"
 #include "orch/journal_recorder.h"
 #include "orch/observer.h"
+#include "orch/post_box.h"
+#include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/orch/worker.h"
 #include "store/bridge/bridge_store.h"
@@ -32,6 +34,11 @@ struct Runtime::Parts {
   void tell_fault(const MessageFault& fault) const noexcept;
   /// The sweep found a fact that its provider forgot to announce or to withdraw.
   void found(const Constraint& fact, bool holds);
+  /// What a handler threw goes to on_reject.
+  void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
+  void log_rejects();
+  /// A write by an Orch or a Table, on the record. 'refused': why the store would not have the table.
+  Status write(std::string_view table, Change change, WriteDone done, const Status& refused = {});
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;
@@ -46,6 +53,8 @@ struct Runtime::Parts {
   std::unique_ptr<FactSweep> sweep;
   ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
+  std::unique_ptr<Log> log;  // Of on_reject, as long as the program has given none.
+  Adding* adding = nullptr;
   std::uint64_t writes = 0;                                     // Of Orchs, whose end they asked for; counted while there is a journal.
   Witness* witness = nullptr;                                   // In simulation.
   std::set<std::string, std::less<>> written_tables;            // Known to the store.
@@ -58,8 +67,14 @@ struct Runtime::Parts {
   AgentsOptions agents_options;
   std::unique_ptr<Agents> agents;  // None until somebody asks.
   Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
+  std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;
 };
+
+/// For the message of an assertion: 'call' was made by a wrong thread.
+inline std::string from_elsewhere(std::string call) {
+  return std::move(call) + " was called on another thread than the runtime's; use Runtime::post";
+}
 
 /// What who asks many questions knows of the workers.
 struct Runtime::BusyWorkers {

@@ -74,11 +74,14 @@ TEST(RuntimeExample, ARouteWaitsForItsGroupAndIsInstalledOnce) {
 class ObserverTest : public RuntimeTest {
  protected:
   ObserverTest() {
+    orch.provide(kGroup, [](std::string_view) { return false; });
+    orch.provide(kOther, [](std::string_view) { return false; });
     orch.observe(kGroup, [this](std::string_view key, bool holds) {
       if (key == "bad") throw std::runtime_error("cannot bear it");
       calls.push_back((holds ? "+" : "-") + std::string{key});
     });
   }
+  static constexpr ConstraintKind kOther{"other"};
   OpenOrch& orch = runtime.add<OpenOrch>("watcher");
 };
 
@@ -112,7 +115,7 @@ TEST_F(ObserverTest, WhatBeganAndEndedWhileItWaitedIsToldAsAnEnd) {
 }
 
 TEST_F(ObserverTest, OtherKindsAreNotTold) {
-  orch.announce({ConstraintKind{"other"}, "1"});
+  orch.announce({kOther, "1"});
   run();
   EXPECT_THAT(calls, IsEmpty());
 }
@@ -331,13 +334,12 @@ TEST_F(RuntimeTest, ParkedRowsAndConstraintsAreShownBounded) {
 }
 
 TEST_F(RuntimeTest, ParkedRowsAndConstraintsComeInPagesHoweverMany) {
-  add_groups();
-  OpenOrch& orch = runtime.add<OpenOrch>();
-  park_rows_of(orch);
+  OpenOrch& groups_orch = add_groups();
+  park_rows_of(runtime.add<OpenOrch>());
   for (int i = 0; i < 3000; ++i) set("T", std::to_string(i));
   run();
   groups.emplace("17");
-  orch.announce({kGroup, "17"});
+  groups_orch.announce({kGroup, "17"});
   run();
   std::set<std::string> keys;
   std::size_t calls_made = 0;

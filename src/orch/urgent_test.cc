@@ -70,6 +70,7 @@ class Urgent {
       orch.listen("C", [this](const Change&) { handle(); });
       for (int i = 0; i < kItems; ++i) EXPECT_TRUE(runtime_.table("C").write(Change::event("event", std::to_string(i), {})).ok());
     } else if (what == Work::Facts) {
+      orch.provide(kGroup, [](std::string_view) { return false; });
       orch.observe(kGroup, [this](std::string_view, bool) { handle(); });
       for (int i = 0; i < kItems; ++i) orch.announce({kGroup, std::to_string(i)});
     } else {

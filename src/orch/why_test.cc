@@ -24,11 +24,11 @@ class WhyTest : public testing::Test, public RuntimeFixture {
   WhyTest() {
     level("ROUTE", ConstraintKind{"route"}, kGroup);
     level("GROUP", kGroup, kNeighbor);
-    level("NEIGH", kNeighbor, kPort);
+    neighbors = &level("NEIGH", kNeighbor, kPort);
     runtime.explain(kGroup, [](std::string_view key) { return FactOrigin{"GROUP", std::string{key}, {}}; });
     runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH", std::string{key}, {}}; });
   }
-  void level(const std::string& table, ConstraintKind provides, ConstraintKind waits_for) {
+  OpenOrch& level(const std::string& table, ConstraintKind provides, ConstraintKind waits_for) {
     auto& orch = runtime.add<OpenOrch>("orch of " + table);
     orch.consume(
         table,
@@ -42,6 +42,7 @@ class WhyTest : public testing::Test, public RuntimeFixture {
         [](std::string_view) { return Outcome::done(); });
     orch.provide(provides,
                  [this, provides](std::string_view key) { return done.contains(std::string{provides.name()} + ":" + std::string{key}); });
+    return orch;
   }
   static std::vector<std::string> rows(const Why& why) {
     std::vector<std::string> all;
@@ -49,6 +50,7 @@ class WhyTest : public testing::Test, public RuntimeFixture {
     return all;
   }
   std::set<std::string> done;
+  OpenOrch* neighbors = nullptr;
 };
 
 TEST_F(WhyTest, TheChainGoesDownToTheMissingRow) {
@@ -121,7 +123,7 @@ TEST_F(WhyTest, ARowThatIsQueuedOrInFlightSaysSo) {
   set("GROUP", "102", {{"needs", "n"}});
   run();
   done.emplace("neighbor:n");
-  orch.announce({kNeighbor, "n"});
+  neighbors->announce({kNeighbor, "n"});
   EXPECT_EQ(runtime.why("GROUP", "102").chain[0].state, WhyLink::State::Queued) << "resolved: it waits only for its turn";
   orch.hold(consumer);
 }

@@ -79,6 +79,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   inner.clock = p.options.clock;
   inner.reactor = p.options.reactor;
   inner.journal = std::move(p.options.journal);
+  inner.log_rejects = false;  // They are told at home.
   inner.store = [&p](Scheduler& scheduler) {
     auto bridge = std::make_unique<store::bridge::BridgeStore>(scheduler, *p.home_end);
     p.bridge = bridge.get();
@@ -208,6 +209,7 @@ void Worker::stop(Duration drain) {
   // The worker may still write, and wait for the home thread, while it handles the rest: so the home thread serves it while it waits.
   while (p.home_end->serve(), !p.ended.load(std::memory_order_acquire)) p.home_end->wait_for_bell();
   p.thread.join();
+  p.runtime->scheduler().move_here();
   p.home_end->threaded(false);
   p.home_end->serve();
   p.untaken = p.bridge->untaken();

@@ -396,7 +396,8 @@ TEST_F(SteppedWorker, RejectsThatWaitAtItsEndAreAllToldHoweverLongThatTakes) {
 using WorkerDeathTest = SteppedWorker;
 TEST_F(WorkerDeathTest, KindProvidedOnTwoThreadsIsAProgramError) {
   auto& other = worker.add<OpenOrch>("other");
-  EXPECT_DEATH(other.provide(kGroup, [](std::string_view) { return false; }), "provider == kNobody");
+  EXPECT_DEATH(other.provide(kGroup, [](std::string_view) { return false; }),
+               "Orch 'other': facts of the kind 'group' have a provider: Orch 'groups'");
 }
 
 }  // namespace

@@ -341,6 +341,11 @@ bool Replay::Impl::feed() {
       const JournalRecord ended_write = record(0);
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
+    case Kind::WriteRefused:
+      // Of somebody outside, who is not here to write again.
+      if (in_own_turn) return false;
+      skip();
+      return true;
     case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
     default: return false;
   }
@@ -524,6 +529,7 @@ RuntimeOptions Replay::runtime_options() {
   options.policy = impl.policy;
   options.clock = &impl.clock;
   options.reactor = &impl.reactor;
+  options.log_rejects = false;
   options.store = [&impl](Scheduler& scheduler) {
     impl.scheduler = &scheduler;
     auto store = std::make_unique<ReplayStore>(impl);

@@ -158,6 +158,7 @@ void World::Inside::begin_process() {
   made.policy = options.policy;
   made.clock = &world.clock_;
   made.reactor = &world.reactor_;
+  made.log_rejects = false;
   if (options.make_journal) made.journal = options.make_journal(world.clock_);
   made.store = [this, journal = made.journal == nullptr ? nullptr : &JournalRecorder::of(*made.journal)](Scheduler& scheduler) {
     turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Before the first source.

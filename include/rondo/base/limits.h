@@ -38,7 +38,7 @@ inline constexpr std::int64_t kDebtFrames = 16;
 inline constexpr Duration kSpinTime = 20us;
 /// The liveness sweep (seed 000, "Select Timeout Guarantee"): a detector; it counts what it rescues and the count stays 0.
 inline constexpr Duration kSweepPeriod = 1000ms;
-/// Messages in one mailbox; post() beyond it is refused with ResourceExhausted and counted.
+/// Messages in one mailbox, and functions that Runtime::post was given; post() beyond it is refused with ResourceExhausted and counted.
 inline constexpr std::size_t kMailboxMessages = 65536;
 /// What all priorities together should take at most in a frame of budgets, their longest turns included: no priority waits for two frames,
 /// so each has a turn within a second (seed 000, "Select Timeout Guarantee", which there holds for an idle loop only). More is warned of. A

@@ -21,7 +21,7 @@ class Batch {
   std::size_t size() const noexcept { return changes_.size(); }
   const Change& operator[](std::size_t index) const noexcept { return changes_[index]; }
 
-  /// The answer to change 'index'; once each.
+  /// The answer to change 'index'; once each (assert), as with the two below.
   void answer(std::size_t index, const Outcome& outcome);
   /// Shortcuts without an Outcome object, for the hot path.
   void done(std::size_t index);
@@ -29,6 +29,7 @@ class Batch {
   Ticket stage(std::size_t index);
 
  private:
+  void expect_open(std::size_t index) const;
   friend class Consumer;
   explicit Batch(Consumer& consumer) noexcept : consumer_(consumer) {}
   Consumer& consumer_;

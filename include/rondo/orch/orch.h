@@ -1,5 +1,11 @@
 // Orch: user code that owns one concern and handles changes. It subscribes to tables, answers each change with an Outcome, states facts,
 // and may wait for facts of others. It never sees queues, threads or other Orchs. See examples/01_two_orchs.cc.
+//
+// Threads: the runtime calls the handlers on its own thread, and the functions of an Orch are for that thread alone (asserted, with names).
+// Another thread posts a function (Runtime::post), a message (Orch::address) or nothing.
+//
+// What consume(), consume_batches(), listen() and provide() are refused, in the constructor, Runtime::try_add() answers, and Runtime::add()
+// ends the process with it. The constructor goes on meanwhile: a table that was refused hands out nothing.
 #pragma once
 
 #include <cstdint>
@@ -90,7 +96,8 @@ class Orch {
   using BatchHandler = std::function<void(Batch& batch)>;
   using EventHandler = std::function<void(const Change& event)>;
 
-  /// Handles a table's changes one by one. Declares the table if need be. A second consumer of a Staged table is a program error (assert).
+  /// Handles a table's changes one by one. Declares the table if need be. Refused (see above): what the store refuses, a table of another
+  /// kind, and a table that an Orch of this runtime consumes already.
   Consumer& consume(std::string_view table, SetHandler set, RemoveHandler remove, ConsumeOptions options = {});
   template <class Self>
   Consumer& consume(std::string_view table, Self* self, Outcome (Self::*set)(std::string_view, const Fields&),
@@ -105,13 +112,15 @@ class Orch {
   /// Runtime::on_reject and lost.
   void listen(std::string_view channel, EventHandler handler, ListenOptions options = {});
 
-  /// This Orch owns the facts of 'kind': 'holds' answers whether one holds now, O(1), and does not throw. One provider a kind (assert).
+  /// This Orch owns the facts of 'kind': 'holds' answers whether one holds now, O(1), and does not throw. Refused (see above): a kind that
+  /// has its provider.
   void provide(ConstraintKind kind, std::function<bool(std::string_view key)> holds);
   /// The fact begins to hold: every change that waits for it is queued again, in O(1) whatever their number; observers are told in a turn
-  /// of their own. Announcing what nobody waits for is cheap.
+  /// of their own. Announcing what nobody waits for is cheap. This Orch provides the fact's kind (assert).
   void announce(const Constraint& fact);
   /// The fact ends: every row that is done while it holds (Outcome::done_while) is handled again, in O(1) whatever their number; observers
-  /// are called in a turn of their own. Rows that wait for the fact go on waiting.
+  /// are called in a turn of their own. Rows that wait for the fact go on waiting. This Orch provides the
+  /// fact's kind (assert).
   void withdraw(const Constraint& fact);
   /// Asks the provider. False if there is none.
   bool holds(const Constraint& fact) const;
@@ -148,10 +157,10 @@ class Orch {
     add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);
   }
 
-  /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (a batch has its
-  /// own).
+  /// Names the change being handled, for a handler that answers Outcome::staged(). Inside a handler of single changes only (assert); a
+  /// batch has its own.
   Ticket current_ticket() const;
-  /// The outcome of a staged change. Anything but Outcome::staged(). A ticket that was settled already is ignored.
+  /// The outcome of a staged change; not Outcome::staged() again (assert). A ticket that was settled already is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
   /// Handles the row of 'key' again: its handler gets the whole row, in a turn of the consumer. For what no fact tells, such as a device
   /// that lost its state. Does nothing if there is no such row, or if a change of it waits already, whose handler will see the world as it
@@ -170,6 +179,7 @@ class Orch {
 
  private:
   friend class Runtime;
+  friend class AskAgain;
   message::Seat& seat();
   void add_handler(const message::Handler& handler);
   Status add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler);
@@ -178,6 +188,10 @@ class Orch {
   void take_seat();
   Consumer& add_consumer(std::string_view table, std::function<Outcome(const Change&)> handle, BatchHandler handle_batch,
                          const ConsumeOptions& options);
+  std::unique_ptr<Subscription> open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority);
+  void refuse(const Status& why);
+  std::string called(std::string_view function, std::string_view what) const;
+  void expect_provided(const Constraint& fact, std::string_view function) const;
 
   Runtime& runtime_;
   std::string name_;

@@ -28,27 +28,38 @@ struct RuntimeOptions {
   /// The seams; nullptr means the real one: system clock, epoll, embedded store. A given one must outlive the runtime.
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;
-  /// Makes the store once the scheduler exists; empty: the embedded store.
-  std::function<std::unique_ptr<Store>(Scheduler&)> store = {};
+  /// Makes the store once the scheduler exists; empty: the embedded store. What it answers instead of a store, Runtime::open() answers.
+  std::function<Result<std::unique_ptr<Store>>(Scheduler&)> store = {};
   /// See Journal::open; nullptr records nothing.
   std::unique_ptr<Journal> journal = nullptr;
   /// Of agents(). Without an 'on_fault' of one's own, on_reject is told of handlers of messages that throw.
   AgentsOptions agents = {};
+  /// Of the turns that run what post() was given.
+  Priority posted = Priority::p7;
+  /// Log a warning for each reject and each exception of a handler, as long as on_reject() was not called: with table, key and reason, on
+  /// standard error, at most 20 lines at once and 5 a second; the next line says how many were left out. A simulated runtime
+  /// (sim::World, sim::Replay) logs none.
+  bool log_rejects = true;
 };
 
-/// A reference to a table for writers. Copyable; valid as long as the runtime.
+/// A reference to a table for writers. Copyable; valid as long as the runtime. It writes on the runtime's thread (asserted): other threads
+/// post a function that writes (Runtime::post). Its writes and those of Orch::write are one thing, and recorded alike: a write that a
+/// handler made is refused in a replay if it was refused in the recorded run. A replay does not repeat a write that was made outside of
+/// the Orchs' turns, as by main() before run(): the changes that came of it are in the journal.
 class Table {
  public:
   Status set(std::string_view key, std::initializer_list<Field> fields) { return write(Change::set(key, fields)); }
   Status set(std::string_view key, std::span<const Field> fields) { return write(Change::set(key, fields)); }
   Status remove(std::string_view key) { return write(Change::remove(key)); }
-  Status write(Change change) { return refused_.ok() ? store_->write(name_, std::move(change)) : refused_; }
+  /// See Store::write.
+  Status write(Change change);
   const std::string& name() const noexcept { return name_; }
 
  private:
   friend class Runtime;
-  Table(Store& store, std::string name, Status refused = {}) : store_(&store), name_(std::move(name)), refused_(std::move(refused)) {}
-  Store* store_;
+  Table(Runtime& runtime, std::string name, Status refused = {})
+      : runtime_(&runtime), name_(std::move(name)), refused_(std::move(refused)) {}
+  Runtime* runtime_;
   std::string name_;
   Status refused_;  // Why the store would not have the table.
 };
@@ -140,21 +151,51 @@ struct ConsumerStats {
   std::string standing_reject;  // The newest one of rejected_rows.
 };
 
+/// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop), and before the first turn to the
+/// thread that made it. Its functions, those of its Orchs and of its tables are for that thread, which is asserted, with names. post() and
+/// stop() are for any thread. After stop() one other thread may call them once the owner has left run(), as main() after it has joined
+/// that thread.
 class Runtime {
  public:
+  /// For programs that cannot go on without a runtime, and tests: where open() answers with a Status, this ends the process and says it.
   explicit Runtime(RuntimeOptions options = {});
+  /// ResourceExhausted when the process is out of descriptors; InvalidArgument for a policy that cannot be, with the reason; what
+  /// RuntimeOptions::store answered, after "opening the store", and InvalidArgument if that was no store at all.
+  static Result<std::unique_ptr<Runtime>> open(RuntimeOptions options = {});
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  /// Makes an Orch that lives as long as the runtime: `runtime.add<Routes>(argument...)` calls Routes(runtime, argument...).
+  /// Makes an Orch that lives as long as the runtime: `runtime.add<Routes>(argument...)` calls Routes(runtime, argument...). Where
+  /// try_add() answers with a Status, this ends the process and says it.
   template <class T, class... Arguments>
   T& add(Arguments&&... arguments) {
-    auto orch = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
-    T& reference = *orch;
-    adopt(std::move(orch));
-    return reference;
+    Result<T*> made = try_add<T>(std::forward<Arguments>(arguments)...);
+    if (!made) cannot_add(made.error());
+    return **made;
   }
+
+  /// The same, for programs whose store may refuse a table: the first refusal that consume(), consume_batches(), listen() or provide() met
+  /// in the constructor, with the names of Orch and table. The constructor runs to its end; the Orch is then destroyed before it had a
+  /// turn. ResourceExhausted beyond limits::kTables, or when a subscription has no descriptor; FailedPrecondition for a table of another
+  /// kind, a table that has its consumer, a kind of fact that has its provider; and what else Store::declare and Store::subscribe answer.
+  template <class T, class... Arguments>
+  Result<T*> try_add(Arguments&&... arguments) {
+    Adding adding(*this);
+    auto orch = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
+    if (!adding.refused().ok()) return failure(adding.refused());
+    T* const added = orch.get();
+    adopt(std::move(orch));
+    return added;
+  }
+
+  /// Runs 'function' in a turn of this runtime: the way into it for other threads. Any thread, also the runtime's own, and in a turn;
+  /// functions run in the order in which they were posted, at RuntimeOptions::posted. One that throws is told to on_reject() and lost.
+  /// ResourceExhausted when limits::kMailboxMessages of them wait; Cancelled after stop(). Those that wait when the runtime is destroyed
+  /// are not run. The runtime must not be destroyed during the call. A mutex and a few instructions; a sleeping runtime is woken.
+  /// A function is from outside: a replay repeats its writes, but not what it does to an Orch's own state. To reach an Orch so that a
+  /// replay has it, write a row or an event.
+  Status post(std::function<void()> function);
 
   /// For writers. Declares a Staged table if it is unknown; where the store refuses that, as beyond limits::kTables, writes are refused
   /// with its reason.
@@ -174,7 +215,8 @@ class Runtime {
   void stop() noexcept;
 
   /// Told once for each rejected change: table, change, reason. And for each message whose handler threw, in an Orch or in an agent: its
-  /// name in place of the table, and an event with the verb "message" whose key is the message's type. Default: nobody. Must not throw.
+  /// name in place of the table, and an event with the verb "message" whose key is the message's type; of a posted function "post" and
+  /// "function" are the names. Default: RuntimeOptions::log_rejects; an empty callback: nobody. Must not throw.
   void on_reject(std::function<void(std::string_view table, const Change& change, const Status& why)> callback);
 
   // Introspection. O(answer), bounded by 'max'. A home runtime answers for its workers, too: it asks each in a turn of the worker and waits
@@ -202,9 +244,32 @@ class Runtime {
 
  private:
   friend class Orch;
+  friend class AskAgain;
+  friend class Table;
   friend class Consumer;
   friend class RuntimeView;
   friend class Worker;
+  struct Parts;
+  /// An Orch is being made: hears what it is refused.
+  class Adding {
+   public:
+    explicit Adding(Runtime& runtime);
+    ~Adding();
+    Adding(const Adding&) = delete;
+    Adding& operator=(const Adding&) = delete;
+    void refuse(Status why) {
+      if (refused_.ok()) refused_ = std::move(why);
+    }
+    const Status& refused() const noexcept { return refused_; }
+
+   private:
+    Runtime& runtime_;
+    Adding* const outer_;
+    Status refused_;
+  };
+  explicit Runtime(std::unique_ptr<Parts> parts);
+  static Result<std::unique_ptr<Parts>> make_parts(RuntimeOptions options);
+  [[noreturn]] static void cannot_add(const Status& why);
   void adopt(std::unique_ptr<Orch> orch);
   struct BusyWorkers;
   struct WhyStep;
@@ -216,7 +281,6 @@ class Runtime {
   /// asked, and who does not answer is one of them from then on.
   template <class Answer>
   std::vector<Answer> ask_workers(std::function<Answer(Runtime& worker)> question, BusyWorkers* busy = nullptr) const;
-  struct Parts;
   std::unique_ptr<Parts> parts_;
 };
 

@@ -1,0 +1,123 @@
+// PostBox: the functions that Runtime::post was given, from any thread to turns of the runtime's. A bounded queue under a lock. It joins
+// the scheduler as a source with the first function: a runtime to which nobody posts has no such source, and its journal none either. One
+// write to the scheduler's inbox tells of a burst.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/status.h"
+#include "rondo/sched/inbox.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+class PostBox final : public Inbox {
+ public:
+  using Function = std::function<void()>;
+  using OnThrow = std::function<void(const std::exception_ptr& thrown)>;
+  PostBox(Scheduler& scheduler, Priority priority, OnThrow on_throw) : scheduler_(scheduler), turns_(*this, priority, std::move(on_throw)) {
+    scheduler_.add(*this);
+  }
+
+  /// Any thread.
+  Status post(Function function) {
+    if (scheduler_.stopping()) return {Code::Cancelled, "the runtime was stopped, and runs nothing that is posted"};
+    bool sleeps = false;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (arrived_.size() >= limits::kMailboxMessages) {
+        ++refused_;
+        return {Code::ResourceExhausted, "the runtime has " + std::to_string(arrived_.size()) + " posted functions that wait"};
+      }
+      arrived_.push_back(std::move(function));
+      ++came_;
+      sleeps = mark(turns_.priority(), scheduler_);
+    }
+    if (sleeps) scheduler_.look_into_inboxes();
+    return {};
+  }
+
+ private:
+  /// Their turns.
+  class Turns final : public Source {
+   public:
+    Turns(PostBox& box, Priority priority, OnThrow on_throw)
+        : Source("posted functions", priority), box_(box), on_throw_(std::move(on_throw)) {}
+
+    Turn run(const Budget& budget) override {
+      Turn turn;
+      while (turn.items < budget.items) {
+        if (next_ == taken_.size() && !refill()) return turn;
+        const Function function = std::move(taken_[next_++]);
+        ++turn.items;
+        try {
+          function();
+        } catch (...) {
+          on_throw_(std::current_exception());
+        }
+        if (turn_is_over(budget, turn.items)) break;
+      }
+      turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+      return turn;
+    }
+    bool has_backlog() const override { return depth() > 0; }
+    std::size_t depth() const override {
+      const std::lock_guard<std::mutex> lock(box_.mutex_);
+      return taken_.size() - next_ + box_.arrived_.size();
+    }
+    std::uint64_t turned_away() const override {
+      const std::lock_guard<std::mutex> lock(box_.mutex_);
+      return box_.refused_;
+    }
+
+   private:
+    bool refill() {
+      taken_.clear();
+      next_ = 0;
+      const std::lock_guard<std::mutex> lock(box_.mutex_);
+      taken_.swap(box_.arrived_);
+      return !taken_.empty();
+    }
+
+    PostBox& box_;
+    OnThrow on_throw_;
+    std::vector<Function> taken_;
+    std::size_t next_ = 0;
+  };
+
+  std::uint64_t hand_out() noexcept override {
+    if (turns_.scheduler() == nullptr) {
+      try {
+        scheduler_.add(turns_);
+      } catch (const std::bad_alloc&) {
+        return 0;  // The mark stays, so the next look tries again.
+      }
+    }
+    std::uint64_t came = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      clear();
+      came = std::exchange(came_, 0);
+    }
+    turns_.wake();
+    return came;
+  }
+  bool is_for(const Source& source) const noexcept override { return &source == &turns_; }
+
+  Scheduler& scheduler_;
+  std::mutex mutex_;
+  std::vector<Function> arrived_;  // Guarded by mutex_, as are the two below.
+  std::uint64_t came_ = 0;         // Since the last hand_out().
+  std::uint64_t refused_ = 0;
+  Turns turns_;
+};
+
+}  // namespace rondo

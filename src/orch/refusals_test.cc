@@ -1,0 +1,208 @@
+// Goal: what the world outside refuses when a runtime or an Orch is made is a Status with names, and leaves nothing behind; what is
+// rejected later is logged where the program says nothing else. Method: stores, limits and policies that refuse; the state of the runtime.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include "orch/runtime_fixture.h"
+#include "rondo/store/memory_store.h"
+
+namespace rondo {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+Outcome done(std::string_view, const Fields&) { return Outcome::done(); }
+Outcome gone(std::string_view) { return Outcome::done(); }
+
+/// Consumes what it is told to.
+class Needy final : public Orch {
+ public:
+  Needy(Runtime& runtime, std::string name, const std::vector<std::string>& tables, ConsumeOptions options = {})
+      : Orch(runtime, std::move(name), Priority::p1) {
+    for (const std::string& table : tables) consume(table, done, gone, options);
+  }
+};
+
+class Listening final : public Orch {
+ public:
+  Listening(Runtime& runtime, std::string_view channel) : Orch(runtime, "listening", Priority::p1) {
+    listen(channel, [](const Change&) {});
+  }
+};
+
+class Providing final : public Orch {
+ public:
+  explicit Providing(Runtime& runtime, std::string name) : Orch(runtime, std::move(name), Priority::p1) {
+    provide(kGroup, [](std::string_view) { return true; });
+  }
+};
+
+class RefusalTest : public testing::Test, public RuntimeFixture {
+ protected:
+  using Tables = std::vector<std::string>;
+};
+
+TEST_F(RefusalTest, AStoreThatHasNoRoomForATableSaysSoAndTheOrchIsGone) {
+  for (std::size_t i = 1; i < limits::kTables; ++i) ASSERT_TRUE(runtime.store().declare({.name = "t" + std::to_string(i)}).ok());
+  const auto refused = runtime.try_add<Needy>("routes", Tables{"LAST", "ONE_MORE"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_THAT(std::string{refused.error().message()}, StartsWith("Orch 'routes': table 'ONE_MORE': "));
+  EXPECT_TRUE(runtime.consumers().empty());
+  EXPECT_TRUE(runtime.try_add<Needy>("other", Tables{"LAST"}).has_value()) << "the first table has no consumer any more";
+  set("LAST", "k");
+  run();
+  EXPECT_EQ(stats("LAST").done, 1U);
+}
+
+TEST_F(RefusalTest, ATableOfAnotherKindIsRefused) {
+  ASSERT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+  ASSERT_TRUE(runtime.store().declare({.name = "ROWS"}).ok());
+  const auto consumer = runtime.try_add<Needy>("routes", Tables{"NEWS"});
+  ASSERT_FALSE(consumer.has_value());
+  EXPECT_EQ(consumer.error().to_string(), "failed-precondition: Orch 'routes': table 'NEWS': it is declared as channel, and not as staged");
+  const auto listener = runtime.try_add<Listening>("ROWS");
+  ASSERT_FALSE(listener.has_value());
+  EXPECT_THAT(std::string{listener.error().message()}, HasSubstr("table 'ROWS': it is declared as staged, and not as channel"));
+}
+
+TEST_F(RefusalTest, ATableHasOneConsumerAndAKindOfFactOneProvider) {
+  runtime.add<Needy>("first", Tables{"T"});
+  const auto second = runtime.try_add<Needy>("second", Tables{"T"});
+  ASSERT_FALSE(second.has_value());
+  EXPECT_EQ(second.error().to_string(), "failed-precondition: Orch 'second': table 'T' has a consumer: Orch 'first'");
+  set("T", "k");
+  run();
+  EXPECT_EQ(stats("T").orch, "first");
+  EXPECT_EQ(stats("T").done, 1U);
+  runtime.add<Providing>("groups");
+  const auto other = runtime.try_add<Providing>("other");
+  ASSERT_FALSE(other.has_value());
+  EXPECT_EQ(other.error().to_string(), "failed-precondition: Orch 'other': facts of the kind 'group' have a provider: Orch 'groups'");
+}
+
+TEST_F(RefusalTest, TheFirstRefusalIsToldAndWhatIsAddedWithinItsOwn) {
+  struct Outer final : Orch {
+    explicit Outer(Runtime& its) : Orch(its, "outer", Priority::p1) {
+      consume("T", done, gone);  // Refused.
+      EXPECT_FALSE(its.try_add<Needy>("inner", Tables{"T"}).has_value());
+      consume("T", done, gone);
+    }
+  };
+  runtime.add<Needy>("first", Tables{"T"});
+  const auto outer = runtime.try_add<Outer>();
+  ASSERT_FALSE(outer.has_value());
+  EXPECT_THAT(std::string{outer.error().message()}, StartsWith("Orch 'outer'"));
+}
+
+using RefusalDeathTest = RefusalTest;
+TEST_F(RefusalDeathTest, AddEndsTheProcessWithTheNames) {
+  runtime.add<Needy>("first", Tables{"T"});
+  EXPECT_DEATH(runtime.add<Needy>("second", Tables{"T"}),
+               "Runtime::add: .*Orch 'second': table 'T' has a consumer: Orch 'first'; use Runtime::try_add");
+}
+
+TEST_F(RefusalDeathTest, OutsideOfAConstructorThereIsNobodyToTell) {
+  auto& orch = runtime.add<OpenOrch>("late");
+  runtime.add<Needy>("first", Tables{"T"});
+  EXPECT_DEATH(orch.consume("T", done, gone), "Orch 'late': table 'T' has a consumer");
+}
+
+// --- Runtime::open
+
+TEST(RuntimeOpen, WithoutDescriptorsSaysSo) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 0;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto refused = Runtime::open();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code(), Code::ResourceExhausted);
+  EXPECT_THAT(std::string{refused.error().message()}, StartsWith("making the runtime's reactor: "));
+  EXPECT_TRUE(Runtime::open().has_value());
+}
+
+TEST(RuntimeOpen, RefusesAPolicyThatCannotBeAndAStoreThatIsNone) {
+  const auto policy = Runtime::open({.policy = BudgetedFrames{.batch = 0}});
+  ASSERT_FALSE(policy.has_value());
+  EXPECT_EQ(policy.error().code(), Code::InvalidArgument);
+  EXPECT_THAT(std::string{policy.error().message()}, StartsWith("the runtime's policy: "));
+  const auto store = Runtime::open({.store = [](Scheduler&) { return std::unique_ptr<Store>{}; }});
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code(), Code::InvalidArgument);
+  const auto file = Runtime::open(
+      {.store = [](Scheduler&) -> Result<std::unique_ptr<Store>> { return failure(Code::DataLoss, "'tables' has no head"); }});
+  ASSERT_FALSE(file.has_value());
+  EXPECT_EQ(file.error().to_string(), "data-loss: opening the store: 'tables' has no head");
+}
+
+TEST(RuntimeOpenDeathTest, TheConstructorEndsTheProcessWithTheReason) {
+  EXPECT_DEATH(Runtime({.policy = BudgetedFrames{.batch = 0}}), "a Runtime cannot be made: .*the runtime's policy: .*use Runtime::open");
+}
+
+// --- Rejects in the log
+
+std::size_t lines_with(const std::string& text, std::string_view word) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+void reject_and_throw(Runtime& runtime, int rejects) {
+  auto& orch = runtime.add<OpenOrch>("routes");
+  orch.consume(
+      "ROUTE",
+      [](std::string_view, const Fields&) {
+        return Outcome::reject({Code::InvalidArgument, "no such group"});
+      },
+      gone);
+  orch.listen("NEWS", [](const Change&) { throw std::runtime_error("bad news"); });
+  for (int i = 0; i < rejects; ++i) ASSERT_TRUE(runtime.table("ROUTE").set("r" + std::to_string(i), {}).ok());
+  ASSERT_TRUE(runtime.table("NEWS").write(Change::event("came", "n1", {})).ok());
+  runtime.run_until_idle();
+}
+
+TEST(RejectLog, WhoSaysNothingHasAWarningForEachRejectAndException) {
+  testing::internal::CaptureStderr();
+  {
+    Runtime runtime;
+    reject_and_throw(runtime, 1);
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("change rejected op=SET why=\"invalid-argument: ROUTE 'r0': no such group\""));
+  EXPECT_THAT(log, HasSubstr("handler failed why=\"internal: NEWS 'n1': the handler threw: bad news\""));
+}
+
+TEST(RejectLog, AMillionRejectsDoNotFloodIt) {
+  testing::internal::CaptureStderr();
+  {
+    sim::World world{1};
+    Runtime runtime({.clock = &world.clock(), .reactor = &world.reactor()});
+    reject_and_throw(runtime, 50'000);
+    EXPECT_EQ(runtime.consumers().at(0).rejected, 50'000U);
+  }
+  EXPECT_EQ(lines_with(testing::internal::GetCapturedStderr(), "change rejected"), 20U);
+}
+
+TEST(RejectLog, ACallbackTakesItsPlaceAndAnEmptyOneSaysNothing) {
+  testing::internal::CaptureStderr();
+  int told = 0;
+  {
+    Runtime runtime;
+    runtime.on_reject([&](std::string_view, const Change&, const Status&) { ++told; });
+    reject_and_throw(runtime, 3);
+    Runtime silent;
+    silent.on_reject({});
+    reject_and_throw(silent, 3);
+    Runtime optioned({.log_rejects = false});
+    reject_and_throw(optioned, 3);
+  }
+  EXPECT_EQ(told, 4);
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
+}  // namespace
+}  // namespace rondo
