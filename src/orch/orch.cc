@@ -51,8 +51,7 @@ class NoSubscription final : public Subscription {
 };
 
 Result<std::unique_ptr<Subscription>> declare_and_subscribe(Store& store, store::bridge::BridgeStore* bridge, std::string_view table,
-                                                            TableKind kind, const SubscribeOptions& options,
-                                                            Priority priority) {
+                                                            TableKind kind, const SubscribeOptions& options, Priority priority) {
   const std::vector<TableSpec> known = store.tables();
   const auto it = std::ranges::find(known, table, &TableSpec::name);
   if (it == known.end()) {
