@@ -156,6 +156,7 @@ std::size_t BoundRows::release(std::uint32_t list) {
 
 std::uint32_t BoundRows::front_ended() {
   while (!ended_.empty() && lists_[ended_.front()].count == 0) {
+    if (ended_.front() == released_) released_ = kNone;
     drop_list(ended_.front());
     ended_.pop_front();
   }
@@ -170,9 +171,11 @@ void BoundRows::hold(Ledger& ledger, std::uint32_t row, bool in_flight, Constrai
 
 void BoundRows::release_held(std::uint32_t row) {
   RONDO_ASSERT(is_held(row));
-  const std::uint32_t list = make_list(kNone);
-  ended_.push_back(list);
-  append(list, row);
+  if (ended_.empty() || ended_.back() != released_) {
+    released_ = make_list(kNone);
+    ended_.push_back(released_);
+  }
+  append(released_, row);
   ++ended_nodes_;
 }
 

@@ -119,6 +119,7 @@ class BoundRows {
   Slab<List> lists_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> more_;  // The further nodes of rows that depend on several facts.
   std::deque<std::uint32_t> ended_;                                     // Lists of facts that have ended, oldest first.
+  std::uint32_t released_ = kNone;                                      // The newest of these that release_held() made.
   std::size_t ended_nodes_ = 0;
 };
 
