@@ -9,7 +9,7 @@ import re
 
 HEADER = "include/rondo/base/limits.h"
 PAGE = "docs/guide/limits.md"
-SHOWN = "apps/rondod/support_commands.cc"
+SHOWN = "src/commands/limits_command.cc"
 
 CONSTANT = re.compile(r"^inline constexpr ([\w:]+(?: \w+)?) (k\w+) = ([^;]+);", re.MULTILINE)
 ROW = re.compile(r"^\| `(k\w+)` \|(.*)\|$", re.MULTILINE)

@@ -137,14 +137,17 @@ std::vector<std::string> TopView::head() const {
   };
   const json::object& now = plane(now_);
   const json::object& before = plane(before_);
-  return {"rondo top   up " + time_text(number(now_, "at_us")) + ", " + whole(number(now_, "rss_bytes") / 1048576) + " MiB, store " +
-              word(now_, "store"),
-          "turns       " + whole(rate(now_, &before_, "turns")) + "/s, longest " + time_text(number(now_, "longest_turn_us")) + ", " +
-              whole(number(now_, "long_turns")) + " long, " + whole(number(now_, "sweep_rescues")) + " rescues, " +
-              whole(number(now_, "quarantined")) + " quarantined",
-          "data plane  " + word(now, "kind") + ": " + whole(rate(now, &before, "applied")) + " orders/s, " +
-              whole(number(now, "in_flight")) + " in flight, " + whole(number(now, "failed")) + " failed, busy " +
-              percent(rate(now, &before, "busy_us") / 1e6)};
+  std::vector<std::string> lines{"rondo top   up " + time_text(number(now_, "at_us")) + ", " + whole(number(now_, "rss_bytes") / 1048576) +
+                                     " MiB, store " + word(now_, "store"),
+                                 "turns       " + whole(rate(now_, &before_, "turns")) + "/s, longest " +
+                                     time_text(number(now_, "longest_turn_us")) + ", " + whole(number(now_, "long_turns")) + " long, " +
+                                     whole(number(now_, "sweep_rescues")) + " rescues, " + whole(number(now_, "quarantined")) +
+                                     " quarantined"};
+  if (now.empty()) return lines;  // A program without a data plane of this kind.
+  lines.push_back("data plane  " + word(now, "kind") + ": " + whole(rate(now, &before, "applied")) + " orders/s, " +
+                  whole(number(now, "in_flight")) + " in flight, " + whole(number(now, "failed")) + " failed, busy " +
+                  percent(rate(now, &before, "busy_us") / 1e6));
+  return lines;
 }
 
 TopView::Rows TopView::tables() const {

@@ -1,46 +1,45 @@
-// Commands: what the admin socket of rondod answers. Each command reads what a module already keeps; none has logic of its own. The shapes
-// of the answers are documented in docs/guide/admin-protocol.md.
+// Commands: what rondod adds to the standard commands (rondo/commands/standard_commands.h): ports, the configuration, the simulated data
+// plane, and the switch's share of stats, top and health. Each command reads what a module already keeps. The answers are documented in
+// docs/guide/admin-protocol.md.
 #pragma once
 
+#include <boost/json/fwd.hpp>
 #include <memory>
 #include <vector>
 
 #include "agent/agent.h"
-#include "rondo/admin/command.h"
-#include "rondo/admin/server.h"
+#include "commands/command_adder.h"
+#include "commands/mishaps.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sched/stall_watchdog.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
-#include "rondod/log_keeper.h"
-#include "rondod/mishaps.h"
-#include "rondod/watchers.h"
-#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
-/// What the commands look at. Everything outlives the registry's use; 'server', 'watchdog' (before it is started) and 'simulated' may be
-/// null (simulated: there is a real kernel).
+/// The objects that the commands read. All outlive the context; 'simulated' is null with a real kernel.
 struct CommandContext {
   Runtime& runtime;
   const agent::Agent& agent;
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
-  const std::unique_ptr<AdminServer>& server;
-  const std::unique_ptr<StallWatchdog>& watchdog;
-  WriteFailures& failures;
-  Mishaps& mishaps;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
-  Watchers& watchers;
   const Config& config;
-  const LogKeeper& log;
-  Instant started;
+  commands::Mishap refused_orders{"orders that the data plane refused"};
 };
 
-/// AlreadyExists only if a name is registered twice.
-Status register_commands(CommandRegistry& registry, const CommandContext& context);
+using DaemonAdder = commands::CommandAdder<CommandContext>;
+
+void add_port_commands(DaemonAdder& commands);   // ports, port-events, and what moves the simulated ports.
+void add_config_command(DaemonAdder& commands);  // config.
+
+/// The switch's members of the answers of `stats`, `top` and `health`.
+void add_stats(const CommandContext& context, boost::json::object& stats);
+void add_top(const CommandContext& context, boost::json::object& top);
+void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.
+void look_for_refused_orders(CommandContext& context);
 
 }  // namespace rondo::daemon

@@ -8,9 +8,7 @@
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
-#include "rondod/commands.h"
 #include "rondod/notify.h"
-#include "rondod/store_sink.h"
 #include "rondod/stores.h"
 
 namespace rondo::daemon {
@@ -28,8 +26,8 @@ Daemon::~Daemon() {
   health_timer_.reset();
   replays_.clear();
   signals_.reset();
-  server_.reset();
-  watchers_.reset();
+  commands_.reset();
+  context_.reset();
   agent_.reset();
   runtime_.reset();
 }
@@ -199,11 +197,11 @@ void Daemon::watch_store() {
     if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
     return replay->is_done();
   });
-  if (const std::uint64_t failed = failures_.count() - std::exchange(failures_told_, failures_.count()); failed != 0) {
-    log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", failures_.last()}});
+  if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
+    log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
   const SchedulerStats& turns = runtime_->scheduler().stats();
-  mishaps_.look(turns, failures_, agent_->programmer().stats(), runtime_->clock());
+  look_for_refused_orders(*context_);
   if (const std::uint64_t lost = turns.sweep_rescues - std::exchange(rescues_told_, turns.sweep_rescues); lost != 0) {
     log_.error("wake-ups were lost and rescued, please report it", {{"count", lost}});
   }
@@ -260,15 +258,36 @@ Status Daemon::open_admin() {
   signals_ = std::move(*signals);
   drain_timer_ = std::make_unique<TimerSource>("drain", Priority{63}, [this] { drain(); });
   runtime_->scheduler().add(*drain_timer_);
-  watchers_ = std::make_unique<Watchers>(*runtime_);
-  const CommandContext context{*runtime_, *agent_, *plane_, simulated_, server_, watchdog_, failures_,
-                               mishaps_,  feeds_,  files_,  *watchers_, config_, kept_,     runtime_->clock().now()};
-  if (Status status = register_commands(commands_, context); !status.ok()) return status;
-  auto server = AdminServer::open(runtime_->scheduler(), commands_, {.path = config_.socket, .priority = agent::kAdmin},
-                                  [this] { return std::make_unique<StoreSink>(runtime_->store(), failures_, *watchers_); });
-  if (!server) return server.error().with_context("opening the admin socket");
-  server_ = std::move(*server);
-  return {};
+  context_ = std::make_shared<CommandContext>(CommandContext{.runtime = *runtime_,
+                                                             .agent = *agent_,
+                                                             .plane = *plane_,
+                                                             .simulated = simulated_,
+                                                             .feeds = feeds_,
+                                                             .files = files_,
+                                                             .config = config_});
+  DaemonAdder own(registry_, context_);
+  add_port_commands(own);
+  add_config_command(own);
+  if (!own.status().ok()) return own.status();
+  auto commands = add_standard_commands(registry_, *runtime_, command_options());
+  if (!commands) return commands.error();
+  commands_ = std::move(*commands);
+  return commands_->serve({.path = config_.socket, .priority = agent::kAdmin});
+}
+
+StandardCommandsOptions Daemon::command_options() {
+  StandardCommandsOptions options;
+  options.priority = agent::kAdmin;
+  options.write_answer = [this](std::string_view table) {
+    if (waits_for_disk(config_, table)) return WriteAnswer::Stored;
+    return ends_elsewhere(config_, table) ? WriteAnswer::Counted : WriteAnswer::Accepted;
+  };
+  options.log = &kept_;
+  options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };
+  options.add_stats = [this](boost::json::object& stats) { add_stats(*context_, stats); };
+  options.add_top = [this](boost::json::object& top) { add_top(*context_, top); };
+  options.add_health = [this](boost::json::array& troubles, boost::json::array& notes) { add_health(*context_, troubles, notes); };
+  return options;
 }
 
 Status Daemon::finish_files() {
@@ -321,13 +340,13 @@ void Daemon::on_signal(int signal) {
     change_policy();
     return;
   }
-  if (server_ == nullptr) {  // The second one: no more patience.
+  if (!commands_->is_serving()) {  // The second one: no more patience.
     runtime_->stop();
     return;
   }
   if (Status told = notify("STOPPING=1\nSTATUS=draining"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
   log_.info("draining", {{"signal", signal}});
-  server_.reset();
+  commands_->stop_serving();
   for (const auto& feed : feeds_) feed->hold();
   drain_until_ = runtime_->clock().now() + limits::kDaemonDrain;
   drain_timer_->arm_every(10ms, runtime_->clock().now());

@@ -6,22 +6,20 @@
 #include <vector>
 
 #include "agent/agent.h"
-#include "rondo/admin/server.h"
 #include "rondo/base/log.h"
+#include "rondo/commands/log_keeper.h"
+#include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/stall_watchdog.h"
 #include "rondo/sim/sim_dataplane.h"
+#include "rondod/commands.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/leftovers.h"
-#include "rondod/log_keeper.h"
-#include "rondod/mishaps.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
-#include "rondod/watchers.h"
-#include "rondod/write_failures.h"
 
 namespace rondo::daemon {
 
@@ -53,6 +51,7 @@ class Daemon {
   /// Each table of a group must be somebody's.
   Status check_groups() const;
   Status open_admin();
+  StandardCommandsOptions command_options();
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
   void on_signal(int signal);
@@ -75,10 +74,8 @@ class Daemon {
   Config config_;  // Of it only the policy changes, see change_policy().
   Log& log_;
   const LogKeeper& kept_;
-  WriteFailures failures_{config_};  // The store tells it.
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;
-  Mishaps mishaps_;
   Status feed_trouble_;                                     // The newest.
   std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
   std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
@@ -88,9 +85,9 @@ class Daemon {
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<agent::Agent> agent_;
-  std::unique_ptr<Watchers> watchers_;
-  CommandRegistry commands_;
-  std::unique_ptr<AdminServer> server_;
+  CommandRegistry registry_;
+  std::shared_ptr<CommandContext> context_;  // Of the daemon's own commands.
+  std::unique_ptr<StandardCommands> commands_;
   std::unique_ptr<Signals> signals_;
   std::unique_ptr<TimerSource> drain_timer_;
   std::unique_ptr<TimerSource> health_timer_;

@@ -15,11 +15,11 @@
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
+#include "rondo/commands/log_keeper.h"
 #include "rondod/config.h"
 #include "rondod/daemon.h"
 #include "rondod/description.h"
 #include "rondod/durable_maker.h"
-#include "rondod/log_keeper.h"
 #include "rondod/signals.h"
 
 namespace {
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
   rondo::heap::keep_frees_short();
   rondo::LogOptions log_options;
   log_options.level = config.log_level;
-  rondo::daemon::LogKeeper kept;
+  rondo::LogKeeper kept;
   log_options.copy = [&kept](std::string_view line) { kept.add(line); };
   rondo::Log log(clock, std::move(log_options));
   if (rondo::Status blocked = rondo::daemon::block_signals(); !blocked.ok()) {

@@ -3,16 +3,18 @@
 #include <string>
 #include <utility>
 
-#include "rondod/answers.h"
-#include "rondod/command_adder.h"
+#include "commands/answers.h"
+#include "rondod/commands.h"
 
 namespace rondo::daemon {
 
 namespace {
 
 namespace json = boost::json;
+using commands::answer_each;
+using commands::text;
 
-void command_ports(const CommandContext& context, Reply reply) {
+void command_ports(CommandContext& context, Reply reply) {
   answer_each(std::move(reply), context.agent.ports().ports(), [](const agent::Ports::Port& port) {
     return json::object{
         {"name", text(port.name)},   {"index", port.id.value()}, {"exists", port.exists}, {"configured", port.configured},
@@ -20,7 +22,7 @@ void command_ports(const CommandContext& context, Reply reply) {
   });
 }
 
-void command_port_events(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_port_events(CommandContext& context, const Arguments& arguments, Reply reply) {
   const auto since = static_cast<std::uint64_t>(std::max<std::int64_t>(0, arguments.integer("since", 0)));
   answer_each(std::move(reply), context.agent.ports().handled_since(since), [](const agent::Ports::Handled& handled) {
     return json::object{
@@ -28,7 +30,7 @@ void command_port_events(const CommandContext& context, const Arguments& argumen
   });
 }
 
-void command_sim_carrier(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_sim_carrier(CommandContext& context, const Arguments& arguments, Reply reply) {
   const std::string port = arguments.text("port");
   const auto ports = context.agent.ports().ports();
   if (std::ranges::find(ports, port, &agent::Ports::Port::name) == ports.end()) {
@@ -38,7 +40,7 @@ void command_sim_carrier(const CommandContext& context, const Arguments& argumen
   reply.finish();
 }
 
-void command_sim_routes(const CommandContext& context, Reply reply) {
+void command_sim_routes(CommandContext& context, Reply reply) {
   std::vector<RouteEntry> routes;
   const Status read = context.simulated->routes([&](const RouteEntry& route) { routes.push_back(route); });
   if (!read.ok()) return reply.fail(read);
@@ -47,7 +49,7 @@ void command_sim_routes(const CommandContext& context, Reply reply) {
   });
 }
 
-void command_sim_nexthops(const CommandContext& context, Reply reply) {
+void command_sim_nexthops(CommandContext& context, Reply reply) {
   auto nexthops = context.simulated->nexthops();
   if (!nexthops) return reply.fail(nexthops.error());
   answer_each(std::move(reply), std::move(*nexthops), [](const NexthopEntry& entry) {
@@ -63,11 +65,13 @@ void command_sim_nexthops(const CommandContext& context, Reply reply) {
 
 }  // namespace
 
-void add_port_commands(CommandAdder& commands) {
+void add_port_commands(DaemonAdder& commands) {
+  using commands::optional;
+  using commands::required;
   commands.add({"ports", "List the ports", {}}, command_ports);
   commands.add({"port-events", "List handled carrier changes", {optional("since", ArgumentKind::Integer, "After this sequence number")}},
                command_port_events);
-  if (commands.context().simulated == nullptr) return;
+  if (commands.target().simulated == nullptr) return;
   commands.add({"sim-carrier",
                 "Give a simulated port a signal or take it away",
                 {required("port", "Port"), {"up", ArgumentKind::Flag, true, "Whether there is a signal"}}},

@@ -1,6 +1,6 @@
 // Mishaps under a clock that is told what to say: what happened is a trouble with its time, then a note, and a trouble again when it
 // happens again.
-#include "rondod/mishaps.h"
+#include "commands/mishaps.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,12 @@
 #include <string>
 #include <vector>
 
+#include "commands/write_failures.h"
+#include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
 #include "rondo/sim/sim_clock.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 namespace {
 
 using testing::AllOf;
@@ -74,27 +76,38 @@ TEST(Mishaps, AnotherOneIsATroubleAnew) {
   EXPECT_THAT(told(mishap, clock).notes, IsEmpty());
 }
 
-TEST(Mishaps, EachKindHasItsOwnTimeAndNoSecretIsTold) {
+TEST(Mishaps, HidesSecrets) {
   sim::SimClock clock;
-  Mishaps mishaps;
-  const Config config;
-  const WriteFailures writes{config};
-  SchedulerStats scheduler;
-  ProgrammerStats orders;
-  mishaps.look(scheduler, writes, orders, clock);
-  scheduler.sweep_rescues = 1;
-  mishaps.look(scheduler, writes, orders, clock);
-  clock.advance(limits::kMishapTold / 2);
-  orders.failed = 5;
-  mishaps.look(scheduler, writes, orders, clock);
-  EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("lost wake-ups that were rescued: 1"), HasSubstr("refused: 5")));
-  clock.advance(limits::kMishapTold / 2);
-  EXPECT_THAT(told(mishaps, clock).troubles, ElementsAre(HasSubstr("refused: 5")));
-  EXPECT_THAT(told(mishaps, clock).notes, ElementsAre(HasSubstr("please report it")));
   Mishap leak{"servers that went"};
   leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
   EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));
 }
 
+TEST(Mishaps, EachKindHasItsOwnTime) {
+  RuntimeFixture in;
+  Mishaps mishaps;
+  WriteFailures writes{{}};
+  OpenOrch& groups = in.add_groups();
+  const auto waits = [&in] { return in.groups.empty() ? Outcome::wait_for({kGroup, "1"}) : Outcome::done(); };
+  groups.consume(
+      "ROUTE", [waits](std::string_view, const Fields&) { return waits(); }, [waits](std::string_view) { return waits(); });
+  mishaps.look(in.runtime, writes);
+  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles, IsEmpty());
+
+  writes.listener("ROUTE")(Status{Code::Unavailable, "the store went away"});
+  mishaps.look(in.runtime, writes);
+  in.run_for(limits::kMishapTold / 2);
+  in.set("ROUTE", "a", {});
+  in.run_for(1ms);
+  in.groups.insert("1");  // Not announced.
+  in.run_for(1s);
+  mishaps.look(in.runtime, writes);
+  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles,
+              ElementsAre(HasSubstr("the store went away"), HasSubstr("group:1 holds, but was not announced by groups")));
+  in.run_for(limits::kMishapTold / 2);
+  EXPECT_THAT(told(mishaps, in.runtime.clock()).troubles, ElementsAre(HasSubstr("forgot to announce or withdraw: 1")));
+  EXPECT_THAT(told(mishaps, in.runtime.clock()).notes, ElementsAre(HasSubstr("accepted writes that failed later: 1")));
+}
+
 }  // namespace
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

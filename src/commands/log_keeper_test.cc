@@ -1,11 +1,11 @@
 // LogKeeper: the newest lines, no more and none longer than its limits.
-#include "rondod/log_keeper.h"
+#include "rondo/commands/log_keeper.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace rondo::daemon {
+namespace rondo::commands {
 namespace {
 
 TEST(LogKeeper, KeepsTheNewestLinesWithinItsLimits) {
@@ -33,4 +33,4 @@ TEST(LogKeeper, HidesAPasswordThatTheCutGoesThrough) {
 }
 
 }  // namespace
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -3,12 +3,12 @@
 #include <string>
 #include <utility>
 
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "commands/store_sink.h"
 #include "rondo/base/limits.h"
-#include "rondod/answers.h"
-#include "rondod/command_adder.h"
-#include "rondod/store_sink.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 namespace {
 
@@ -83,7 +83,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   bool done_ = false;
 };
 
-void command_why(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
@@ -112,7 +112,7 @@ json::object fact_row(const ParkedConstraint& parked) {
 /// Few at a time: a row may wait for many facts, and the turn's time is looked at between them.
 constexpr std::size_t kParkedStep = 8;
 
-void command_parked(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_parked(Context& context, const Arguments& arguments, Reply reply) {
   Runtime& runtime = context.runtime;
   std::string table;
   if (arguments.has("table")) {
@@ -136,11 +136,11 @@ void command_parked(const CommandContext& context, const Arguments& arguments, R
 
 }  // namespace
 
-void add_why_commands(CommandAdder& commands) {
+void add_why_commands(StandardAdder& commands) {
   commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}}, command_why);
   commands.add(
       {"parked", "List awaited facts, or the waiting rows of a table", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
       command_parked);
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -13,7 +13,7 @@
 #include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
 
-namespace rondo::daemon {
+namespace rondo {
 
 class LogKeeper {
  public:
@@ -50,4 +50,4 @@ class LogKeeper {
   Counts counts_;                  // Guarded by mutex_.
 };
 
-}  // namespace rondo::daemon
+}  // namespace rondo

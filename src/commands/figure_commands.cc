@@ -8,12 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "commands/answers.h"
+#include "commands/context.h"
 #include "rondo/base/limits.h"
+#include "rondo/commands/log_keeper.h"
 #include "rondo/sched/scheduler.h"
-#include "rondod/answers.h"
-#include "rondod/command_adder.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 namespace {
 
@@ -86,7 +87,7 @@ void answer_sources(Scheduler& scheduler, Reply reply, SourceRow row, std::funct
   });
 }
 
-void command_sources(const CommandContext& context, Reply reply) {
+void command_sources(Context& context, Reply reply) {
   answer_sources(context.runtime.scheduler(), std::move(reply), source_row, [](Reply r) { r.finish(); });
 }
 
@@ -117,6 +118,8 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"queued", stats.queued},
                                 {"parked", stats.parked},
                                 {"parked_peak", stats.parked_peak},
+                                {"redone", stats.redone},
+                                {"bound", stats.bound},
                                 {"in_flight", stats.in_flight},
                                 {"resolve_wait_max_us", microseconds(stats.longest_resolve_wait)},
                                 {"last_reject", text(stats.last_reject)}});
@@ -124,43 +127,7 @@ json::array consumers_json(const Runtime& runtime) {
   return rows;
 }
 
-json::object agent_json(const agent::Agent& agent) {
-  const agent::Routes::Counts routes = agent.routes().counts();
-  const agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
-  return json::object{{"routes", routes.routes},
-                      {"programmed", routes.programmed},
-                      {"refused", routes.refused},
-                      {"unchanged", routes.unchanged},
-                      {"put_back", routes.put_back},
-                      {"first_order_ns", routes.first_order.nanoseconds()},
-                      {"last_answer_ns", routes.last_answer.nanoseconds()},
-                      {"nexthops", groups.nexthops},
-                      {"restarted", agent.has_restarted()},
-                      {"restart_found", agent.reconciled().found},
-                      {"restart_kept", agent.reconciled().kept},
-                      {"restart_changed", agent.reconciled().changed},
-                      {"groups", groups.groups},
-                      {"usable_groups", groups.usable_groups},
-                      {"group_replaces", groups.group_replaces}};
-}
-
-json::object dataplane_json(const CommandContext& context) {
-  const Programmer& programmer = context.agent.programmer();
-  const ProgrammerStats& stats = programmer.stats();
-  return json::object{{"kind", text(context.plane.describe())},
-                      {"submitted", stats.submitted},
-                      {"applied", stats.applied},
-                      {"failed", stats.failed},
-                      {"batches", stats.batches},
-                      {"full_batches", stats.full_batches},
-                      {"full", stats.full},
-                      {"in_flight", programmer.in_flight()},
-                      {"busy_us", microseconds(stats.busy)},
-                      {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
-                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
-}
-
-json::object scheduler_json(const CommandContext& context) {
+json::object scheduler_json(Context& context) {
   const Scheduler& scheduler = context.runtime.scheduler();
   const SchedulerStats& stats = scheduler.stats();
   return json::object{{"policy", text(scheduler.policy().describe())},
@@ -170,7 +137,7 @@ json::object scheduler_json(const CommandContext& context) {
                       {"quarantined", stats.quarantined},
                       {"longest_turn_us", microseconds(stats.longest_turn)},
                       {"long_turns", stats.long_turns},
-                      {"stalls", context.watchdog == nullptr ? 0 : context.watchdog->stalls()},
+                      {"stalls", context.options.stalls ? context.options.stalls() : 0},
                       {"full_turns", stats.full_turns},
                       {"timed_out_turns", stats.timed_out_turns},
                       {"due_polls", stats.due_polls},
@@ -179,12 +146,13 @@ json::object scheduler_json(const CommandContext& context) {
                       {"timer_bursts", stats.timer_bursts}};
 }
 
-json::object port_events_json(const agent::Ports& ports) {
-  const Histogram& wait = ports.event_wait_ns();
-  return json::object{{"count", wait.count()},
-                      {"p50_us", microseconds(wait.quantile(0.5))},
-                      {"p99_us", microseconds(wait.quantile(0.99))},
-                      {"max_us", microseconds(wait.max())}};
+/// Facts that rows wait for, and facts whose Orch forgot to announce or withdraw them.
+json::object fact_figures_json(const Runtime& runtime) {
+  const ForgottenFacts& forgotten = runtime.forgotten_facts();
+  return json::object{{"awaited", runtime.awaited_facts()},
+                      {"forgotten_announcements", forgotten.announcements},
+                      {"forgotten_withdrawals", forgotten.withdrawals},
+                      {"newest_forgotten", text(forgotten.newest)}};
 }
 
 json::object journal_json(const JournalStats& stats) {
@@ -195,70 +163,12 @@ json::object journal_json(const JournalStats& stats) {
                       {"last_error", text(stats.last_error.ok() ? std::string_view{} : stats.last_error.message())}};
 }
 
-json::array files_json(const CommandContext& context) {
-  json::array rows;
-  const Instant now = context.runtime.clock().now();
-  for (const std::unique_ptr<TableFile>& one : context.files) {
-    const TableFileFigures file = one->figures();
-    const bool fails = !file.trouble.ok();
-    json::array damage;
-    for (const std::string& lost : file.damage) {
-      if (damage.size() == limits::kDamageShown) break;
-      damage.push_back(text(lost));
-    }
-    rows.push_back(json::object{{"file", text(one->path())},
-                                {"records", file.records},
-                                {"bytes", file.bytes},
-                                {"commits", file.commits},
-                                {"failed_commits", file.failed_commits},
-                                {"failed_upkeep", file.failed_upkeep},
-                                {"refused", file.refused},
-                                {"longest_commit_us", microseconds(file.longest_commit)},
-                                {"snapshots", file.snapshots},
-                                {"restored", file.restored},
-                                {"waiting", file.waiting},
-                                {"waiting_bytes", file.waiting_bytes},
-                                {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
-                                {"trouble", text(fails ? file.trouble.message() : std::string_view{})},
-                                {"damage_parts", file.damage.size()},
-                                {"damage", std::move(damage)},
-                                {"damaged_file", text(file.damaged_file)}});
-  }
-  return rows;
-}
-
-json::object store_json(const CommandContext& context) {
+json::object store_json(Context& context) {
   const Status health = context.runtime.store().health();
   const WriteFailures& failures = context.failures;
   return json::object{{"health", text(health.ok() ? "ok" : health.message())},
-                      {"files", files_json(context)},
                       {"failed_writes", failures.count()},
                       {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
-}
-
-json::array direct_json(const CommandContext& context) {
-  json::array rows;
-  for (const auto& feed : context.feeds) {
-    const DirectFigures figures = feed->figures();
-    json::object faults;
-    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
-    json::array tables;
-    for (const std::string& table : figures.tables) tables.push_back(text(table));
-    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
-                                {"tables", std::move(tables)},
-                                {"connections", figures.connections},
-                                {"frames", figures.frames},
-                                {"entries", figures.entries},
-                                {"pauses", figures.pauses},
-                                {"faults", std::move(faults)},
-                                {"staged", figures.staged},
-                                {"recovered", figures.recovered},
-                                {"rows_recovered", figures.rows_recovered},
-                                {"written", figures.written},
-                                {"behind", figures.behind},
-                                {"left_out", figures.left_out}});
-  }
-  return rows;
 }
 
 json::object admin_json(const AdminServer* server) {
@@ -282,26 +192,25 @@ json::object admin_json(const AdminServer* server) {
 
 json::object watch_json(const Watchers& watchers) { return json::object{{"watchers", watchers.size()}, {"missed", watchers.missed()}}; }
 
-json::object log_json(const LogKeeper& log) {
-  const LogKeeper::Counts counts = log.counts();
+json::object log_json(const LogKeeper* log) {
+  const LogKeeper::Counts counts = log == nullptr ? LogKeeper::Counts{} : log->counts();
   return json::object{{"lines_forgotten", counts.forgotten}, {"lines_cut", counts.cut}};
 }
 
-void command_stats(const CommandContext& context, Reply reply) {
+void command_stats(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
-  reply.finish(json::object{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
-                            {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
-                            {"scheduler", scheduler_json(context)},
-                            {"store", store_json(context)},
-                            {"direct", direct_json(context)},
-                            {"consumers", consumers_json(runtime)},
-                            {"dataplane", dataplane_json(context)},
-                            {"agent", agent_json(context.agent)},
-                            {"port_events", port_events_json(context.agent.ports())},
-                            {"journal", journal_json(runtime.journal().stats())},
-                            {"admin", admin_json(context.server.get())},
-                            {"watch", watch_json(context.watchers)},
-                            {"log", log_json(context.log)}});
+  json::object stats{{"uptime_s", microseconds(runtime.clock().now() - context.started) / 1e6},
+                     {"memory", json::object{{"rss_bytes", memory_bytes("VmRSS:")}, {"peak_rss_bytes", memory_bytes("VmHWM:")}}},
+                     {"scheduler", scheduler_json(context)},
+                     {"store", store_json(context)},
+                     {"consumers", consumers_json(runtime)},
+                     {"facts", fact_figures_json(runtime)},
+                     {"journal", journal_json(runtime.journal().stats())},
+                     {"admin", admin_json(context.server.get())},
+                     {"watch", watch_json(context.watchers)},
+                     {"log", log_json(context.options.log)}};
+  if (context.options.add_stats) context.options.add_stats(stats);
+  reply.finish(stats);
 }
 
 /// The facts with the most rows among those of the first kTopFactsSeen places: the facts that came first.
@@ -350,40 +259,35 @@ std::uint64_t resident_bytes() {
 }
 
 /// One frame of `rondo top`: all that it shows in one request, small enough to be asked for every second.
-void command_top(const CommandContext& context, Reply reply) {
+void command_top(Context& context, Reply reply) {
   answer_sources(context.runtime.scheduler(), std::move(reply), source_json, [&context](Reply r) {
     Runtime& runtime = context.runtime;
     const SchedulerStats& stats = runtime.scheduler().stats();
-    const ProgrammerStats& programmed = context.agent.programmer().stats();
     const Instant now = runtime.clock().now();
     const Status health = runtime.store().health();
-    r.finish(json::object{{"at_us", microseconds(now - context.started)},
-                          {"turns", stats.turns},
-                          {"longest_turn_us", microseconds(stats.longest_turn)},
-                          {"long_turns", stats.long_turns},
-                          {"sweep_rescues", stats.sweep_rescues},
-                          {"quarantined", stats.quarantined},
-                          {"rss_bytes", resident_bytes()},
-                          {"awaited_facts", runtime.awaited_facts()},
-                          {"watchers", context.watchers.size()},
-                          {"facts", top_facts(runtime)},
-                          {"tables", top_tables(runtime)},
-                          {"store", text(health.ok() ? "ok" : health.message())},
-                          {"dataplane", json::object{{"kind", text(context.plane.describe())},
-                                                     {"submitted", programmed.submitted},
-                                                     {"applied", programmed.applied},
-                                                     {"failed", programmed.failed},
-                                                     {"in_flight", context.agent.programmer().in_flight()},
-                                                     {"busy_us", microseconds(programmed.busy)}}}});
+    json::object top{{"at_us", microseconds(now - context.started)},
+                     {"turns", stats.turns},
+                     {"longest_turn_us", microseconds(stats.longest_turn)},
+                     {"long_turns", stats.long_turns},
+                     {"sweep_rescues", stats.sweep_rescues},
+                     {"quarantined", stats.quarantined},
+                     {"rss_bytes", resident_bytes()},
+                     {"awaited_facts", runtime.awaited_facts()},
+                     {"watchers", context.watchers.size()},
+                     {"facts", top_facts(runtime)},
+                     {"tables", top_tables(runtime)},
+                     {"store", text(health.ok() ? "ok" : health.message())}};
+    if (context.options.add_top) context.options.add_top(top);
+    r.finish(top);
   });
 }
 
 }  // namespace
 
-void add_figure_commands(CommandAdder& commands) {
+void add_figure_commands(StandardAdder& commands) {
   commands.add({"sources", "List everything that is given turns", {}}, command_sources);
   commands.add({"stats", "Show all figures", {}}, command_stats);
   commands.add({"top", "One frame of `rondo top`", {}}, command_top);
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

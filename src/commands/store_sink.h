@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "commands/watchers.h"
+#include "commands/write_failures.h"
 #include "rondo/admin/bulk.h"
 #include "rondo/store/store.h"
-#include "rondod/watchers.h"
-#include "rondod/write_failures.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 /// NotFound, with the nearest name, for a table that nobody declared.
 Status check_table(const Store& store, std::string_view table);
@@ -56,4 +56,4 @@ class StoreSink final : public BulkSink {
   std::vector<Field> fields_;
 };
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

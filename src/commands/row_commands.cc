@@ -4,15 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "commands/store_sink.h"
+#include "commands/watchers.h"
 #include "rondo/admin/key_pattern.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
-#include "rondod/answers.h"
-#include "rondod/command_adder.h"
-#include "rondod/store_sink.h"
-#include "rondod/watchers.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 namespace {
 
@@ -22,13 +22,13 @@ namespace json = boost::json;
 /// and meets no bound.
 constexpr std::size_t kWholeBytes = 32 * 1024;
 
-void write_row(const CommandContext& context, const Arguments& arguments, Reply reply, Op op) {
+void write_row(Context& context, const Arguments& arguments, Reply reply, Op op) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
   const std::string key = arguments.text("key");
   // Done means on the disk where that is what the table promises.
-  const bool waits = context.failures.waits_for_disk(table);
+  const bool waits = context.failures.waits_for_end(table);
   const WriteDone done = !waits ? context.failures.listener(table) : [reply](const Status& end) mutable {
     if (!end.ok()) return reply.fail(not_yet_written(end));
     reply.finish();
@@ -47,13 +47,9 @@ void write_row(const CommandContext& context, const Arguments& arguments, Reply 
   if (!waits) reply.finish();
 }
 
-void command_set(const CommandContext& context, const Arguments& arguments, Reply reply) {
-  write_row(context, arguments, std::move(reply), Op::Set);
-}
+void command_set(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Set); }
 
-void command_del(const CommandContext& context, const Arguments& arguments, Reply reply) {
-  write_row(context, arguments, std::move(reply), Op::Delete);
-}
+void command_del(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Delete); }
 
 /// A large row: [field number, name, part of its value], the parts of a value in order.
 void answer_parts(Reply reply, const Record& record) {
@@ -72,7 +68,7 @@ void answer_parts(Reply reply, const Record& record) {
   });
 }
 
-void command_get(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_get(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
@@ -126,7 +122,7 @@ class KeyLister : public std::enable_shared_from_this<KeyLister> {
   std::size_t next_ = 0;
 };
 
-void command_keys(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_keys(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
@@ -139,7 +135,7 @@ void command_keys(const CommandContext& context, const Arguments& arguments, Rep
   std::make_shared<KeyLister>(store, table, std::move(pattern), static_cast<std::uint64_t>(most))->ask(std::move(reply));
 }
 
-void command_tables(const CommandContext& context, Reply reply) {
+void command_tables(Context& context, Reply reply) {
   Store& store = context.runtime.store();
   answer_each(std::move(reply), store.tables(), [&store](const TableSpec& spec) {
     const auto size = store.size(spec.name);
@@ -152,7 +148,7 @@ void command_tables(const CommandContext& context, Reply reply) {
 
 }  // namespace
 
-void add_row_commands(CommandAdder& commands) {
+void add_row_commands(StandardAdder& commands) {
   const ArgumentSpec table = table_argument();
   const ArgumentSpec key = key_argument();
   commands.add(
@@ -168,4 +164,4 @@ void add_row_commands(CommandAdder& commands) {
   commands.add({"tables", "List the tables with their sizes", {}}, command_tables);
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

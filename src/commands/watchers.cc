@@ -1,19 +1,18 @@
-#include "rondod/watchers.h"
+#include "commands/watchers.h"
 
 #include <algorithm>
 #include <deque>
 #include <utility>
 
-#include "agent/priorities.h"
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "commands/store_sink.h"
 #include "rondo/admin/key_pattern.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
-#include "rondod/answers.h"
-#include "rondod/command_adder.h"
-#include "rondod/store_sink.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 namespace json = boost::json;
 
@@ -190,7 +189,7 @@ class Watchers::Trace final : public Watcher {
   std::vector<Constraint> awaited_;  // What the row was parked on last.
 };
 
-Watchers::Watchers(Runtime& runtime) : runtime_(runtime), timer_("watchers", agent::kAdmin, [this] { look(); }) {
+Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { look(); }) {
   runtime_.scheduler().add(timer_);
 }
 
@@ -231,7 +230,7 @@ void Watchers::look() {
 namespace {
 
 /// The bounds that a caller gave, or why they are none.
-Result<Watchers::Until> until_of(const CommandContext& context, const Arguments& arguments) {
+Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
   Watchers::Until until;
   const std::int64_t count = arguments.integer("count", INT64_MAX);
   const std::int64_t milliseconds = arguments.integer("milliseconds", -1);
@@ -245,13 +244,13 @@ Result<Watchers::Until> until_of(const CommandContext& context, const Arguments&
 }
 
 /// Whether the rows of 'table' can be looked at: an Orch of this thread takes them.
-Status check_watched(const CommandContext& context, std::string_view table) {
+Status check_watched(Context& context, std::string_view table) {
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return known;
   auto tap = context.runtime.tap(table, [](const RowEvent&) {});
   return tap ? Status{} : tap.error();
 }
 
-void command_watch(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_watch(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   const std::string pattern = arguments.text("pattern");
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
@@ -262,7 +261,7 @@ void command_watch(const CommandContext& context, const Arguments& arguments, Re
   context.watchers.watch(table, pattern, *until, std::move(reply));
 }
 
-void command_trace(const CommandContext& context, const Arguments& arguments, Reply reply) {
+void command_trace(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status watched = check_watched(context, table); !watched.ok()) return reply.fail(watched);
   const auto until = until_of(context, arguments);
@@ -272,7 +271,7 @@ void command_trace(const CommandContext& context, const Arguments& arguments, Re
 
 }  // namespace
 
-void add_watch_commands(CommandAdder& commands) {
+void add_watch_commands(StandardAdder& commands) {
   const ArgumentSpec count = optional("count", ArgumentKind::Integer, "End after so many");
   const ArgumentSpec time = optional("milliseconds", ArgumentKind::Integer, "End after this time");
   commands.add({"watch",
@@ -282,4 +281,4 @@ void add_watch_commands(CommandAdder& commands) {
   commands.add({"trace", "What happens to a row from now on", {table_argument(), key_argument(), count, time}}, command_trace);
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

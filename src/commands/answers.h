@@ -15,7 +15,7 @@
 #include "rondo/orch/constraint.h"
 #include "rondo/store/record.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 inline boost::json::string text(std::string_view bytes) { return boost::json::string{escape_text(bytes)}; }
 inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
@@ -46,4 +46,4 @@ void answer_each(Reply reply, std::vector<Item> items, Row row) {
   });
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -1,15 +1,17 @@
-#include "rondod/mishaps.h"
+#include "commands/mishaps.h"
 
 #include <array>
 #include <boost/json.hpp>
 #include <chrono>
 #include <ctime>
 
+#include "commands/answers.h"
+#include "commands/write_failures.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
-#include "rondod/answers.h"
+#include "rondo/orch/runtime.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 namespace {
 
@@ -54,14 +56,16 @@ void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array&
   }
 }
 
-void Mishaps::look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock) {
+void Mishaps::look(Runtime& runtime, const WriteFailures& writes) {
+  const Clock& clock = runtime.clock();
+  const ForgottenFacts& facts = runtime.forgotten_facts();
   writes_.look(writes.count(), writes.last().message(), clock);
-  orders_.look(orders.failed, "what it refuses for good is rejected, the log has why", clock);
-  wakes_.look(scheduler.sweep_rescues, "a fault of the program, please report it", clock);
+  facts_.look(facts.announcements + facts.withdrawals, facts.newest, clock);
+  wakes_.look(runtime.scheduler().stats().sweep_rescues, "a fault of the program, please report it", clock);
 }
 
 void Mishaps::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
-  for (const Mishap* const one : {&wakes_, &writes_, &orders_}) one->tell(now, troubles, notes);
+  for (const Mishap* const one : {&wakes_, &writes_, &facts_}) one->tell(now, troubles, notes);
 }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

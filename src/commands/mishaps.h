@@ -1,7 +1,7 @@
-// Mishaps: what should not happen, is counted, and is over when it has happened: accepted writes that failed later, wake-ups that were
-// lost, orders that the data plane refused. `rondo health` tells each with when it happened last: as a trouble for limits::kMishapTold,
-// then as a note, so that what has passed is neither red until a restart nor forgotten. The counts are others'; `rondo stats` has them.
-// Scheduler's thread.
+// Mishaps: faults that a counter counts and that are over when they have happened: accepted writes that failed later, lost wake-ups,
+// forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a note. So a
+// fault of the past neither stays a trouble until a restart nor is forgotten. The counters belong to others; `rondo stats` shows them.
+// Scheduler thread.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -10,13 +10,16 @@
 #include <string_view>
 
 #include "rondo/base/clock.h"
-#include "rondo/dataplane/programmer.h"
-#include "rondo/sched/scheduler.h"
-#include "rondod/write_failures.h"
 
-namespace rondo::daemon {
+namespace rondo {
+class Runtime;
+}
 
-/// One kind of them.
+namespace rondo::commands {
+
+class WriteFailures;
+
+/// The mishaps of one kind.
 class Mishap {
  public:
   /// 'what' happened, such as "accepted writes that failed later"; static storage.
@@ -37,14 +40,14 @@ class Mishap {
 
 class Mishaps {
  public:
-  /// Often enough that "now" is when it happened: each second, and before tell().
-  void look(const SchedulerStats& scheduler, const WriteFailures& writes, const ProgrammerStats& orders, const Clock& clock);
+  /// Reads the counters. Called every second and before tell(), because a mishap gets the time of the call that finds it.
+  void look(Runtime& runtime, const WriteFailures& writes);
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
 
  private:
   Mishap wakes_{"lost wake-ups that were rescued"};
   Mishap writes_{"accepted writes that failed later"};
-  Mishap orders_{"orders that the data plane refused"};
+  Mishap facts_{"facts that an Orch forgot to announce or withdraw"};
 };
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -1,11 +1,11 @@
-#include "rondod/store_sink.h"
+#include "commands/store_sink.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "rondo/admin/suggest.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 Status check_table(const Store& store, std::string_view table) {
   const std::vector<TableSpec> tables = store.tables();
@@ -22,7 +22,7 @@ Status StoreSink::begin(std::string_view table) {
   row_ = 0;
   on_the_way_.reset();
   done_ = {};
-  if (failures_.waits_for_disk(table)) {
+  if (failures_.waits_for_end(table)) {
     on_the_way_ = std::make_shared<OnTheWay>();
     done_ = [frame = on_the_way_](const Status& end) { frame->end(end); };
   } else {
@@ -85,4 +85,4 @@ Status StoreSink::write(Change change) {
 
 Status StoreSink::accept(Change change) { return store_.write(table_, std::move(change), done_); }
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -1,6 +1,6 @@
 // StoreSink: what a table or a queue that is full answers to rows of the admin socket, and the figure that tells of it, at the bound of a
 // queue itself and at one that a table's spec makes smaller. Method: a session without a socket upon a runtime's own store.
-#include "rondod/store_sink.h"
+#include "commands/store_sink.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 #include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 namespace {
 
 namespace json = boost::json;
@@ -42,9 +42,8 @@ class FullTables : public testing::Test {
   AdminServerStats figures_;
 
  private:
-  Config config_;
-  WriteFailures failures_{config_};
-  Watchers watchers_{runtime_};
+  WriteFailures failures_{{}};
+  Watchers watchers_{runtime_, Priority{}};
   CommandRegistry commands_;
   AdminServerOptions options_;
   AdminSession session_{commands_, std::make_unique<StoreSink>(runtime_.store(), failures_, watchers_), options_, figures_, [] {}};
@@ -78,4 +77,4 @@ TEST_F(FullTables, AQueueHoldsTheLimitOfEntriesAndNotOneMoreLarge) {
 }
 
 }  // namespace
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

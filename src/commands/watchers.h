@@ -11,9 +11,10 @@
 
 #include "rondo/admin/command.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/priority.h"
 #include "rondo/sched/timer.h"
 
-namespace rondo::daemon {
+namespace rondo::commands {
 
 class Watchers {
  public:
@@ -23,7 +24,7 @@ class Watchers {
     Instant deadline = Instant::never();
   };
 
-  explicit Watchers(Runtime& runtime);
+  Watchers(Runtime& runtime, Priority priority);
   ~Watchers();
   Watchers(const Watchers&) = delete;
   Watchers& operator=(const Watchers&) = delete;
@@ -58,4 +59,4 @@ class Watchers {
   std::uint64_t missed_ = 0;
 };
 
-}  // namespace rondo::daemon
+}  // namespace rondo::commands

@@ -1,0 +1,168 @@
+// The switch's share of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "commands/answers.h"
+#include "rondo/base/limits.h"
+#include "rondod/commands.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using commands::microseconds;
+using commands::text;
+
+json::object agent_json(const agent::Agent& agent) {
+  const agent::Routes::Counts routes = agent.routes().counts();
+  const agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
+  return json::object{{"routes", routes.routes},
+                      {"programmed", routes.programmed},
+                      {"refused", routes.refused},
+                      {"unchanged", routes.unchanged},
+                      {"put_back", routes.put_back},
+                      {"first_order_ns", routes.first_order.nanoseconds()},
+                      {"last_answer_ns", routes.last_answer.nanoseconds()},
+                      {"nexthops", groups.nexthops},
+                      {"restarted", agent.has_restarted()},
+                      {"restart_found", agent.reconciled().found},
+                      {"restart_kept", agent.reconciled().kept},
+                      {"restart_changed", agent.reconciled().changed},
+                      {"groups", groups.groups},
+                      {"usable_groups", groups.usable_groups},
+                      {"group_replaces", groups.group_replaces}};
+}
+
+json::object dataplane_json(const CommandContext& context) {
+  const Programmer& programmer = context.agent.programmer();
+  const ProgrammerStats& stats = programmer.stats();
+  return json::object{{"kind", text(context.plane.describe())},
+                      {"submitted", stats.submitted},
+                      {"applied", stats.applied},
+                      {"failed", stats.failed},
+                      {"batches", stats.batches},
+                      {"full_batches", stats.full_batches},
+                      {"full", stats.full},
+                      {"in_flight", programmer.in_flight()},
+                      {"busy_us", microseconds(stats.busy)},
+                      {"latency_p50_us", microseconds(stats.latency_ns.quantile(0.5))},
+                      {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
+}
+
+json::object port_events_json(const agent::Ports& ports) {
+  const Histogram& wait = ports.event_wait_ns();
+  return json::object{{"count", wait.count()},
+                      {"p50_us", microseconds(wait.quantile(0.5))},
+                      {"p99_us", microseconds(wait.quantile(0.99))},
+                      {"max_us", microseconds(wait.max())}};
+}
+
+json::array files_json(const CommandContext& context) {
+  json::array rows;
+  const Instant now = context.runtime.clock().now();
+  for (const std::unique_ptr<TableFile>& one : context.files) {
+    const TableFileFigures file = one->figures();
+    const bool fails = !file.trouble.ok();
+    json::array damage;
+    for (const std::string& lost : file.damage) {
+      if (damage.size() == limits::kDamageShown) break;
+      damage.push_back(text(lost));
+    }
+    rows.push_back(json::object{{"file", text(one->path())},
+                                {"records", file.records},
+                                {"bytes", file.bytes},
+                                {"commits", file.commits},
+                                {"failed_commits", file.failed_commits},
+                                {"failed_upkeep", file.failed_upkeep},
+                                {"refused", file.refused},
+                                {"longest_commit_us", microseconds(file.longest_commit)},
+                                {"snapshots", file.snapshots},
+                                {"restored", file.restored},
+                                {"waiting", file.waiting},
+                                {"waiting_bytes", file.waiting_bytes},
+                                {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
+                                {"trouble", text(fails ? file.trouble.message() : std::string_view{})},
+                                {"damage_parts", file.damage.size()},
+                                {"damage", std::move(damage)},
+                                {"damaged_file", text(file.damaged_file)}});
+  }
+  return rows;
+}
+
+json::array direct_json(const CommandContext& context) {
+  json::array rows;
+  for (const auto& feed : context.feeds) {
+    const DirectFigures figures = feed->figures();
+    json::object faults;
+    for (const auto& [cause, count] : figures.faults) faults.emplace(cause, count);
+    json::array tables;
+    for (const std::string& table : figures.tables) tables.push_back(text(table));
+    rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
+                                {"tables", std::move(tables)},
+                                {"connections", figures.connections},
+                                {"frames", figures.frames},
+                                {"entries", figures.entries},
+                                {"pauses", figures.pauses},
+                                {"faults", std::move(faults)},
+                                {"staged", figures.staged},
+                                {"recovered", figures.recovered},
+                                {"rows_recovered", figures.rows_recovered},
+                                {"written", figures.written},
+                                {"behind", figures.behind},
+                                {"left_out", figures.left_out}});
+  }
+  return rows;
+}
+
+/// 'holds': what an earlier run left in the data plane is not cleared away yet.
+void add_file_troubles(const std::string& path, const TableFileFigures& file, Instant now, bool holds, json::array& troubles) {
+  if (!file.trouble.ok()) {
+    const std::string seconds = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now - file.failing_since).count());
+    const std::string what = file.writes_fail ? "nothing could be written for " + seconds + " s, " + std::to_string(file.waiting) +
+                                                    " records wait and are lost when the daemon ends before that is mended: "
+                                              : "it could not be kept small for " + seconds + " s, it grows while writes go on: ";
+    troubles.push_back(text("file " + path + ": " + what + std::string{file.trouble.message()}));
+  }
+  if (!file.damage.empty()) {
+    troubles.push_back(
+        text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
+             " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
+             (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
+  }
+}
+
+}  // namespace
+
+void add_stats(const CommandContext& context, json::object& stats) {
+  stats["store"].as_object()["files"] = files_json(context);
+  stats["direct"] = direct_json(context);
+  stats["dataplane"] = dataplane_json(context);
+  stats["agent"] = agent_json(context.agent);
+  stats["port_events"] = port_events_json(context.agent.ports());
+}
+
+void add_top(const CommandContext& context, json::object& top) {
+  const Programmer& programmer = context.agent.programmer();
+  const ProgrammerStats& programmed = programmer.stats();
+  top["dataplane"] = json::object{{"kind", text(context.plane.describe())}, {"submitted", programmed.submitted},
+                                  {"applied", programmed.applied},          {"failed", programmed.failed},
+                                  {"in_flight", programmer.in_flight()},    {"busy_us", microseconds(programmed.busy)}};
+}
+
+void add_health(CommandContext& context, json::array& troubles, json::array& notes) {
+  const Instant now = context.runtime.clock().now();
+  const bool holds = !context.agent.has_restarted();
+  for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
+  look_for_refused_orders(context);
+  context.refused_orders.tell(now, troubles, notes);
+}
+
+void look_for_refused_orders(CommandContext& context) {
+  context.refused_orders.look(context.agent.programmer().stats().failed, "what it refuses for good is rejected, the log has why",
+                              context.runtime.clock());
+}
+
+}  // namespace rondo::daemon

@@ -1,0 +1,87 @@
+// Standard commands: the admin commands that work with every Runtime, so that the command line `rondo` works with every program: tables,
+// set, del, get, keys, why, parked, watch, trace, sources, stats, top, health, limits, log, and bulk writes (`rondo load`). The answers are
+// those of docs/schema. examples/13_admin_socket.cc is a whole program.
+//
+//   CommandRegistry registry{"fleetd", "1.4"};
+//   auto commands = add_standard_commands(registry, runtime);
+//   if (commands) status = (*commands)->serve({.path = "/run/fleetd.sock"});
+//
+// Everything on the scheduler's thread.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "rondo/admin/command.h"
+#include "rondo/admin/server.h"
+#include "rondo/base/result.h"
+#include "rondo/sched/priority.h"
+
+namespace rondo {
+
+class LogKeeper;
+class Runtime;
+
+/// When a write of the admin socket (`set`, `del`, a row of a bulk write) is answered.
+enum class WriteAnswer : std::uint8_t {
+  Accepted,  // When the store has accepted it. For stores that do not refuse an accepted write later, such as the embedded one.
+  Counted,   // When the store has accepted it. A later failure is counted: `stats` and `health` report it.
+  Stored,    // When the store has reported the end of the write. A failure is the answer.
+};
+
+/// What a program adds to the standard commands. Everything has a default.
+struct StandardCommandsOptions {
+  /// Of the timers of the commands. The server has its own in AdminServerOptions.
+  Priority priority = Priority{};
+  /// Of writes to this table; empty: Counted, which is right for every store.
+  std::function<WriteAnswer(std::string_view table)> write_answer = {};
+  /// The lines of `log`, which answers no lines without it. Must outlive the result of add_standard_commands().
+  const LogKeeper* log = nullptr;
+  /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
+  std::function<std::uint64_t()> stalls = {};
+  /// Adds members to the answers of `stats` and of `top`.
+  std::function<void(boost::json::object& stats)> add_stats = {};
+  std::function<void(boost::json::object& top)> add_top = {};
+  /// Adds texts to the answer of `health`: troubles that an operator must mend (without any the program is healthy), and notes. Texts must
+  /// be UTF-8 without control characters (escape_text) and hold no secrets.
+  std::function<void(boost::json::array& troubles, boost::json::array& notes)> add_health = {};
+};
+
+namespace commands {
+struct Context;
+}
+
+/// The standard commands of one runtime, and the socket that serves their registry. The registry and the runtime must outlive it.
+class StandardCommands {
+ public:
+  ~StandardCommands();
+  StandardCommands(const StandardCommands&) = delete;
+  StandardCommands& operator=(const StandardCommands&) = delete;
+
+  /// Opens the admin socket for all commands of the registry, the program's own included. Errors: those of AdminServer::open;
+  /// FailedPrecondition while it already serves.
+  Status serve(AdminServerOptions options);
+  /// Closes the socket and its connections. Not from a command's handler.
+  void stop_serving();
+  bool is_serving() const noexcept;
+
+  /// Accepted writes that failed later (WriteAnswer::Counted), and the newest of them.
+  std::uint64_t failed_writes() const noexcept;
+  const Status& last_failed_write() const noexcept;
+
+ private:
+  friend Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry& registry, Runtime& runtime,
+                                                                         StandardCommandsOptions options);
+  explicit StandardCommands(std::shared_ptr<commands::Context> context);
+  std::shared_ptr<commands::Context> context_;
+};
+
+/// Adds the standard commands to 'registry'. A program adds its own commands before or after it, in any case before it serves. When the
+/// result is destroyed, the commands answer Unavailable. AlreadyExists if the registry has a command of one of these names.
+Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry& registry, Runtime& runtime,
+                                                                StandardCommandsOptions options = {});
+
+}  // namespace rondo

@@ -1,0 +1,65 @@
+#include "rondo/commands/standard_commands.h"
+
+#include <utility>
+
+#include "commands/context.h"
+#include "commands/store_sink.h"
+
+namespace rondo {
+
+namespace commands {
+
+namespace {
+constexpr Duration kMishapPeriod = 1s;
+}  // namespace
+
+Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given)
+    : registry(commands),
+      runtime(of),
+      options(std::move(given)),
+      started(of.clock().now()),
+      failures(options.write_answer),
+      watchers(of, options.priority),
+      timer("mishaps", options.priority, [this] { mishaps.look(runtime, failures); }) {
+  runtime.scheduler().add(timer);
+  timer.arm_every(kMishapPeriod, started + kMishapPeriod);
+}
+
+}  // namespace commands
+
+StandardCommands::StandardCommands(std::shared_ptr<commands::Context> context) : context_(std::move(context)) {}
+
+StandardCommands::~StandardCommands() = default;
+
+Status StandardCommands::serve(AdminServerOptions options) {
+  if (is_serving()) return {Code::FailedPrecondition, "the commands are already served at " + context_->server->path()};
+  const auto make_sink = [context = context_.get()] {
+    return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers);
+  };
+  auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(options), make_sink);
+  if (!server) return server.error().with_context("opening the admin socket");
+  context_->server = std::move(*server);
+  return {};
+}
+
+void StandardCommands::stop_serving() { context_->server.reset(); }
+
+bool StandardCommands::is_serving() const noexcept { return context_->server != nullptr; }
+
+std::uint64_t StandardCommands::failed_writes() const noexcept { return context_->failures.count(); }
+
+const Status& StandardCommands::last_failed_write() const noexcept { return context_->failures.last(); }
+
+Result<std::unique_ptr<StandardCommands>> add_standard_commands(CommandRegistry& registry, Runtime& runtime,
+                                                                StandardCommandsOptions options) {
+  auto context = std::make_shared<commands::Context>(registry, runtime, std::move(options));
+  commands::StandardAdder adder(registry, context);
+  for (const auto add : {commands::add_row_commands, commands::add_why_commands, commands::add_figure_commands,
+                         commands::add_watch_commands, commands::add_support_commands, commands::add_limits_command}) {
+    add(adder);
+  }
+  if (!adder.status().ok()) return failure(adder.status());
+  return std::unique_ptr<StandardCommands>{new StandardCommands(std::move(context))};
+}
+
+}  // namespace rondo

@@ -1,0 +1,72 @@
+// The commands for a support bundle (rondo dump): health, log. Their answers hold no secrets.
+#include <sys/utsname.h>
+
+#include <string>
+#include <utility>
+
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "rondo/admin/secrets.h"
+#include "rondo/base/limits.h"
+#include "rondo/commands/log_keeper.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::commands {
+
+namespace {
+
+namespace json = boost::json;
+
+/// Troubles of now, each in words; none of them: "healthy". Notes are what an operator may want to know and need not mend: what was chosen,
+/// and what is over, such as a mishap after a while.
+void command_health(Context& context, Reply reply) {
+  Runtime& runtime = context.runtime;
+  json::array troubles;
+  if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(text("store: " + hide_secrets(store.message())));
+  runtime.scheduler().for_each_source([&troubles](const Source& source) {
+    if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
+    troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
+  });
+  json::array notes;
+  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(text("policy: " + why));
+  const auto count = [&notes](std::uint64_t number, std::string_view what) {
+    if (number != 0) notes.push_back(text(std::to_string(number) + " " + std::string{what}));
+  };
+  const JournalStats journal = runtime.journal().stats();
+  if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
+  count(journal.write_errors, "writes of the journal failed since the start");
+  count(journal.dropped, "records of the journal were dropped since the start");
+  for (const ConsumerStats& table : runtime.consumers()) {
+    if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
+    notes.push_back(text("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
+                         "; the newest of them: " + hide_secrets(table.standing_reject)));
+  }
+  context.mishaps.look(runtime, context.failures);
+  context.mishaps.tell(runtime.clock().now(), troubles, notes);
+  if (context.options.add_health) context.options.add_health(troubles, notes);
+  utsname system{};
+  ::uname(&system);
+  reply.finish(json::object{{"healthy", troubles.empty()},
+                            {"troubles", std::move(troubles)},
+                            {"notes", std::move(notes)},
+                            {"kernel", json::object{{"system", text(system.sysname)},
+                                                    {"release", text(system.release)},
+                                                    {"version", text(system.version)},
+                                                    {"machine", text(system.machine)}}}});
+}
+
+void command_log(Context& context, Reply reply) {
+  const LogKeeper* const log = context.options.log;
+  answer_each(std::move(reply), log == nullptr ? std::vector<std::string>{} : log->lines(), [](const std::string& line) {
+    return json::object{{"line", text(hide_secrets(line))}};
+  });
+}
+
+}  // namespace
+
+void add_support_commands(StandardAdder& commands) {
+  commands.add({"health", "Known troubles, notes, and the kernel", {}}, command_health);
+  commands.add({"log", "The newest lines of the daemon's log, without secrets", {}}, command_log);
+}
+
+}  // namespace rondo::commands
