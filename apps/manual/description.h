@@ -10,7 +10,7 @@
 namespace rondo::manual {
 
 /// What stands in a place, so that a shell can offer it and the parser can check it.
-enum class Word : std::uint8_t { Text, Table, Key, Field, File, Command, Choice, Number, Seconds };
+enum class Word : std::uint8_t { Text, Table, Key, Field, File, Command, Parameter, Choice, Number, Seconds };
 
 /// A word of a command that has its place by order.
 struct Argument {

@@ -18,6 +18,7 @@
 #include "exit_code.h"
 #include "manual/man_page.h"
 #include "output.h"
+#include "own_call.h"
 #include "render.h"
 #include "rondo/admin/text.h"
 
@@ -182,6 +183,13 @@ struct Run {
       arguments["milliseconds"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count());
     }
     return call(options, asked.command, arguments);
+  }
+  int operator()(const OwnCall& asked) const {
+    const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+    if (!backend) return report(options, backend.error());
+    const Result<json::object> arguments = own_arguments(**backend, asked);
+    if (!arguments) return report(options, arguments.error());
+    return answer(**backend, options, asked.command, *arguments);
   }
   int operator()(const SetRow& row) const {
     json::array fields;

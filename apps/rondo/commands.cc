@@ -133,6 +133,14 @@ std::vector<Command> figure_commands() {
        .answered_by = Daemon,
        .examples = {{"rondo dump", "A support bundle:"}}},
       {.name = "commands", .help = "Commands the daemon knows", .answered_by = Daemon},
+      {.name = "call",
+       .help = "Call a command of the daemon by its name, also one that only this daemon has",
+       .details =
+           "rondo commands lists the commands with their arguments. Of an argument of the kind fields: NAME.FIELD=VALUE for each field.",
+       .arguments = {{.name = "COMMAND", .help = "Command of the daemon", .word = Word::Command},
+                     {.name = "NAME=VALUE", .help = "Arguments of the command", .word = Word::Parameter, .required = false, .many = true}},
+       .answered_by = Daemon,
+       .examples = {{"rondo call drain backend=b1", "A command that a daemon of one's own has:"}}},
       {.name = "version", .help = "Version of this program and of the daemon", .answered_by = Daemon | Redis | File},
   };
 }

@@ -72,6 +72,7 @@ _rondo() {
       while IFS= read -r reply; do COMPREPLY+=("${reply#"$behind"}"); done < <(compgen -f -- "${words[-1]}")
     else
       _rondo_quote "${reply#"$behind"}" "$mark"
+      [[ $reply == *= ]] && compopt -o nospace 2>/dev/null  # A value follows.
       COMPREPLY+=("$quoted")
     fi
   done < <("${words[0]}" complete -- "${words[@]:1}" 2>/dev/null)
@@ -95,7 +96,9 @@ _rondo() {
     plain+=("${line%%$'\t'*}")
     shown+=("${line/$'\t'/  -- }")
   done
-  (( ${#plain} )) && compadd -l -d shown -a plain
+  local -a after
+  [[ -z "${plain:#*=}" ]] && after=(-S '')  # A value follows.
+  (( ${#plain} )) && compadd "${after[@]}" -l -d shown -a plain
 }
 if [[ $funcstack[1] == _rondo ]]; then
   _rondo "$@"
@@ -179,6 +182,15 @@ class Completer {
     }
     if (word == manual::Word::Key && names_.keys && !given_.empty()) {
       for (const std::string& key : names_.keys(given_.front(), last_)) offer(key, given_.front());
+    }
+    if (word == manual::Word::Command && names_.commands) {
+      for (const Offer& command : names_.commands()) offer(command.word, command.help);
+    }
+    if (word == manual::Word::Parameter && names_.parameters && !given_.empty() && last_.find('=') == std::string::npos) {
+      for (const Offer& parameter : names_.parameters(given_.front())) {
+        const bool has_value = std::ranges::any_of(given_, [&](const std::string& one) { return one.starts_with(parameter.word); });
+        if (!has_value) offer(parameter.word, parameter.help);
+      }
     }
   }
 

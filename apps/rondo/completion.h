@@ -22,6 +22,9 @@ struct Offer {
 struct NameSource {
   std::function<std::vector<std::string>()> tables;
   std::function<std::vector<std::string>(const std::string& table, const std::string& beginning)> keys;
+  /// The daemon's own commands, and the arguments of one of them as "name=".
+  std::function<std::vector<Offer>()> commands = {};
+  std::function<std::vector<Offer>(const std::string& command)> parameters = {};
 };
 
 /// What may stand in place of the last of 'words' (those behind "rondo"). The word ":files" stands for names of files.

@@ -173,6 +173,16 @@ Action set_row(const Words& words) {
   return row;
 }
 
+Action own_call(const Words& words) {
+  OwnCall asked{words.text("COMMAND"), {}};
+  for (const std::string& assignment : words.all("NAME=VALUE")) {
+    const std::size_t equals = assignment.find('=');
+    if (equals == std::string::npos) throw CLI::ValidationError("NAME=VALUE", "'" + assignment + "' has no '='");
+    asked.arguments.emplace_back(assignment.substr(0, equals), assignment.substr(equals + 1));
+  }
+  return asked;
+}
+
 Action load(const Words& words) { return LoadFile{words.text("FILE"), words.has("--dry-run")}; }
 
 Action feed_routes(const Words& words) {
@@ -251,8 +261,9 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 15> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 16> kMakers{
     {{"set", set_row},
+     {"call", own_call},
      {"load", load},
      {"feed routes", feed_routes},
      {"top", top},

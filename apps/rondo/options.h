@@ -27,6 +27,12 @@ struct SetRow {
   std::vector<std::pair<std::string, std::string>> fields;  // As typed.
 };
 
+/// A command by its name, with arguments as typed.
+struct OwnCall {
+  std::string command;
+  std::vector<std::pair<std::string, std::string>> arguments;
+};
+
 struct LoadFile {
   std::string file;  // "-" is standard input.
   bool dry_run = false;
@@ -109,7 +115,8 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete, Manual> action;
+  std::variant<Version, Call, SetRow, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete, Manual>
+      action;
 };
 
 /// Either options to act on, or what to print and the code to end with (help, version, a usage error).

@@ -46,6 +46,32 @@ std::vector<std::string> ask(const Options& options, const std::string& command,
   return end ? found : std::vector<std::string>{};
 }
 
+std::string text_of(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{};
+}
+
+/// The daemon's commands; with 'parameters_of' the arguments of that one.
+std::vector<Offer> commands(const Options& options, const std::string& parameters_of) {
+  std::vector<Offer> found;
+  if (options.store.given()) return found;
+  const Result<std::unique_ptr<Backend>> daemon = open_backend(options);
+  if (!daemon) return found;
+  const Result<json::object> answer = (*daemon)->call("commands", {}, [&](const json::value& row) {
+    if (!row.is_object()) return;
+    const std::string name = text_of(row.get_object(), "name");
+    if (parameters_of.empty()) found.push_back({name, text_of(row.get_object(), "help")});
+    const json::value* const list = row.get_object().if_contains("arguments");
+    if (name != parameters_of || list == nullptr || !list->is_array()) return;
+    for (const json::value& one : list->get_array()) {
+      if (!one.is_object()) continue;
+      const bool fields = text_of(one.get_object(), "kind") == "fields";
+      found.push_back({text_of(one.get_object(), "name") + (fields ? "." : "="), text_of(one.get_object(), "help")});
+    }
+  });
+  return answer ? found : std::vector<Offer>{};
+}
+
 /// A pattern that stands for itself matches it, and more: good enough for a first guess, which is then looked at.
 std::string pattern_of(const std::string& beginning) { return beginning + "*"; }
 
@@ -58,10 +84,12 @@ int print_offers(const Complete& complete) {
   options.patience = kPatience;
   options.socket = value_of(complete.words, "--socket");
   options.store.where = value_of(complete.words, "--store");
-  const NameSource names{[&options] { return ask(options, "tables", {}, "table"); },
-                         [&options](const std::string& table, const std::string& beginning) {
-                           return ask(options, "keys", {{"table", table}, {"pattern", pattern_of(beginning)}, {"count", kKeysMost}}, "key");
-                         }};
+  NameSource names{[&options] { return ask(options, "tables", {}, "table"); },
+                   [&options](const std::string& table, const std::string& beginning) {
+                     return ask(options, "keys", {{"table", table}, {"pattern", pattern_of(beginning)}, {"count", kKeysMost}}, "key");
+                   }};
+  names.commands = [&options] { return commands(options, {}); };
+  names.parameters = [&options](const std::string& command) { return commands(options, command); };
   for (const Offer& offer : offers(complete.words, names)) {
     print(offer.word + (offer.help.empty() ? "" : "\t") + offer.help + "\n");
   }

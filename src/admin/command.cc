@@ -102,7 +102,9 @@ std::vector<std::pair<std::string, std::string>> Arguments::fields(std::string_v
   return pairs;
 }
 
-CommandRegistry::CommandRegistry(const std::string& program_name) { add_builtins(program_name); }
+CommandRegistry::CommandRegistry(const std::string& program_name, const std::string& program_version) {
+  add_builtins(program_name, program_version.empty() ? RONDO_VERSION : program_version);
+}
 
 Status CommandRegistry::add(CommandSpec spec, CommandHandler handler) {
   RONDO_ASSERT(handler != nullptr);
@@ -177,7 +179,7 @@ std::vector<const CommandSpec*> CommandRegistry::commands() const {
   return specs;
 }
 
-void CommandRegistry::add_builtins(const std::string& program_name) {
+void CommandRegistry::add_builtins(const std::string& program_name, const std::string& program_version) {
   const Status listed =
       add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}}, [this](const Arguments&, Reply reply) {
         reply.expect_rows();
@@ -191,10 +193,10 @@ void CommandRegistry::add_builtins(const std::string& program_name) {
         }
         reply.finish();
       });
-  const Status versioned =
-      add({.name = "version", .help = "Name and version of this daemon", .arguments = {}}, [program_name](const Arguments&, Reply reply) {
-        reply.finish(json::object{{"name", program_name}, {"version", RONDO_VERSION}});
-      });
+  const Status versioned = add({.name = "version", .help = "Name and version of this daemon", .arguments = {}},
+                               [program_name, program_version](const Arguments&, Reply reply) {
+                                 reply.finish(json::object{{"name", program_name}, {"version", program_version}});
+                               });
   RONDO_ASSERT(listed.ok() && versioned.ok());
 }
 

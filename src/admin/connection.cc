@@ -79,8 +79,8 @@ bool AdminConnection::finished() const {
 }
 
 bool AdminConnection::nobody_left() const {
-  // While input is wanted, reading finds the end by itself, after all that was sent before it.
-  if (session_.wants_input() || session_.has_step()) return false;
+  // Reading finds the end by itself, after everything that was sent before it. While an answer is made, nothing is read.
+  if (!session_.is_answering() && (session_.wants_input() || session_.has_step())) return false;
   pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
   return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
 }

@@ -74,17 +74,28 @@ void Reply::State::end_ok(const json::object* result) {
     return;
   }
   ReplyPort* const to = std::exchange(port, nullptr);
+  on_gone = {};
   to->send(frame);
   to->ended(true);
 }
 
+void Reply::State::lose_caller() {
+  port = nullptr;
+  if (const std::function<void()> gone = std::exchange(on_gone, {})) gone();
+}
+
 void Reply::State::end_failed(const Status& why) {
   ReplyPort* const to = std::exchange(port, nullptr);
+  on_gone = {};
   to->send(error_frame(id, why));
   to->ended(false);
 }
 
 bool Reply::wanted() const noexcept { return state_->port != nullptr; }
+
+void Reply::on_gone(std::function<void()> gone) {
+  if (wanted()) state_->on_gone = std::move(gone);
+}
 
 void Reply::row(const json::value& row) {
   if (!wanted()) return;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -37,9 +38,12 @@ struct Reply::State {
   void end_ok(const boost::json::object* result);
   void end_failed(const Status& why);
   bool page_full() noexcept;
+  /// Cuts the tie to the session because the caller is gone.
+  void lose_caller();
 
   ReplyPort* port;  // nullptr once the answer has ended or the caller is gone.
   std::int64_t id;
+  std::function<void()> on_gone = {};
   bool has_rows = false;
   std::string rows;  // The current page: JSON texts joined by commas.
   std::size_t row_count = 0;

@@ -393,6 +393,45 @@ TEST_F(AdminSocket, AClientGivesUpOnASilentDaemon) {
   EXPECT_EQ(server->stats().connections, 0U) << "a caller that hung up does not wait for its answer";
 }
 
+TEST_F(AdminSocket, ACommandThatWorksOnIsToldWhenItsCallerGoes) {
+  int told = 0;
+  bool stopped = false;
+  std::function<void(Reply)> work = [&](Reply reply) {  // Without an end, and without a row whose sending would fail.
+    if (!reply.wanted()) return;
+    reply.next_turn(work);
+  };
+  add("work", {}, [&](const Arguments&, Reply reply) {
+    reply.on_gone([&] { ++told; });
+    work(std::move(reply));
+  });
+  add("elsewhere", {}, [&, kept = std::make_shared<std::vector<Reply>>()](const Arguments&, Reply reply) {
+    reply.on_gone([&stopped] { stopped = true; });
+    kept->push_back(std::move(reply));
+  });
+  with_caller([this] {
+    EXPECT_TRUE(connect()->ask("work", {}).ok());
+    EXPECT_TRUE(connect()->ask("elsewhere", {}).ok());
+    // Both have hung up. This one is served beside them.
+    const auto client = connect();
+    for (int calls = 0; calls < 100; ++calls) EXPECT_TRUE(client->call("version", {}).has_value());
+  });
+  scheduler->run_until_idle();
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(stopped);
+  EXPECT_EQ(server->stats().connections, 0U);
+}
+
+TEST_F(AdminSocket, AnAnswerThatEndedIsNotToldThatItsCallerGoes) {
+  int told = 0;
+  add("short", {}, [&](const Arguments&, Reply reply) {
+    reply.on_gone([&] { ++told; });
+    reply.finish();
+  });
+  with_caller([this] { EXPECT_TRUE(connect()->call("short", {}).has_value()); });
+  scheduler->run_until_idle();
+  EXPECT_EQ(told, 0);
+}
+
 /// The result of ask(), read whenever there is something to read.
 Result<json::object> answer_in_steps(AdminClient& client) {
   for (;;) {

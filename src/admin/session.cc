@@ -76,7 +76,7 @@ AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<Bulk
     : commands_(commands), sink_(std::move(sink)), options_(options), stats_(stats), wake_(std::move(wake)) {}
 
 AdminSession::~AdminSession() {
-  if (const std::shared_ptr<Reply::State> state = active_.lock()) state->port = nullptr;
+  if (const std::shared_ptr<Reply::State> state = active_.lock()) state->lose_caller();
 }
 
 bool AdminSession::output_has_room() const noexcept { return output_.size() <= options_.output_bytes / 4; }

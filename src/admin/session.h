@@ -46,6 +46,8 @@ class AdminSession final : private ReplyPort {
   void step(const TimeIsUp& time_is_up = {});
   /// Would more input help? False while an answer is under way or the sink has enough, output is not read, or the session is closing.
   bool wants_input() const noexcept;
+  /// A request is being answered.
+  bool is_answering() const noexcept { return answering_; }
   /// Nothing will happen any more but writing out output().
   bool closing() const noexcept { return closing_; }
   /// The caller has ended its stream and got all its answers made.

@@ -86,6 +86,7 @@ def check_calls(daemon, checker):
     assert [link["table"] for link in why["chain"]] == ["ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"], why
     several = checker.check("why", daemon.run("--json", "why", "NEXTHOP_GROUP_TABLE", "7").stdout)
     assert several["chain"][0]["missing"] >= 1, several
+    checker.check("call", daemon.run("--json", "call", "get", "table=PORT_TABLE", "key=swp1").stdout)
     for words in (("why", "PORT_TABLE", "swp1"), ("why", "ROUTE_TABLE", "none")):
         checker.check("why", daemon.run("--json", *words).stdout)
     checker.check("del", daemon.run("--json", "del", "ROUTE_TABLE", "10.0.0.0/24").stdout)

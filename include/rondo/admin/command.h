@@ -72,8 +72,12 @@ class Reply {
   struct State;
   explicit Reply(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-  /// False when the caller is gone: stop working for it.
+  /// False when the caller is gone or the answer has ended: stop working for it.
   bool wanted() const noexcept;
+  /// Calls 'gone' once when the caller goes before the answer has ended, in a turn of the server's, so that a long command can stop the
+  /// work that it does elsewhere. The last call counts. 'gone' must not throw, and must not keep a Reply, which would keep itself. Does
+  /// nothing if the caller is gone already: ask wanted() first.
+  void on_gone(std::function<void()> gone);
 
   /// Adds a row to the answer's "rows". Rows leave in pages; a full page is sent when the next row comes.
   void row(const boost::json::value& row);
@@ -106,7 +110,8 @@ using CommandHandler = std::function<void(const Arguments& arguments, Reply repl
 /// arguments) and `version` ({name, version}) are built in.
 class CommandRegistry {
  public:
-  explicit CommandRegistry(const std::string& program_name = "rondod");
+  /// Name and version are the answer of `version`; without a version it is that of the library.
+  explicit CommandRegistry(const std::string& program_name = "rondod", const std::string& program_version = {});
   CommandRegistry(const CommandRegistry&) = delete;
   CommandRegistry& operator=(const CommandRegistry&) = delete;
 
@@ -126,7 +131,7 @@ class CommandRegistry {
   };
   Result<const Command*> find(const boost::json::object& request) const;
   static Status check(const CommandSpec& spec, const boost::json::object& request);
-  void add_builtins(const std::string& program_name);
+  void add_builtins(const std::string& program_name, const std::string& program_version);
 
   std::map<std::string, Command, std::less<>> commands_;
 };
