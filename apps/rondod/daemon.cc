@@ -24,7 +24,6 @@ Daemon::~Daemon() {
   watchdog_.reset();
   drain_timer_.reset();
   health_timer_.reset();
-  replays_.clear();
   signals_.reset();
   commands_.reset();
   context_.reset();
@@ -184,19 +183,21 @@ void Daemon::hold_after_damage() {
   log_.warn("rows were lost: what an earlier run left in the data plane stays, although no row asks for it", {{"s", seconds}});
 }
 
-/// Those that an earlier run had taken from stores elsewhere, and those that were lost.
-bool Daemon::rows_have_come() const {
-  if (runtime_->clock().now() < held_until_) return false;
-  const bool recovered = std::ranges::all_of(feeds_, [](const std::unique_ptr<DirectFeed>& feed) { return feed->figures().recovered; });
-  const bool replayed = std::ranges::all_of(replays_, [](const std::unique_ptr<Replay>& replay) { return replay->is_done(); });
-  return recovered && replayed;
+/// Rows that were lost have had time to be written again.
+bool Daemon::rows_have_come() const { return runtime_->clock().now() >= held_until_; }
+
+/// Logs once that every consumer has taken the rows that its store had at the start.
+void Daemon::tell_standing_rows() {
+  const std::vector<ConsumerStats> consumers = runtime_->consumers();
+  if (standing_rows_told_ || !std::ranges::all_of(consumers, &ConsumerStats::caught_up)) return;
+  standing_rows_told_ = true;
+  std::uint64_t taken = 0;
+  for (const ConsumerStats& consumer : consumers) taken += is_kept(config_, consumer.table) ? consumer.taken : 0;
+  if (taken > 0) log_.info("read the rows that the stores had at the start", {{"store", describe_stores(config_)}, {"changes", taken}});
 }
 
 void Daemon::watch_store() {
-  std::erase_if(replays_, [this](const std::unique_ptr<Replay>& replay) {
-    if (replay->is_done()) log_.info("rows that were there came again", {{"what", replay->describe()}});
-    return replay->is_done();
-  });
+  tell_standing_rows();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
@@ -239,7 +240,6 @@ void Daemon::watch_journal() {
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
   hold_after_damage();
-  replays_ = replay_rows(config_, runtime_->scheduler(), runtime_->store().tables());
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   // Last: threads made after it would take both over.
   if (Status ranked = set_thread_nice(config_.nice); !ranked.ok()) {

@@ -58,13 +58,14 @@ class Daemon {
   void change_policy();
   void warn_of_policy();
   void drain();
-  /// Logs that the store went away or came back, that a replay is done, that writes failed, and what direct tables dropped.
+  /// Logs that the store went away or came back, that the standing rows were read, that writes failed, and what direct tables dropped.
   void watch_store();
   /// Logs why the journal loses records, when that changes.
   void watch_journal();
   bool has_damage() const;
   void hold_after_damage();
   bool rows_have_come() const;
+  void tell_standing_rows();
   bool is_drained() const;
   /// Logs those of stores that do not answer.
   Leftovers leftovers() const;
@@ -94,7 +95,7 @@ class Daemon {
   Status store_trouble_;
   Status journal_trouble_;
   std::uint64_t journal_dropped_ = 0;  // Told.
-  std::vector<std::unique_ptr<Replay>> replays_;
+  bool standing_rows_told_ = false;
   Instant drain_until_;
   Instant held_until_;  // Of what an earlier run left, after a file was damaged.
   std::unique_ptr<StallWatchdog> watchdog_;

@@ -7,6 +7,4 @@ Result<StoreMaker> redis_maker(const StorePlace&, RedisHooks) {
   return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
 }
 
-std::unique_ptr<Replay> redis_replay(Scheduler&, const StorePlace&, const std::vector<std::string>&) { return nullptr; }
-
 }  // namespace rondo::daemon

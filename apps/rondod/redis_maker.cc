@@ -8,7 +8,6 @@
 #include "rondo/base/limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
-#include "store/redis/requeue.h"
 
 namespace rondo::daemon {
 namespace {
@@ -50,31 +49,6 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
     on_open(std::make_unique<OpenWrites>(*store, where));
     return store;
   }};
-}
-
-namespace {
-
-class RedisReplay final : public Replay {
- public:
-  RedisReplay(Scheduler& scheduler, const RedisAddress& address, char separator, const std::vector<std::string>& tables)
-      : address_(address.to_string()), requeue_(scheduler, address, separator, tables, agent::kBulkWrites) {}
-  bool is_done() const override { return requeue_.is_done(); }
-  std::string describe() const override {
-    const std::string rows = std::to_string(requeue_.rows()) + " rows at " + address_ + " are handled again";
-    return requeue_.refused().ok() ? rows : rows + "; refused: " + std::string{requeue_.refused().message()};
-  }
-
- private:
-  const std::string address_;
-  redis::Requeue requeue_;
-};
-
-}  // namespace
-
-std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const StorePlace& place, const std::vector<std::string>& tables) {
-  const Result<RedisAddress> address = parse_redis_address(place.url);
-  if (!address) return nullptr;  // Its password file went away since; the store has it.
-  return std::make_unique<RedisReplay>(scheduler, *address, place.separator.front(), tables);
 }
 
 }  // namespace rondo::daemon

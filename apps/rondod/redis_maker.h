@@ -38,16 +38,4 @@ struct RedisHooks {
 /// A store on the Redis at 'place.url'; see check_store_url() for what is refused.
 Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks);
 
-/// Rows that an earlier rondod took come again; goes on in turns until done. Keep it until then.
-class Replay {
- public:
-  virtual ~Replay() = default;
-  virtual bool is_done() const = 0;
-  /// For people: how many, or what was refused.
-  virtual std::string describe() const = 0;
-};
-
-/// Of the Staged tables 'tables' at 'place', which redis_maker() has accepted.
-std::unique_ptr<Replay> redis_replay(Scheduler& scheduler, const StorePlace& place, const std::vector<std::string>& tables);
-
 }  // namespace rondo::daemon

@@ -100,22 +100,6 @@ bool waits_for_disk(const Config& config, std::string_view table) {
   return !group->direct && waits_for_disk(group->place.url);
 }
 
-std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables) {
-  std::map<StorePlace, std::vector<std::string>> places;
-  for (const TableSpec& spec : tables) {
-    if (spec.kind != TableKind::Staged) continue;
-    if (!is_on_redis(config, spec.name)) continue;
-    const StoreGroup* const group = group_of(config, spec.name);
-    places[group == nullptr ? config.store : group->place].push_back(spec.name);
-  }
-  std::vector<std::unique_ptr<Replay>> replays;
-  for (const auto& [place, names] : places) {
-    auto replay = redis_replay(scheduler, place, names);
-    if (replay != nullptr) replays.push_back(std::move(replay));
-  }
-  return replays;
-}
-
 std::string describe_stores(const Config& config) {
   const auto place = [](const std::string& url) { return url.empty() ? std::string{"embedded"} : url; };
   std::string text = place(config.store.url);

@@ -40,10 +40,6 @@ bool waits_for_disk(const Config& config, std::string_view table);
 /// Whether the rows of 'table' are there again after the end of this process: a Redis or a file has them.
 bool is_kept(const Config& config, std::string_view table);
 
-/// Rows that are in the configured stores already come to their consumers once more: those of the Staged tables 'tables' that are on a
-/// Redis, one Replay a place. A row taken by an earlier run is known to nobody else. Direct tables see to theirs by themselves.
-std::vector<std::unique_ptr<Replay>> replay_rows(const Config& config, Scheduler& scheduler, const std::vector<TableSpec>& tables);
-
 /// For people: "embedded", or the addresses; never a password.
 std::string describe_stores(const Config& config);
 

@@ -96,7 +96,8 @@ void Agent::look_at_restart() {
 bool Agent::rows_have_come() {
   if (options_.restart != nullptr) return options_.restart->rows_have_come();
   if (runtime_.scheduler().now() - started_ < options_.hold) return false;
-  return !options_.rows_have_come || options_.rows_have_come();
+  if (options_.rows_have_come && !options_.rows_have_come()) return false;
+  return std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
 }
 
 /// Nothing under way, and every row is programmed, refused or parked.

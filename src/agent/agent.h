@@ -38,7 +38,7 @@ struct AgentOptions {
   /// What an earlier run left in the kernel, and no row asks for, stays at least so long after the start: the time that feeders need to
   /// come.
   Duration hold{0};
-  /// And until this says that the rows of before have come, if given.
+  /// And until this says so, if given. It always stays until the consumers have taken the standing rows of their tables.
   std::function<bool()> rows_have_come = {};
   /// Of a recorded run, in place of the data plane's; it must outlive the agent.
   RecordedAnswers* answers = nullptr;

@@ -113,7 +113,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
 void Interfaces::base_applied(const std::string& port, std::optional<std::uint32_t> mtu) {
   Interface& interface = interfaces_[port];
   interface.applied = true;
-  if (mtu) interface.mtu = mtu;
+  interface.mtu = mtu;
   announce({kInterface, port});
 }
 

@@ -54,8 +54,7 @@ Outcome Ports::set_answered(const std::string& name, IfIndex id, const PortRow& 
   if (!status.ok()) return outcome_of_set(status);
   if (ids_.find(name) != id) return outcome_of_set(device_changed(name));
   State& port = ports_[name];
-  if (row.admin_up) port.wanted.admin_up = row.admin_up;
-  if (row.mtu) port.wanted.mtu = row.mtu;
+  port.wanted = row;
   port.configured = true;
   announce({kPort, name});
   return Outcome::done();

@@ -53,7 +53,7 @@ class Ports final : public Orch {
  private:
   struct State : Port {
     bool asked = false;  // The change of a row is on its way to the data plane.
-    PortRow wanted;      // What applied rows asked for; asked again when the device is made again.
+    PortRow wanted;      // The applied row; asked for again when the device is made again.
   };
   Outcome set(std::string_view key, const Fields& fields);
   Outcome set_answered(const std::string& name, IfIndex id, const PortRow& row, const Status& status);

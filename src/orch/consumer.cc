@@ -452,6 +452,7 @@ ConsumerStats Consumer::stats() const {
   if (newest != rejections_.end()) stats.standing_reject = newest->second.named.to_string();
   stats.queued = ledger_.queued() + ledger_.bound().ended() + subscription_->depth();
   stats.bound = ledger_.bound().size();
+  stats.caught_up = subscription_->caught_up();
   stats.parked = ledger_.parked();
   stats.in_flight = ledger_.in_flight();
   return stats;

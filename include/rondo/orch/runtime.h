@@ -146,6 +146,7 @@ struct ConsumerStats {
   std::uint64_t redone = 0;  // Done rows that were handled again because a fact ended (Outcome::done_while).
   std::size_t bound = 0;     // Rows that are done while facts hold.
   std::size_t in_flight = 0;
+  bool caught_up = false;            // Each row that stood when the Orch was made has been taken: Subscription::caught_up().
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   std::string last_reject;
   std::string standing_reject;  // The newest one of rejected_rows.

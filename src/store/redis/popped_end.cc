@@ -28,6 +28,7 @@ void PoppedEnd::offline() {
   coming_.clear();
   for (const std::uint64_t number : acknowledged_) done_.push_back(number);
   acknowledged_.clear();
+  broke_off();
   pops_ = 0;
   recovering_ = counting_ = ready_ = false;
   trouble_ = {};
@@ -61,8 +62,9 @@ void PoppedEnd::pump() {
     if (!recovering_) send_recover();
     return;
   }
-  std::size_t fetched = waiting_entries_;
-  for (const Batch& batch : coming_) fetched += batch.entries.size();
+  go_beside_pops();
+  if (goes_before_pops()) return;
+  const std::size_t fetched = fetched_ahead();
   while (pops_ < kPopsAhead && target().waiting > pops_ * pop_size_ && fetched + pops_ * pop_size_ < 2 * pop_size_) send_pop();
   if (!dirty_ || pops_ > 0 || counting_ || fetched >= pop_size_) return;
   if (link().scheduler.clock().now() - emptied_ < kEcho) {
@@ -91,7 +93,7 @@ void PoppedEnd::send_count() {
   write_count();
   ask(1, [this](const Reply& reply) {
     counting_ = false;
-    target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.integer()));
+    note_waiting(reply);
     if (reply.is_error()) failed(reply, "counting");
     pump();
   });
@@ -111,11 +113,13 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
   if (reply.is_error()) return failed(reply, "a pop");
   trouble_ = {};
   ++stats().pops;
-  target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   Batch batch{.number = number, .entries = {}};
   read_popped(reply.items()[1], batch);
+  const bool is_empty = batch.entries.empty();
+  if (!is_empty) coming_.push_back(std::move(batch));
+  note_waiting(reply.items()[0]);
   if (target().waiting == 0) emptied_ = link().scheduler.clock().now();
-  if (batch.entries.empty()) {
+  if (is_empty) {
     if (reply.items()[1].items().empty()) {
       ++stats().empty_pops;
     } else {
@@ -123,8 +127,7 @@ void PoppedEnd::popped(const Reply& reply, std::uint64_t number) {
     }
     return pump();
   }
-  stats().popped += batch.entries.size();
-  coming_.push_back(std::move(batch));
+  stats().popped += coming_.back().entries.size();
   read_rows(coming_.back());
   hand_over();
   pump();
@@ -146,14 +149,14 @@ void PoppedEnd::recovered(const Reply& reply) {
     } else {
       stats().recovered += batch.entries.size();
       coming_.push_back(std::move(batch));
-      read_rows(coming_.back());
+      read_rows(coming_.back(), true);
     }
   }
   hand_over();
   pump();
 }
 
-void PoppedEnd::read_rows(Batch& batch) {
+void PoppedEnd::read_rows(Batch& batch, bool recovered) {
   batch.unread = static_cast<std::size_t>(std::ranges::count_if(batch.entries, &Entry::unread));
   if (batch.unread == 0) return;
   for (const Entry& entry : batch.entries) {
@@ -162,7 +165,7 @@ void PoppedEnd::read_rows(Batch& batch) {
   const auto next = std::make_shared<std::size_t>(0);
   ask(
       batch.unread,
-      [this, number = batch.number, next](const Reply& reply) {
+      [this, number = batch.number, recovered, next](const Reply& reply) {
         const auto found = std::ranges::find(coming_, number, &Batch::number);
         if (found == coming_.end()) return;  // Given up, see below.
         while (!found->entries[*next].unread) ++*next;
@@ -175,6 +178,7 @@ void PoppedEnd::read_rows(Batch& batch) {
         }
         if (*row) {
           entry.change = Change{Op::Set, std::move(*row)};
+          if (recovered) row_recovered(entry);
         } else {
           entry.deleted = true;  // It went in the meantime.
         }
@@ -189,23 +193,60 @@ void PoppedEnd::hand_over() {
   const bool had_news = has_news();
   while (!coming_.empty() && coming_.front().unread == 0) {
     Batch& batch = coming_.front();
-    complete(batch);
-    learn_pop_size(batch);
+    const bool was_read = batch.number == 0;
+    if (!was_read) {
+      complete(batch);
+      learn_pop_size(batch);
+    }
+    std::erase_if(batch.entries, [](const Entry& entry) { return entry.left_out; });
     for (Entry& entry : batch.entries) {
       const bool set = static_cast<bool>(entry.change.record());
-      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false});
-      if (set) waiting_.push_back({std::move(entry.change), false, false});
+      if (entry.deleted) waiting_.push_back({Change::remove(entry.key), set, false, was_read});
+      if (set) waiting_.push_back({std::move(entry.change), false, false, was_read});
       ++waiting_entries_;
+      if (was_read) ++waiting_read_;
     }
-    if (batch.entries.empty()) {
+    if (!was_read && batch.entries.empty()) {
       done_.push_back(batch.number);
-    } else {
+    } else if (!was_read) {
       waiting_.back().ends_batch = true;
       handing_out_.push_back(batch.number);
     }
     coming_.pop_front();
   }
   if (!had_news) tell();
+}
+
+std::size_t PoppedEnd::fetched_ahead() const {
+  std::size_t fetched = waiting_entries_;
+  for (const Batch& batch : coming_) fetched += batch.entries.size();
+  return fetched;
+}
+
+/// Whatever was staged before is fetched once nothing is left.
+void PoppedEnd::note_waiting(const Reply& count) {
+  target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, count.integer()));
+  if (!count.is_error() && target().waiting == 0 && !empty_at_) empty_at_ = entries_taken_ + fetched_ahead();
+}
+
+void PoppedEnd::forget_fetched() {
+  waiting_.clear();
+  waiting_entries_ = waiting_read_ = 0;
+  coming_.clear();
+  handing_out_.clear();
+}
+
+void PoppedEnd::hand_in(std::vector<Entry> entries) {
+  if (entries.empty()) return;
+  coming_.push_back({.entries = std::move(entries)});
+  hand_over();
+}
+
+void PoppedEnd::visit_fetched(const std::function<void(std::string_view key)>& visit) const {
+  for (const Waiting& waiting : waiting_) visit(waiting.change.key());
+  for (const Batch& batch : coming_) {
+    for (const Entry& entry : batch.entries) visit(entry.key);
+  }
 }
 
 /// As many of these as fit the bytes are popped next: what the script does not read itself is read in as many commands at once. While they
@@ -229,6 +270,7 @@ std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
   const std::size_t before = out.size();
   for (std::size_t entries = 0; entries < max && !waiting_.empty(); ++entries) {
     bool with_next = true;
+    if (waiting_.front().was_read) --waiting_read_;
     while (with_next) {
       Waiting& front = waiting_.front();
       with_next = front.with_next;
@@ -240,6 +282,7 @@ std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
       waiting_.pop_front();
     }
     --waiting_entries_;
+    ++entries_taken_;
   }
   pump();
   return out.size() - before;

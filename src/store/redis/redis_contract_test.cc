@@ -1,5 +1,6 @@
 // Every promise of rondo/store/store.h, held against the Redis store on a real server: over its Unix socket, TCP and TLS.
 #include "store/redis/redis_worlds.h"
+#include "store/standing_contract_cases.h"
 #include "store/store_contract_cases.h"
 #include "store/view_contract_cases.h"
 
@@ -17,6 +18,7 @@ const auto kRedis = testing::Values(Maker{"redis", make_world<redis::Way::UnixSo
                                     Maker{"tls", make_world<redis::Way::Tls>});
 
 INSTANTIATE_TEST_SUITE_P(Redis, StagedContract, kRedis, name_of<StoreWorld>);
+INSTANTIATE_TEST_SUITE_P(Redis, StandingContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, WatchedContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, ChannelContract, kRedis, name_of<StoreWorld>);
 INSTANTIATE_TEST_SUITE_P(Redis, QueueContract, kRedis, name_of<StoreWorld>);

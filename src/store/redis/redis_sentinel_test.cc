@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
+#include "store/redis/connection.h"
 #include "store/redis/redis_sentinel_kit.h"
 #include "store/redis/redis_worlds.h"
-#include "store/redis/requeue.h"
 
 namespace rondo::redis {
 namespace {
@@ -136,17 +136,19 @@ TEST(RedisSentinelLinux, NeitherConnectionOfAStoreStaysOnAReplicaThatIsNamed) {
   EXPECT_TRUE(driver.run_until([&driver] { return driver.store().health().ok(); })) << driver.store().health().to_string();
 }
 
-TEST(RedisSentinelLinux, RowsComeAgainFromTheMasterThatTheSentinelsName) {
+TEST(RedisSentinelLinux, StandingRowsComeFromTheMasterThatTheSentinelsName) {
   RONDO_NEEDS_REDIS();
   redis_kit::SentinelGroup group;
   group.first().command({"HSET", "T:k", "a", "1"});
   RedisStoreOptions options;
-  options.address = group.first().address();
+  options.address = group.address();
   StoreDriver driver{options};
-  Requeue requeue(driver.scheduler(), group.address(), ':', {"T"}, Priority{});
-  ASSERT_TRUE(driver.run_until([&requeue] { return requeue.is_done(); }));
-  EXPECT_EQ(requeue.rows(), 1U) << requeue.refused().to_string();
-  EXPECT_EQ(group.first().command({"SISMEMBER", "T_KEY_SET", "k"}), "1");
+  ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
+  const auto consumer = driver.store().subscribe("T").value();
+  ASSERT_TRUE(driver.run_until([&consumer] { return !consumer->empty(); }));
+  std::vector<Change> taken;
+  EXPECT_EQ(consumer->take(9, taken), 1U);
+  EXPECT_TRUE(driver.run_until([&consumer] { return consumer->caught_up(); }));
 }
 
 }  // namespace

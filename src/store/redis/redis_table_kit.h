@@ -76,8 +76,8 @@ class RedisTableTest : public testing::Test {
   static void set(StoreDriver& driver, std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
     write(driver, table, Change::set(key, fields));
   }
-  static std::unique_ptr<Subscription> subscribe(StoreDriver& driver, std::string_view table) {
-    auto subscription = driver.store().subscribe(table);
+  static std::unique_ptr<Subscription> subscribe(StoreDriver& driver, std::string_view table, const SubscribeOptions& options = {}) {
+    auto subscription = driver.store().subscribe(table, options);
     EXPECT_TRUE(subscription.has_value());
     return subscription ? std::move(*subscription) : nullptr;
   }

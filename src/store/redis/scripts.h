@@ -18,9 +18,10 @@ namespace rondo::redis {
 
 /// Pops a batch of a Staged table.
 /// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, most bytes, "1" to
-/// rename staged hashes that become new rows, most seconds, then the numbers of batches that were dealt with.
-/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
-/// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set.
+/// rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, then the numbers of batches that were dealt
+/// with. Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
+/// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set. Whole rows: the row's fields that were not
+/// set come first; they count as bytes, too.
 /// A batch ends with the key whose fields go beyond the bytes, or beyond the time, at which is looked every eighth key and after each that
 /// is large (an eighth of the bytes); the keys behind it wait again. (What is renamed is not read here.) A name or a value counts 32 bytes
 /// more than it has: many small ones take as long as a few large ones. A key of another type under a name of ours is found out before
@@ -31,7 +32,7 @@ inline constexpr std::string_view kPopStaged = RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
 local stop = clock() + ARGV[7]
-if #ARGV > 7 then call('HDEL', KEYS[3], unpack(ARGV, 8)) end
+if #ARGV > 8 then call('HDEL', KEYS[3], unpack(ARGV, 9)) end
 call('HLEN', KEYS[3])
 local marks = call('SCARD', KEYS[2])
 local keys = call('SPOP', KEYS[1], ARGV[3])
@@ -43,7 +44,27 @@ if marks > 0 then
 end
 call('HSET', KEYS[3], ARGV[4], cmsgpack.pack({keys, gone}))
 local out, n, rows, sets, used = {}, 0, {}, {}, {}
-local hits, misses, bytes, most, kept, broken = 0, 0, 0, tonumber(ARGV[5]), #keys, nil
+local bytes = 0
+local function count(fields)
+  bytes = bytes + 32 * #fields
+  for f = 1, #fields do bytes = bytes + #fields[f] end
+end
+local function over(row, fields)
+  local old = try('HGETALL', row)
+  if old.err or #old == 0 then return fields end
+  count(old)
+  local named, all, a = {}, {}, 0
+  for f = 1, #fields, 2 do named[fields[f]] = true end
+  for f = 1, #old, 2 do
+    if not named[old[f]] then
+      all[a + 1], all[a + 2] = old[f], old[f + 1]
+      a = a + 2
+    end
+  end
+  for f = 1, #fields do all[a + f] = fields[f] end
+  return all
+end
+local hits, misses, most, kept, broken = 0, 0, tonumber(ARGV[5]), #keys, nil
 local look = most / 8
 for i, key in ipairs(keys) do
   local staged, row = ARGV[2] .. key, ARGV[1] .. key
@@ -68,11 +89,11 @@ for i, key in ipairs(keys) do
       fields = {}
     elseif #fields > 0 then
       used[#used + 1] = staged
-      bytes = bytes + 32 * #fields
-      for f = 1, #fields do bytes = bytes + #fields[f] end
+      count(fields)
     end
     if #fields > 0 or deleted == 0 then
       set = fields
+      if ARGV[8] == '1' and deleted == 0 then set = over(row, fields) end
       rows[#rows + 1], sets[#sets + 1] = row, fields
     end
   end

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
 
 #include "store/redis/scripts.h"
 
@@ -17,15 +20,150 @@ std::uint64_t number_of(std::string_view text) {
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
+/// Rows of one step in Redis, which ends after this time, too.
+constexpr std::size_t kPageRows = 256;
+constexpr std::string_view kPageSeconds = "0.001";
 }  // namespace
+
+// --- standing rows, and rows that are given again
+
+void StagedEnd::use(const SubscribeOptions& options) {
+  rows_ = options.rows;
+  walk_ = options.standing_rows ? Walk::ToBegin : Walk::Ended;
+  told_.clear();
+  wait_for_empty(options.standing_rows);
+  if (!options.standing_rows) return;
+  go_offline();  // What an earlier consumer asked for counts no more: its rows stand, and its Deletes are in flight.
+  forget_fetched();
+}
+
+void StagedEnd::closed() {
+  PoppedEnd::closed();
+  again_.clear();
+}
+
+void StagedEnd::broke_off() {
+  if (walk_ == Walk::UnderWay) walk_ = Walk::ToBegin;
+  found_.clear();
+  page_asked_ = again_asked_ = false;
+}
+
+/// What an earlier process had in flight. A row that stands is given by the walk.
+void StagedEnd::row_recovered(Entry& entry) {
+  if (walk_ == Walk::Ended) return;
+  if (entry.deleted) {
+    told_.insert(entry.key);
+  } else {
+    entry.left_out = true;
+  }
+}
+
+bool StagedEnd::goes_before_pops() {
+  if (walk_ == Walk::Ended) return false;
+  if (page_asked_ || !has_room()) return true;
+  if (walk_ == Walk::ToBegin) {
+    walk_ = Walk::UnderWay;
+    cursor_ = "0";
+    ask_keys();
+    return true;
+  }
+  if (!found_.empty()) {
+    page_asked_ = true;
+    const auto count = static_cast<std::ptrdiff_t>(std::min(found_.size(), kPageRows));
+    read({found_.begin(), found_.begin() + count}, false);
+    return true;
+  }
+  if (cursor_ != "0") {
+    ask_keys();
+    return true;
+  }
+  walk_ = Walk::Ended;
+  told_.clear();
+  found_.shrink_to_fit();
+  send_count();
+  return true;  // The answer goes on with the pops.
+}
+
+void StagedEnd::ask_keys() {
+  page_asked_ = true;
+  link().commands.out().command({"SCAN", cursor_, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
+  ask(1, [this](const Reply& reply) {
+    page_asked_ = false;
+    if (reply.is_error() || reply.items().size() != 2) return failed(reply, "the walk over the rows");
+    cursor_ = reply.items()[0].text();
+    for (const Reply& key : reply.items()[1].items()) {
+      found_.emplace_back(key.text().substr(std::min(keys().rows.size(), key.text().size())));
+    }
+    pump();
+  });
+}
+
+void StagedEnd::requeue(std::string_view key) {
+  again_.emplace(key);
+  pump();
+}
+
+void StagedEnd::go_beside_pops() {
+  if (again_.empty() || again_asked_ || !has_room()) return;
+  again_asked_ = true;
+  const auto count = static_cast<std::ptrdiff_t>(std::min(again_.size(), kPageRows));
+  read({again_.begin(), std::next(again_.begin(), count)}, true);
+}
+
+void StagedEnd::read(Keys wanted, bool again) {
+  Commands& out = link().commands.out();
+  out.begin(8 + wanted.size()).word("EVAL").word(kReadWritten).word("2").word(keys().pending).word(keys().deleted);
+  out.word(keys().rows).word(keys().staging).word(kPageSeconds);
+  for (const std::string& key : wanted) out.word(key);
+  ask(1, [this, again, wanted = std::move(wanted)](const Reply& reply) { read_answered(wanted, again, reply); });
+}
+
+/// Leaves out keys for which something is staged: a pop gives them. The script may have had no time for all; the others are asked for
+/// again.
+void StagedEnd::read_answered(const Keys& wanted, bool again, const Reply& reply) {
+  (again ? again_asked_ : page_asked_) = false;
+  const std::span<const Reply> items = reply.is_error() ? std::span<const Reply>{} : reply.items();
+  const std::size_t answered = std::min(items.size() / 3, wanted.size());
+  if (answered == 0) return failed(reply, "reading rows");
+  std::vector<Entry> entries;
+  for (std::size_t i = 0; i < answered; ++i) {
+    const std::string& key = wanted[i];
+    if (items[3 * i].integer() != 0 || (!again && told_.contains(key))) continue;
+    Entry entry;
+    entry.key = key;
+    entry.change = Change{Op::Set, record_of(key, items[3 * i + 1])};
+    if (entry.change.record()) entries.push_back(std::move(entry));
+  }
+  if (again) {
+    entries = without_fetched(std::move(entries));
+    for (std::size_t i = 0; i < answered; ++i) again_.erase(wanted[i]);
+  } else {
+    found_.erase(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(answered));
+  }
+  hand_in(std::move(entries));
+  pump();
+}
+
+/// A change of the key that was fetched waits for the consumer.
+std::vector<PoppedEnd::Entry> StagedEnd::without_fetched(std::vector<Entry> entries) const {
+  std::unordered_set<std::string_view> fetched;
+  visit_fetched([&fetched](std::string_view key) { fetched.insert(key); });
+  std::erase_if(entries, [&fetched](const Entry& entry) { return fetched.contains(entry.key); });
+  return entries;
+}
+
+// --- pops
 
 void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
   const bool rename = renames() && depth() >= kRenameFrom;
   if (rename_in_ > 0) --rename_in_;
   Commands& out = link().commands.out();
-  out.begin(13 + done.size()).word("EVAL").word(kPopStaged).word("3");
+  // Rows that the consumer has not seen are given whole: until the table was found empty any may be one.
+  const bool whole = rows_ == Rows::Whole || !was_empty();
+  out.begin(14 + done.size()).word("EVAL").word(kPopStaged).word("3");
   out.word(keys().pending).word(keys().deleted).word(keys().inflight);
   out.word(keys().rows).word(keys().staging).number(max).number(number).number(kPopBytes).word(rename ? "1" : "0").word(kPopSeconds);
+  out.word(whole ? "1" : "0");
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
