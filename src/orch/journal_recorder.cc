@@ -91,6 +91,8 @@ JournalRecorder::JournalRecorder() = default;
 JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
 JournalRecorder::~JournalRecorder() = default;
 
+Journal::~Journal() = default;
+
 Result<std::unique_ptr<Journal>> Journal::open(const JournalOptions& options, const Clock& clock) {
   return JournalRecorder::open(options, clock);
 }

@@ -18,6 +18,8 @@
 
 namespace rondo {
 
+Reactor::~Reactor() = default;
+
 namespace {
 
 constexpr std::uint64_t kInterruptMark = UINT64_MAX;

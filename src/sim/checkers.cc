@@ -13,6 +13,8 @@
 
 namespace rondo::sim {
 
+Checker::~Checker() = default;
+
 namespace {
 
 Status fault(std::string what) { return {Code::Internal, std::move(what)}; }

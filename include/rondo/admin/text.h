@@ -11,8 +11,8 @@ namespace rondo {
 /// 'bytes' as valid UTF-8 without control characters. unescape_text(escape_text(x)) == x for every x. O(length).
 std::string escape_text(std::string_view bytes);
 
-/// 'text' for people to read: bytes that are not valid UTF-8, and control characters, become \xHH; backslashes stay as they are, so that
-/// text that went through escape_text() stays readable. Not reversible. O(length).
+/// 'text' for people to read: bytes that are not valid UTF-8, and control characters, become a backslash with xHH; backslashes stay as they
+/// are, so that text that went through escape_text() stays readable. Not reversible. O(length).
 std::string visible_text(std::string_view text);
 
 /// The bytes behind 'text': each \xHH is one byte (either case of hex digits), the rest stands for itself. Never fails.

@@ -11,9 +11,7 @@ namespace rondo {
 [[noreturn]] void expectation_failed(std::string_view what, const char* file, int line) noexcept;
 }  // namespace rondo
 
-#define RONDO_ASSERT(expression) \
-  (static_cast<bool>(expression) ? static_cast<void>(0) : ::rondo::assertion_failed(#expression, __FILE__, __LINE__))
+#define RONDO_ASSERT(expression) ((expression) ? static_cast<void>(0) : ::rondo::assertion_failed(#expression, __FILE__, __LINE__))
 
 /// 'what' is made only when 'expression' is false.
-#define RONDO_EXPECT(expression, what) \
-  (static_cast<bool>(expression) ? static_cast<void>(0) : ::rondo::expectation_failed(what, __FILE__, __LINE__))
+#define RONDO_EXPECT(expression, what) ((expression) ? static_cast<void>(0) : ::rondo::expectation_failed(what, __FILE__, __LINE__))

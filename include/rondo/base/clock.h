@@ -12,8 +12,8 @@ class Clock {
   virtual Instant now() const noexcept = 0;
   /// May jump. Any thread.
   virtual WallTime wall_now() const noexcept = 0;
-  /// What the calling thread has had of a CPU since some moment. About 200 ns on Linux. A clock that cannot tell counts all time as such.
-  virtual Duration thread_cpu_time() const noexcept { return now() - Instant{}; }
+  /// CPU time of the calling thread since some fixed moment. About 200 ns on Linux. The base class returns elapsed time instead.
+  virtual Duration thread_cpu_time() const noexcept;
 };
 
 /// CLOCK_MONOTONIC and CLOCK_REALTIME. Any thread.

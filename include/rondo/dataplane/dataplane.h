@@ -71,7 +71,7 @@ struct AddressEntry {
 
 class DataPlane {
  public:
-  virtual ~DataPlane() = default;
+  virtual ~DataPlane();
 
   /// Executes the orders and fills in each status. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace).
   /// One thread at a time; it may be another one than that of the dumps.

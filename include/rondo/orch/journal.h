@@ -51,7 +51,7 @@ class Journal {
   /// is appended to that.
   static Result<std::unique_ptr<Journal>> open(const JournalOptions& options, const Clock& clock);
   /// Writes what is buffered.
-  virtual ~Journal() = default;
+  virtual ~Journal();
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 

@@ -25,7 +25,7 @@ struct ReactorEvent {
 
 class Reactor {
  public:
-  virtual ~Reactor() = default;
+  virtual ~Reactor();
 
   /// Reports 'source' whenever 'fd' becomes readable (writable). Edge-triggered: after a report the source must either read until EAGAIN
   /// or go on answering Backlog::More. The caller keeps owning 'fd' and calls unwatch() before closing it. One source a descriptor;

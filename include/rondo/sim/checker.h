@@ -75,7 +75,7 @@ struct TurnSeen {
 /// All calls come between two turns or within one, on the world's thread. A checker looks and touches nothing. Ok: it holds.
 class Checker {
  public:
-  virtual ~Checker() = default;
+  virtual ~Checker();
   virtual std::string_view name() const noexcept = 0;
   /// Each event, in order.
   virtual Status see(const World& world, const Event& event);

@@ -10,7 +10,7 @@ namespace rondo::sim {
 class SimClock final : public Clock {
  public:
   Instant now() const noexcept override { return now_; }
-  WallTime wall_now() const noexcept override { return wall_; }
+  WallTime wall_now() const noexcept override;
 
   /// Moves both clocks on. 'by' must not be negative.
   void advance(Duration by) noexcept {

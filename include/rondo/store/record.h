@@ -148,8 +148,8 @@ Status check_record(std::string_view key, std::span<const Field> fields);
 /// The same for a record that was made already. A few nanoseconds for a small one.
 Status check_record(const Record& record);
 
-/// quoted(text): 'text' in single quotes for a message, unprintable bytes as \xNN, and only the first 64 bytes of a long one, followed by
-/// its length. An object and not a function, so that std::quoted is never found in its place.
+/// quoted(text): 'text' in single quotes for a message, unprintable bytes in hexadecimal, and only the first 64 bytes of a long one,
+/// followed by its length. An object and not a function, so that std::quoted is never found in its place.
 struct Quote {
   std::string operator()(std::string_view text) const;
 };

@@ -82,7 +82,7 @@ struct SubscribeOptions {
 /// store.
 class Subscription {
  public:
-  virtual ~Subscription() = default;
+  virtual ~Subscription();
   /// Called on the scheduler's thread whenever take() or take_gap() has become non-empty. A level: one call stands for any number of
   /// changes, and there is none while empty() is false, so a consumer that leaves something behind comes back by itself.
   /// Must only wake a source. Called at once if there is something already. Replaces an earlier one.
@@ -115,7 +115,7 @@ class Subscription {
 
 class Store {
  public:
-  virtual ~Store() = default;
+  virtual ~Store();
 
   /// Makes a table known; the same spec again is fine. FailedPrecondition if it exists with another kind or limit, InvalidArgument for a
   /// bad name (empty, or longer than limits) or a limit of 0 or above limits::kTableRows, ResourceExhausted beyond limits::kTables.

@@ -1,0 +1,7 @@
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo {
+
+DataPlane::~DataPlane() = default;
+
+}  // namespace rondo
