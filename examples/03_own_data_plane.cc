@@ -1,110 +1,130 @@
-// A data plane of one's own: a chip whose SDK blocks, behind the DataPlane seam. The Programmer calls it from a thread of its own, so that
-// no turn waits for the chip; the Orch hands over orders in bulk and settles each change when its answer comes back.
+// A data plane of one's own that is no switch: a load balancer whose API is slow. An Executor calls it from a thread of its own, so that no
+// turn waits for it; the Orch hands over calls in bulk, settles each change when its answer comes back, and pauses while too much is under
+// way.
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "rondo/dataplane/dataplane.h"
-#include "rondo/dataplane/programmer.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/sched/executor.h"
 
 using namespace rondo;
 
-// region: plane
-/// Only what this chip can do; what it cannot is answered, not ignored.
-class Chip final : public DataPlane {
+/// Stands for the client library of the service: each call would be a request over the network. Used by the executor's thread alone.
+class Balancer {
  public:
   static constexpr std::size_t kRoom = 900;
 
-  void apply(std::span<Operation> ops) override {
-    for (Operation& op : ops) {  // Here the SDK would be called, which takes its time.
-      if (const auto* set = std::get_if<RouteSet>(&op.order)) {
-        op.status = add(*set);
-      } else if (const auto* gone = std::get_if<RouteDelete>(&op.order)) {
-        if (table_.erase(gone->prefix) == 0) op.status = {Code::NotFound, "the chip has no such route"};
-      } else {
-        op.status = {Code::Unimplemented, "the chip knows routes only"};
-      }
-    }
-  }
-  Status routes(const std::function<void(const RouteEntry&)>& visit) override {
-    for (const auto& [prefix, type] : table_) visit({.prefix = prefix, .nexthop = {}, .type = type});
+  Status add(const std::string& backend, const std::string& address) {
+    if (backends_.size() >= kRoom && !backends_.contains(backend)) return {Code::ResourceExhausted, "the balancer is full"};
+    backends_[backend] = address;
     return {};
   }
-  std::string describe() const override { return "a chip with room for 900 routes"; }
-
-  // It has no ports of its own.
-  Result<std::vector<LinkEvent>> links() override { return std::vector<LinkEvent>{}; }
-  Result<std::vector<AddressEntry>> addresses() override { return std::vector<AddressEntry>{}; }
-  Result<std::vector<NeighborEntry>> neighbors() override { return std::vector<NeighborEntry>{}; }
-  Result<std::vector<NexthopEntry>> nexthops() override { return std::vector<NexthopEntry>{}; }
-  Result<std::unique_ptr<Source>> monitor(Scheduler&, Priority, std::function<void(const LinkEvent&)>) override {
-    return failure(Code::Unimplemented, "the chip has no ports");
+  Status remove(const std::string& backend) {
+    return backends_.erase(backend) > 0 ? Status{} : Status{Code::NotFound, "the balancer has no such backend"};
   }
+  std::size_t size() const { return backends_.size(); }
 
  private:
-  Status add(const RouteSet& set) {
-    if (table_.size() >= kRoom && !table_.contains(set.prefix)) return {Code::ResourceExhausted, "the chip's table is full"};
-    table_[set.prefix] = set.type;
-    return {};
-  }
-  std::map<Prefix, RouteType> table_;
+  std::map<std::string, std::string> backends_;
 };
+
+// region: operation
+/// What is asked of the balancer, and in 'status' what came of it.
+struct Call {
+  std::string backend;
+  std::optional<std::string> address;  // None: remove it.
+  Status status = {};
+};
+
+/// May block: it runs on the executor's thread.
+void apply(Balancer& balancer, std::span<Call> calls) {
+  for (Call& call : calls) call.status = call.address ? balancer.add(call.backend, *call.address) : balancer.remove(call.backend);
+}
+
+/// How calls are written into a journal, so that a recorded day can be replayed without the balancer.
+OperationCodec<Call> codec() {
+  return {.encode_order = [](const Call& call, std::string& to) { to += call.backend + " " + call.address.value_or("-"); },
+          .encode_answer = [](const Call&, std::string&) {},  // The status is all.
+          .decode_answer = [](std::string_view, Call&) { return true; }};
+}
 // endregion
 
 // region: orch
-class Routes final : public Orch {
+/// The lanes: a removal overtakes additions between two batches.
+enum Lane : std::size_t { kRemovals, kAdditions };
+
+class Backends final : public Orch {
  public:
-  Routes(Runtime& runtime, Programmer& programmer) : Orch(runtime, "routes", Priority::p1), programmer_(programmer) {
-    table_ = &consume_batches("ROUTE", [this](Batch& batch) { order(batch); });
-    programmer_.on_room([this] { release(*table_); });
+  Backends(Runtime& runtime, Executor<Call>& balancer) : Orch(runtime, "backends", Priority::p1), balancer_(balancer) {
+    table_ = &consume_batches("BACKEND", [this](Batch& batch) { call(batch); });
+    balancer_.on_room([this] { release(*table_); });
   }
 
  private:
-  void order(Batch& batch) {
-    std::vector<Operation> ops;
-    auto tickets = std::make_shared<std::vector<Ticket>>();
+  struct Calls {
+    std::vector<Call> calls;
+    std::vector<Ticket> tickets;
+  };
+
+  void call(Batch& batch) {
+    Calls lanes[2];
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      const Result<Prefix> prefix = Prefix::parse(batch[i].key());
-      if (!prefix) {
-        batch.answer(i, Outcome::reject_key(prefix.error()));
-        continue;
+      std::optional<std::string> address;
+      if (batch[i].op() == Op::Set) {
+        const Result<std::string> text = batch[i].fields().text("address");
+        if (!text) {
+          batch.answer(i, Outcome::reject(text.error()));
+          continue;
+        }
+        address = *text;
       }
-      ops.push_back(
-          {batch[i].op() == Op::Set ? Order{RouteSet{.prefix = *prefix, .type = RouteType::Blackhole}} : Order{RouteDelete{*prefix}}});
-      tickets->push_back(batch.stage(i));  // Its answer comes later.
+      Calls& lane = lanes[address ? kAdditions : kRemovals];
+      lane.calls.push_back({.backend = std::string{batch[i].key()}, .address = std::move(address)});
+      lane.tickets.push_back(batch.stage(i));  // Its answer comes later.
     }
-    programmer_.submit(Lane::Bulk, std::move(ops), [this, tickets, next = std::size_t{0}](std::span<Operation> answered) mutable {
-      for (const Operation& op : answered) settle((*tickets)[next++], outcome(op.status));
+    for (const Lane lane : {kRemovals, kAdditions}) submit(lane, std::move(lanes[lane]));
+    if (!balancer_.has_room()) hold(*table_);  // What is not taken merges in the table.
+  }
+
+  void submit(Lane lane, Calls of) {
+    balancer_.submit(lane, std::move(of.calls), [this, tickets = std::move(of.tickets), next = std::size_t{0}](std::span<Call> answered) mutable {
+      for (const Call& call : answered) settle(tickets[next++], outcome(call.status));
     });
-    if (!programmer_.has_room()) hold(*table_);  // What is not taken merges in the table.
   }
 
   static Outcome outcome(const Status& status) {
     if (status.ok() || status.code() == Code::NotFound) return Outcome::done();  // Gone is gone.
-    if (status.code() == Code::ResourceExhausted) return Outcome::retry_after(1ms, status);
-    return Outcome::reject(status);
+    if (status.code() == Code::InvalidArgument) return Outcome::reject(status);
+    return Outcome::retry_after(1ms, status);  // Full, away, or too late to know: adding and removing can be repeated.
   }
 
-  Programmer& programmer_;
+  Executor<Call>& balancer_;
   Consumer* table_ = nullptr;
 };
 // endregion
 
 int main() {
-  Chip chip;
+  Balancer service;
   Runtime runtime;
-  Programmer programmer(runtime.scheduler(), chip, {});
-  runtime.add<Routes>(programmer);
+  // region: executor
+  Executor<Call> balancer(
+      runtime.scheduler(), [&service](std::span<Call> calls) { apply(service, calls); },
+      {.name = "balancer", .target = "the balancer", .lanes = {1, 1}, .operations_max = 256, .batch_max = 32}, codec());
+  runtime.add<Backends>(balancer);
+  // endregion
 
-  Table table = runtime.table("ROUTE");
-  const auto prefix = [](int i) { return "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"; };
+  Table table = runtime.table("BACKEND");
+  const auto name = [](int i) { return "web" + std::to_string(i); };
   bool accepted = table.set("nonsense", {}).ok();
-  for (int i = 0; i < 1000; ++i) accepted = accepted && table.set(prefix(i), {}).ok();
+  for (int i = 0; i < 1000; ++i) accepted = accepted && table.set(name(i), {{"address", "10.0.0." + std::to_string(i)}}).ok();
 
   // 900 fit; the others wait, and are tried again. A hundred that go make room for them.
   const auto at_rest = [&runtime](std::size_t parked) {
@@ -119,12 +139,12 @@ int main() {
     }
     return done();
   };
-  const bool full = run_until([&] { return at_rest(1000 - Chip::kRoom); });
-  for (int i = 0; i < 100; ++i) accepted = accepted && table.remove(prefix(i)).ok();
+  const bool full = run_until([&] { return at_rest(1000 - Balancer::kRoom); });
+  for (int i = 0; i < 100; ++i) accepted = accepted && table.remove(name(i)).ok();
   const bool done = run_until([&] { return at_rest(0); });
 
-  std::size_t there = 0;
-  const bool read = chip.routes([&there](const RouteEntry&) { ++there; }).ok();
-  std::printf("%s: %zu routes, %d rejected\n", chip.describe().c_str(), there, static_cast<int>(runtime.consumers().front().rejected));
-  return accepted && full && done && read && there == Chip::kRoom && runtime.consumers().front().rejected == 1 ? 0 : 1;
+  const std::uint64_t rejected = runtime.consumers().front().rejected;
+  const std::uint64_t pauses = balancer.stats().full;
+  std::printf("%zu backends, %d rejected, paused %s\n", service.size(), static_cast<int>(rejected), pauses > 0 ? "for room" : "never");
+  return accepted && full && done && service.size() == Balancer::kRoom && rejected == 1 && pauses > 0 ? 0 : 1;
 }

@@ -31,7 +31,7 @@ THREAD_FILES = {
     "src/orch/journal_writer.cc": "the journal's writer",
     "src/orch/worker.cc": "the thread of a worker",
     "src/message/agent_threads.cc": "the threads of agents, one a priority",
-    "src/dataplane/programmer.cc": "the programming thread",
+    "src/sched/executor.cc": "the threads of executors: what blocks runs there and not in a turn",
     "src/sched/stall_watchdog.cc": "the thread that watches a scheduler",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",
     "src/store/durable/log_writer.h": "the same",

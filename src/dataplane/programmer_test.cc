@@ -310,15 +310,15 @@ TEST_P(ThreadProgrammer, WhatWaitsBehindTheReadyBatchesSharesOne) {
   scheduler_.run_until_idle();
   plane_.wait_until_entered(1);
   constexpr std::uint32_t kMore = 10;  // One a turn, each of which hands over what it can.
-  for (std::uint32_t i = 1; i <= limits::kProgrammerBatches + kMore; ++i) {
+  for (std::uint32_t i = 1; i <= limits::kExecutorBatches + kMore; ++i) {
     programmer_->submit(Lane::Bulk, orders(2 * i, 1), collect());
     scheduler_.run_until_idle();
   }
   plane_.release();
-  run_until_answered(1 + limits::kProgrammerBatches + kMore);
+  run_until_answered(1 + limits::kExecutorBatches + kMore);
   std::vector<std::size_t> sizes;
   for (const auto& batch : plane_.batches()) sizes.push_back(batch.size());
-  std::vector<std::size_t> wanted(1 + limits::kProgrammerBatches, 1);
+  std::vector<std::size_t> wanted(1 + limits::kExecutorBatches, 1);
   wanted.push_back(kMore);
   EXPECT_EQ(sizes, wanted) << "one in the plane, as many ready as there may be, and the rest together";
 }

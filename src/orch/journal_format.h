@@ -13,8 +13,8 @@
 
 namespace rondo::journal {
 
-inline constexpr std::uint16_t kVersion = 2;
-/// Still read. Version 1 has no records of policies, weights and yields.
+inline constexpr std::uint16_t kVersion = 3;
+/// Still read. Version 1 has no records of policies, weights and yields, version 2 none of executors.
 inline constexpr std::uint16_t kOldestVersion = 1;
 inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
@@ -61,9 +61,12 @@ enum class Kind : std::uint8_t {
   WriteEnded = 39,     // What an Orch wrote into a table, and asked about, has come to its end.
   DoneWhile = 40,      // An outcome: done for as long as facts hold.
   Redone = 41,         // A fact ended that a done row depends on: handled again.
-  TableRefused = 42    // The store refused the table that an Orch was to consume or to listen to.
+  TableRefused = 42,   // The store refused the table that an Orch was to consume or to listen to.
+  Ordered = 43,        // Operations for an executor, as its codec writes them.
+  OrderAnswers = 44,   // A batch of them came back.
+  RoomChanged = 45     // The target of an executor has no room, or has room again: of simulated worlds alone.
 };
-inline constexpr Kind kLastKind = Kind::TableRefused;
+inline constexpr Kind kLastKind = Kind::RoomChanged;
 
 /// What became of a row, or made its handler be asked again.
 constexpr bool is_outcome(Kind kind) noexcept {

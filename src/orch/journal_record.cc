@@ -52,7 +52,10 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "write ended",
                                                                                            "done while",
                                                                                            "redone",
-                                                                                           "table refused"};
+                                                                                           "table refused",
+                                                                                           "ordered",
+                                                                                           "order answers",
+                                                                                           "room changed"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -90,13 +93,21 @@ Status read_status(Decoder& from) {
 }
 
 void read_answers(Decoder& from, JournalRecord& record) {
-  record.lane = static_cast<Lane>(from.byte());
+  record.lane = from.byte();
   record.count = from.number();
   const std::uint64_t failed = from.number();
   for (std::uint64_t i = 0; i < failed && from.ok(); ++i) {
     const std::uint64_t order = from.number();
     record.failures.push_back({order, read_status(from)});
   }
+}
+
+void read_texts(Decoder& from, JournalRecord& record) {
+  record.table = number32(from);
+  record.lane = from.byte();
+  record.count = from.number();
+  // Each has a byte at least, so a count that lies ends soon.
+  for (std::uint64_t i = 0; i < record.count && from.ok(); ++i) record.texts.push_back(from.text());
 }
 
 void read_link(Decoder& from, JournalRecord& record) {
@@ -238,7 +249,7 @@ void read_content(Decoder& from, JournalRecord& record) {
       return;
     }
     case Kind::Submitted:
-      record.lane = static_cast<Lane>(from.byte());
+      record.lane = from.byte();
       record.count = from.number();
       record.digest = from.fixed();
       return;
@@ -252,6 +263,12 @@ void read_content(Decoder& from, JournalRecord& record) {
     case Kind::WriteEnded:
       record.count = from.number();
       record.why = read_status(from);
+      return;
+    case Kind::Ordered:
+    case Kind::OrderAnswers: return read_texts(from, record);
+    case Kind::RoomChanged:
+      record.table = number32(from);
+      record.flag = from.byte() != 0;
       return;
     default: return record.kind == Kind::Changed || record.is_outcome() ? read_outcome(from, record) : read_turn(from, record);
   }
@@ -306,7 +323,8 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   read_content(from, record);
   const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
   const bool in_range = is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
-                        is_time(record.span.count()) && record.op <= Op::Event && record.lane <= Lane::Bulk &&
+                        is_time(record.span.count()) && record.op <= Op::Event && record.lane < limits::kExecutorLanes &&
+                        (record.lane <= static_cast<unsigned>(Lane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
                         ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
                         (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
   return from.ok() && from.at_end() && in_range;
@@ -348,11 +366,41 @@ std::string facts_text(const JournalRecord& record, const Names& names) {
 }
 
 std::string orders_text(const JournalRecord& record) {
-  std::string text = std::to_string(record.count) + " orders, " + (record.lane == Lane::Urgent ? "urgent" : "bulk");
+  std::string text = std::to_string(record.count) + " orders, " + (record.lane == static_cast<unsigned>(Lane::Urgent) ? "urgent" : "bulk");
   for (const JournalRecord::Failure& failure : record.failures) {
     text.append("; ").append(std::to_string(failure.order)).append(": ").append(failure.status.to_string());
   }
   return text;
+}
+
+/// Bytes of a codec: text as it is, other bytes in hexadecimal; at most kShown of them.
+std::string bytes_text(std::string_view bytes) {
+  constexpr std::size_t kShown = 64;
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (const char byte : bytes.substr(0, kShown)) {
+    const auto value = static_cast<unsigned char>(byte);
+    if (value >= 0x20 && value != 0x7F && byte != '\\') {
+      text += byte;
+    } else {
+      text.append("\\x").append(1, kDigits[value >> 4U]).append(1, kDigits[value & 15U]);
+    }
+  }
+  return bytes.size() > kShown ? text + "..." : text;
+}
+
+/// The first few, and how many.
+std::string texts_text(const JournalRecord& record, const Names& names) {
+  constexpr std::size_t kShown = 4;
+  std::string text = names.of(record.table) + ", lane " + std::to_string(record.lane) + ", " + std::to_string(record.count) + " operations";
+  for (std::size_t i = 0; i < std::min(record.texts.size(), kShown); ++i) {
+    std::string_view bytes = record.texts[i];
+    Status status;
+    text += i == 0 ? ": " : ", ";
+    if (record.kind == Kind::OrderAnswers && executor::take_status(bytes, status)) text += status.to_string() + (bytes.empty() ? "" : " ");
+    text += bytes_text(bytes);
+  }
+  return record.texts.size() > kShown ? text + ", ..." : text;
 }
 
 std::string link_text(const LinkEvent& link) {
@@ -414,6 +462,9 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::WriteRefused:
     case Kind::TableRefused: return record.why.to_string();
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();
+    case Kind::Ordered:
+    case Kind::OrderAnswers: return texts_text(record, names);
+    case Kind::RoomChanged: return names.of(record.table) + (record.flag ? " has room" : " has no room");
     case Kind::Yields:
     case Kind::TimeUp: return record.count == 0 ? std::string{} : "at question " + std::to_string(record.count);
     case Kind::Started:

@@ -49,7 +49,7 @@ struct JournalRecord {
   std::uint32_t source = 0;
   unsigned priority = 0;
   std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come. RoomChanged: there is room.
   Instant time;
   WallTime wall;
   Duration span{0};  // Of a turn, a delay.
@@ -59,13 +59,14 @@ struct JournalRecord {
   std::vector<Field> fields;
   std::vector<Fact> facts;
   Status why;
-  Lane lane = Lane::Urgent;
+  unsigned lane = 0;  // Of orders: a number; see Lane for those of the switch.
   std::uint64_t digest = 0;
   std::vector<Failure> failures;
   LinkEvent link;
   std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
   NexthopEntry nexthop;
   std::vector<Operation> orders;  // Of Unwanted.
+  std::vector<std::string_view> texts;  // Of Ordered and OrderAnswers, whose executor is 'table'.
 
   bool has_change() const noexcept;
   bool is_outcome() const noexcept { return journal::is_outcome(kind); }

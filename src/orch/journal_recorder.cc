@@ -447,7 +447,7 @@ void JournalRecorder::withdrawn(const Constraint& fact) {
 
 // --- The data plane
 
-void JournalRecorder::submitted(Lane lane, std::span<const Operation> ops) {
+void JournalRecorder::submitted(std::size_t lane, std::span<const Operation> ops) {
   if (!on()) return;
   put_time();
   put(2 + kVarintBytes + 8, [&](Encoder& to) {
@@ -458,7 +458,7 @@ void JournalRecorder::submitted(Lane lane, std::span<const Operation> ops) {
   });
 }
 
-void JournalRecorder::answered(Lane lane, std::span<const Operation> ops) {
+void JournalRecorder::answered(std::size_t lane, std::span<const Operation> ops) {
   if (!on()) return;
   put_time();
   std::size_t failed = 0;
@@ -526,6 +526,42 @@ void JournalRecorder::unwanted(std::span<const Operation> deletes) {
     journal::encode(to, deletes);
   });
 }
+
+// --- Executors
+
+void JournalRecorder::put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, const executor::Texts& texts) {
+  if (!on()) return;
+  put_time();
+  const std::uint32_t number = name(executor);
+  put(2 + 2 * kVarintBytes + texts.size() * kVarintBytes + texts.bytes.size(), [&](Encoder& to) {
+    to.byte(kind);
+    to.number(number);
+    to.byte(static_cast<std::uint8_t>(lane));
+    to.number(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) to.text(texts[i]);
+  });
+}
+
+void JournalRecorder::ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) {
+  put_texts(static_cast<std::uint8_t>(Kind::Ordered), executor, lane, orders);
+}
+
+void JournalRecorder::order_answers(std::string_view executor, std::size_t lane, const executor::Texts& answers) {
+  put_texts(static_cast<std::uint8_t>(Kind::OrderAnswers), executor, lane, answers);
+}
+
+void JournalRecorder::room_changed(std::string_view executor, bool has_room) {
+  if (!on()) return;
+  put_time();
+  const std::uint32_t number = name(executor);
+  put(2 + kVarintBytes, [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::RoomChanged));
+    to.number(number);
+    to.byte(has_room ? 1 : 0);
+  });
+}
+
+ExecutorTape* JournalRecorder::executor_tape() { return on() ? sink_->executor_tape() : nullptr; }
 
 // --- Files
 

@@ -18,6 +18,7 @@
 #include "rondo/sched/policy.h"
 #include "rondo/sched/turn_watch.h"
 #include "rondo/store/change.h"
+#include "sched/executor_host.h"
 
 namespace rondo {
 
@@ -25,7 +26,7 @@ class JournalSink;
 struct LinkEvent;
 struct NexthopEntry;
 
-class JournalRecorder final : public Journal, public TurnWatch, public OrderWatch {
+class JournalRecorder final : public Journal, public TurnWatch, public OrderWatch, public ExecutorJournal {
  public:
   /// Records nothing.
   JournalRecorder();
@@ -133,9 +134,9 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
 
   // --- The data plane.
 
-  void submitted(Lane lane, std::span<const Operation> ops) override;
+  void submitted(std::size_t lane, std::span<const Operation> ops) override;
   /// A whole batch came back.
-  void answered(Lane lane, std::span<const Operation> ops) override;
+  void answered(std::size_t lane, std::span<const Operation> ops) override;
   void link(const LinkEvent& event);
   /// What an earlier run left: how many objects, and of these the next hops and groups.
   void kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops);
@@ -143,6 +144,14 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void restart_look(bool rows_have_come);
   /// What nobody asked for, about to be deleted.
   void unwanted(std::span<const Operation> deletes);
+
+  // --- Executors.
+
+  void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
+  void order_answers(std::string_view executor, std::size_t lane, const executor::Texts& answers) override;
+  void room_changed(std::string_view executor, bool has_room) override;
+  /// Of a replay; else null.
+  ExecutorTape* executor_tape();
 
   // --- Files. See Journal.
 
@@ -157,6 +166,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void put_answer(std::uint8_t kind);
   void put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change);
   void put_time();
+  void put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, const executor::Texts& texts);
   std::uint32_t kind_name(ConstraintKind kind);
   void record_ready(std::uint32_t table);
   void record_took(std::uint32_t table, std::size_t count, bool empty);

@@ -12,6 +12,7 @@
 
 namespace rondo {
 
+class ExecutorTape;
 class Source;
 
 class JournalSink {
@@ -31,6 +32,7 @@ class JournalSink {
 
   virtual void before_source(Source& source) { static_cast<void>(source); }
   virtual bool timers_due() { return true; }
+  virtual ExecutorTape* executor_tape() { return nullptr; }
   // 'asked' is the number of the question in its turn, from 1.
   virtual bool time_is_up(bool by_clock, std::uint64_t /*asked*/) { return by_clock; }
   virtual bool should_yield(bool by_state, std::uint64_t /*asked*/) { return by_state; }

@@ -21,6 +21,7 @@ struct Orch::Parts {
   std::unique_ptr<message::Seat> seat;  // Until the Orch is whole; then it belongs to the runtime's agents.
   Address address;
   bool is_whole = false;
+  std::shared_ptr<void> life = std::make_shared<int>();  // As long as it, so is the Orch.
 };
 
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
@@ -180,6 +181,12 @@ Status Orch::write(std::string_view table, Change change, WriteDone done) {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called("write()", table));
   return shared.write(table, std::move(change), std::move(done));
+}
+
+Status Orch::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job) {
+  job->owner = parts_->life;
+  job->has_owner = true;
+  return runtime_.run_elsewhere_job(std::move(job), priority_);
 }
 
 void Orch::announce(const Constraint& fact) {

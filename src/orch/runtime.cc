@@ -25,8 +25,15 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   }
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
   if (!policy) return failure(policy.error().with_context("the runtime's policy"));
+  if (options.elsewhere_threads < 1 || options.elsewhere_threads > limits::kExecutorThreads) {
+    return failure(Code::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) + ", and 1 to " +
+                                              std::to_string(limits::kExecutorThreads) + " are possible");
+  }
   p.journal = options.journal != nullptr ? JournalRecorder::of(std::move(options.journal)) : std::make_unique<JournalRecorder>();
+  p.executors = std::make_unique<ExecutorSeats>(*p.journal);
   p.scheduler = std::make_unique<Scheduler>(*p.clock, *reactor, std::move(*policy));
+  p.scheduler->set_executor_host(p.executors.get());
+  p.elsewhere_threads = options.elsewhere_threads;
   if (p.journal->on()) {
     p.scheduler->watch(p.journal.get());
     p.journal->started(p.scheduler->now(), p.scheduler->policy().settings());
@@ -60,6 +67,8 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 
 Runtime::~Runtime() {
   parts_->scheduler->move_here();  // What ends may withdraw facts.
+  parts_->is_ending = true;
+  parts_->elsewhere.reset();  // First: work that runs may use what is given up after it.
   while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
   // Last made, first destroyed: an Orch may use what was made before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
@@ -212,6 +221,23 @@ void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {
     on_reject(fault.agent, Change::event("message", fault.message, {}), status_of_exception(fault.error).with_context(where));
   } catch (const std::bad_alloc&) {  // Then it has no words; it is counted.
   }
+}
+
+Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
+  Parts& p = *parts_;
+  if (p.is_ending) return {Code::Cancelled, "the runtime ends"};
+  if (p.elsewhere == nullptr) {
+    // Whose clock is told the time is deterministic, and so has no threads.
+    const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
+    Result<std::unique_ptr<Elsewhere>> made = Elsewhere::make(
+        *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads, [&p](const std::exception_ptr& thrown) {
+          if (!p.on_reject) return;
+          p.on_reject(Elsewhere::kName, Change::event("done", "", {}), status_of_exception(thrown).with_context(Elsewhere::kName));
+        });
+    if (!made) return made.error();
+    p.elsewhere = std::move(*made);
+  }
+  return p.elsewhere->run(std::move(job), priority);
 }
 
 Scheduler& Runtime::scheduler() noexcept { return *parts_->scheduler; }

@@ -12,6 +12,8 @@
 
 #include "orch/constraint_index.h"
 #include "orch/consumer.h"
+#include "orch/elsewhere.h"
+#include "orch/executor_seats.h"
 #include "orch/fact_port.h"
 #include "orch/fact_sweep.h"
 #include "orch/journal_recorder.h"
@@ -45,6 +47,7 @@ struct Runtime::Parts {
   std::unique_ptr<Reactor> own_reactor;
   const Clock* clock = nullptr;
   std::unique_ptr<JournalRecorder> journal;
+  std::unique_ptr<ExecutorSeats> executors;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
   store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
@@ -69,6 +72,9 @@ struct Runtime::Parts {
   Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
   std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;
+  unsigned elsewhere_threads = 1;
+  std::unique_ptr<Elsewhere> elsewhere;  // None until somebody asks.
+  bool is_ending = false;
 };
 
 /// For the message of an assertion: 'call' was made by a wrong thread.

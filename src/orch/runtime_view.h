@@ -22,6 +22,8 @@ class RuntimeView {
     RONDO_ASSERT(runtime.parts_->consumers.empty());
     runtime.parts_->witness = &witness;
   }
+  /// From here on executors of the runtime are simulated. Before the first is made; 'trouble' outlives the runtime.
+  static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.parts_->executors->simulate(trouble); }
 
  private:
   const Runtime::Parts& parts_;

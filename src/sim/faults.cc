@@ -6,6 +6,7 @@
 
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
+#include "sim/executor_faults.h"
 #include "sim/sim_disk.h"
 
 namespace rondo::sim {
@@ -16,6 +17,15 @@ constexpr OrderKind kLimited[] = {OrderKind::Route, OrderKind::Group, OrderKind:
 constexpr int kOrderKinds = 6;
 
 Duration milliseconds(std::uint64_t count) { return std::chrono::milliseconds{count}; }
+
+/// By chance of its own: what the caller draws next stays as it was before there were executors.
+void draw_operations(FaultPlan& plan, Random random) {
+  if (random.chance(0.5)) plan.operation_fails = random.real01() * 0.3;
+  plan.operation_failures = {{Code::Unavailable, "the target is away"}, {Code::DeadlineExceeded, "the target took too long"}};
+  if (random.chance(0.5)) plan.operation_time_high = milliseconds(random.between(1, 50));
+  if (random.chance(0.5)) plan.operation_room_ends_every = milliseconds(random.between(20, 2000));
+  plan.operation_room_ends_for = milliseconds(random.between(1, 300));
+}
 
 }  // namespace
 
@@ -50,6 +60,7 @@ FaultPlan FaultPlan::drawn(Random& random) {
   plan.disk_fails_for = milliseconds(random.between(1, 300));
   plan.disk_stalls_every = every();
   plan.disk_stalls_for = milliseconds(random.between(1, 300));
+  draw_operations(plan, random);
   return plan;
 }
 
@@ -76,6 +87,7 @@ void Faults::follow(const FaultPlan& plan) {
   ++number_;
   plan_ = plan;
   apply_to_store();
+  victim_.executors().follow(plan);
   if (plan_.order_fails > 0 && !plan_.order_errnos.empty()) again(1s, &Faults::orders_fail);
   again(plan_.store_lost_every, &Faults::store_lost);
   again(plan_.room_ends_every, &Faults::room_ends);

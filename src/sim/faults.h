@@ -11,6 +11,7 @@
 
 namespace rondo::sim {
 
+class ExecutorFaults;
 class SimDisk;
 class SimStore;
 class World;
@@ -24,6 +25,7 @@ class Faults {
     virtual SimStore* remote_store() = 0;  // Null if there is none.
     virtual SimDataPlane* kernel() = 0;    // Likewise.
     virtual SimDisk* disk() = 0;           // Of a store in the process; likewise.
+    virtual ExecutorFaults& executors() = 0;
     virtual void crash_soon() = 0;
     virtual void happened(std::string_view what) = 0;
   };

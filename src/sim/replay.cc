@@ -37,7 +37,7 @@ class StandIn final : public Source {
 
 }  // namespace
 
-struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
+struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorTape {
   explicit Impl(std::unique_ptr<Tape> its_tape) : tape(std::move(its_tape)), clock(*this), plane(*this) {}
 
   // --- The comparison.
@@ -74,7 +74,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   bool remove_stand_in();
   bool poll();
   bool fire_timers();
-  bool wait_for_answers();
+  bool wait_for_answers(Source* executor);
   Turn stand_in_turn();
   /// The tape goes on by itself, past what needs no comparison.
   void skip() { tape->advance(); }
@@ -100,8 +100,16 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
 
   // RecordedAnswers
   void attach(Source& source) override { programmer = &source; }
-  bool next(Lane& lane, std::vector<Status>& statuses) override;
+  bool next(std::size_t& lane, std::size_t& count) override;
+  void answer(std::span<Operation> orders) override;
   Backlog backlog() override;
+
+  // ExecutorTape
+  void joined(std::string_view executor, Source& source) override { executors.insert_or_assign(std::string{executor}, &source); }
+  void left(std::string_view executor) override { executors.erase(std::string{executor}); }
+  bool next(std::string_view executor, std::size_t& lane, std::vector<std::string_view>& answers) override;
+  bool next_room(std::string_view executor, bool& has_room) override;
+  void refuse(std::string_view why) override { differ(std::string{why}); }
 
   // RecordedRestart
   std::uint64_t found() override { return objects_found; }
@@ -117,6 +125,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart {
   Scheduler* scheduler = nullptr;
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
+  std::map<std::string, Source*, std::less<>> executors;  // By name.
   JournalRecorder* journal = nullptr;  // The runtime's.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
@@ -159,6 +168,7 @@ class Replay::Impl::Comparison final : public JournalSink {
   void clocks(Instant, WallTime) override {}
 
   void before_source(Source& source) override { impl_.number(source); }
+  ExecutorTape* executor_tape() override { return &impl_; }
   bool timers_due() override { return impl_.is_next(Kind::Timers); }
   bool time_is_up(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::TimeUp, asked); }
   bool should_yield(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::Yields, asked); }
@@ -279,9 +289,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
       ended = true;
       return;
     }
-    if (tape->peek().bytes() == came) {
-      return pass();
-    }
+    if (tape->peek().bytes() == came) return pass();
     if (kept.empty()) {
       kept = came;
       came = kept;
@@ -336,7 +344,11 @@ bool Replay::Impl::feed() {
     case Kind::Ready: return store != nullptr && store->become_ready(table_of(record(0)));
     case Kind::Timers: return fire_timers();
     case Kind::Policy: return change_policy();
-    case Kind::Answered: return wait_for_answers();
+    case Kind::Answered: return wait_for_answers(programmer);
+    case Kind::OrderAnswers: {
+      const auto executor = executors.find(table_of(record(0)));
+      return executor != executors.end() && wait_for_answers(executor->second);
+    }
     case Kind::WriteEnded: {
       const JournalRecord ended_write = record(0);
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
@@ -382,9 +394,7 @@ void Replay::Impl::add_stand_in() {
   const JournalRecord next = record(0);
   auto source = std::make_unique<StandIn>(std::string{next.name}, Priority{std::min(next.priority, limits::kPriorities - 1)},
                                           [this] { return stand_in_turn(); });
-  if (const JournalRecord weight = record(1); weight.kind == Kind::Weight) {
-    source->set_weight(static_cast<std::uint32_t>(weight.count));
-  }
+  if (const JournalRecord weight = record(1); weight.kind == Kind::Weight) source->set_weight(static_cast<std::uint32_t>(weight.count));
   StandIn& reference = *source;
   stand_ins.emplace(next.source, std::move(source));
   adding = &reference;
@@ -438,9 +448,9 @@ bool Replay::Impl::fire_timers() {
   return true;
 }
 
-bool Replay::Impl::wait_for_answers() {
-  if (in_turn || polling || programmer == nullptr) return false;
-  programmer->wake_from_any_thread();
+bool Replay::Impl::wait_for_answers(Source* executor) {
+  if (in_turn || polling || executor == nullptr) return false;
+  executor->wake_from_any_thread();
   return poll();
 }
 
@@ -460,16 +470,33 @@ Turn Replay::Impl::stand_in_turn() {
   return turn;
 }
 
-bool Replay::Impl::next(Lane& lane, std::vector<Status>& statuses) {
+bool Replay::Impl::next(std::size_t& lane, std::size_t& count) {
   constexpr std::uint64_t kMost = 1'000'000;  // A record that says more is not ours.
   if (kind() != Kind::Answered) return false;
-  JournalRecord answered = record(0);
+  const JournalRecord answered = record(0);
   if (answered.count > kMost) return false;
   lane = answered.lane;
-  statuses.assign(static_cast<std::size_t>(answered.count), Status{});
-  for (JournalRecord::Failure& failure : answered.failures) {
-    if (failure.order < answered.count) statuses[static_cast<std::size_t>(failure.order)] = std::move(failure.status);
+  count = static_cast<std::size_t>(answered.count);
+  return true;
+}
+
+void Replay::Impl::answer(std::span<Operation> orders) {
+  for (JournalRecord::Failure& failure : record(0).failures) {
+    if (failure.order < orders.size()) orders[static_cast<std::size_t>(failure.order)].status = std::move(failure.status);
   }
+}
+
+bool Replay::Impl::next(std::string_view executor, std::size_t& lane, std::vector<std::string_view>& answers) {
+  if (kind() != Kind::OrderAnswers || table_of(record(0)) != executor) return false;
+  JournalRecord answered = record(0);
+  lane = answered.lane;
+  answers = std::move(answered.texts);
+  return true;
+}
+
+bool Replay::Impl::next_room(std::string_view executor, bool& has_room) {
+  if (kind() != Kind::RoomChanged || table_of(record(0)) != executor) return false;
+  has_room = record(0).flag;
   return true;
 }
 

@@ -15,6 +15,7 @@
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 #include "sim/event_trace.h"
+#include "sim/executor_faults.h"
 #include "sim/faults.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
@@ -39,6 +40,7 @@ struct World::Inside final : Witness, Faults::Victim {
   SimStore* remote_store() override { return remote; }
   SimDataPlane* kernel() override { return plane.get(); }
   SimDisk* disk() override { return has_own_disk() ? &tables : nullptr; }
+  ExecutorFaults& executors() override { return executor_faults; }
   void crash_soon() override { crash_due = true; }
   void happened(std::string_view what) override { tell({.kind = Event::Kind::Fault, .text = what}); }
 
@@ -60,6 +62,7 @@ struct World::Inside final : Witness, Faults::Victim {
   std::unique_ptr<SimDataPlane> plane;
   SimDisk tables;  // Of which a Durable or a Remote store has its own.
   Producer producer;
+  ExecutorFaults executor_faults;
   Faults faults;
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;

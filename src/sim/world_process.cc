@@ -42,6 +42,8 @@ World::Inside::Inside(World& owner)
     : world(owner),
       random(owner.seed() * 0x9E3779B97F4A7C15ULL + 1),
       producer(owner, owner.options_->deletes_before_rewriting),
+      executor_faults(
+          owner, [this](std::string_view what) { happened(what); }, [this](std::uint64_t number) { trace.orders(number); }),
       faults(owner, *this, random.split(), owner.options_->plane),
       checkers(standard_checkers()),
       turns(owner.clock_) {}
@@ -119,7 +121,7 @@ std::string World::Inside::moving() const {
     });
     if (!timed.empty()) return timed;
   }
-  return {};
+  return executor_faults.moving();
 }
 
 // --- The process
@@ -167,14 +169,17 @@ void World::Inside::begin_process() {
   runtime = std::make_unique<Runtime>(std::move(made));
   faults.apply_to_store();
   RuntimeView::attach(*runtime, *this);
+  RuntimeView::attach(*runtime, executor_faults);
   parts = program(*runtime);
 }
 
 void World::Inside::end_process() {
   store->for_each_unanswered(
       [this](std::string_view table, const Change& change) { tell({.kind = Event::Kind::Unsure, .table = table, .change = &change}); });
+  executor_faults.set_crashing(true);
   parts.reset();
   runtime.reset();
+  executor_faults.set_crashing(false);
   store = nullptr;
   remote = nullptr;
   if (tables.crash(random) > 0) happened("the end of a group of writes is lost");

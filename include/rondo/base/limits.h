@@ -55,6 +55,16 @@ inline constexpr Duration kStallMost = 3600s;
 inline constexpr unsigned kReserveMibMost = 1024 * 1024;
 /// The weight of a source among its equals: a thousand to one is more than shares are measured to.
 inline constexpr std::uint32_t kWeightMost = 1000;
+/// Operations of an executor that were submitted and not yet answered; beyond it has_room() is false and its users pause.
+inline constexpr std::size_t kExecutorOperations = 8192;
+/// Operations of one apply() of an executor: the next batch begins behind them, and what is urgent waits for them.
+inline constexpr std::size_t kExecutorBatch = 256;
+/// Batches of a lane that lie ready for the thread of an executor: a turn's time of work. What waits behind them still shares batches, and
+/// is still overtaken by what is urgent.
+inline constexpr std::size_t kExecutorBatches = 4;
+/// Lanes and threads that an executor may have.
+inline constexpr std::size_t kExecutorLanes = 16;
+inline constexpr unsigned kExecutorThreads = 64;
 /// Timers one look at a wheel may fire before others get a turn. A scheduler has two: Scheduler::bulk_timers().
 inline constexpr std::uint32_t kTimersPerTurn = 256;
 
@@ -195,14 +205,16 @@ inline constexpr unsigned kJournalFiles = 1000;
 inline constexpr std::size_t kReplayBatchesAhead = 32;
 inline constexpr std::size_t kReplayBytesAhead = 8 * 1024 * 1024;
 
+/// Threads of Runtime::run_elsewhere: works that block seldom block on one thing, and each costs a stack.
+inline constexpr unsigned kElsewhereThreads = 2;
+/// Works that wait for them, run, or whose answers wait for a turn; one more is refused with ResourceExhausted.
+inline constexpr std::size_t kElsewhereTasks = 1024;
+
 // --- dataplane
 /// Operations of one netlink send (measured: 64 to 256 is enough, more gains under 10 % and risks overrunning the error queue).
 inline constexpr std::size_t kNetlinkBatch = 256;
 /// Operations submitted and not yet answered; beyond it consumers of the data plane pause until there is room.
 inline constexpr std::size_t kProgrammerOps = 8192;
-/// Batches of a lane that lie ready for the programming thread: a turn's time of work. What waits behind them still shares batches, and is
-/// still overtaken by what is urgent.
-inline constexpr std::size_t kProgrammerBatches = 4;
 /// Members of one next-hop group: one order must fit into one netlink attribute and one page of a dump. A larger group is refused with
 /// InvalidArgument.
 inline constexpr std::size_t kGroupMembers = 1024;

@@ -22,6 +22,7 @@
 #include "rondo/message/agent.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/constraint.h"
+#include "rondo/orch/elsewhere.h"
 #include "rondo/orch/outcome.h"
 #include "rondo/sched/priority.h"
 #include "rondo/store/change.h"
@@ -175,12 +176,20 @@ class Orch {
   /// a turn of the store's, which may come after this Orch's end.
   Status write(std::string_view table, Change change, WriteDone done = {});
 
+  /// Runtime::run_elsewhere at this Orch's priority; 'done' is not called after this Orch has gone. 'work' runs on another thread: it owns
+  /// what it uses, and does not touch this Orch.
+  template <class Work, class Done>
+  Status run_elsewhere(Work work, Done done) {
+    return run_elsewhere_job(elsewhere::make_job(std::move(work), std::move(done)));
+  }
+
   Runtime& runtime() noexcept { return runtime_; }
 
  private:
   friend class Runtime;
   friend class AskAgain;
   message::Seat& seat();
+  Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job);
   void add_handler(const message::Handler& handler);
   Status add_subscription(const std::shared_ptr<message::TopicCore>& topic, const message::Handler& handler);
   void add_limit(const message::MessageType& type, const Limit& limit, const message::KeyOf& key);

@@ -15,9 +15,11 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/result.h"
 #include "rondo/message/agents.h"
+#include "rondo/orch/elsewhere.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/row_tap.h"
+#include "rondo/sched/executor_core.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/store.h"
 
@@ -40,6 +42,8 @@ struct RuntimeOptions {
   /// standard error, at most 20 lines at once and 5 a second; the next line says how many were left out. A simulated runtime
   /// (sim::World, sim::Replay) logs none.
   bool log_rejects = true;
+  /// Threads of run_elsewhere(), 1 to limits::kExecutorThreads; others are InvalidArgument of open().
+  unsigned elsewhere_threads = limits::kElsewhereThreads;
 };
 
 /// A reference to a table for writers. Copyable; valid as long as the runtime. It writes on the runtime's thread (asserted): other threads
@@ -205,6 +209,22 @@ class Runtime {
   /// For agents beside the Orchs, on this runtime's scheduler; the Orchs' own messages are there, too. Made when first asked for.
   Agents& agents();
 
+  /// Runs 'work', which may block, on a thread of a small pool, and then calls 'done' with its answer in a turn of 'priority' on this
+  /// runtime's scheduler. 'work' returns nothing, a Status, a T or a Result<T>, and may take a std::stop_token; 'done' takes the Status or the
+  /// Result<T>. What 'work' throws becomes an Internal status. What 'done' throws is reported to on_reject.
+  ///   runtime.run_elsewhere([file] { return read_whole(file); }, [this](Result<std::string> text) { ... });
+  /// ResourceExhausted when limits::kElsewhereTasks works have not been answered, or when the threads cannot be started; 'done' is not called
+  /// then. Works begin in order; with more than one thread they run side by side and end in any order.
+  /// The end of the runtime requests the stop of works that run and waits for them, however long they take; works that have not begun are
+  /// dropped. No 'done' is called from then on, and run_elsewhere() answers Cancelled.
+  /// Where the runtime has a clock of its own that is no SystemClock, and in a sim::World, there are no threads: 'work' runs in a turn.
+  /// In a recorded day the answer is on the record if its type has an ElsewhereCodec; the replay then gives it and does not run 'work'. A day
+  /// with an answer of another type replays as "different" at that answer.
+  template <class Work, class Done>
+  Status run_elsewhere(Work work, Done done, Priority priority = ExecutorOptions{}.priority) {
+    return run_elsewhere_job(elsewhere::make_job(std::move(work), std::move(done)), priority);
+  }
+
   Scheduler& scheduler() noexcept;
   Store& store() noexcept;
   const Clock& clock() const noexcept;
@@ -272,6 +292,7 @@ class Runtime {
   static Result<std::unique_ptr<Parts>> make_parts(RuntimeOptions options);
   [[noreturn]] static void cannot_add(const Status& why);
   void adopt(std::unique_ptr<Orch> orch);
+  Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority);
   struct BusyWorkers;
   struct WhyStep;
   WhyStep why_step(const FactOrigin& at) const;

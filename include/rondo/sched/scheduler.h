@@ -60,6 +60,8 @@ struct LongTurn {
   Duration on_cpu{0};  // What the thread had of a CPU meanwhile, at most 0.25 ms too much; the rest it was not let run.
 };
 
+class ExecutorHost;
+
 class Scheduler {
  public:
   /// 'clock' and 'reactor' must outlive the scheduler.
@@ -91,6 +93,9 @@ class Scheduler {
   /// Tells 'watch' of every turn and wake from now on; nullptr: nobody. Before sources are added: it names those that are added later. It
   /// must outlive the scheduler, or be taken away.
   void watch(TurnWatch* watch) noexcept { watch_ = watch; }
+  /// What executors made from now on meet around them; nullptr: nothing. It must outlive them. For the runtime.
+  void set_executor_host(ExecutorHost* host) noexcept { executor_host_ = host; }
+  ExecutorHost* executor_host() const noexcept { return executor_host_; }
 
   /// Whether the calling thread may touch what belongs to this scheduler. That is the owner: the thread that gave the last turn, waited or
   /// polled, and before the first such call the thread that made the scheduler. Once stop() was called, any one thread may when no thread
@@ -264,6 +269,7 @@ class Scheduler {
   std::unique_ptr<Policy> policy_;
   FramesPolicy<FrameRules>* frames_ = nullptr;  // The same, as the type that it is unless a test made it.
   TurnWatch* watch_ = nullptr;
+  ExecutorHost* executor_host_ = nullptr;
   const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;

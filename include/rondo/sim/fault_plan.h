@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "rondo/base/random.h"
+#include "rondo/base/status.h"
 #include "rondo/base/time.h"
 
 namespace rondo::sim {
@@ -49,6 +50,18 @@ struct FaultPlan {
   /// A port loses its carrier: its next hops go silently, see dataplane.h.
   Duration carrier_lost_every{0};
   Duration carrier_lost_for{0};
+
+  // --- What executors call (rondo/sched/executor.h), works of run_elsewhere() included. Not the switch's Programmer: that is the data plane.
+  /// That an operation fails, with one of these, or Unavailable if there are none. One that fails with DeadlineExceeded was applied with an
+  /// even chance; others were not.
+  double operation_fails = 0;
+  std::vector<Status> operation_failures = {};
+  /// From the beginning of a batch to its answer, at most. The batch is applied at some instant between: a crash before it leaves the
+  /// operations undone, one behind it leaves them done and not answered. Of those that wait a crash lets some of the oldest be done.
+  Duration operation_time_high{0};
+  /// has_room() is false, however little is under way.
+  Duration operation_room_ends_every{0};
+  Duration operation_room_ends_for{0};
 
   // --- The process.
   /// It ends wherever it is, between two turns, and another one begins.

@@ -1,0 +1,160 @@
+// elsewhere.h: blocking work for Runtime::run_elsewhere: how its answer is given back, and how it is written into a journal. User code
+// specialises ElsewhereCodec for its own types; the namespace rondo::elsewhere is the inside.
+#pragma once
+
+#include <concepts>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "rondo/base/result.h"
+
+namespace rondo {
+
+/// How an answer of type T is written into a journal, so that a replay can give it. Here for numbers, enumerations, bool and std::string.
+/// For a type of your own specialise it with the same two functions; for others a recorded day cannot be replayed past the answer.
+template <class T>
+struct ElsewhereCodec;
+
+template <class T>
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
+struct ElsewhereCodec<T> {
+  static void encode(const T& value, std::string& to) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
+  /// False: the bytes are no value.
+  static bool decode(std::string_view from, T& value) {
+    if (from.size() != sizeof value) return false;
+    std::memcpy(&value, from.data(), sizeof value);
+    return true;
+  }
+};
+
+template <>
+struct ElsewhereCodec<std::string> {
+  static void encode(const std::string& value, std::string& to) { to += value; }
+  static bool decode(std::string_view from, std::string& value) {
+    value = from;
+    return true;
+  }
+};
+
+namespace elsewhere {
+
+/// One work, until its answer was given back.
+class Job {
+ public:
+  Job() = default;
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  virtual ~Job() = default;
+  /// A thread of the pool.
+  virtual Status run(const std::stop_token& stop) = 0;
+  /// Scheduler's thread.
+  virtual void answer(Status status) = 0;
+  virtual void encode(std::string& to) const = 0;
+  virtual bool decode(std::string_view from) = 0;
+
+  std::weak_ptr<void> owner;  // If it has one, it is not answered after the owner has gone.
+  bool has_owner = false;
+};
+
+template <class T>
+concept Encoded = std::default_initializable<T> && requires(const T& value, T& read, std::string& to, std::string_view from) {
+  ElsewhereCodec<T>::encode(value, to);
+  { ElsewhereCodec<T>::decode(from, read) } -> std::same_as<bool>;
+};
+
+/// What a work returns: its value, if it has one.
+template <class R>
+struct Returned {
+  using Value = R;
+};
+template <class T>
+struct Returned<Result<T>> {
+  using Value = T;
+};
+template <>
+struct Returned<Status> {
+  using Value = void;
+};
+template <>
+struct Returned<Result<void>> {
+  using Value = void;
+};
+
+template <class Work>
+decltype(auto) call(Work& work, const std::stop_token& stop) {
+  if constexpr (std::is_invocable_v<Work&, std::stop_token>) {
+    return work(stop);
+  } else {
+    return work();
+  }
+}
+
+template <class Work, class Done>
+class TypedJob final : public Job {
+  using R = decltype(call(std::declval<Work&>(), std::declval<const std::stop_token&>()));
+  using Value = typename Returned<R>::Value;
+  static constexpr bool kHasValue = !std::is_void_v<Value>;
+
+ public:
+  TypedJob(Work work, Done done) : work_(std::move(work)), done_(std::move(done)) {}
+
+  Status run(const std::stop_token& stop) override {
+    if constexpr (std::is_void_v<R>) {
+      call(work_, stop);
+      return {};
+    } else if constexpr (std::is_same_v<R, Status>) {
+      return call(work_, stop);
+    } else if constexpr (std::is_same_v<R, Value>) {
+      value_.emplace(call(work_, stop));
+      return {};
+    } else {
+      R result = call(work_, stop);
+      if (!result) return std::move(result).error();
+      if constexpr (kHasValue) value_.emplace(std::move(*result));
+      return {};
+    }
+  }
+  void answer(Status status) override {
+    if constexpr (!kHasValue) {
+      done_(std::move(status));
+    } else if (status.ok()) {
+      done_(Result<Value>{std::move(*value_)});
+    } else {
+      done_(Result<Value>{failure(std::move(status))});
+    }
+  }
+  void encode(std::string& to) const override {
+    if constexpr (kHasValue && Encoded<Value>) {
+      if (value_) ElsewhereCodec<Value>::encode(*value_, to);
+    }
+  }
+  bool decode(std::string_view from) override {
+    if constexpr (!kHasValue) {
+      return from.empty();
+    } else if constexpr (Encoded<Value>) {
+      return ElsewhereCodec<Value>::decode(from, value_.emplace());
+    } else {
+      return false;
+    }
+  }
+
+ private:
+  struct Nothing {};
+  Work work_;
+  Done done_;
+  std::optional<std::conditional_t<kHasValue, Value, Nothing>> value_;
+};
+
+template <class Work, class Done>
+std::unique_ptr<Job> make_job(Work work, Done done) {
+  return std::make_unique<TypedJob<Work, Done>>(std::move(work), std::move(done));
+}
+
+}  // namespace elsewhere
+}  // namespace rondo

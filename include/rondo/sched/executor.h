@@ -1,0 +1,255 @@
+// Executor: makes a blocking target asynchronous. A target is a device, a kernel, the API of a service: whatever apply() may wait for.
+// Orchs submit operations; threads of the executor apply them in batches; each operation comes back with its status in a turn of the
+// scheduler. Turns never wait for the target. See examples/03_own_data_plane.cc. The switch's Programmer is an Executor.
+//   Executor<Call> backends(runtime.scheduler(), [&api](std::span<Call> calls) { ... }, {.name = "backends", .target = "the balancer"});
+//   backends.submit(0, std::move(calls), [this](std::span<Call> answered) { ... settle ... });
+//
+// Order: with one thread the operations of one lane are applied and answered in the order in which they were submitted. Between lanes there
+// is no order: who submits to one lane what depends on an operation in another lane waits for that operation's answer first.
+// Errors: an operation carries its own status. What apply() throws becomes the status (Internal) of all operations of the batch that are ok.
+// Bounds: a batch has at most ExecutorOptions::batch_max operations, a turn delivers at most its budget. submit() never refuses: who
+// submits in bulk looks at has_room() first, and holds its consumers until on_room().
+// Cost: two allocations per submission; operations are moved twice.
+// Journal: with an OperationCodec, what is submitted and answered is recorded where the runtime has a journal, and a replay
+// (sim/replay.h) gives the recorded answers and applies nothing. Without one the executor's operations are not in the journal; a replay
+// applies nothing either, and ends with a difference at the first turn that delivered answers.
+// Simulation: in a sim::World the executor has no thread, whatever its mode; FaultPlan::operations... says what goes wrong.
+// Threads: all functions are called on the scheduler's thread.
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/assert.h"
+#include "rondo/base/status.h"
+#include "rondo/sched/executor_core.h"
+
+namespace rondo {
+
+/// An operation is movable and has a member 'status', ok by default, which apply() sets when the operation fails. Results are further
+/// members.
+template <class T>
+concept ExecutorOperation = std::movable<T> && std::default_initializable<decltype(T::status)> && std::same_as<decltype(T::status), Status>;
+
+/// How the operations of an executor are written into a journal. The bytes may be text; `rondo journal` prints them. Give all three
+/// functions or none.
+template <ExecutorOperation Operation>
+struct OperationCodec {
+  /// Appends bytes that differ where operations differ: a replay compares them.
+  std::function<void(const Operation& operation, std::string& bytes)> encode_order = {};
+  /// Appends what apply() wrote beside the status, which is recorded without the codec's help. Nothing if there is nothing.
+  std::function<void(const Operation& operation, std::string& bytes)> encode_answer = {};
+  /// Writes it into 'operation'. False: the bytes are no answer; the replay ends with a difference there.
+  std::function<bool(std::string_view bytes, Operation& operation)> decode_answer = {};
+};
+
+/// Sees what is submitted and what is answered, in order. Scheduler's thread.
+template <ExecutorOperation Operation>
+class ExecutorWatch {
+ public:
+  virtual ~ExecutorWatch() = default;
+  virtual void submitted(std::size_t lane, std::span<const Operation> operations) = 0;
+  /// A batch came back: with one thread, the oldest operations of a lane that had not.
+  virtual void answered(std::size_t lane, std::span<const Operation> operations) = 0;
+};
+
+/// In place of a target: what a recorded run was answered, when it was.
+template <ExecutorOperation Operation>
+class ExecutorAnswers {
+ public:
+  virtual ~ExecutorAnswers() = default;
+  /// The source in whose turns answers are delivered. Woken, it asks next(), in collect() and in its turn.
+  virtual void attach(Source& source) = 0;
+  /// The next batch that came back by now: its lane and how many operations it had. False: none yet.
+  virtual bool next(std::size_t& lane, std::size_t& count) = 0;
+  /// Writes the answers of that batch into the operations, which are fewer when this run submitted fewer.
+  virtual void answer(std::span<Operation> operations) = 0;
+  /// What the turn that is about to end said of its backlog.
+  virtual Backlog backlog() = 0;
+};
+
+template <ExecutorOperation Operation>
+class Executor {
+ public:
+  /// Carries operations out, in order, and sets the status of each that fails. May block. Runs on one thread of the executor at a time, or
+  /// on as many as ExecutorOptions::threads says.
+  using Apply = std::function<void(std::span<Operation> operations)>;
+  /// Called on the scheduler's thread with the operations of one submission in their order, each with its status: in one or more turns,
+  /// each operation once. With more than one thread parts of a submission come in the order in which they end. What it throws quarantines
+  /// the executor's source.
+  using Done = std::function<void(std::span<Operation> operations)>;
+
+  /// 'scheduler' must outlive it. Throws std::system_error when a thread cannot be started.
+  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options = {}, OperationCodec<Operation> codec = {})
+      : typed_(std::move(apply), std::move(codec)), core_(start(scheduler, std::move(options), true)) {}
+  /// For who records and replays the operations itself; both may be null, and must outlive it. The executor then takes no part in the
+  /// runtime's journal and in the faults of a simulated world. With 'answers' nothing is applied.
+  Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
+      : typed_(std::move(apply), watch, answers), core_(start(scheduler, std::move(options), false)) {}
+  /// Waits for the apply() calls that run. Then applies what was submitted, or drops it (ExecutorOptions::at_end). No callback is called.
+  ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Keeps the threads on 'cpus' (see base/thread_settings.h for why and for the errors). Does nothing inline.
+  Status pin(std::span<const unsigned> cpus) { return core_->pin(cpus); }
+
+  /// Hands operations over, in a turn of its own after the current one, in which small submissions of a lane share a batch. Never blocks
+  /// and never refuses. 'lane' is below the number of lanes (assert). 'done' may be empty.
+  void submit(std::size_t lane, std::vector<Operation> operations, Done done) {
+    if (operations.empty()) return;
+    auto lot = std::make_shared<Lot>();
+    lot->size = operations.size();
+    lot->operations = std::move(operations);
+    lot->done = std::move(done);
+    core_->submit(lane, std::move(lot));
+  }
+
+  /// Fewer than 'operations_max' operations are under way.
+  bool has_room() const noexcept { return core_->has_room(); }
+  /// 'wake' is called (in the answers' turn) each time room comes back after has_room() was false. Any number of listeners.
+  void on_room(std::function<void()> wake) { core_->on_room(std::move(wake)); }
+
+  std::size_t in_flight() const noexcept { return core_->in_flight(); }
+  const ExecutorStats& stats() const noexcept { return core_->stats(); }
+
+ private:
+  struct Lot final : executor::Lot {
+    std::vector<Operation> operations;
+    Done done;
+  };
+  struct Batch final : executor::Batch {
+    std::vector<Operation> operations;
+  };
+
+  /// What the core cannot do without the type.
+  class Typed final : public executor::Typed {
+   public:
+    Typed(Apply apply, OperationCodec<Operation> codec) : apply_(std::move(apply)), codec_(std::move(codec)) {
+      const bool is_whole = codec_.encode_order && codec_.encode_answer && codec_.decode_answer;
+      const bool is_none = !codec_.encode_order && !codec_.encode_answer && !codec_.decode_answer;
+      RONDO_ASSERT((is_whole || is_none) && "a codec has all three functions or none");
+    }
+    Typed(Apply apply, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
+        : apply_(std::move(apply)), watch_(watch), answers_(answers) {}
+    void set_core(executor::Core& core) noexcept { core_ = &core; }
+
+    std::unique_ptr<executor::Batch> make_batch() const override { return std::make_unique<Batch>(); }
+    void move(executor::Lot& from, std::size_t count, executor::Batch& to, std::size_t reserve) const override {
+      Lot& lot = static_cast<Lot&>(from);
+      std::vector<Operation>& operations = static_cast<Batch&>(to).operations;
+      if (operations.empty() && lot.taken == 0 && count == lot.size) {  // Handed over without moving each.
+        operations = std::move(lot.operations);
+        return;
+      }
+      operations.reserve(reserve);
+      const auto first = lot.operations.begin() + static_cast<std::ptrdiff_t>(lot.taken);
+      std::move(first, first + static_cast<std::ptrdiff_t>(count), std::back_inserter(operations));
+      if (lot.taken + count == lot.size) std::vector<Operation>{}.swap(lot.operations);  // The lot lives until its last answer.
+    }
+    void apply(executor::Batch& batch, std::size_t first, std::size_t count) override {
+      const std::span<Operation> operations = part(batch, first, count);
+      try {
+        apply_(operations);
+      } catch (const std::exception& error) {
+        fail(operations, error.what());
+      } catch (...) {
+        fail(operations, "something that is no std::exception");
+      }
+    }
+    std::size_t failures_of(const executor::Batch& batch) const override {
+      const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
+      return static_cast<std::size_t>(std::count_if(operations.begin(), operations.end(), [](const Operation& o) { return !o.status.ok(); }));
+    }
+    void set_status(executor::Batch& batch, std::size_t index, Status status) const override {
+      static_cast<Batch&>(batch).operations[index].status = std::move(status);
+    }
+    void deliver(executor::Lot& lot, executor::Batch& batch, std::size_t first, std::size_t count) override {
+      const Done& done = static_cast<Lot&>(lot).done;
+      if (done) done(part(batch, first, count));
+    }
+
+    bool is_recorded() const override { return watch_ != nullptr || (codec_.encode_order && core_->has_journal()); }
+    void record_submitted(std::size_t lane, const executor::Lot& lot) override {
+      const std::vector<Operation>& operations = static_cast<const Lot&>(lot).operations;
+      if (watch_ != nullptr) return watch_->submitted(lane, operations);
+      executor::Texts texts;
+      for (const Operation& operation : operations) texts.add([&](std::string& to) { codec_.encode_order(operation, to); });
+      core_->record_orders(lane, texts);
+    }
+    void record_answered(const executor::Batch& batch) override {
+      const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
+      if (watch_ != nullptr) return watch_->answered(batch.lane, operations);
+      executor::Texts texts;
+      for (const Operation& operation : operations) {
+        texts.add([&](std::string& to) {
+          executor::append_status(operation.status, to);
+          codec_.encode_answer(operation, to);
+        });
+      }
+      core_->record_answers(batch.lane, texts);
+    }
+
+    bool is_replayed() const override { return answers_ != nullptr || core_->has_tape(); }
+    void attach(Source& source) override {
+      if (answers_ != nullptr) answers_->attach(source);
+    }
+    bool next_answered(std::size_t& lane, std::size_t& count) override {
+      if (answers_ != nullptr) return answers_->next(lane, count);
+      if (!codec_.decode_answer || !core_->next_on_tape(lane, recorded_)) return false;
+      count = recorded_.size();
+      return true;
+    }
+    void fill(executor::Batch& batch) override {
+      std::vector<Operation>& operations = static_cast<Batch&>(batch).operations;
+      if (answers_ != nullptr) return answers_->answer(operations);
+      for (std::size_t i = 0; i < operations.size(); ++i) {
+        std::string_view bytes = recorded_[i];
+        if (executor::take_status(bytes, operations[i].status) && codec_.decode_answer(bytes, operations[i])) continue;
+        return core_->refuse_tape("an answer that the codec cannot read");
+      }
+    }
+    Backlog recorded_backlog() override { return answers_ != nullptr ? answers_->backlog() : core_->backlog_on_tape(); }
+
+   private:
+    static std::span<Operation> part(executor::Batch& batch, std::size_t first, std::size_t count) {
+      return std::span{static_cast<Batch&>(batch).operations}.subspan(first, count);
+    }
+    /// Whether they were carried out is unknown; the caller must learn of it, and the thread goes on.
+    void fail(std::span<Operation> operations, const char* what) const {
+      for (Operation& operation : operations) {
+        if (operation.status.ok()) operation.status = Status{Code::Internal, core_->options().target + " threw: " + what};
+      }
+    }
+
+    Apply apply_;
+    OperationCodec<Operation> codec_;
+    ExecutorWatch<Operation>* watch_ = nullptr;
+    ExecutorAnswers<Operation>* answers_ = nullptr;
+    executor::Core* core_ = nullptr;
+    std::vector<std::string_view> recorded_;  // Of next_answered().
+  };
+
+  std::unique_ptr<executor::Core> start(Scheduler& scheduler, ExecutorOptions options, bool uses_host) {
+    auto core = std::make_unique<executor::Core>(scheduler, std::move(options), typed_, uses_host);
+    typed_.set_core(*core);
+    core->start();
+    return core;
+  }
+
+  Typed typed_;
+  std::unique_ptr<executor::Core> core_;  // Last: its threads use what is before it.
+};
+
+}  // namespace rondo

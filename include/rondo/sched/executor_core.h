@@ -1,0 +1,189 @@
+// executor_core.h: the part of an Executor that does not depend on the type of its operations. User code includes rondo/sched/executor.h
+// and uses ExecutorOptions and ExecutorStats of this file; the namespace rondo::executor is the inside of Executor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/base/metrics.h"
+#include "rondo/base/status.h"
+#include "rondo/base/time.h"
+#include "rondo/sched/priority.h"
+#include "rondo/sched/source.h"
+
+namespace rondo {
+
+class Scheduler;
+
+enum class ExecutorMode : std::uint8_t {
+  Thread,  // apply() runs on threads of the executor.
+  Inline,  // apply() runs in turns of the executor's source: for tests, and for targets that do not block.
+};
+
+/// What the destructor of an executor does with the operations whose apply() has not begun.
+enum class ExecutorEnd : std::uint8_t { Apply, Drop };
+
+struct ExecutorOptions {
+  /// Names the executor's source, and its records in a journal: a replay cannot tell two executors of one name apart.
+  std::string name = "executor";
+  /// For messages: what apply() calls.
+  std::string target = "the target";
+  ExecutorMode mode = ExecutorMode::Thread;
+  /// 1 to limits::kExecutorThreads (assert). With more than one thread batches are applied concurrently and answered in the order in which
+  /// they end: only for operations that do not depend on each other.
+  unsigned threads = 1;
+  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (assert). The number, at least 1 (assert), is how
+  /// many batches the lane may have in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no lane
+  /// starves.
+  std::vector<unsigned> lanes = {1};
+  /// Of the turns that deliver answers. It should be above the priority of what waits for the answers.
+  Priority priority{48};
+  /// has_room() is false while so many operations are under way.
+  std::size_t operations_max = limits::kExecutorOperations;
+  /// Most operations of one apply().
+  std::size_t batch_max = limits::kExecutorBatch;
+  ExecutorEnd at_end = ExecutorEnd::Apply;
+};
+
+/// Figures; read on the scheduler's thread.
+struct ExecutorStats {
+  std::uint64_t submitted = 0;
+  std::uint64_t applied = 0;  // Answered, failed ones included.
+  std::uint64_t failed = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t full_batches = 0;  // Of ExecutorOptions::batch_max operations.
+  std::uint64_t full = 0;          // Times operations_max operations were under way, so that has_room() became false.
+  Duration busy{0};                // Time inside apply(), of all threads.
+  Histogram latency_ns;            // From submit to the answer's turn, one sample per submission.
+};
+
+namespace executor {
+
+/// The operations of one submit(), and its callback.
+struct Lot {
+  Lot() = default;
+  Lot(const Lot&) = delete;
+  Lot& operator=(const Lot&) = delete;
+  virtual ~Lot() = default;
+  Instant submitted;
+  std::size_t size = 0;
+  std::size_t taken = 0;  // Operations that were moved into batches.
+};
+
+/// The part of a batch that belongs to one lot.
+struct Share {
+  std::size_t count = 0;
+  bool is_last = false;  // The lot ends with it.
+  std::shared_ptr<Lot> lot;
+};
+
+/// The operations of one apply(): those of one or more lots side by side.
+struct Batch {
+  Batch() = default;
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+  virtual ~Batch() = default;
+  std::size_t size = 0;
+  std::vector<Share> shares;
+  std::size_t lane = 0;
+  std::uint64_t failed = 0;
+  Duration busy{0};
+};
+
+/// Operations or answers as the bytes of a codec.
+struct Texts {
+  std::string bytes;
+  std::vector<std::size_t> ends;  // Of each text in 'bytes'.
+  /// 'append' appends the next text to a string.
+  template <class Append>
+  void add(const Append& append) {
+    append(bytes);
+    ends.push_back(bytes.size());
+  }
+  std::size_t size() const noexcept { return ends.size(); }
+  std::string_view operator[](std::size_t index) const noexcept {
+    const std::size_t begin = index == 0 ? 0 : ends[index - 1];
+    return std::string_view{bytes}.substr(begin, ends[index] - begin);
+  }
+};
+
+/// The code, errno and message of a status as the beginning of an answer's bytes.
+void append_status(const Status& status, std::string& to);
+/// Takes it off the beginning of 'from'. False: there is none.
+bool take_status(std::string_view& from, Status& status);
+
+/// What a core asks the Executor that knows the type. One call per lot or batch. Scheduler's thread, unless a function says otherwise.
+class Typed {
+ public:
+  virtual ~Typed() = default;
+  virtual std::unique_ptr<Batch> make_batch() const = 0;
+  /// Moves the next 'count' operations of 'lot' to the end of 'batch', which will have at most 'reserve' operations. Does not change
+  /// Lot::taken and Batch::size.
+  virtual void move(Lot& lot, std::size_t count, Batch& batch, std::size_t reserve) const = 0;
+  /// Applies operations of a batch; does not throw. One of the executor's threads.
+  virtual void apply(Batch& batch, std::size_t first, std::size_t count) = 0;
+  virtual std::size_t failures_of(const Batch& batch) const = 0;
+  virtual void set_status(Batch& batch, std::size_t index, Status status) const = 0;
+  /// Calls the callback of 'lot' with operations of 'batch'.
+  virtual void deliver(Lot& lot, Batch& batch, std::size_t first, std::size_t count) = 0;
+  virtual bool is_recorded() const = 0;
+  virtual void record_submitted(std::size_t lane, const Lot& lot) = 0;
+  virtual void record_answered(const Batch& batch) = 0;
+
+  // Of a replay, in place of apply().
+
+  virtual bool is_replayed() const = 0;
+  virtual void attach(Source& source) = 0;
+  /// The next batch that came back by now. False: none yet.
+  virtual bool next_answered(std::size_t& lane, std::size_t& count) = 0;
+  /// Writes the answers of that batch into 'batch', which has fewer operations when this run ordered fewer.
+  virtual void fill(Batch& batch) = 0;
+  virtual Backlog recorded_backlog() = 0;
+};
+
+/// Lanes, batches, threads and the source that hands answers out.
+class Core {
+ public:
+  /// 'typed' must outlive it. 'uses_host': the executor meets what the scheduler's ExecutorHost has for it: a journal, a replay, a
+  /// simulated world.
+  Core(Scheduler& scheduler, ExecutorOptions options, Typed& typed, bool uses_host);
+  ~Core();
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// Adds the source and starts the threads. Throws std::system_error when a thread cannot be started.
+  void start();
+  Status pin(std::span<const unsigned> cpus);
+  void submit(std::size_t lane, std::shared_ptr<Lot> lot);
+  bool has_room() const noexcept;
+  void on_room(std::function<void()> wake);
+  std::size_t in_flight() const noexcept;
+  const ExecutorStats& stats() const noexcept;
+  const ExecutorOptions& options() const noexcept;
+
+  // The host's journal and tape, for an Executor with a codec.
+
+  bool has_journal() const noexcept;
+  void record_orders(std::size_t lane, const Texts& orders);
+  void record_answers(std::size_t lane, const Texts& answers);
+  bool has_tape() const noexcept;
+  /// The views are valid until the next call of the core.
+  bool next_on_tape(std::size_t& lane, std::vector<std::string_view>& answers);
+  Backlog backlog_on_tape();
+  /// An answer cannot be read: the replay ends there.
+  void refuse_tape(std::string_view why);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace executor
+}  // namespace rondo

@@ -1,0 +1,53 @@
+// Elsewhere: the pool behind Runtime::run_elsewhere: an executor whose operations are works, and a source per priority that answers them.
+// Scheduler's thread.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <stop_token>
+#include <string_view>
+
+#include "rondo/base/result.h"
+#include "rondo/orch/elsewhere.h"
+#include "rondo/sched/executor.h"
+
+namespace rondo {
+
+class Elsewhere {
+ public:
+  static constexpr std::string_view kName = "elsewhere";
+  using OnThrown = std::function<void(const std::exception_ptr& thrown)>;
+
+  /// 'on_thrown' hears of callbacks that throw. ResourceExhausted when a thread cannot be started.
+  static Result<std::unique_ptr<Elsewhere>> make(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown);
+  /// Requests the stop of the works that run, and waits for them.
+  ~Elsewhere();
+  Elsewhere(const Elsewhere&) = delete;
+  Elsewhere& operator=(const Elsewhere&) = delete;
+
+  /// ResourceExhausted when limits::kElsewhereTasks works have not been answered.
+  Status run(std::unique_ptr<elsewhere::Job> job, Priority priority);
+
+ private:
+  struct Task {
+    std::unique_ptr<elsewhere::Job> job;
+    Priority priority;
+    Status status = {};
+  };
+  class Answers;
+
+  Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown);
+  void answered(Task& task);
+
+  Scheduler& scheduler_;
+  OnThrown on_thrown_;
+  std::size_t unanswered_ = 0;
+  std::stop_source stop_;
+  std::map<Priority, std::unique_ptr<Answers>> answers_;
+  Executor<Task> executor_;
+};
+
+}  // namespace rondo

@@ -1,0 +1,468 @@
+// executor.cc: lanes of submissions, cut into batches; workers that apply them (threads, turns, or a simulated target); and a source that
+// hands the answers out.
+//
+// On a busy machine a thread may stand still for milliseconds, and a turn must never wait for it. So batches travel through rings without
+// locks, and everything that is allocated with them is allocated and freed by the scheduler's thread: the allocator has locks, too.
+#include "rondo/sched/executor_core.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "rondo/base/assert.h"
+#include "rondo/base/thread_settings.h"
+#include "rondo/sched/scheduler.h"
+#include "sched/executor_host.h"
+#include "sched/executor_lanes.h"
+#include "sched/ring.h"
+
+namespace rondo::executor {
+
+namespace {
+
+/// Most answers between two readings of the clock.
+constexpr std::uint32_t kStep = 16;
+
+using BatchPtr = std::unique_ptr<Batch>;
+
+/// A thread and the rings to and from it.
+struct Worker {
+  Worker(std::size_t lanes, std::size_t batches, const std::vector<unsigned>& shares)
+      : choice(shares), finished(lanes * batches + 2) {  // Room for all that was ready and the one in hand.
+    for (std::size_t lane = 0; lane < lanes; ++lane) ready.emplace_back(batches);
+  }
+  LaneChoice choice;                // The thread's.
+  std::deque<Ring<BatchPtr>> ready;  // By lane.
+  Ring<BatchPtr> finished;
+  std::size_t with_thread = 0;        // Scheduler's thread: batches that were handed over and have not come back.
+  std::atomic<std::uint32_t> bell{0};  // Rung when there are batches, or at the end.
+  std::jthread thread;
+
+  void ring_bell() {
+    bell.fetch_add(1, std::memory_order_seq_cst);
+    bell.notify_one();
+  }
+};
+
+/// What a simulated target has in hand.
+struct Simulated {
+  BatchPtr batch;
+  ExecutorTrouble::Times times;
+  bool is_applied = false;
+};
+
+}  // namespace
+
+void append_status(const Status& status, std::string& to) {
+  const auto code = static_cast<unsigned char>(status.code());
+  to.push_back(static_cast<char>(code));
+  if (status.ok()) return;
+  const auto origin = static_cast<std::int32_t>(status.origin_errno());
+  const auto length = static_cast<std::uint32_t>(status.message().size());
+  to.append(reinterpret_cast<const char*>(&origin), sizeof origin);
+  to.append(reinterpret_cast<const char*>(&length), sizeof length);
+  to.append(status.message());
+}
+
+bool take_status(std::string_view& from, Status& status) {
+  if (from.empty()) return false;
+  const auto code = static_cast<unsigned char>(from.front());
+  from.remove_prefix(1);
+  if (code > static_cast<unsigned char>(Code::Internal)) return false;
+  status = {};
+  if (static_cast<Code>(code) == Code::Ok) return true;
+  std::int32_t origin = 0;
+  std::uint32_t length = 0;
+  if (from.size() < sizeof origin + sizeof length) return false;
+  std::memcpy(&origin, from.data(), sizeof origin);
+  std::memcpy(&length, from.data() + sizeof origin, sizeof length);
+  from.remove_prefix(sizeof origin + sizeof length);
+  if (from.size() < length) return false;
+  status = Status{static_cast<Code>(code), std::string{from.substr(0, length)}, origin};
+  from.remove_prefix(length);
+  return true;
+}
+
+struct Core::Impl final : public Source {
+  Impl(Scheduler& its_scheduler, ExecutorOptions given, Typed& its_typed, bool uses_host)
+      : Source(given.name, given.priority),
+        home(its_scheduler),
+        typed(its_typed),
+        clock(its_scheduler.clock()),
+        options(std::move(given)),
+        lanes(options.lanes.size()),
+        choice(options.lanes) {
+    RONDO_ASSERT(options.operations_max > 0 && options.batch_max > 0);
+    RONDO_ASSERT(options.threads >= 1 && options.threads <= limits::kExecutorThreads);
+    RONDO_ASSERT(!options.lanes.empty() && options.lanes.size() <= limits::kExecutorLanes);
+    RONDO_ASSERT(std::ranges::all_of(options.lanes, [](unsigned share) { return share >= 1; }));
+    if (uses_host && home.executor_host() != nullptr) seat = home.executor_host()->seat();
+  }
+  ~Impl() override {
+    for (Worker& worker : workers) {
+      worker.thread.request_stop();
+      worker.ring_bell();
+    }
+    for (Worker& worker : workers) worker.thread = {};
+    if (!is_started) return;
+    if (seat.tape != nullptr) seat.tape->left(options.name);
+    if (!is_replayed) end();
+    if (seat.trouble != nullptr) seat.trouble->left(*this);
+  }
+
+  void start() {
+    is_replayed = typed.is_replayed();
+    is_recorded = typed.is_recorded();
+    home.add(*this);
+    is_started = true;
+    typed.attach(*this);
+    if (seat.tape != nullptr) seat.tape->joined(options.name, *this);
+    if (seat.trouble != nullptr) seat.trouble->joined(*this);
+    if (is_replayed) return;
+    if (seat.trouble != nullptr) {
+      simulated.resize(options.threads);
+      return;
+    }
+    if (options.mode == ExecutorMode::Inline) return;
+    // A batch that is behind a long one cannot move to another thread: with several threads each has one at a time.
+    const std::size_t batches = options.threads == 1 ? limits::kExecutorBatches : 1;
+    for (unsigned i = 0; i < options.threads; ++i) {
+      Worker& worker = workers.emplace_back(lanes.size(), batches, options.lanes);
+      worker.thread = std::jthread([this, &worker](const std::stop_token& stop) { work(worker, stop); });
+    }
+  }
+
+  /// What no worker has begun.
+  void end() {
+    std::deque<BatchPtr> left;
+    for (Simulated& slot : simulated) {
+      if (slot.batch != nullptr && !slot.is_applied) left.push_back(std::move(slot.batch));
+    }
+    for (Worker& worker : workers) {
+      for (Ring<BatchPtr>& ring : worker.ready) {
+        while (ring.available() > 0) left.push_back(ring.take());
+      }
+    }
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      while (!lanes[lane].empty()) left.push_back(take_batch(lane, options.batch_max));
+    }
+    std::size_t operations = 0;
+    for (const BatchPtr& batch : left) operations += batch->size;
+    std::size_t applied = options.at_end == ExecutorEnd::Apply ? operations : 0;
+    if (seat.trouble != nullptr) applied = std::min(applied, seat.trouble->applied_at_end(operations));
+    for (const BatchPtr& batch : left) {
+      const std::size_t count = std::min(batch->size, applied);
+      if (count > 0) typed.apply(*batch, 0, count);
+      applied -= count;
+    }
+  }
+
+  // --- Scheduler's thread.
+
+  // What a turn submits is handed over in the turn after it, together: small submissions share a batch.
+  void submit(std::size_t lane, std::shared_ptr<Lot> lot) {
+    RONDO_ASSERT(lane < lanes.size());
+    lot->submitted = clock.now();
+    in_flight += lot->size;
+    if (!full && in_flight >= options.operations_max) {
+      full = true;
+      ++stats.full;
+    }
+    stats.submitted += lot->size;
+    if (is_recorded) typed.record_submitted(lane, *lot);
+    lanes[lane].push(std::move(lot));
+    wake();
+  }
+
+  bool has_room() const noexcept { return in_flight < options.operations_max && target_has_room; }
+
+  BatchPtr take_batch(std::size_t lane, std::size_t max) {
+    BatchPtr batch = typed.make_batch();
+    batch->lane = lane;
+    lanes[lane].take(typed, *batch, max);
+    return batch;
+  }
+
+  void apply(Batch& batch) {
+    const Instant start = clock.now();
+    typed.apply(batch, 0, batch.size);
+    batch.busy = clock.now() - start;
+    batch.failed = typed.failures_of(batch);
+  }
+
+  void hand_over() {
+    if (workers.empty()) return;
+    if (options.threads == 1) return fill(workers.front());
+    for (Worker& worker : workers) {
+      if (worker.with_thread > 0) continue;
+      const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
+      if (!lane) return;
+      put(worker, *lane);
+      static_cast<void>(worker.ready[*lane].publish());
+      worker.ring_bell();
+    }
+  }
+
+  void put(Worker& worker, std::size_t lane) {
+    ++worker.with_thread;
+    worker.ready[lane].put(take_batch(lane, options.batch_max));
+  }
+
+  void fill(Worker& worker) {
+    bool any = false;
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      Ring<BatchPtr>& ring = worker.ready[lane];
+      for (; !lanes[lane].empty() && ring.room() > 0 && worker.with_thread < worker.finished.capacity(); any = true) put(worker, lane);
+      static_cast<void>(ring.publish());
+    }
+    if (any) worker.ring_bell();
+  }
+
+  void take_answers() {
+    if (is_replayed) return take_recorded_answers();
+    for (Worker& worker : workers) {
+      for (; worker.finished.available() > 0; --worker.with_thread) came_back(worker.finished.take());
+      static_cast<void>(worker.finished.release(1));
+    }
+  }
+
+  void came_back(BatchPtr batch) {
+    if (is_recorded) typed.record_answered(*batch);
+    answers.push_back(std::move(batch));
+  }
+
+  void take_recorded_answers() {
+    std::size_t lane = 0;
+    std::size_t count = 0;
+    while (typed.next_answered(lane, count)) {
+      if (lane >= lanes.size()) return;
+      BatchPtr batch = take_batch(lane, count);
+      // Fewer than were answered then: this run submitted fewer. Whoever compares the two sees it.
+      typed.fill(*batch);
+      if (batch->size == 0) return;
+      batch->failed = typed.failures_of(*batch);
+      came_back(std::move(batch));
+    }
+  }
+
+  Result<Backlog> collect() override {
+    take_answers();
+    return has_backlog() ? Backlog::More : Backlog::Empty;
+  }
+
+  Turn run(const Budget& budget) override {
+    Turn turn;
+    const bool had_room = has_room();
+    look_at_room();
+    take_answers();
+    hand_over();
+    if (!is_replayed && workers.empty() && answers.empty()) {
+      if (seat.trouble != nullptr) {
+        simulate(budget);
+      } else {
+        apply_inline(budget);
+      }
+    }
+    while (turn.items < budget.items && !answers.empty()) {
+      turn.items += deliver(std::min(kStep, budget.items - turn.items));
+      if (time_is_up(budget)) break;
+    }
+    tell_room(had_room);
+    hand_over();  // What the answers led to.
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    if (is_replayed) turn.backlog = typed.recorded_backlog();
+    return turn;
+  }
+
+  void look_at_room() {
+    if (seat.tape != nullptr) {
+      while (seat.tape->next_room(options.name, target_has_room)) record_room();
+    } else if (seat.trouble != nullptr && seat.trouble->has_room() != target_has_room) {
+      target_has_room = !target_has_room;
+      record_room();
+    }
+  }
+
+  void record_room() {
+    if (seat.journal != nullptr) seat.journal->room_changed(options.name, target_has_room);
+  }
+
+  void tell_room(bool had_room) {
+    const bool room_came_back = (full || !had_room) && has_room();
+    if (in_flight < options.operations_max) full = false;
+    if (!room_came_back) return;
+    for (const auto& listener : listeners) listener();
+  }
+
+  bool has_backlog() const override {
+    if (!answers.empty() || std::ranges::any_of(workers, [](const Worker& worker) { return worker.finished.size() > 0; })) return true;
+    if (is_replayed) return false;
+    const bool any_waits = std::ranges::any_of(lanes, [](const LaneQueue& lane) { return !lane.empty(); });
+    if (seat.trouble != nullptr) {
+      const Instant now = clock.now();
+      return seat.trouble->has_room() != target_has_room || std::ranges::any_of(simulated, [&](const Simulated& slot) {
+               return slot.batch == nullptr ? any_waits : (slot.is_applied ? slot.times.answered : slot.times.applied) <= now;
+             });
+    }
+    // What waits in a lane while a thread has batches goes on when one of them is answered.
+    return any_waits && (workers.empty() || std::ranges::any_of(workers, [](const Worker& worker) { return worker.with_thread == 0; }));
+  }
+
+  std::size_t depth() const override { return in_flight; }
+
+  void apply_inline(const Budget& budget) {
+    const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
+    if (!lane) return;
+    BatchPtr batch = take_batch(*lane, std::min<std::size_t>(budget.items, options.batch_max));
+    apply(*batch);
+    came_back(std::move(batch));
+  }
+
+  /// As much of the simulated target's work as is due: each of its threads has one batch at a time.
+  void simulate(const Budget& budget) {
+    for (Simulated& slot : simulated) {
+      if (slot.batch == nullptr) {
+        const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
+        if (!lane) continue;
+        slot.batch = take_batch(*lane, std::min<std::size_t>(budget.items, options.batch_max));
+        slot.times = seat.trouble->begin(*this, slot.batch->size);
+        slot.is_applied = false;
+      }
+      if (!slot.is_applied && slot.times.applied <= clock.now()) {
+        apply_with_failures(*slot.batch);
+        slot.is_applied = true;
+      }
+      if (slot.is_applied && slot.times.answered <= clock.now()) came_back(std::move(slot.batch));
+    }
+  }
+
+  void apply_with_failures(Batch& batch) {
+    for (std::size_t first = 0; first < batch.size;) {
+      std::size_t next = first;
+      ExecutorTrouble::Failure failure;
+      while (next < batch.size && failure.status.ok()) {
+        failure = seat.trouble->next_failure();
+        ++next;
+      }
+      const bool fails = !failure.status.ok();
+      const std::size_t count = next - first - (fails && !failure.is_applied ? 1U : 0U);
+      if (count > 0) typed.apply(batch, first, count);
+      if (fails) typed.set_status(batch, next - 1, std::move(failure.status));
+      first = next;
+    }
+    batch.failed = typed.failures_of(batch);
+  }
+
+  // Hands out up to 'max' operations of the oldest batch; returns how many.
+  std::uint32_t deliver(std::uint32_t max) {
+    Batch& batch = *answers.front();
+    if (delivered_shares == 0 && delivered == 0) {
+      ++stats.batches;
+      stats.full_batches += batch.size >= options.batch_max ? 1U : 0U;
+      stats.failed += batch.failed;
+      stats.busy += batch.busy;
+    }
+    Share& share = batch.shares[delivered_shares];
+    const std::size_t count = std::min<std::size_t>(share.count, max);
+    const std::size_t first = std::exchange(delivered, delivered + count);
+    share.count -= count;
+    const std::shared_ptr<Lot> lot = share.count == 0 ? std::move(share.lot) : share.lot;
+    if (share.count == 0) {
+      if (share.is_last)
+        stats.latency_ns.add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, (clock.now() - lot->submitted).count())));
+      ++delivered_shares;
+    }
+    in_flight -= count;
+    stats.applied += count;
+    // 'delivering' keeps the operations alive during the callback; the books above are closed, so that the callback may submit.
+    BatchPtr delivering;
+    if (delivered_shares == batch.shares.size()) {
+      delivering = std::move(answers.front());
+      answers.pop_front();
+      delivered_shares = delivered = 0;
+    }
+    typed.deliver(*lot, batch, first, count);
+    return static_cast<std::uint32_t>(std::max<std::size_t>(count, 1));
+  }
+
+  // --- Threads. Each ends when asked, after the batch in hand.
+
+  void work(Worker& worker, const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const std::uint32_t heard = worker.bell.load(std::memory_order_seq_cst);  // Before the look: what comes later rings again.
+      const auto lane = worker.choice.next([&worker](std::size_t of) { return worker.ready[of].available() > 0; });
+      if (!lane) {
+        if (!stop.stop_requested()) worker.bell.wait(heard, std::memory_order_seq_cst);
+        continue;
+      }
+      Ring<BatchPtr>& ring = worker.ready[*lane];
+      BatchPtr batch = ring.take();
+      static_cast<void>(ring.release(1));
+      apply(*batch);
+      RONDO_ASSERT(worker.finished.room() > 0);  // fill() and hand_over() see to it.
+      worker.finished.put(std::move(batch));
+      static_cast<void>(worker.finished.publish());
+      wake_from_any_thread();
+    }
+  }
+
+  Scheduler& home;
+  Typed& typed;
+  const Clock& clock;
+  const ExecutorOptions options;
+  ExecutorHost::Seat seat;
+  bool is_started = false;
+  bool is_replayed = false;
+  bool is_recorded = false;
+
+  // Scheduler's thread.
+  std::vector<LaneQueue> lanes;
+  LaneChoice choice;  // Where no thread chooses.
+  std::deque<BatchPtr> answers;
+  std::vector<Simulated> simulated;  // One per thread that the simulated target stands for.
+  std::size_t delivered_shares = 0;  // Of answers.front().
+  std::size_t delivered = 0;
+  std::size_t in_flight = 0;
+  bool full = false;
+  bool target_has_room = true;  // In a simulated world it may have none.
+  std::vector<std::function<void()>> listeners;
+  ExecutorStats stats;
+
+  std::deque<Worker> workers;
+};
+
+Core::Core(Scheduler& scheduler, ExecutorOptions options, Typed& typed, bool uses_host)
+    : impl_(std::make_unique<Impl>(scheduler, std::move(options), typed, uses_host)) {}
+Core::~Core() = default;
+
+void Core::start() { impl_->start(); }
+
+Status Core::pin(std::span<const unsigned> cpus) {
+  for (Worker& worker : impl_->workers) {
+    if (Status pinned = pin_thread(worker.thread.native_handle(), cpus); !pinned.ok()) return pinned;
+  }
+  return {};
+}
+
+void Core::submit(std::size_t lane, std::shared_ptr<Lot> lot) { impl_->submit(lane, std::move(lot)); }
+bool Core::has_room() const noexcept { return impl_->has_room(); }
+void Core::on_room(std::function<void()> wake) { impl_->listeners.push_back(std::move(wake)); }
+std::size_t Core::in_flight() const noexcept { return impl_->in_flight; }
+const ExecutorStats& Core::stats() const noexcept { return impl_->stats; }
+const ExecutorOptions& Core::options() const noexcept { return impl_->options; }
+
+bool Core::has_journal() const noexcept { return impl_->seat.journal != nullptr; }
+void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->seat.journal->ordered(impl_->options.name, lane, orders); }
+void Core::record_answers(std::size_t lane, const Texts& answers) { impl_->seat.journal->order_answers(impl_->options.name, lane, answers); }
+bool Core::has_tape() const noexcept { return impl_->seat.tape != nullptr; }
+bool Core::next_on_tape(std::size_t& lane, std::vector<std::string_view>& answers) {
+  return impl_->seat.tape->next(impl_->options.name, lane, answers);
+}
+Backlog Core::backlog_on_tape() { return impl_->seat.tape->backlog(); }
+void Core::refuse_tape(std::string_view why) { impl_->seat.tape->refuse(why); }
+
+}  // namespace rondo::executor

@@ -1,0 +1,80 @@
+// LaneQueue and LaneChoice: the submissions of one lane, cut into batches, and which lane the next batch is of. Each is used by one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "rondo/sched/executor_core.h"
+
+namespace rondo::executor {
+
+/// Submissions in order.
+class LaneQueue {
+ public:
+  void push(std::shared_ptr<Lot> lot) {
+    left_ += lot->size;
+    waiting_.push_back(std::move(lot));
+  }
+  bool empty() const noexcept { return waiting_.empty(); }
+  /// Operations that wait.
+  std::size_t size() const noexcept { return left_; }
+
+  /// Fills 'batch' with up to 'max' operations, oldest first.
+  void take(const Typed& typed, Batch& batch, std::size_t max) {
+    batch.shares.reserve(std::min(max, waiting_.size()));
+    while (!waiting_.empty() && batch.size < max) {
+      std::shared_ptr<Lot>& front = waiting_.front();
+      const std::size_t left = front->size - front->taken;
+      const std::size_t count = std::min(left, max - batch.size);
+      typed.move(*front, count, batch, std::min(max, batch.size + left_));
+      front->taken += count;
+      batch.size += count;
+      left_ -= count;
+      const bool is_last = count == left;
+      batch.shares.push_back({.count = count, .is_last = is_last, .lot = is_last ? std::move(front) : front});
+      if (is_last) waiting_.pop_front();
+    }
+  }
+
+ private:
+  std::deque<std::shared_ptr<Lot>> waiting_;
+  std::size_t left_ = 0;
+};
+
+/// The most urgent lane that waits and has not had its batches of this round; when no such lane is left, the next round begins. A lane that
+/// is overtaken has its batches anew, so that it has one after each batch of a more urgent lane.
+class LaneChoice {
+ public:
+  explicit LaneChoice(std::vector<unsigned> shares) : shares_(std::move(shares)), used_(shares_.size()) {}
+
+  /// 'waits' tells of the number of a lane whether anything waits there.
+  template <class Waits>
+  std::optional<std::size_t> next(const Waits& waits) {
+    std::optional<std::size_t> waiting;  // Of those whose share is used up.
+    for (std::size_t lane = 0; lane < shares_.size(); ++lane) {
+      if (!waits(lane)) continue;
+      if (used_[lane] < shares_[lane]) return choose(lane);
+      if (!waiting) waiting = lane;
+    }
+    if (!waiting) return std::nullopt;
+    std::ranges::fill(used_, 0U);
+    return choose(*waiting);
+  }
+
+ private:
+  std::size_t choose(std::size_t lane) {
+    ++used_[lane];
+    std::fill(used_.begin() + static_cast<std::ptrdiff_t>(lane) + 1, used_.end(), 0U);
+    return lane;
+  }
+
+  std::vector<unsigned> shares_;
+  std::vector<unsigned> used_;
+};
+
+}  // namespace rondo::executor
