@@ -95,9 +95,10 @@ class Backends final : public Orch {
   }
 
   void submit(Lane lane, Calls of) {
-    balancer_.submit(lane, std::move(of.calls), [this, tickets = std::move(of.tickets), next = std::size_t{0}](std::span<Call> answered) mutable {
-      for (const Call& call : answered) settle(tickets[next++], outcome(call.status));
-    });
+    balancer_.submit(lane, std::move(of.calls),
+                     [this, tickets = std::move(of.tickets), next = std::size_t{0}](std::span<Call> answered) mutable {
+                       for (const Call& call : answered) settle(tickets[next++], outcome(call.status));
+                     });
   }
 
   static Outcome outcome(const Status& status) {

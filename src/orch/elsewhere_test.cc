@@ -140,7 +140,8 @@ TEST(ElsewhereWorker, TheEndRequestsTheStopOfWhatRunsDropsTheRestAndAnswersNobod
 TEST(ElsewhereWorker, AnAnswerThatThrowsIsReportedAndTheNextOnesCome) {
   Runtime runtime;
   std::string reported;
-  runtime.on_reject([&](std::string_view where, const Change&, const Status& why) { reported = std::string{where} + " " + why.to_string(); });
+  runtime.on_reject(
+      [&](std::string_view where, const Change&, const Status& why) { reported = std::string{where} + " " + why.to_string(); });
   bool answered = false;
   ASSERT_TRUE(runtime.run_elsewhere([] {}, [](const Status&) { throw std::runtime_error("no"); }).ok());
   ASSERT_TRUE(run_until(runtime, [&] { return !reported.empty(); }));

@@ -322,11 +322,12 @@ bool decode(std::string_view bytes, JournalRecord& record) {
   record.kind = static_cast<Kind>(kind);
   read_content(from, record);
   const auto is_time = [](std::int64_t ns) { return ns > -kTimeMost && ns < kTimeMost; };
-  const bool in_range = is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
-                        is_time(record.span.count()) && record.op <= Op::Event && record.lane < limits::kExecutorLanes &&
-                        (record.lane <= static_cast<unsigned>(Lane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
-                        ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
-                        (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
+  const bool in_range =
+      is_time(record.time.nanoseconds()) && is_time(record.wall.nanoseconds()) && record.span >= Duration{0} &&
+      is_time(record.span.count()) && record.op <= Op::Event && record.lane < limits::kExecutorLanes &&
+      (record.lane <= static_cast<unsigned>(Lane::Bulk) || (record.kind != Kind::Submitted && record.kind != Kind::Answered)) &&
+      ((record.kind != Kind::Policy && record.kind != Kind::Started) || record.policy != nullptr) &&
+      (record.kind != Kind::Weight || (record.count >= 1 && record.count <= limits::kWeightMost));
   return from.ok() && from.at_end() && in_range;
 }
 

@@ -35,10 +35,10 @@ struct Worker {
       : choice(shares), finished(lanes * batches + 2) {  // Room for all that was ready and the one in hand.
     for (std::size_t lane = 0; lane < lanes; ++lane) ready.emplace_back(batches);
   }
-  LaneChoice choice;                // The thread's.
+  LaneChoice choice;                 // The thread's.
   std::deque<Ring<BatchPtr>> ready;  // By lane.
   Ring<BatchPtr> finished;
-  std::size_t with_thread = 0;        // Scheduler's thread: batches that were handed over and have not come back.
+  std::size_t with_thread = 0;         // Scheduler's thread: batches that were handed over and have not come back.
   std::atomic<std::uint32_t> bell{0};  // Rung when there are batches, or at the end.
   std::jthread thread;
 
@@ -201,6 +201,7 @@ struct Core::Impl final : public Source {
       if (worker.with_thread > 0) continue;
       const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
       if (!lane) return;
+      RONDO_ASSERT(worker.ready[*lane].room() > 0);  // It has nothing.
       put(worker, *lane);
       static_cast<void>(worker.ready[*lane].publish());
       worker.ring_bell();
@@ -457,7 +458,9 @@ const ExecutorOptions& Core::options() const noexcept { return impl_->options; }
 
 bool Core::has_journal() const noexcept { return impl_->seat.journal != nullptr; }
 void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->seat.journal->ordered(impl_->options.name, lane, orders); }
-void Core::record_answers(std::size_t lane, const Texts& answers) { impl_->seat.journal->order_answers(impl_->options.name, lane, answers); }
+void Core::record_answers(std::size_t lane, const Texts& answers) {
+  impl_->seat.journal->order_answers(impl_->options.name, lane, answers);
+}
 bool Core::has_tape() const noexcept { return impl_->seat.tape != nullptr; }
 bool Core::next_on_tape(std::size_t& lane, std::vector<std::string_view>& answers) {
   return impl_->seat.tape->next(impl_->options.name, lane, answers);

@@ -1,5 +1,5 @@
-// ExecutorFaults: the targets of the executors of a world: slow, without room, failing, and cut off by a crash, as the FaultPlan says. It has
-// chance of its own: a world whose program has no executor is what it was without.
+// ExecutorFaults: the targets of the executors of a world: slow, without room, failing, and cut off by a crash, as the FaultPlan says. It
+// has chance of its own: a world whose program has no executor is what it was without.
 #pragma once
 
 #include <cstddef>

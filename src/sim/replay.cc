@@ -126,7 +126,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
   std::map<std::string, Source*, std::less<>> executors;  // By name.
-  JournalRecorder* journal = nullptr;  // The runtime's.
+  JournalRecorder* journal = nullptr;                     // The runtime's.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
   std::uint64_t objects_found = 0;

@@ -1,7 +1,7 @@
 // Programmer: the switch's Executor: it makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel serialises
 // them). Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches; while both wait they take
-// turns, because replacing groups is slow (0.1 ms each) and a port that flaps must not stop the routes. Whoever submits to Bulk what depends
-// on an Urgent order must have seen that order's answer first.
+// turns, because replacing groups is slow (0.1 ms each) and a port that flaps must not stop the routes. Whoever submits to Bulk what
+// depends on an Urgent order must have seen that order's answer first.
 #pragma once
 
 #include <cstddef>

@@ -22,8 +22,7 @@ template <class T>
 struct ElsewhereCodec;
 
 template <class T>
-  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-struct ElsewhereCodec<T> {
+requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) struct ElsewhereCodec<T> {
   static void encode(const T& value, std::string& to) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
   /// False: the bytes are no value.
   static bool decode(std::string_view from, T& value) {

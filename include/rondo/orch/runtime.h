@@ -210,16 +210,16 @@ class Runtime {
   Agents& agents();
 
   /// Runs 'work', which may block, on a thread of a small pool, and then calls 'done' with its answer in a turn of 'priority' on this
-  /// runtime's scheduler. 'work' returns nothing, a Status, a T or a Result<T>, and may take a std::stop_token; 'done' takes the Status or the
-  /// Result<T>. What 'work' throws becomes an Internal status. What 'done' throws is reported to on_reject.
+  /// runtime's scheduler. 'work' returns nothing, a Status, a T or a Result<T>, and may take a std::stop_token; 'done' takes the Status or
+  /// the Result<T>. What 'work' throws becomes an Internal status. What 'done' throws is reported to on_reject.
   ///   runtime.run_elsewhere([file] { return read_whole(file); }, [this](Result<std::string> text) { ... });
-  /// ResourceExhausted when limits::kElsewhereTasks works have not been answered, or when the threads cannot be started; 'done' is not called
-  /// then. Works begin in order; with more than one thread they run side by side and end in any order.
-  /// The end of the runtime requests the stop of works that run and waits for them, however long they take; works that have not begun are
-  /// dropped. No 'done' is called from then on, and run_elsewhere() answers Cancelled.
-  /// Where the runtime has a clock of its own that is no SystemClock, and in a sim::World, there are no threads: 'work' runs in a turn.
-  /// In a recorded day the answer is on the record if its type has an ElsewhereCodec; the replay then gives it and does not run 'work'. A day
-  /// with an answer of another type replays as "different" at that answer.
+  /// ResourceExhausted when limits::kElsewhereTasks works have not been answered, or when the threads cannot be started; 'done' is not
+  /// called then. Works begin in order; with more than one thread they run side by side and end in any order. The end of the runtime
+  /// requests the stop of works that run and waits for them, however long they take; works that have not begun are dropped. No 'done' is
+  /// called from then on, and run_elsewhere() answers Cancelled. Where the runtime has a clock of its own that is no SystemClock, and in a
+  /// sim::World, there are no threads: 'work' runs in a turn. In a recorded day the answer is on the record if its type has an
+  /// ElsewhereCodec; the replay then gives it and does not run 'work'. A day with an answer of another type replays as "different" at that
+  /// answer.
   template <class Work, class Done>
   Status run_elsewhere(Work work, Done done, Priority priority = ExecutorOptions{}.priority) {
     return run_elsewhere_job(elsewhere::make_job(std::move(work), std::move(done)), priority);

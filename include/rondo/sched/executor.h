@@ -6,8 +6,8 @@
 //
 // Order: with one thread the operations of one lane are applied and answered in the order in which they were submitted. Between lanes there
 // is no order: who submits to one lane what depends on an operation in another lane waits for that operation's answer first.
-// Errors: an operation carries its own status. What apply() throws becomes the status (Internal) of all operations of the batch that are ok.
-// Bounds: a batch has at most ExecutorOptions::batch_max operations, a turn delivers at most its budget. submit() never refuses: who
+// Errors: an operation carries its own status. What apply() throws becomes the status (Internal) of all operations of the batch that are
+// ok. Bounds: a batch has at most ExecutorOptions::batch_max operations, a turn delivers at most its budget. submit() never refuses: who
 // submits in bulk looks at has_room() first, and holds its consumers until on_room().
 // Cost: two allocations per submission; operations are moved twice.
 // Journal: with an OperationCodec, what is submitted and answered is recorded where the runtime has a journal, and a replay
@@ -170,7 +170,8 @@ class Executor {
     }
     std::size_t failures_of(const executor::Batch& batch) const override {
       const std::vector<Operation>& operations = static_cast<const Batch&>(batch).operations;
-      return static_cast<std::size_t>(std::count_if(operations.begin(), operations.end(), [](const Operation& o) { return !o.status.ok(); }));
+      return static_cast<std::size_t>(
+          std::count_if(operations.begin(), operations.end(), [](const Operation& o) { return !o.status.ok(); }));
     }
     void set_status(executor::Batch& batch, std::size_t index, Status status) const override {
       static_cast<Batch&>(batch).operations[index].status = std::move(status);

@@ -51,7 +51,8 @@ struct FaultPlan {
   Duration carrier_lost_every{0};
   Duration carrier_lost_for{0};
 
-  // --- What executors call (rondo/sched/executor.h), works of run_elsewhere() included. Not the switch's Programmer: that is the data plane.
+  // --- What executors call (rondo/sched/executor.h), works of run_elsewhere() included. Not the switch's Programmer: that is the data
+  // plane.
   /// That an operation fails, with one of these, or Unavailable if there are none. One that fails with DeadlineExceeded was applied with an
   /// even chance; others were not.
   double operation_fails = 0;
