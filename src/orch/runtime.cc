@@ -26,8 +26,8 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   Result<std::unique_ptr<Policy>> policy = make_policy(options.policy);
   if (!policy) return failure(policy.error().with_context("the runtime's policy"));
   if (options.elsewhere_threads < 1 || options.elsewhere_threads > limits::kExecutorThreads) {
-    return failure(Code::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) + ", and 1 to " +
-                                              std::to_string(limits::kExecutorThreads) + " are possible");
+    return failure(Code::InvalidArgument, "RuntimeOptions::elsewhere_threads is " + std::to_string(options.elsewhere_threads) +
+                                              ", and 1 to " + std::to_string(limits::kExecutorThreads) + " are possible");
   }
   p.journal = options.journal != nullptr ? JournalRecorder::of(std::move(options.journal)) : std::make_unique<JournalRecorder>();
   p.executors = std::make_unique<ExecutorSeats>(*p.journal);
@@ -225,15 +225,14 @@ void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {
 
 Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority) {
   Parts& p = *parts_;
+  RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::run_elsewhere"));
   if (p.is_ending) return {Code::Cancelled, "the runtime ends"};
   if (p.elsewhere == nullptr) {
     // Whose clock is told the time is deterministic, and so has no threads.
     const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
     Result<std::unique_ptr<Elsewhere>> made = Elsewhere::make(
-        *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads, [&p](const std::exception_ptr& thrown) {
-          if (!p.on_reject) return;
-          p.on_reject(Elsewhere::kName, Change::event("done", "", {}), status_of_exception(thrown).with_context(Elsewhere::kName));
-        });
+        *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads,
+        [&p](const std::exception_ptr& thrown) { p.tell_thrown(Elsewhere::kName, Change::event("throws", "function", {}), thrown); });
     if (!made) return made.error();
     p.elsewhere = std::move(*made);
   }

@@ -96,10 +96,15 @@ struct Core::Impl final : public Source {
         options(std::move(given)),
         lanes(options.lanes.size()),
         choice(options.lanes) {
-    RONDO_ASSERT(options.operations_max > 0 && options.batch_max > 0);
-    RONDO_ASSERT(options.threads >= 1 && options.threads <= limits::kExecutorThreads);
-    RONDO_ASSERT(!options.lanes.empty() && options.lanes.size() <= limits::kExecutorLanes);
-    RONDO_ASSERT(std::ranges::all_of(options.lanes, [](unsigned share) { return share >= 1; }));
+    RONDO_EXPECT(options.operations_max > 0 && options.batch_max > 0, called("with room or batches of 0 operations"));
+    RONDO_EXPECT(options.threads >= 1 && options.threads <= limits::kExecutorThreads,
+                 called("with " + std::to_string(options.threads) + " threads, and 1 to " + std::to_string(limits::kExecutorThreads) +
+                        " are possible"));
+    RONDO_EXPECT(!options.lanes.empty() && options.lanes.size() <= limits::kExecutorLanes,
+                 called("with " + std::to_string(options.lanes.size()) + " lanes, and 1 to " + std::to_string(limits::kExecutorLanes) +
+                        " are possible"));
+    RONDO_EXPECT(std::ranges::all_of(options.lanes, [](unsigned share) { return share >= 1; }),
+                 called("with a lane that may have 0 batches in a row"));
     if (uses_host && home.executor_host() != nullptr) seat = home.executor_host()->seat();
   }
   ~Impl() override {
@@ -161,11 +166,14 @@ struct Core::Impl final : public Source {
     }
   }
 
+  std::string called(const std::string& how) const { return "the executor '" + options.name + "' was called " + how; }
+
   // --- Scheduler's thread.
 
   // What a turn submits is handed over in the turn after it, together: small submissions share a batch.
   void submit(std::size_t lane, std::shared_ptr<Lot> lot) {
-    RONDO_ASSERT(lane < lanes.size());
+    RONDO_EXPECT(lane < lanes.size(), called("to submit to lane " + std::to_string(lane) + " of " + std::to_string(lanes.size())));
+    RONDO_EXPECT(home.is_here(), called("to submit on a thread that is not its scheduler's; use Runtime::post"));
     lot->submitted = clock.now();
     in_flight += lot->size;
     if (!full && in_flight >= options.operations_max) {

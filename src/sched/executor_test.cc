@@ -317,9 +317,12 @@ TEST(ExecutorDeathTest, OptionsThatCannotBeAreProgramErrors) {
     Executor<Call> executor(
         scheduler, [](std::span<Call>) {}, std::move(options));
   };
-  EXPECT_DEATH(made({.threads = limits::kExecutorThreads + 1}), "threads");
-  EXPECT_DEATH(made({.lanes = std::vector<unsigned>(limits::kExecutorLanes + 1, 1U)}), "lanes");
-  EXPECT_DEATH(made({.lanes = {1, 0}}), "share");
+  EXPECT_DEATH(made({.threads = limits::kExecutorThreads + 1}), "'executor' was called with 65 threads, and 1 to 64 are possible");
+  EXPECT_DEATH(made({.lanes = std::vector<unsigned>(limits::kExecutorLanes + 1, 1U)}), "with 17 lanes");
+  Executor<Call> executor(scheduler, [](std::span<Call>) {}, {.mode = ExecutorMode::Inline});
+  EXPECT_DEATH(executor.submit(1, calls(1, 1), {}), "to submit to lane 1 of 1");
+  EXPECT_DEATH(std::jthread([&] { executor.submit(0, calls(1, 1), {}); }).join(), "use Runtime::post");
+  EXPECT_DEATH(made({.lanes = {1, 0}}), "0 batches in a row");
 }
 
 // --- Status in a journal's bytes

@@ -16,26 +16,13 @@
 #include "rondo/sched/scheduler.h"
 #include "rondo/sim/sim_reactor.h"
 #include "sim/replay_seams.h"
+#include "sim/stand_in.h"
 #include "sim/tape.h"
 
 namespace rondo::sim {
 
 using journal::JournalRecord;
 using journal::Kind;
-
-namespace {
-
-/// A source of the recorded run that a replay does not have: a socket, a connection, a monitor.
-class StandIn final : public Source {
- public:
-  StandIn(std::string name, Priority priority, std::function<Turn()> turn) : Source(std::move(name), priority), turn_(std::move(turn)) {}
-  Turn run(const Budget&) override { return turn_(); }
-
- private:
-  std::function<Turn()> turn_;
-};
-
-}  // namespace
 
 struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorTape {
   explicit Impl(std::unique_ptr<Tape> its_tape) : tape(std::move(its_tape)), clock(*this), plane(*this) {}

@@ -106,7 +106,7 @@ class Executor {
   Status pin(std::span<const unsigned> cpus) { return core_->pin(cpus); }
 
   /// Hands operations over, in a turn of its own after the current one, in which small submissions of a lane share a batch. Never blocks
-  /// and never refuses. 'lane' is below the number of lanes (assert). 'done' may be empty.
+  /// and never refuses. 'lane' is below the number of lanes (asserted). 'done' may be empty.
   void submit(std::size_t lane, std::vector<Operation> operations, Done done) {
     if (operations.empty()) return;
     auto lot = std::make_shared<Lot>();
@@ -139,7 +139,7 @@ class Executor {
     Typed(Apply apply, OperationCodec<Operation> codec) : apply_(std::move(apply)), codec_(std::move(codec)) {
       const bool is_whole = codec_.encode_order && codec_.encode_answer && codec_.decode_answer;
       const bool is_none = !codec_.encode_order && !codec_.encode_answer && !codec_.decode_answer;
-      RONDO_ASSERT((is_whole || is_none) && "a codec has all three functions or none");
+      RONDO_EXPECT(is_whole || is_none, "an OperationCodec was given some of its functions; give all three or none");
     }
     Typed(Apply apply, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
         : apply_(std::move(apply)), watch_(watch), answers_(answers) {}

@@ -36,12 +36,12 @@ struct ExecutorOptions {
   /// For messages: what apply() calls.
   std::string target = "the target";
   ExecutorMode mode = ExecutorMode::Thread;
-  /// 1 to limits::kExecutorThreads (assert). With more than one thread batches are applied concurrently and answered in the order in which
-  /// they end: only for operations that do not depend on each other.
+  /// 1 to limits::kExecutorThreads (asserted). With more than one thread batches are applied concurrently and answered in the order in
+  /// which they end: only for operations that do not depend on each other.
   unsigned threads = 1;
-  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (assert). The number, at least 1 (assert), is how
-  /// many batches the lane may have in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no lane
-  /// starves.
+  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (asserted). The number, at least 1 (expected), is
+  /// how many batches the lane may have in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no
+  /// lane starves.
   std::vector<unsigned> lanes = {1};
   /// Of the turns that deliver answers. It should be above the priority of what waits for the answers.
   Priority priority{48};
