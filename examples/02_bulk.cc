@@ -84,9 +84,8 @@ class Rules final : public Orch {
   }
 
   void apply(Batch& batch) {
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      const Change change = batch[i];
-      device_.submit({change, batch.stage(i)});  // Staged: the answer comes later. No other change of this key runs meanwhile.
+    for (const Batch::Item item : batch) {
+      device_.submit({item.change(), item.stage()});  // Staged: the answer comes later. No other change of this key runs meanwhile.
     }
     if (!device_.has_room()) hold(*rules_);  // Back-pressure: what is not taken merges in the table, for free.
   }

@@ -40,7 +40,7 @@ Priority Agent::priority() const noexcept { return cell_->priority; }
 Address Agent::address() const noexcept { return cell_->address(); }
 
 Scheduler& Agent::scheduler() const {
-  RONDO_ASSERT(cell_->group != nullptr);
+  RONDO_EXPECT(cell_->group != nullptr, "agent '" + name() + "': scheduler(), send_later() or send_every() in its constructor");
   return cell_->lane->home().scheduler;
 }
 

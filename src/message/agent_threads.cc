@@ -24,7 +24,7 @@ constexpr std::size_t kThreadNameBytes = 15;  // What Linux keeps.
 
 std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
   Result<std::unique_ptr<Policy>> policy = make_policy(options);
-  RONDO_ASSERT(policy.has_value());
+  RONDO_EXPECT(policy.has_value(), "AgentThreads was given a policy that cannot be: " + policy.error().to_string());
   return std::move(*policy);
 }
 

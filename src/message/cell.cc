@@ -14,8 +14,11 @@ Cell::Cell(Agent& owner, std::string called, Priority level, std::shared_ptr<Lan
 Cell::~Cell() { RONDO_ASSERT(!drain_timer.armed()); }
 
 void Cell::add_limit(const MessageType& type, Limit limit, KeyOf key) {
-  RONDO_ASSERT(limit_of(type) == nullptr && stage == Stage::Made && group == nullptr);
-  RONDO_ASSERT(std::ranges::none_of(handlers_, [&](const Handler& handler) { return handler.type == &type; }));
+  const auto said = [&] { return "agent '" + name + "': limit() or coalesce() of " + name_of(type); };
+  RONDO_EXPECT(stage == Stage::Made && group == nullptr, said() + " after its constructor");
+  RONDO_EXPECT(limit_of(type) == nullptr, said() + ", which has a limit");
+  RONDO_EXPECT(std::ranges::none_of(handlers_, [&](const Handler& handler) { return handler.type == &type; }),
+               said() + " after receive() of it");
   limits_.push_back(std::make_unique<TypeLimit>(type, limit, key));
 }
 
@@ -33,7 +36,8 @@ const Handler& Cell::keep(Handler handler) {
 }
 
 void Cell::add_handler(Handler handler) {
-  RONDO_ASSERT(group == nullptr && find(*handler.type) == nullptr);
+  RONDO_EXPECT(group == nullptr, "agent '" + name + "': receive() of " + name_of(*handler.type) + " after its constructor");
+  RONDO_EXPECT(find(*handler.type) == nullptr, "agent '" + name + "': a second handler of " + name_of(*handler.type));
   const Handler& kept = keep(handler);
   if (2 * ++found_by_type_ > table_.size()) {
     std::vector<const Handler*> before(std::max<std::size_t>(4, 2 * table_.size()));

@@ -10,9 +10,9 @@
 namespace rondo::message {
 
 TypeLimit::TypeLimit(const MessageType& type, Limit limit, KeyOf key) : type_(type), limit_(limit), key_(key) {
-  RONDO_ASSERT(limit.most > 0 && "a limit lets at least one message wait");
+  RONDO_EXPECT(limit.most > 0, "a limit of " + name_of(type) + " lets no message wait; it is at least 1");
   // Taking the oldest key out would need its place among all keys; who wants that has no use for keys.
-  RONDO_ASSERT((!merges() || limit.overflow != Overflow::DropOldest) && "coalesce() cannot drop the oldest key");
+  RONDO_EXPECT(!merges() || limit.overflow != Overflow::DropOldest, "coalesce() of " + name_of(type) + " cannot drop the oldest key");
   // More keys than a queue has places by default share buckets: memory is asked for now, whatever will wait.
   if (merges()) buckets_.resize(std::bit_ceil(std::min(limit.most, limits::kMessagesOfPriority)));
 }

@@ -479,6 +479,8 @@ void Batch::done(std::size_t index) {
   consumer_.answer_done(rows_[index]);
 }
 
+Ticket Batch::Item::stage() const { return batch_.stage(index_); }
+
 Ticket Batch::stage(std::size_t index) {
   expect_open(index);
   answered_[index] = 1;

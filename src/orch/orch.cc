@@ -10,6 +10,7 @@
 #include "orch/observer.h"
 #include "orch/runtime_parts.h"
 #include "rondo/base/assert.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo {
 
@@ -17,6 +18,7 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<Consumer>> consumers;
   std::vector<std::unique_ptr<Listener>> listeners;
   std::vector<std::unique_ptr<Observer>> observers;
+  std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<ConstraintKind> provided;
   std::unique_ptr<message::Seat> seat;  // Until the Orch is whole; then it belongs to the runtime's agents.
   Address address;
@@ -175,6 +177,24 @@ void Orch::expect_provided(const Constraint& fact, std::string_view function) co
            (provider.empty() ? "nobody provides; call provide() first" : "Orch " + quoted(provider) + " provides");
   };
   RONDO_EXPECT(std::ranges::find(parts_->provided, fact.kind) != parts_->provided.end(), says_wrong());
+}
+
+void Orch::every(Duration period, std::function<void()> handler) {
+  Runtime::Parts& shared = *runtime_.parts_;
+  const std::string name = name_ + " timer";
+  RONDO_EXPECT(shared.scheduler->is_here(), called("every()", "a timer"));
+  RONDO_EXPECT(period > Duration{0} && handler,
+               "Orch " + quoted(name_) + ": every() with a period that is not above 0, or without a handler");
+  auto timer = std::make_unique<TimerSource>(name, priority_, [&shared, name, handler = std::move(handler)] {
+    try {
+      handler();
+    } catch (...) {
+      shared.tell_thrown(name, Change::event("due", "every", {}), std::current_exception());
+    }
+  });
+  shared.scheduler->add(*timer);
+  timer->arm_every(period, shared.scheduler->now() + period);
+  parts_->timers.push_back(std::move(timer));
 }
 
 Status Orch::write(std::string_view table, Change change, WriteDone done) {

@@ -32,7 +32,7 @@ PriorityWorkers::~PriorityWorkers() { stop(); }
 Worker& PriorityWorkers::at(Priority priority) {
   Parts& p = *parts_;
   if (const auto known = p.workers.find(priority.level()); known != p.workers.end()) return *known->second.worker;
-  RONDO_ASSERT(!p.started);
+  RONDO_EXPECT(!p.started, "the workers of '" + p.options.name + "' are running: a priority has no worker, and is too late for one");
   WorkerOptions options;
   options.name = p.options.name + "-p" + std::to_string(priority.level());
   options.policy = p.options.policy;
@@ -44,7 +44,11 @@ Worker& PriorityWorkers::at(Priority priority) {
 
 std::size_t PriorityWorkers::size() const noexcept { return parts_->workers.size(); }
 
-void PriorityWorkers::check(const Orch& orch, Priority priority) { RONDO_ASSERT(orch.priority() == priority); }
+void PriorityWorkers::check(const Orch& orch, Priority priority) {
+  RONDO_EXPECT(orch.priority() == priority, "Orch '" + std::string{orch.name()} + "' says it has priority " +
+                                                std::to_string(orch.priority().level()) + ", and is added to the worker of priority " +
+                                                std::to_string(priority.level()));
+}
 
 Status PriorityWorkers::start() {
   Parts& p = *parts_;

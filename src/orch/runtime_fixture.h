@@ -29,6 +29,7 @@ class OpenOrch final : public Orch {
   using Orch::consume;
   using Orch::consume_batches;
   using Orch::current_ticket;
+  using Orch::every;
   using Orch::hold;
   using Orch::holds;
   using Orch::is_awaited;

@@ -61,7 +61,8 @@ struct Worker::Parts {
 
 Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
   Parts& p = *parts_;
-  RONDO_ASSERT(!p.options.name.empty() && home.parts_->bridge == nullptr);
+  RONDO_EXPECT(!p.options.name.empty(), "a Worker has no name");
+  RONDO_EXPECT(home.parts_->bridge == nullptr, "worker '" + p.options.name + "' has a worker's runtime for its home");
   p.home = &home;
   p.home_end = std::make_unique<store::bridge::HomeEnd>(home.scheduler(), home.store(),
                                                         store::bridge::Options{.name = p.options.name,
@@ -139,7 +140,7 @@ const std::string& Worker::name() const noexcept { return parts_->options.name; 
 bool Worker::running() const noexcept { return parts_->thread.joinable(); }
 
 Runtime& Worker::runtime_for_adding() {
-  RONDO_ASSERT(!parts_->started);
+  RONDO_EXPECT(!parts_->started, "Worker::add of worker '" + name() + "' after start()");
   return *parts_->runtime;
 }
 

@@ -58,7 +58,7 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
       next_sweep_(now_ + kSweepStep),
       may_gather_(is_real(clock) && has_other_processors()),
       bulk_timers_(now_) {
-  RONDO_ASSERT(policy_ != nullptr);
+  RONDO_EXPECT(policy_ != nullptr, "a Scheduler was given no policy");
   frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_->number_by(arrivals_);
   charged_until_ = policy_since_ = now_;
@@ -69,7 +69,7 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ =
 [[gnu::always_inline]] inline bool Scheduler::nobody_by_policy() const { return frames_ != nullptr ? frames_->empty() : policy_->empty(); }
 
 void Scheduler::add(Source& source) {
-  RONDO_ASSERT(source.scheduler() == nullptr);
+  RONDO_EXPECT(source.scheduler() == nullptr, "source '" + source.name_ + "' is added to a scheduler and belongs to one");
   // First what may throw.
   source.histogram_ = histograms_->take();
   try {
@@ -99,7 +99,7 @@ void Scheduler::add(Source& source) {
 }
 
 void Scheduler::remove(Source& source) {
-  RONDO_ASSERT(source.scheduler() == this);
+  RONDO_EXPECT(source.scheduler() == this, "source '" + source.name_ + "' is removed from a scheduler that it does not belong to");
   forget_in_watch(source);
   if (source.state_ == Source::State::Ready) take_out(source);
   source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
@@ -134,7 +134,7 @@ void Scheduler::take_out(Source& source) {
 }
 
 void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
-  RONDO_ASSERT(policy != nullptr && policy->empty());
+  RONDO_EXPECT(policy != nullptr && policy->empty(), "Scheduler::set_policy was given none, or one that is in use");
   policy->number_by(arrivals_);
   policy->follow(*policy_);
   for (Source* source = first_added_; source != nullptr; source = source->added_next_) {

@@ -18,7 +18,7 @@ using test::WorkSource;
 
 TEST(PriorityDeathTest, ALevelBeyondTheLastIsAProgramError) {
   EXPECT_EQ(Priority{limits::kPriorities - 1}.level(), limits::kPriorities - 1);
-  EXPECT_DEATH(Priority{limits::kPriorities}, "level < limits::kPriorities");
+  EXPECT_DEATH(Priority{limits::kPriorities}, "a Priority above limits::kPriorities - 1");
 }
 
 TEST(Scheduler, IdleSourcesGetNoTurns) {

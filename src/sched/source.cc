@@ -12,12 +12,14 @@ static_assert(sizeof(Source) == 256);
 Source::Source(std::string name, Priority priority) : priority_(priority), name_(std::move(name)) {}
 
 Source::~Source() {
-  RONDO_ASSERT(state_ != State::Running);
+  RONDO_EXPECT(state_ != State::Running, "source '" + name_ + "' is destroyed in its own turn");
   if (Scheduler* owner = scheduler()) owner->remove(*this);
 }
 
 void Source::set_weight(std::uint32_t weight) {
-  RONDO_ASSERT(weight >= 1 && weight <= limits::kWeightMost && scheduler() == nullptr);
+  RONDO_EXPECT(weight >= 1 && weight <= limits::kWeightMost && scheduler() == nullptr,
+               "source '" + name_ + "' is given the weight " + std::to_string(weight) + ", which is not from 1 to " +
+                   std::to_string(limits::kWeightMost) + ", or after it was added");
   weight_ = weight;
 }
 

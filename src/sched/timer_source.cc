@@ -18,13 +18,13 @@ void TimerSource::arm_at(Instant due) {
 }
 
 void TimerSource::arm_every(Duration period, Instant first) {
-  RONDO_ASSERT(period > Duration{0});
+  RONDO_EXPECT(period > Duration{0}, "timer '" + std::string{name()} + "' is armed with a period that is not above 0");
   period_ = period;
   arm(first);
 }
 
 void TimerSource::arm(Instant due) {
-  RONDO_ASSERT(scheduler() != nullptr);
+  RONDO_EXPECT(scheduler() != nullptr, "timer '" + std::string{name()} + "' is armed before it was added to a scheduler");
   disarm_node();
   fired_ = false;
   wheel_ = &scheduler()->timers();

@@ -9,7 +9,7 @@ namespace rondo::sim {
 namespace {
 std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
   Result<std::unique_ptr<Policy>> policy = make_policy(options);
-  RONDO_ASSERT(policy.has_value());
+  RONDO_EXPECT(policy.has_value(), "AgentKit was given a policy that cannot be: " + policy.error().to_string());
   return std::move(*policy);
 }
 }  // namespace

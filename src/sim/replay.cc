@@ -564,7 +564,7 @@ std::uint64_t Replay::records() const noexcept { return impl_->tape->records(); 
 
 ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
-  RONDO_ASSERT(&runtime.scheduler() == impl.scheduler);
+  RONDO_EXPECT(&runtime.scheduler() == impl.scheduler, "Replay::run was given a runtime that was not made of Replay::runtime_options");
   std::uint64_t told_next = on_records ? kTellEach : UINT64_MAX;
   while (impl.step()) {
     if (impl.tape->passed() < told_next) continue;

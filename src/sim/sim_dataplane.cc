@@ -234,14 +234,15 @@ void SimDataPlane::remove_port(std::string_view name) {
 }
 
 void SimDataPlane::fail_nth(OrderKind kind, std::uint64_t nth, int error_number) {
-  RONDO_ASSERT(nth >= 1 && error_number > 0);
+  RONDO_EXPECT(nth >= 1 && error_number > 0, "SimDataPlane::fail_nth: nth and the errno are above 0");
   const std::lock_guard lock(impl_->mutex);
   FailureRule& rule = impl_->failures[static_cast<std::size_t>(kind)];
   rule.at.emplace_back(rule.seen + nth, error_number);
 }
 
 void SimDataPlane::fail_by_chance(OrderKind kind, double chance, int error_number) {
-  RONDO_ASSERT(chance >= 0 && chance <= 1 && (chance == 0 || error_number > 0));
+  RONDO_EXPECT(chance >= 0 && chance <= 1 && (chance == 0 || error_number > 0),
+               "SimDataPlane::fail_by_chance: a chance is from 0 to 1, and the errno above 0");
   const std::lock_guard lock(impl_->mutex);
   FailureRule& rule = impl_->failures[static_cast<std::size_t>(kind)];
   rule.chance = chance;

@@ -256,7 +256,7 @@ void SimKernel::lost_carrier(IfIndex index) {
 }
 
 IfIndex SimKernel::add_port(std::string name) {
-  RONDO_ASSERT(port_named(name) == ports_.end());
+  RONDO_EXPECT(port_named(name) == ports_.end(), "the simulated kernel has a port '" + name + "' already");
   const IfIndex index{++last_index_};
   Port device{.name = std::move(name), .mac = {}, .addresses = {}, .neighbors = {}};
   device.mac.bytes = {0x02, 0, 0, 0, static_cast<std::uint8_t>(index.value() >> 8), static_cast<std::uint8_t>(index.value())};
@@ -267,7 +267,7 @@ IfIndex SimKernel::add_port(std::string name) {
 
 void SimKernel::set_signal(std::string_view name, bool signal) {
   const auto found = port_named(name);
-  RONDO_ASSERT(found != ports_.end());
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
   found->second.signal = signal;
   if (!signal) lost_carrier(found->first);
   changed(found->first);
@@ -275,7 +275,7 @@ void SimKernel::set_signal(std::string_view name, bool signal) {
 
 void SimKernel::remove_port(std::string_view name) {
   const auto found = port_named(name);
-  RONDO_ASSERT(found != ports_.end());
+  RONDO_EXPECT(found != ports_.end(), "the simulated kernel has no port '" + std::string{name} + "'");
   found->second.admin_up = false;
   lost_carrier(found->first);
   neighbors_ -= found->second.neighbors.size();

@@ -95,7 +95,7 @@ std::shared_ptr<SimEnd> SimStore::Parts::end_of(const TableSpec& spec) {
 }
 
 SimStore::SimStore(Scheduler& scheduler, SimStoreOptions options) : parts_(std::make_unique<Parts>(scheduler, options)) {
-  RONDO_ASSERT(options.prefetch > 0);
+  RONDO_EXPECT(options.prefetch > 0, "SimStoreOptions::prefetch is 0");
   for (const TableSpec& spec : parts_->server->tables()) parts_->specs.emplace(spec.name, spec);
 }
 SimStore::~SimStore() = default;

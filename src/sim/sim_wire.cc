@@ -13,7 +13,7 @@ SimWire::SimWire(Scheduler& scheduler, std::uint64_t seed, Duration low, Duratio
 }
 
 void SimWire::set_latency(Duration low, Duration high) {
-  RONDO_ASSERT(Duration{0} <= low && low <= high);
+  RONDO_EXPECT(Duration{0} <= low && low <= high, "a SimStore's latency is below 0, or its least above its most");
   low_ = low;
   high_ = high;
 }

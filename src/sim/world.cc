@@ -65,16 +65,20 @@ World::Inside& World::inside() noexcept {
 template <class Done>
 std::uint64_t World::run(Instant end, const Done& done) {
   Inside& in = inside();
-  RONDO_ASSERT(in.runtime != nullptr);
+  RONDO_EXPECT(in.runtime != nullptr, "a World runs a program before World::start; a scheduler of one's own is given to run_for");
   std::uint64_t turns = 0;
   while (clock_.now() < end && !in.violation) {
     Scheduler& scheduler = in.runtime->scheduler();
     if (scheduler.stopping()) break;
-    const bool is_turn = step(scheduler, std::min(end, clock_.now() + kRestLook));
+    const bool is_turn = scheduler.turn();
     if (is_turn) {
+      clock_.advance(turn_cost_);
       ++turns;
       ++turns_;
       in.after_turn();
+    } else {
+      if (done(false)) break;  // Before the wait: a timer that is due again and again makes its source ready in each.
+      scheduler.wait(std::min(end, clock_.now() + kRestLook));
     }
     if (in.crash_due) crash(in.faults.drawn(in.faults.plan().down_for));
     if (done(is_turn)) break;
@@ -97,7 +101,12 @@ bool World::come_to_rest(Duration limit) {
     rests = !is_turn && clock_.now() - in.last_event >= kRest && in.moving().empty();
     return rests;
   });
-  if (!in.violation && !rests) in.fail("rest", {Code::DeadlineExceeded, "the program does not come to rest: " + in.moving()});
+  if (!in.violation && !rests) {
+    std::string why = in.moving();
+    if (why.empty())
+      why = in.runtime->scheduler().stopping() ? "it stopped its runtime" : "something happens again and again, at last: " + last_event();
+    in.fail("rest", {Code::DeadlineExceeded, "the program does not come to rest: " + why});
+  }
   if (!in.violation) in.check_at_rest();
   in.faults.follow(plan);
   return !in.violation;

@@ -104,7 +104,11 @@ void World::Inside::check_at_rest() {
 }
 
 std::string World::Inside::moving() const {
-  if (!runtime->scheduler().policy().empty()) return "a source is ready";
+  std::string ready;
+  runtime->scheduler().for_each_source([&](const Source& source) {
+    if (source.is_ready() && ready.empty()) ready = "source '" + std::string{source.name()} + "' is ready";
+  });
+  if (!ready.empty()) return ready;
   if (const Status health = store->health(); !health.ok()) return "the store is not well: " + std::string{health.message()};
   if (store->unanswered() > 0) return std::to_string(store->unanswered()) + " writes have no answer";
   if (!producer.is_content()) return "a write is to be repeated";
@@ -187,7 +191,7 @@ void World::Inside::end_process() {
 
 void World::start(Program program) {
   Inside& in = inside();
-  RONDO_ASSERT(in.runtime == nullptr && in.processes == 0);
+  RONDO_EXPECT(in.runtime == nullptr && in.processes == 0, "World::start was called twice");
   in.program = std::move(program);
   in.faults.follow(options_->faults);
   in.begin_process();
@@ -204,11 +208,11 @@ void World::crash(Duration down_for) {
 }
 
 Runtime& World::runtime() noexcept {
-  RONDO_ASSERT(inside_ != nullptr && inside_->runtime != nullptr);
+  RONDO_EXPECT(inside_ != nullptr && inside_->runtime != nullptr, "World::runtime before World::start");
   return *inside_->runtime;
 }
 const Runtime& World::runtime() const noexcept {
-  RONDO_ASSERT(inside_ != nullptr && inside_->runtime != nullptr);
+  RONDO_EXPECT(inside_ != nullptr && inside_->runtime != nullptr, "World::runtime before World::start");
   return *inside_->runtime;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "orch/runtime_fixture.h"
+#include "rondo/sched/timer.h"
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 
@@ -315,6 +316,39 @@ TEST(WorldProcess, FaultsOfTheKernelEndWithThePlan) {
   Operation set{.order = NeighborSet{.port = port, .address = *IpAddress::parse("10.0.0.1"), .mac = {}}, .status = {}};
   plane.apply({&set, 1});
   EXPECT_TRUE(set.status.ok()) << set.status.to_string();
+}
+
+/// A program with a timer that is due each 'period' for ever.
+void start_with_timer(World& world, Duration period, std::function<void(Runtime&)> due) {
+  world.start([period, due = std::move(due)](Runtime& runtime) -> std::shared_ptr<void> {
+    auto timer = std::make_shared<TimerSource>("health", Priority::p2, [&runtime, due] { due(runtime); });
+    runtime.scheduler().add(*timer);
+    timer->arm_every(period, runtime.scheduler().now() + period);
+    return timer;
+  });
+}
+
+TEST(WorldProcess, ComesToRestBesideTimersThatAreDueForEver) {
+  for (const Duration period : {Duration{1ms}, Duration{250ms}, Duration{3s}}) {
+    World world(7);
+    int due = 0;
+    start_with_timer(world, period, [&due](Runtime&) { ++due; });
+    EXPECT_TRUE(world.come_to_rest(1min)) << world.report();
+    world.run_for(10s);
+    EXPECT_GT(due, 2);
+  }
+}
+
+TEST(WorldProcess, WhatDoesNotRestSaysWhatMoves) {
+  World writes(7);
+  start_with_timer(writes, 100ms, [](Runtime& runtime) { EXPECT_TRUE(runtime.table("BEATS").set("beat", {}).ok()); });
+  EXPECT_FALSE(writes.come_to_rest(10s));
+  EXPECT_THAT(writes.violation()->what, HasSubstr("something happens again and again, at last: "));
+  EXPECT_THAT(writes.violation()->what, HasSubstr("BEATS"));
+  World stops(7);
+  start_with_timer(stops, 100ms, [](Runtime& runtime) { runtime.stop(); });
+  EXPECT_FALSE(stops.come_to_rest(10s));
+  EXPECT_THAT(stops.violation()->what, HasSubstr("it stopped its runtime"));
 }
 
 }  // namespace

@@ -74,15 +74,23 @@ struct Handler {
   bool takes_over = false;     // What the function leaves of a message is nothing to try again with.
 };
 
-/// Takes a member function apart: void (Self::*)(const M&), or (M&&) for one that takes the message over.
 template <class Method>
-struct MethodTraits;
+inline constexpr bool kIsHandler = false;
+
+/// Takes a member function apart: void (Self::*)(const M&), which may be const, or (M&&) for one that takes the message over.
+template <class Method>
+struct MethodTraits {
+  static_assert(kIsHandler<Method>,
+                "a handler of messages is: void handle(const M& message); or void handle(M&& message), which takes it over");
+};
 template <class S, class M>
 struct MethodTraits<void (S::*)(const M&)> {
   using Self = S;
   using Type = M;
   static constexpr bool kTakesOver = false;
 };
+template <class S, class M>
+struct MethodTraits<void (S::*)(const M&) const> : MethodTraits<void (S::*)(const M&)> {};
 template <class S, class M>
 struct MethodTraits<void (S::*)(M&&)> {
   using Self = S;

@@ -34,7 +34,7 @@ class TimedMessage {
   /// was busy are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
-    RONDO_ASSERT(period > Duration{0});
+    RONDO_EXPECT(period > Duration{0}, "a periodic message with a period of " + std::to_string(period.count()) + " ns; it is above 0");
     return TimedMessage{scheduler, std::make_unique<Again<M>>(std::move(to), std::move(value)), period, period};
   }
 

@@ -28,7 +28,45 @@ class Batch {
   /// Answers Outcome::staged() and returns the name to settle it by.
   Ticket stage(std::size_t index);
 
+  /// One change of the batch, with its answers: `for (const Batch::Item item : batch) item.answer(apply(item.key(), item.fields()));`
+  /// Valid as long as the batch.
+  class Item {
+   public:
+    const Change& change() const noexcept { return batch_[index_]; }
+    Op op() const noexcept { return change().op(); }
+    std::string_view key() const noexcept { return change().key(); }
+    Fields fields() const noexcept { return change().fields(); }
+    std::size_t index() const noexcept { return index_; }
+    void answer(const Outcome& outcome) const { batch_.answer(index_, outcome); }
+    void done() const { batch_.done(index_); }
+    Ticket stage() const;
+
+   private:
+    friend class Batch;
+    Item(Batch& batch, std::size_t index) noexcept : batch_(batch), index_(index) {}
+    Batch& batch_;
+    std::size_t index_;
+  };
+  class Iterator {
+   public:
+    Item operator*() const noexcept { return batch_.item(index_); }
+    Iterator& operator++() noexcept {
+      ++index_;
+      return *this;
+    }
+    bool operator==(const Iterator& other) const noexcept { return index_ == other.index_; }
+
+   private:
+    friend class Batch;
+    Iterator(Batch& batch, std::size_t index) noexcept : batch_(batch), index_(index) {}
+    Batch& batch_;
+    std::size_t index_;
+  };
+  Iterator begin() noexcept { return Iterator{*this, 0}; }
+  Iterator end() noexcept { return Iterator{*this, size()}; }
+
  private:
+  Item item(std::size_t index) noexcept { return Item{*this, index}; }
   void expect_open(std::size_t index) const;
   friend class Consumer;
   explicit Batch(Consumer& consumer) noexcept : consumer_(consumer) {}

@@ -15,6 +15,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "rondo/base/limits.h"
@@ -100,9 +101,14 @@ class Orch {
   /// Handles a table's changes one by one. Declares the table if need be. Refused (see above): what the store refuses, a table of another
   /// kind, and a table that an Orch of this runtime consumes already.
   Consumer& consume(std::string_view table, SetHandler set, RemoveHandler remove, ConsumeOptions options = {});
-  template <class Self>
-  Consumer& consume(std::string_view table, Self* self, Outcome (Self::*set)(std::string_view, const Fields&),
-                    Outcome (Self::*remove)(std::string_view), ConsumeOptions options = {}) {
+  /// With member functions, which may be const: `consume("ROUTE", this, &Routes::set, &Routes::remove)`.
+  template <class Self, class Set, class Remove>
+  requires(std::is_member_function_pointer_v<Set>&& std::is_member_function_pointer_v<Remove>) Consumer& consume(
+      std::string_view table, Self* self, Set set, Remove remove, ConsumeOptions options = {}) {
+    static_assert(std::is_invocable_r_v<Outcome, Set, Self&, std::string_view, const Fields&>,
+                  "a handler of Sets is: Outcome set(std::string_view key, const Fields& fields)");
+    static_assert(std::is_invocable_r_v<Outcome, Remove, Self&, std::string_view>,
+                  "a handler of Deletes is: Outcome remove(std::string_view key)");
     return consume(
         table, [self, set](std::string_view key, const Fields& fields) { return (self->*set)(key, fields); },
         [self, remove](std::string_view key) { return (self->*remove)(key); }, options);
@@ -171,6 +177,11 @@ class Orch {
   /// While held, a consumer takes and handles nothing; its changes wait in order. For back-pressure (a full data plane).
   void hold(Consumer& consumer);
   void release(Consumer& consumer);
+
+  /// Calls 'handler' in a turn of this Orch each 'period', which is above 0 (assert), for as long as the Orch lives; the first time in one
+  /// period from now. Periods that pass while the runtime is busy are skipped. What it throws is told to Runtime::on_reject. It is an input
+  /// of a replay like any timer. TimerSource (rondo/sched/timer.h) is for timers that are armed once, or stopped.
+  void every(Duration period, std::function<void()> handler);
 
   /// Store::write, on the record: what an Orch decides by the answer comes out the same in a replay. 'done' may be empty, and is called in
   /// a turn of the store's, which may come after this Orch's end.

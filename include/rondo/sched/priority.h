@@ -14,7 +14,9 @@ namespace rondo {
 class Priority {
  public:
   constexpr Priority() noexcept = default;
-  constexpr explicit Priority(unsigned level) : level_(static_cast<std::uint8_t>(level)) { RONDO_ASSERT(level < limits::kPriorities); }
+  constexpr explicit Priority(unsigned level) : level_(static_cast<std::uint8_t>(level)) {
+    RONDO_EXPECT(level < limits::kPriorities, "a Priority above limits::kPriorities - 1");
+  }
   constexpr unsigned level() const noexcept { return level_; }
   friend constexpr auto operator<=>(Priority, Priority) noexcept = default;
 

@@ -111,8 +111,9 @@ class World {
 
   /// Lets the process run for so long; less after a violation, or when it stopped its runtime. Returns the turns.
   std::uint64_t run_for(Duration time);
-  /// Ends all faults and runs until nothing moves any more; then asks the checkers. Rows may be parked still. False, with a violation, when
-  /// that is not so within 'limit', or if there is one already. The faults go on afterwards.
+  /// Ends all faults and runs until nothing has happened for a second and nothing is under way; then asks the checkers. Rows may be parked
+  /// still, and timers armed: one that is due again and again, and of which nothing comes, is no movement. False, with a violation that
+  /// says what moves, when that is not so within 'limit', or if there is one already. The faults go on afterwards.
   bool come_to_rest(Duration limit = 1h);
 
   /// The process ends between two turns, and another one begins after 'down_for'.

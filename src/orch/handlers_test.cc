@@ -1,0 +1,88 @@
+// Goal: the forms in which an Orch gives its handlers: const members, a batch that is walked over, messages to const members, a timer of
+// its own. Method: small Orchs in a simulated world.
+#include <gmock/gmock.h>
+
+#include "orch/runtime_fixture.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+struct Asked {};
+
+/// Keeps nothing: its handlers are const.
+class Stateless final : public Orch {
+ public:
+  Stateless(Runtime& runtime, std::vector<std::string>& heard) : Orch(runtime, "stateless", Priority::p1), heard_(heard) {
+    consume("T", this, &Stateless::set, &Stateless::remove);
+    receive<&Stateless::ask>();
+  }
+
+ private:
+  Outcome set(std::string_view key, const Fields&) const {
+    heard_.push_back(call(Op::Set, key));
+    return Outcome::done();
+  }
+  Outcome remove(std::string_view key) {
+    heard_.push_back(call(Op::Delete, key));
+    return Outcome::done();
+  }
+  void ask(const Asked&) const { heard_.emplace_back("asked"); }
+  std::vector<std::string>& heard_;
+};
+
+class HandlersTest : public testing::Test, public RuntimeFixture {};
+
+TEST_F(HandlersTest, MayBeConstMembersOfTheOrch) {
+  auto& orch = runtime.add<Stateless>(calls);
+  set("T", "a");
+  remove("T", "b");
+  ASSERT_TRUE(orch.address().post(Asked{}).ok());
+  run();
+  EXPECT_THAT(calls, testing::UnorderedElementsAre("S a", "D b", "asked"));
+}
+
+TEST_F(HandlersTest, ABatchIsWalkedOverAndEachItemAnswered) {
+  auto& orch = runtime.add<OpenOrch>();
+  std::vector<Ticket> staged;
+  orch.consume_batches("T", [&](Batch& batch) {
+    for (const Batch::Item item : batch) {
+      calls.push_back(call(item.op(), item.key()) + " " + item.fields().text("v").value_or(""));
+      if (item.key() == "later") {
+        staged.push_back(item.stage());
+      } else if (item.op() == Op::Delete) {
+        item.done();
+      } else {
+        item.answer(Outcome::reject({Code::InvalidArgument, "not " + std::string{item.key()}}));
+      }
+    }
+  });
+  set("T", "bad", {{"v", "1"}});
+  set("T", "later", {{"v", "2"}});
+  remove("T", "gone");
+  run();
+  EXPECT_THAT(calls, ElementsAre("S bad 1", "S later 2", "D gone "));
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("not bad")));
+  ASSERT_EQ(staged.size(), 1U);
+  EXPECT_EQ(stats("T").in_flight, 1U);
+  orch.settle(staged.front(), Outcome::done());
+  EXPECT_EQ(stats("T").done, 2U);
+}
+
+TEST_F(HandlersTest, AnOrchHasTimersOfItsOwnThatGoOnWhenOneThrowsAndEndWithIt) {
+  int due = 0;
+  auto& orch = runtime.add<OpenOrch>("clockwork");
+  orch.every(100ms, [&] {
+    if (++due == 2) throw std::runtime_error("cannot bear it");
+  });
+  run_for(90ms);
+  EXPECT_EQ(due, 0);
+  run_for(960ms);
+  EXPECT_EQ(due, 10);
+  EXPECT_THAT(rejects, ElementsAre(HasSubstr("clockwork timer 'every': the handler threw: cannot bear it")));
+}
+
+}  // namespace
+}  // namespace rondo

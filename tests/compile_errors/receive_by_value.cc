@@ -1,0 +1,12 @@
+// Must not compile, and must say what a handler of messages looks like: this one takes its message by value.
+#include "rondo/orch/orch.h"
+
+struct Reload {};
+
+class Routes final : public rondo::Orch {
+ public:
+  explicit Routes(rondo::Runtime& runtime) : Orch(runtime, "routes", rondo::Priority::p1) { receive<&Routes::reload>(); }
+
+ private:
+  void reload(Reload) {}
+};
