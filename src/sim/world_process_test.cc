@@ -342,7 +342,7 @@ TEST(WorldProcess, ComesToRestBesideTimersThatAreDueForEver) {
 TEST(WorldProcess, WhatDoesNotRestSaysWhatMoves) {
   World writes(7);
   start_with_timer(writes, 100ms, [](Runtime& runtime) { EXPECT_TRUE(runtime.table("BEATS").set("beat", {}).ok()); });
-  EXPECT_FALSE(writes.come_to_rest(10s));
+  EXPECT_FALSE(writes.come_to_rest(10050ms));
   EXPECT_THAT(writes.violation()->what, HasSubstr("something happens again and again, at last: "));
   EXPECT_THAT(writes.violation()->what, HasSubstr("BEATS"));
   World stops(7);
