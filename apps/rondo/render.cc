@@ -146,7 +146,9 @@ std::string waits_for(const json::object& link) {
 
 std::string why_line(const json::object& link) {
   const std::string table = text_member(link, "table");
-  std::string line = table.empty() ? "(no row is known)" : table + " " + text_member(link, "key");
+  const std::string any_of = text_member(link, "any_of");
+  std::string line = any_of.empty() ? "" : "any of " + any_of + ": ";
+  line.append(table.empty() ? "(no row is known)" : table + " " + text_member(link, "key"));
   const std::string state = text_member(link, "state");
   const std::string note = text_member(link, "note");
   // The note on a refusal begins with what was refused: "SET rejected: ...".

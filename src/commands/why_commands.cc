@@ -1,5 +1,6 @@
 // The commands that say why things wait: why, parked.
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -50,27 +51,29 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       return;
     }
     const bool has_row = record && *record;
-    if (why_.chain.size() == 1 && has_row) {
-      done_ = true;
-      link.note = "nobody owes this row anything";
+    if (has_row) {
+      done_.insert(next_);
+      link.note = next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
       return;
     }
-    link.note = has_row ? "the row is there and done, but what it brings about is not" : "no such row was written";
+    link.note = "no such row was written";
     const auto size = store_.size(link.table);
-    if (!has_row && size && size->staged > 0) {
+    if (size && size->staged > 0) {
       link.note += " (or it is among the " + std::to_string(size->staged) + " rows of this table not taken yet)";
     }
   }
 
   void finish() {
     json::array chain;
-    for (const WhyLink& link : why_.chain) {
-      json::object row{
-          {"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{done_ ? "done" : state_name(link.state)}},
-          {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
-          {"note", text(link.note)},         {"parent", link.parent}};
+    for (std::size_t i = 0; i < why_.chain.size(); ++i) {
+      const WhyLink& link = why_.chain[i];
+      const std::string_view state = done_.contains(i) ? "done" : state_name(link.state);
+      json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
+                       {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
+                       {"note", text(link.note)},         {"parent", link.parent}};
       if (link.op) row["op"] = json::string{to_string(*link.op)};
       if (link.fact) row["fact"] = fact_json(*link.fact);
+      if (link.any_of > 1) row["any_of"] = link.any_of;
       chain.push_back(std::move(row));
     }
     reply_.finish(json::object{{"chain", std::move(chain)}, {"cycle", why_.cycle}, {"cut_short", why_.cut_short}});
@@ -80,7 +83,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   Why why_;
   Reply reply_;
   std::size_t next_ = 0;
-  bool done_ = false;
+  std::set<std::size_t> done_;  // Links whose rows the store has and no consumer owes.
 };
 
 void command_why(Context& context, const Arguments& arguments, Reply reply) {

@@ -354,7 +354,11 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
 }
 
 void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {
-  parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origin_of));
+  explain(kind, [origin_of = std::move(origin_of)](std::string_view key) { return std::vector<FactOrigin>{origin_of(key)}; });
+}
+
+void Runtime::explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
+  parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
 }
 
 }  // namespace rondo

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -98,15 +100,15 @@ Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& b
   return step;
 }
 
-std::optional<FactOrigin> Runtime::origin_anywhere(const Constraint& fact, BusyWorkers& busy) const {
-  using Origin = std::optional<FactOrigin>;
+std::vector<FactOrigin> Runtime::origins_anywhere(const Constraint& fact, BusyWorkers& busy) const {
+  using Origins = std::optional<std::vector<FactOrigin>>;
   const auto ask = [fact](const Runtime& runtime) {
     const auto known = runtime.parts_->origins.find(fact.kind.name());
-    return known == runtime.parts_->origins.end() ? Origin{} : Origin{known->second(fact.key)};
+    return known == runtime.parts_->origins.end() ? Origins{} : Origins{known->second(fact.key)};
   };
-  if (Origin here = ask(*this)) return here;
-  for (Origin& there : ask_workers<Origin>([ask](Runtime& worker) { return ask(worker); }, &busy)) {
-    if (there) return std::move(there);
+  if (Origins here = ask(*this)) return std::move(*here);
+  for (Origins& there : ask_workers<Origins>([ask](Runtime& worker) { return ask(worker); }, &busy)) {
+    if (there) return std::move(*there);
   }
   return {};
 }
@@ -117,6 +119,7 @@ struct Runtime::WhyWalk {
     FactOrigin at;
     std::size_t parent = 0;
     std::optional<Constraint> fact = {};
+    std::size_t any_of = 1;
   };
   const Runtime& runtime;
   BusyWorkers busy;
@@ -137,14 +140,61 @@ struct Runtime::WhyWalk {
     WhyLink link = runtime.why_step_anywhere(next.at, busy).link;
     link.parent = next.parent;
     link.fact = std::move(next.fact);
+    link.any_of = next.any_of;
     const std::size_t index = why.chain.size();
     why.chain.push_back(std::move(link));
     if (first_time) return follow(index);
-    if (is_above(why.chain[index])) {
-      why.cycle = true;
-    } else {
-      add_note(why.chain[index], "what it waits for stands above");
+    add_note(why.chain[index], is_above(why.chain[index]) ? "this way it waits for itself" : "what it waits for stands above");
+  }
+
+  /// Adds the rows that could make the fact of 'like' true to 'below', or their notes to 'link' where there is no row.
+  void add_origins(WhyLink& link, std::vector<FactOrigin> origins, Next like, std::vector<Next>& below) {
+    like.any_of = std::max<std::size_t>(origins.size(), 1);
+    facts += like.any_of - 1;
+    if (origins.size() > limits::kWhyDepth) {
+      why.cut_short = true;
+      origins.resize(limits::kWhyDepth);
     }
+    for (FactOrigin& origin : origins) {
+      if (origin.table.empty()) {
+        add_note(link, origin.note);
+        continue;
+      }
+      like.at = std::move(origin);
+      below.push_back(like);
+    }
+  }
+
+  /// Whether the asked row is in the largest set of rows each of which waits for a fact that only rows of the set could make true: these
+  /// rows wait for each other, and no other row can end that.
+  bool is_stuck() const {
+    std::map<std::pair<std::string, std::string>, std::size_t> first;
+    struct Alternatives {
+      std::size_t any_of = 1;
+      std::vector<std::size_t> known = {};
+    };
+    std::map<std::tuple<std::size_t, std::string_view, std::string>, Alternatives> rows_of_fact;
+    for (std::size_t i = 0; i < why.chain.size(); ++i) {
+      const WhyLink& link = why.chain[i];
+      const std::size_t row = first.try_emplace({link.table, link.key}, i).first->second;
+      if (!link.fact) continue;
+      Alternatives& rows = rows_of_fact[{link.parent, link.fact->kind.name(), link.fact->key}];
+      rows.any_of = link.any_of;
+      rows.known.push_back(row);
+    }
+    std::set<std::size_t> stuck;
+    for (const auto& entry : first) stuck.insert(entry.second);
+    // Each pass takes at least one row out of the set, or is the last.
+    for (std::size_t before = 0; before != stuck.size();) {
+      before = stuck.size();
+      std::set<std::size_t> waiting;
+      for (const auto& [fact, rows] : rows_of_fact) {
+        const bool all_stuck = std::ranges::all_of(rows.known, [&](std::size_t row) { return stuck.contains(row); });
+        if (all_stuck && rows.known.size() == rows.any_of) waiting.insert(std::get<0>(fact));
+      }
+      std::erase_if(stuck, [&](std::size_t row) { return !waiting.contains(row); });
+    }
+    return stuck.contains(0);
   }
 
   /// Opens what each missing fact of a link leads to, or says in words where there is no row.
@@ -161,13 +211,7 @@ struct Runtime::WhyWalk {
         add_note(link, "nobody provides facts of the kind " + kind);
         kinds += kind;
       }
-      std::optional<FactOrigin> origin = runtime.origin_anywhere(fact, busy);
-      if (!origin) continue;
-      if (!origin->table.empty()) {
-        below.push_back({*std::move(origin), index, fact});
-      } else {
-        add_note(link, origin->note);
-      }
+      add_origins(link, runtime.origins_anywhere(fact, busy), {{}, index, fact}, below);
     }
     open.insert(open.end(), std::make_move_iterator(below.rbegin()), std::make_move_iterator(below.rend()));
   }
@@ -188,6 +232,7 @@ Why Runtime::why(std::string_view table, std::string_view key) const {
     walk.open.pop_back();
     walk.look_at(std::move(next));
   }
+  walk.why.cycle = walk.is_stuck();
   walk.why.cut_short = walk.why.cut_short || walk.busy.is_late;
   return std::move(walk.why);
 }

@@ -101,6 +101,57 @@ TEST_F(WhyTest, ACycleIsFoundAndShownOnce) {
   EXPECT_THAT(rows(why), ElementsAre("STEP a", "STEP b", "STEP c", "STEP b"));
 }
 
+/// STEP rows wait for steps; each of the named rows can make the step true.
+void explain_alternatives(Runtime& runtime, std::map<std::string, std::vector<std::string>, std::less<>> rows) {
+  runtime.explain(kStep, [rows = std::move(rows)](std::string_view key) {
+    std::vector<FactOrigin> origins;
+    for (const std::string& row : rows.find(key)->second) origins.push_back({"STEP", row, {}});
+    return origins;
+  });
+}
+
+TEST_F(WhyTest, EachRowThatCouldMakeAFactTrueIsFollowed) {
+  level("STEP", kStep, kStep);
+  explain_alternatives(runtime, {{"up", {"left", "right"}}, {"x", {"x"}}});
+  set("STEP", "a", {{"needs", "up"}});
+  set("STEP", "left", {{"needs", "x"}});
+  run();
+  const Why why = runtime.why("STEP", "a");
+  EXPECT_FALSE(why.cycle);
+  EXPECT_THAT(rows(why), ElementsAre("STEP a", "STEP left", "STEP x", "STEP right"));
+  EXPECT_EQ(why.chain[1].any_of, 2U);
+  EXPECT_EQ(why.chain[2].any_of, 1U);
+  EXPECT_EQ(why.chain[3].any_of, 2U);
+  EXPECT_EQ(why.chain[3].parent, 0U);
+}
+
+TEST_F(WhyTest, ACycleThroughOneOfSeveralRowsIsNoDeadlock) {
+  level("STEP", kStep, kStep);
+  explain_alternatives(runtime, {{"up", {"left", "right"}}, {"a", {"a"}}});
+  set("STEP", "a", {{"needs", "up"}});
+  set("STEP", "left", {{"needs", "a"}});
+  run();
+  const Why open = runtime.why("STEP", "a");
+  EXPECT_THAT(rows(open), ElementsAre("STEP a", "STEP left", "STEP a", "STEP right"));
+  EXPECT_FALSE(open.cycle) << "the row on the right can still be written";
+  EXPECT_FALSE(runtime.why("STEP", "left").cycle);
+  set("STEP", "right", {{"needs", "a"}});
+  run();
+  EXPECT_TRUE(runtime.why("STEP", "a").cycle) << "now both wait for it";
+  EXPECT_TRUE(runtime.why("STEP", "right").cycle);
+}
+
+TEST_F(WhyTest, MoreAlternativesThanTheLimitAreCutShort) {
+  level("STEP", kStep, kStep);
+  explain_alternatives(runtime, {{"up", std::vector<std::string>(1000, "other")}});
+  set("STEP", "a", {{"needs", "up"}});
+  run();
+  const Why why = runtime.why("STEP", "a");
+  EXPECT_TRUE(why.cut_short);
+  EXPECT_FALSE(why.cycle);
+  EXPECT_LE(why.chain.size(), limits::kWhyDepth);
+}
+
 TEST_F(WhyTest, AnEndlessChainStopsAtTheLimit) {
   level("STEP", kStep, kStep);
   runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });

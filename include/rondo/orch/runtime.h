@@ -111,13 +111,16 @@ struct WhyLink {
   /// The link whose row waits for this one, and for which fact; the first link is its own parent.
   std::size_t parent = 0;
   std::optional<Constraint> fact = {};
+  std::size_t any_of = 1;  // Rows that could make 'fact' true, this one included; any one of them is enough.
 };
 
 /// The rows from the asked one down to what nobody has stated yet: a tree, each link after its parent, what the first missing fact leads to
 /// before what the second does. A row is followed once.
 struct Why {
   std::vector<WhyLink> chain;
-  bool cycle = false;      // A link is a row that waits, directly or not, for itself: it stands at both ends of the cycle.
+  /// The asked row cannot be done because rows wait for each other: such a row stands at both ends of the cycle. A cycle through one of
+  /// several rows that could make a fact true (any_of) does not count while another of them is outside.
+  bool cycle = false;
   bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts, or workers took limits::kWhyWait.
 };
 
@@ -262,6 +265,8 @@ class Runtime {
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
   /// Tells `why` where facts of 'kind' come from.
   void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
+  /// The same where any one of several rows would make the fact true: `why` follows each, and shows at most limits::kWhyDepth of them.
+  void explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of);
 
  private:
   friend class Orch;
@@ -297,7 +302,7 @@ class Runtime {
   struct WhyStep;
   WhyStep why_step(const FactOrigin& at) const;
   WhyStep why_step_anywhere(const FactOrigin& at, BusyWorkers& busy) const;
-  std::optional<FactOrigin> origin_anywhere(const Constraint& fact, BusyWorkers& busy) const;
+  std::vector<FactOrigin> origins_anywhere(const Constraint& fact, BusyWorkers& busy) const;
   struct WhyWalk;
   /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing. Those in 'busy' are not
   /// asked, and who does not answer is one of them from then on.
