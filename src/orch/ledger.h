@@ -110,7 +110,6 @@ class Ledger {
   // --- Rows that are done while facts hold (Outcome::done_while).
 
   /// Whether Sets carry whole rows.
-  bool rows_are_whole() const noexcept { return rows_are_whole_; }
   /// Makes a bound row ready to be handled again, as if a fact had ended.
   void release_row(std::uint32_t bound, ConstraintIndex& index);
   /// What ConstraintIndex::ends() was when the handler of the row in flight was called.
@@ -163,6 +162,7 @@ class Ledger {
   std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
 
   bool set_cancels_parked_delete() const noexcept { return set_cancels_parked_delete_; }
+  bool rows_are_whole() const noexcept { return rows_are_whole_; }
   std::size_t size() const noexcept { return rows_.live(); }
   std::size_t queued() const noexcept { return new_.count + resolved_rows_; }
   std::size_t parked() const noexcept { return parked_; }

@@ -44,6 +44,11 @@ const Consumer* consumer_of(const World& world, std::string_view table) {
   return found == view.consumers().end() ? nullptr : found->second;
 }
 
+bool gives_whole_rows(const World& world, std::string_view table) {
+  const Consumer* const consumer = consumer_of(world, table);
+  return consumer != nullptr && consumer->ledger().rows_are_whole();
+}
+
 /// The Set that was just taken takes the place of a Delete that waits for facts (ConsumeOptions::set_cancels_parked_delete).
 bool cancels_delete(const World& world, const Event& event, bool delete_waits) {
   if (event.change->op() != Op::Set || !delete_waits) return false;
@@ -139,7 +144,8 @@ Status NothingLost::see(const World& world, const Event& event) {
     }
     case Event::Kind::Done: {
       Book::Row& row = book_->row(event);
-      row.told = is_set ? overlaid(row.told, event.change->record()) : Record{};
+      const bool is_whole = gives_whole_rows(world, event.table);
+      row.told = is_set ? overlaid(is_whole ? Record{} : row.told, event.change->record()) : Record{};
       if (!is_set) row.is_partial = false;
       return {};
     }
@@ -151,12 +157,9 @@ Status NothingLost::see(const World& world, const Event& event) {
 
 Status NothingLost::at_rest(const World& world) {
   const RuntimeView view(world.runtime());
-  const std::vector<TableSpec> specs = view.store().tables();
   for (const auto& [table, consumer] : view.consumers()) {
     const KeyMap<Book::Row>* const rows = book_->tables.find(table);
     if (rows == nullptr) continue;
-    const auto spec = std::ranges::find(specs, table, &TableSpec::name);
-    const bool is_watched = spec != specs.end() && spec->kind == TableKind::Watched;
     for (const auto& [key, row] : *rows) {
       if (!row.is_known || row.is_unsure || row.is_partial || consumer->ledger().find(key) != Ledger::kNone) continue;
       if (static_cast<bool>(row.written) != static_cast<bool>(row.told)) {
@@ -164,9 +167,7 @@ Status NothingLost::at_rest(const World& world) {
                      ", done " + text_of(row.told));
       }
       if (!row.written) continue;
-      // A Watched table tells the newest row and not what was before: what a row no longer has may linger.
-      const bool same = is_watched ? is_within(row.written, row.told) : same_fields(row.written, row.told);
-      if (!same)
+      if (!same_fields(row.written, row.told))
         return fault(place(table, key) + ": the last write did not win: written " + text_of(row.written) + ", done " + text_of(row.told));
     }
   }
@@ -188,7 +189,7 @@ struct OrderPerKey::Model {
   TableMap<KeyMap<Row>> tables;
 
   static Status asked(Row& row, const Event& event);
-  static void put_back(Row& row);
+  static void put_back(Row& row, bool is_whole);
 };
 
 Status OrderPerKey::Model::asked(Row& row, const Event& event) {
@@ -210,12 +211,12 @@ Status OrderPerKey::Model::asked(Row& row, const Event& event) {
   return fault("the handler is asked about " + text_of(event.change->record()) + " and not " + text_of(row.flight));
 }
 
-void OrderPerKey::Model::put_back(Row& row) {
+void OrderPerKey::Model::put_back(Row& row, bool is_whole) {
   row.in_flight = false;
   if (row.flight_is_delete) {
     row.has_delete = true;
   } else if (!row.has_delete) {
-    row.set = row.set ? Record::merged(row.flight, row.set) : row.flight;
+    if (!row.set || !is_whole) row.set = row.set ? Record::merged(row.flight, row.set) : row.flight;
   }
   row.flight = Record{};
 }
@@ -233,7 +234,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
     case Event::Kind::Taken:
       if (cancels_delete(world, event, row.has_delete)) row.has_delete = false;
       if (event.change->op() == Op::Set) {
-        row.set = overlaid(row.set, event.change->record());
+        row.set = overlaid(gives_whole_rows(world, event.table) ? Record{} : row.set, event.change->record());
       } else {
         row.has_delete = true;
         row.set = Record{};
@@ -249,7 +250,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
       }
       if (event.kind == Event::Kind::GivesWay && !row.set) return fault("a Delete gives way to nothing");
       if (event.kind == Event::Kind::Waits || event.kind == Event::Kind::Delayed || event.kind == Event::Kind::Again) {
-        Model::put_back(row);
+        Model::put_back(row, gives_whole_rows(world, event.table));
       } else {
         row.in_flight = false;
         row.flight = Record{};

@@ -13,9 +13,11 @@
 // While the wrapped store cannot write (Unavailable, DeadlineExceeded), a batch is tried again until it can; one it has no room for
 // (ResourceExhausted) for a few times, and then the row is left out of the copy, counted and told. It does not keep the consumer from it.
 //
-// With 'recover' the rows that the wrapped store has from an earlier process come to the consumers first, as Sets; until all of them are
-// staged the server reads nothing and write() refuses with Unavailable, so that nothing older is laid over something newer. A Delete that
-// was taken and not written yet when that process died is undone so, and a Set is missing: the rows are those of the copy.
+// The rows that the wrapped store has from an earlier process come to the consumers first, as Sets. Until all of them are staged the server
+// reads nothing and write() refuses with Unavailable, so that nothing older is laid over something newer. These rows are those of the copy:
+// a Delete that was taken and not written yet when that process died is undone, and such a Set is missing. They are staged like entries, so
+// SubscribeOptions::standing_rows does not leave them out; 'recover' does. A consumer that follows another in the same process begins with
+// the rows that the server keeps (direct_server.h).
 //
 // Threads: the scheduler's.
 #pragma once
@@ -45,8 +47,8 @@ struct DirectStoreOptions {
   std::size_t keys_behind_max = limits::kDirectKeys;
   /// Between two tries of a batch that the wrapped store refused.
   Duration retry = 100ms;
-  /// See above. For consumers that have forgotten what they took, such as those of a new process.
-  bool recover = false;
+  /// See above. False: the consumers know the rows of the copy.
+  bool recover = true;
   /// Told why a batch is refused, once a batch, and of each change that is left out; with 'recover' also why rows cannot be
   /// read, once a table. Must not throw.
   std::function<void(std::string_view table, const Status& why)> on_trouble = {};

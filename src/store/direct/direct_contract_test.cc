@@ -24,6 +24,7 @@ class DirectStoreWorld final : public StoreWorld {
     options.server.tables = {{.database = "DB", .table = "T", .keys_max = limits::kTableRows},
                              {.database = "DB", .table = "T2", .keys_max = limits::kTableRows}};
     store_ = std::move(DirectStore::open(scheduler_, make_memory_store(scheduler_), std::move(options)).value());
+    settle();  // Until its rows are back, it takes no write.
   }
   Store& store() override { return *store_; }
   Scheduler& scheduler() override { return scheduler_; }

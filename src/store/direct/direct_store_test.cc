@@ -26,6 +26,7 @@ class DirectStores : public DirectWorld {
     };
     Result<std::unique_ptr<DirectStore>> store = DirectStore::open(scheduler_, std::move(wrapped), std::move(options));
     EXPECT_TRUE(store.has_value()) << store.error().to_string();
+    EXPECT_TRUE(until([&] { return (*store)->is_recovered(); }));
     return std::move(*store);
   }
   std::unique_ptr<DirectStore> open() { return open(make_memory_store(scheduler_), {}); }
@@ -147,7 +148,7 @@ TEST_F(DirectStores, AStoreThatIsAwaySlowsTheConsumerAndLosesNothing) {
   auto simulated =
       std::make_unique<sim::SimStore>(scheduler_, sim::SimStoreOptions{.latency_low = 10us, .latency_high = 50us, .send_buffer = 8});
   sim::SimStore& far = *simulated;
-  const auto store = open(std::move(simulated), {.server = {}, .keys_behind_max = 10, .retry = 1ms});
+  const auto store = open(std::move(simulated), {.server = {}, .keys_behind_max = 10, .retry = 1ms, .recover = false});
   const auto consumer = consume(*store);
   int wakes = 0;
   consumer->on_ready([&] { ++wakes; });
@@ -187,7 +188,7 @@ TEST_F(DirectStores, RowsAgreeWithWhatWasTakenThroughFailuresProperty) {
         scheduler_,
         sim::SimStoreOptions{.seed = seed, .latency_low = 1us, .latency_high = 20us, .failure_chance = 0.2, .send_buffer = 100});
     sim::SimStore& far = *simulated;
-    const auto store = open(std::move(simulated), {.server = {}, .keys_behind_max = 1 + random.below(40), .retry = 1ms});
+    const auto store = open(std::move(simulated), {.server = {}, .keys_behind_max = 1 + random.below(40), .retry = 1ms, .recover = false});
     const auto consumer = consume(*store);
     const auto reference = make_memory_store(scheduler_);
     ASSERT_TRUE(reference->declare({.name = "T", .kind = TableKind::Watched}).ok());
