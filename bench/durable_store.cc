@@ -21,7 +21,7 @@ namespace {
 
 using namespace rondo;
 
-struct Rows {
+struct RouteRows {
   std::vector<std::string> keys;
   Change change(std::size_t i, std::size_t round) const {
     const std::string nexthop = "10.0." + std::to_string(round) + "." + std::to_string(i % 250);
@@ -29,8 +29,8 @@ struct Rows {
   }
 };
 
-Rows make_rows(std::size_t count) {
-  Rows rows;
+RouteRows make_rows(std::size_t count) {
+  RouteRows rows;
   for (std::size_t i = 0; i < count; ++i) {
     rows.keys.push_back(std::to_string(1 + i / 65536 % 223) + "." + std::to_string(i / 256 % 256) + "." + std::to_string(i % 256) +
                         ".0/24");
@@ -65,7 +65,7 @@ struct Bench {
 };
 
 /// Writes 'rows' twice over in groups of 'batch', one under way while the next is made; returns changes a second.
-void run(const std::string& path, Durability durability, std::size_t batch, const Rows& rows) {
+void run(const std::string& path, Durability durability, std::size_t batch, const RouteRows& rows) {
   Bench bench;
   bench.open(path, durability);
   const std::size_t total = 2 * rows.keys.size();
@@ -130,7 +130,7 @@ int main(int argc, char** argv) {
   const std::string folder = argc > 1 ? argv[1] : std::filesystem::temp_directory_path().string();
   const std::size_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1'200'000;
   const std::string path = folder + "/bench-durable-" + std::to_string(::getpid());
-  const Rows rows = make_rows(count);
+  const RouteRows rows = make_rows(count);
   std::printf("%zu rows in random order, each written twice\n", count);
   const auto clean = [&path] {
     for (const char* const suffix : {"", "-wal", "-lock"}) std::filesystem::remove(path + suffix);

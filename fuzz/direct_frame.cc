@@ -55,7 +55,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   DirectInbox inbox([&](DirectFault, const Status& why) { faults += why.ok() ? 0U : 1U; }, [] {});
   const Status declared = inbox.declare({.database = "DB", .table = "T", .keys_max = std::size_t{1} + data[0] % 8});
   RONDO_ASSERT(declared.ok());
-  const std::unique_ptr<Subscription> consumer = std::move(*inbox.subscribe("DB", "T"));
+  const std::unique_ptr<Subscription> consumer = std::move(*inbox.subscribe("DB", "T", {}));
   std::vector<Change> changes;
   inbox.open(bytes);
   while (inbox.has_frame()) {

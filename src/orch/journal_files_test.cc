@@ -35,7 +35,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kGroup{"nexthop-group"};
+constexpr ConstraintKind kHopGroup{"nexthop-group"};
 
 class TestClock final : public Clock {
  public:
@@ -68,9 +68,9 @@ class JournalFilesTest : public testing::Test {
     auto journal = start(options());
     const Change change = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
     journal->changed(kTable, 7, change);
-    journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+    journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
     next_file(*journal, ".2");
-    journal->announced({kGroup, "1"}, 1);
+    journal->announced({kHopGroup, "1"}, 1);
     journal->retried(kTable, 7, change);
     journal->staged(kTable, 7);
     next_file(*journal, ".1");
@@ -247,13 +247,13 @@ TEST_F(JournalFilesTest, WhatAKeyWaitedForIsForgottenBehindADamagedBlock) {
   auto journal = start(options());
   const Change change = Change::set("10.0.0.0/24", {});
   journal->changed(kTable, 7, change);
-  journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
+  journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
   ASSERT_TRUE(journal->flush().ok());
   const auto middle = fs::file_size(file());
   journal->done(kTable, 7);
   journal->changed(kTable, 7, Change::remove("another"));
   ASSERT_TRUE(journal->flush().ok());
-  journal->announced({kGroup, "1"}, 1);
+  journal->announced({kHopGroup, "1"}, 1);
   journal->done(kTable, 7);
   ASSERT_TRUE(journal->flush().ok());
   journal.reset();
@@ -347,8 +347,8 @@ class StoryOfTwoFacts : public JournalFilesTest {
   }
 
   const Change change_ = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
-  const Constraint one_{kGroup, "1"};
-  const Constraint other_{kGroup, "2"};
+  const Constraint one_{kHopGroup, "1"};
+  const Constraint other_{kHopGroup, "2"};
 };
 
 TEST_F(StoryOfTwoFacts, AnAnnouncementThatLeavesTheRowParkedResolvesNothing) {
@@ -387,8 +387,8 @@ TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
   auto journal = start(options());
   const Change change = Change::set("10.0.0.0/24", {});
   journal->changed(kTable, 7, change);
-  journal->parked(kTable, 7, change, std::vector<Constraint>{{kGroup, "1"}});
-  journal->announced({kGroup, "1"}, 0);
+  journal->parked(kTable, 7, change, std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->announced({kHopGroup, "1"}, 0);
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(story({file()}, "10.0.0.0/24"), ElementsAre("taken", "parked", "announced"));
 }

@@ -38,7 +38,7 @@ using journal::Kind;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr ConstraintKind kGroup{"nexthop-group"};
+constexpr ConstraintKind kHopGroup{"nexthop-group"};
 constexpr Instant kStart = Instant::from_nanoseconds(1'000'000'000);
 // 2024-09-11 18:55:38.383953 UTC.
 constexpr WallTime kSeedTime = WallTime::from_nanoseconds(1'726'080'938'383'953'999);
@@ -128,12 +128,12 @@ TEST_F(JournalTest, TellsWhatBecameOfAChange) {
   journal->became_ready(kTable);
   journal->took(kTable, 1, true);
   journal->changed(kTable, 7, route());
-  journal->parked(kTable, 7, route(), std::vector<Constraint>{{kGroup, "1"}});
-  journal->announced({kGroup, "1"}, 1);
+  journal->parked(kTable, 7, route(), std::vector<Constraint>{{kHopGroup, "1"}});
+  journal->announced({kHopGroup, "1"}, 1);
   journal->retried(kTable, 7, route());
   journal->staged(kTable, 7);
   journal->done(kTable, 7);
-  journal->withdrawn({kGroup, "1"});
+  journal->withdrawn({kHopGroup, "1"});
   journal->rejected(kTable, 8, Change::remove("x"), Status{Code::InvalidArgument, "no route"});
   ASSERT_TRUE(journal->flush().ok());
   EXPECT_THAT(words(),
@@ -186,9 +186,9 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
 TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());
   journal->changed(kTable, 0, route());
-  journal->parked(kTable, 0, route(), std::vector<Constraint>{{kGroup, "1"}});
+  journal->parked(kTable, 0, route(), std::vector<Constraint>{{kHopGroup, "1"}});
   journal->looked(kStart + 43'760'147us);
-  journal->announced({kGroup, "1"}, 800'000);
+  journal->announced({kHopGroup, "1"}, 800'000);
   journal->looked(kStart + 43'760'267us);
   journal->woken(1);
   journal->retried(kTable, 0, route());
@@ -240,7 +240,7 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
   journal->turn_begins(source, kStart + 2ms);
   journal->done(kTable, 1);
   journal->turn_ends({.items = 1, .backlog = Backlog::Empty}, kStart + 5ms);
-  journal->withdrawn({kGroup, "1"});
+  journal->withdrawn({kHopGroup, "1"});
   ASSERT_TRUE(journal->flush().ok());
   const auto reader = std::move(JournalReader::open(file()).value());
   std::vector<std::pair<std::string, Duration>> seen;
@@ -296,7 +296,7 @@ void record(JournalRecorder& journal, std::uint32_t table, const Given& given) {
   for (const auto& [name, value] : given.fields) fields.push_back({name, value});
   const Change change{given.op, Record::make(given.key, fields)};
   std::vector<Constraint> facts;
-  for (const auto& [kind, key] : given.facts) facts.push_back({kGroup, key});
+  for (const auto& [kind, key] : given.facts) facts.push_back({kHopGroup, key});
   switch (given.kind) {
     case Kind::Changed: return journal.changed(table, given.row, change);
     case Kind::Parked: return journal.parked(table, given.row, change, facts);
@@ -365,7 +365,7 @@ TEST_F(JournalTest, RecordsNothingWithoutAFile) {
   EXPECT_FALSE(journal->on());
   EXPECT_EQ(journal->name("T"), 0U);
   journal->changed(0, 0, route());
-  journal->announced({kGroup, "1"}, 1);
+  journal->announced({kHopGroup, "1"}, 1);
   journal->rotate();
   EXPECT_TRUE(journal->flush().ok());
   EXPECT_EQ(journal->stats().records, 0U);
@@ -590,7 +590,7 @@ TEST_F(JournalTest, OtherThreadsMayRotateFlushAndReadFigures) {
   constexpr std::uint32_t kRecords = 20'000;
   for (std::uint32_t i = 0; i < kRecords; ++i) {
     journal->changed(kTable, i, route());
-    if (i % 100 == 0) journal->parked(kTable, i, route(), std::vector<Constraint>{{kGroup, std::to_string(i)}});
+    if (i % 100 == 0) journal->parked(kTable, i, route(), std::vector<Constraint>{{kHopGroup, std::to_string(i)}});
     if (i % 1000 == 0) static_cast<void>(journal->name("TABLE" + std::to_string(i)));
   }
   stop = true;
