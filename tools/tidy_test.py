@@ -245,8 +245,8 @@ class TidyTest(unittest.TestCase):
         self.finds("limits", "which no *_test.cc has", **self.limits(src__base__rows_test_dot_cc="// See TEST(Rows, AreBounded).\n"))
 
     def test_each_limit_is_shown(self):
-        shown = "apps__rondod__support_commands_dot_cc"
-        layers = LAYERS + "apps/rondod: base\n"
+        shown = "src__commands__limits_command_dot_cc"
+        layers = LAYERS + "commands: base\n"
         self.passes(tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\nint a = f(limits::kRows);\n".replace("int a", "const int a")}))
         self.finds("limits", "does not show 'kRows'", tools__layers_dot_txt=layers, **self.limits(**{shown: "// S.\n"}))
 

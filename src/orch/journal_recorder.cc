@@ -88,7 +88,8 @@ void encode(Encoder& to, const PolicySettings& settings) {
 }  // namespace
 
 JournalRecorder::JournalRecorder() = default;
-JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock) : sink_(std::move(sink)), clock_(&clock) {}
+JournalRecorder::JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock, unsigned version)
+    : sink_(std::move(sink)), clock_(&clock), version_(version) {}
 JournalRecorder::~JournalRecorder() = default;
 
 Journal::~Journal() = default;

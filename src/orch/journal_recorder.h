@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "orch/journal_format.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/orch/journal.h"
@@ -30,8 +31,8 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
  public:
   /// Records nothing.
   JournalRecorder();
-  /// Into 'sink'. 'clock' must outlive it.
-  JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock);
+  /// Into 'sink'. 'clock' must outlive it. 'version': of the format whose day the runtime follows; an older one only in a replay.
+  JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock, unsigned version = journal::kVersion);
   /// Writes what is buffered.
   ~JournalRecorder() override;
   /// See Journal::open.
@@ -43,6 +44,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   }
 
   bool on() const noexcept override { return sink_ != nullptr; }
+  unsigned version() const noexcept { return version_; }
   /// A number for 'text', the same for the same text. 0 when off.
   std::uint32_t name(std::string_view text);
 
@@ -188,6 +190,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::vector<KindName> kinds_;  // A handful.
   std::uint32_t sources_ = 0;
+  unsigned version_ = journal::kVersion;
   Instant looked_;           // What the scheduler read last between turns,
   Instant told_;             // the time that was recorded last,
   Instant turn_began_;       // and, in a turn, its beginning.

@@ -43,7 +43,10 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   if (!store) return failure(store.error().with_context("opening the store"));
   if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
   p.store = std::move(*store);
-  p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
+  // In a replay of a day from before the sweep there were no turns of it.
+  if (p.journal->version() >= journal::kSweepVersion) {
+    p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
+  }
   if (options.log_rejects) p.log_rejects();
   p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {
     p.tell_thrown("post", Change::event("throws", "function", {}), thrown);

@@ -550,7 +550,7 @@ RuntimeOptions Replay::runtime_options() {
     impl.store = store.get();
     return store;
   };
-  auto journal = std::make_unique<JournalRecorder>(std::make_unique<Impl::Comparison>(impl), impl.clock);
+  auto journal = std::make_unique<JournalRecorder>(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.tape->version());
   impl.journal = journal.get();
   options.journal = std::move(journal);
   return options;

@@ -129,6 +129,7 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
                                        "; give all files of the journal, or pick an earlier run");
   }
   tape->records_ = extent.records;
+  tape->version_ = readers[place.reader]->blocks()[place.block].head.version;
   readers[place.reader]->go_to(place.block);
   tape->names_ = std::move(extent.names);
   tape->damage_ = damage_of(readers);

@@ -48,6 +48,8 @@ class Tape {
 
   /// Of the files, when they were opened.
   const std::vector<DamagedPart>& damage() const noexcept { return damage_; }
+  /// Of the format that the run was recorded in.
+  unsigned version() const noexcept { return version_; }
   /// All of the run.
   const journal::Names& names() const noexcept { return names_; }
 
@@ -78,6 +80,7 @@ class Tape {
   bool met_end_ = false;  // and somebody wanted more.
   std::uint64_t passed_ = 0;
   std::uint64_t records_ = 0;
+  unsigned version_ = journal::kVersion;
   std::string hole_;
   journal::Names names_;
   std::vector<DamagedPart> damage_;

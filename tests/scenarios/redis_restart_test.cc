@@ -1,5 +1,5 @@
-// A process ends and begins again on the same Redis: its Orchs, which know nothing of Redis, are given every row that the earlier process had
-// handled, and end up with the same. The Orchs are those of examples/01_two_orchs.cc.
+// A process ends and begins again on the same Redis: its Orchs, which know nothing of Redis, are given every row that the earlier process
+// had handled, and end up with the same. The Orchs are those of examples/01_two_orchs.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -67,8 +67,8 @@ class Routes final : public Orch {
 };
 
 /// One run of the program.
-struct Run {
-  explicit Run(const redis_kit::RedisServer& server)
+struct Life {
+  explicit Life(const redis_kit::RedisServer& server)
       : runtime({.store = [&server](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
           RedisStoreOptions options;
           options.address = server.address();
@@ -94,7 +94,7 @@ TEST(RestartOnRedis, EveryRowIsGivenAgainAndAChangeOfOneFieldIsAWholeRow) {
   constexpr std::size_t kRoutes = 1000;
   std::map<std::string, std::string, std::less<>> before;
   {
-    Run run(server);
+    Life run(server);
     ASSERT_TRUE(run.runtime.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok());
     for (std::size_t i = 0; i < kRoutes; ++i) {
       const std::string key = "10." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24";
@@ -107,7 +107,7 @@ TEST(RestartOnRedis, EveryRowIsGivenAgainAndAChangeOfOneFieldIsAWholeRow) {
     EXPECT_EQ(run.routes.refused(), 0);
     before = run.routes.installed();
   }
-  Run run(server);
+  Life run(server);
   ASSERT_TRUE(run.until([&] {
     const auto consumers = run.runtime.consumers();
     return std::ranges::all_of(consumers, [](const ConsumerStats& stats) { return stats.caught_up && stats.queued == 0; });

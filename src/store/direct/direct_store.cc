@@ -116,7 +116,7 @@ class CopyingConsumer final : public Subscription {
   Gap take_gap() override { return inner_->take_gap(); }
   void requeue(std::string_view key) override { inner_->requeue(key); }
   bool caught_up() const override {
-    if (recovery_ != nullptr && recovery_->is_done() && inner_->empty()) recovered_taken_ = true;
+    if (recovery_ != nullptr && recovery_->is_done() && (recovery_->rows() == 0 || inner_->empty())) recovered_taken_ = true;
     return recovered_taken_ && inner_->caught_up();
   }
 
