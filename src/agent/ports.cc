@@ -7,17 +7,14 @@
 #include "agent/facts.h"
 #include "agent/priorities.h"
 #include "agent/program.h"
+#include "agent/schema.h"
 #include "rondo/base/limits.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
 
 namespace rondo::agent {
 
-Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids)
-    : Orch(runtime, "ports", kPorts),
-      programmer_(programmer),
-      ids_(ids),
-      later_(runtime, "ports apply again", kPorts, [this](const std::string& name) { apply_again(name); }) {
+Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
   consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_cancels_parked_delete = true});
   provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
   provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
@@ -42,22 +39,18 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   const std::string name{key};
   if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
   const IfIndex id = ports_[name].id;
-  ports_[name].asked = true;
-  program(programmer_, LinkSet{id, row->admin_up, row->mtu}, [this, ticket = current_ticket(), name, id, row = *row](const Status& status) {
-    ports_[name].asked = false;
-    settle(ticket, set_answered(name, id, row, status));
-  });
+  program(programmer_, LinkSet{id, row->admin_up, row->mtu},
+          [this, ticket = current_ticket(), name, id](const Status& status) { settle(ticket, set_answered(name, id, status)); });
   return Outcome::staged();
 }
 
-Outcome Ports::set_answered(const std::string& name, IfIndex id, const PortRow& row, const Status& status) {
+/// A device that is removed and made again has lost what was set: its row is handled again then.
+Outcome Ports::set_answered(const std::string& name, IfIndex id, const Status& status) {
   if (!status.ok()) return outcome_of_set(status);
   if (ids_.find(name) != id) return outcome_of_set(device_changed(name));
-  State& port = ports_[name];
-  port.wanted = row;
-  port.configured = true;
+  ports_[name].configured = true;
   announce({kPort, name});
-  return Outcome::done();
+  return Outcome::done_while({kDevice, name});
 }
 
 Outcome Ports::remove(std::string_view key) {
@@ -66,23 +59,13 @@ Outcome Ports::remove(std::string_view key) {
   const Constraint unused{kPortUnused, std::string{key}};
   if (!holds(unused)) return Outcome::wait_for(unused);
   it->second.configured = false;
-  it->second.wanted = PortRow{};
   withdraw({kPort, std::string{key}});
   return Outcome::done();
 }
 
-void Ports::apply_again(const std::string& name) {
-  const State& port = ports_[name];
-  if (!port.exists || !port.configured) return;
-  if (port.asked) return later_.add(name);  // What is wanted is about to change: the old wish must not come after the new one.
-  program(programmer_, LinkSet{port.id, port.wanted.admin_up, port.wanted.mtu}, [this, name](const Status& status) {
-    if (!status.ok() && is_passing(status)) later_.add(name);
-  });
-}
-
 void Ports::link_event(const LinkEvent& event) {
   forget_old_name(event);
-  State& port = ports_[event.name];
+  Port& port = ports_[event.name];
   port.name = event.name;
   if (event.removed) {
     if (port.id == event.port) device_gone(port);  // Else: of a namesake that went before.
@@ -100,10 +83,7 @@ void Ports::link_event(const LinkEvent& event) {
   ids_.set(event.name, event.port);
   if (is_new) {
     announce({kDevice, event.name});
-    if (port.configured) {
-      announce({kPort, event.name});
-      apply_again(event.name);
-    }
+    if (port.configured) announce({kPort, event.name});
   }
   state_facts(port, was_admin_up, had_carrier);
   if (had_carrier != port.carrier) {
@@ -113,7 +93,7 @@ void Ports::link_event(const LinkEvent& event) {
   }
 }
 
-void Ports::state_facts(State& port, bool was_admin_up, bool had_carrier) {
+void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
   // Ends before beginnings, and from the top down: who follows both facts sees the carrier go first and come last.
   if (had_carrier && !port.carrier) withdraw({kCarrier, port.name});
   if (was_admin_up && !port.admin_up) withdraw({kAdminUp, port.name});
@@ -131,7 +111,7 @@ void Ports::forget_old_name(const LinkEvent& event) {
   if (event.removed) names_.erase(event.port);
 }
 
-void Ports::device_gone(State& port) {
+void Ports::device_gone(Port& port) {
   if (!port.exists) return;
   const bool was_admin_up = std::exchange(port.admin_up, false);
   const bool had_carrier = std::exchange(port.carrier, false);
@@ -142,7 +122,7 @@ void Ports::device_gone(State& port) {
   withdraw({kDevice, port.name});
 }
 
-void Ports::note_handled(const State& port) {
+void Ports::note_handled(const Port& port) {
   const Handled handled{next_sequence_, port.name, port.carrier, runtime().clock().now()};
   if (handled_.size() < limits::kCarrierChanges) {
     handled_.push_back(handled);

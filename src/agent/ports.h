@@ -9,9 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/later.h"
 #include "agent/port_ids.h"
-#include "agent/schema.h"
 #include "rondo/base/metrics.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
@@ -51,25 +49,19 @@ class Ports final : public Orch {
   const Histogram& event_wait_ns() const noexcept { return event_wait_ns_; }
 
  private:
-  struct State : Port {
-    bool asked = false;  // The change of a row is on its way to the data plane.
-    PortRow wanted;      // The applied row; asked for again when the device is made again.
-  };
   Outcome set(std::string_view key, const Fields& fields);
-  Outcome set_answered(const std::string& name, IfIndex id, const PortRow& row, const Status& status);
+  Outcome set_answered(const std::string& name, IfIndex id, const Status& status);
   Outcome remove(std::string_view key);
-  void apply_again(const std::string& name);
   void forget_old_name(const LinkEvent& event);
-  void state_facts(State& port, bool was_admin_up, bool had_carrier);
-  void device_gone(State& port);
-  void note_handled(const State& port);
+  void state_facts(Port& port, bool was_admin_up, bool had_carrier);
+  void device_gone(Port& port);
+  void note_handled(const Port& port);
   bool is(std::string_view name, bool Port::*what) const;
 
   Programmer& programmer_;
   PortIds& ids_;
-  std::map<std::string, State, std::less<>> ports_;
+  std::map<std::string, Port, std::less<>> ports_;
   std::map<IfIndex, std::string> names_;  // Of the devices there are.
-  Later later_;
   std::vector<Handled> handled_;
   std::uint64_t next_sequence_ = 1;
   Histogram event_wait_ns_;
