@@ -46,17 +46,18 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  private:
   void note(const Result<Record>& record) {
     WhyLink& link = why_.chain[next_];
+    link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
     if (!record && record.error().code() != Code::NotFound) {  // A table that the store does not know has no such row.
-      link.note = "the store could not be asked about this row: " + std::string{record.error().message()};
+      link.note += "the store could not be asked about this row: " + std::string{record.error().message()};
       return;
     }
     const bool has_row = record && *record;
     if (has_row) {
       done_.insert(next_);
-      link.note = next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
+      link.note += next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
       return;
     }
-    link.note = "no such row was written";
+    link.note += "no such row was written";
     const auto size = store_.size(link.table);
     if (size && size->staged > 0) {
       link.note += " (or it is among the " + std::to_string(size->staged) + " rows of this table not taken yet)";

@@ -86,6 +86,7 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
   step.link.table = at.table;
   step.link.key = at.key;
   step.link.note = at.note;
+  step.link.origin_note = at.note;
   look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.constraints, p.scheduler->clock().now());
   return step;
 }

@@ -108,6 +108,7 @@ struct WhyLink {
   std::size_t missing = 0;        // How many of them do not hold.
   std::string provider;           // Orch that provides the first fact; empty if nobody does.
   std::string note;               // For people: what else there is to say.
+  std::string origin_note = {};   // The part of 'note' that is FactOrigin::note.
   /// The link whose row waits for this one, and for which fact; the first link is its own parent.
   std::size_t parent = 0;
   std::optional<Constraint> fact = {};
