@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Builds the project of this folder as a user of Rondo does, outside of the tree, in a folder whose name contains a blank, and runs it.
 
-Usage: outside_test.py WAY --source RONDO --build BUILD [--cmake CMAKE] [--cxx COMPILER] [--components a,b] [--launcher WORDS]
+Usage: outside_test.py WAY --source RONDO --build BUILD [--cmake CMAKE] [--cxx COMPILER] [--components a,b] [--launcher WORDS] [--rondo PROGRAM]
 
 WAY is one of
   subdirectory  add_subdirectory, -O2, static and then shared; checks the size of the stripped static program
   package       find_package, from what BUILD installs; each compiler
   pkg-config    the same without CMake
+  example       examples/load_balancer by find_package: its simulation, and its daemon (load_balancer.py); needs --rondo
 BUILD is a build folder of Rondo whose libraries are built. Each compiler's strict warnings are errors. Prints how long each step takes.
 """
 import argparse
@@ -17,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+sys.dont_write_bytecode = True
+import load_balancer  # noqa: E402
 
 STRICT = {
     "g++": "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wold-style-cast -Wuseless-cast -Wduplicated-cond -Wlogical-op "
@@ -158,19 +162,32 @@ def pkg_config(options, folder):
         run_programs(build, options.components)
 
 
+def example(options, folder):
+    project = os.path.join(folder, "a project")
+    shutil.copytree(os.path.join(options.source, "examples", "load_balancer"), project)
+    prefix = install(options, folder)
+    build = os.path.join(folder, "a build")
+    run(*configure(options, project, build, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.cxx}",
+                   "-DCMAKE_CXX_FLAGS=" + STRICT["g++"]))
+    run("build", options.cmake, "--build", build)
+    print(run("simulation", "ctest", "--test-dir", build, "--verbose", "--no-tests=error"))
+    load_balancer.check(os.path.join(build, "load_balancer"), options.rondo, folder)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("way", choices=["subdirectory", "package", "pkg-config"])
+    parser.add_argument("way", choices=["subdirectory", "package", "pkg-config", "example"])
     parser.add_argument("--source", required=True)
     parser.add_argument("--build", required=True)
     parser.add_argument("--cmake", default="cmake")
     parser.add_argument("--cxx", default="g++")
     parser.add_argument("--components", default="")
     parser.add_argument("--launcher", default="")
+    parser.add_argument("--rondo", default="rondo")
     options = parser.parse_args()
     options.components = [name for name in options.components.split(",") if name]
     with tempfile.TemporaryDirectory(prefix="rondo outside ") as folder:
-        {"subdirectory": subdirectory, "package": package, "pkg-config": pkg_config}[options.way](options, folder)
+        {"subdirectory": subdirectory, "package": package, "pkg-config": pkg_config, "example": example}[options.way](options, folder)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,197 @@
+// The daemon. Its device is a folder with a file for each service, which stands for the API of a real load balancer. See README.md.
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "controller.h"
+#include "rondo/commands/standard_commands.h"
+#include "rondo/store/durable_store.h"
+#include "rondo/store/memory_store.h"
+#include "rondo/store/redis_store.h"
+
+using namespace rondo;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Options {
+  std::string store = "memory";
+  std::string socket = "/tmp/load_balancer.sock";
+  fs::path device = "/tmp/load_balancer";
+};
+
+void print_usage(std::FILE* to) {
+  std::fputs(
+      "usage: load_balancer [--store STORE] [--socket PATH] [--device FOLDER]\n"
+      "  --store    where the tables are: memory (default), file:PATH, or a Redis such as redis://127.0.0.1:6379 or "
+      "unix:///run/redis.sock\n"
+      "  --socket   what the command line rondo connects to (default /tmp/load_balancer.sock)\n"
+      "  --device   the load balancer: a folder with a file for each service (default /tmp/load_balancer)\n",
+      to);
+}
+
+// region: store
+/// Where the tables are is the only thing that this option changes.
+Result<std::unique_ptr<Store>> make_store(const std::string& where, Scheduler& scheduler) {
+  if (where == "memory") return make_memory_store(scheduler);
+  if (where.starts_with("file:")) return DurableStore::open(scheduler, {.path = where.substr(5)});
+  Result<RedisAddress> address = parse_redis_address(where);
+  if (!address) return failure(address.error().with_context("--store is memory, file:PATH or the address of a Redis"));
+  RedisStoreOptions options;
+  options.address = *std::move(address);
+  return std::make_unique<RedisStore>(scheduler, std::move(options));
+}
+// endregion
+
+// region: device
+/// Programs one request: a file that is replaced as a whole, or removed.
+Status apply(const fs::path& folder, const balancer::Request& request) {
+  std::error_code error;
+  const fs::path file = folder / request.service;
+  if (request.members.empty()) {
+    fs::remove(file, error);
+  } else {
+    const fs::path next = folder / (request.service + ".next");
+    std::ofstream out(next);
+    for (const std::string& member : request.members) out << member << "\n";
+    out.close();
+    if (!out) return {Code::Unavailable, "cannot write " + next.string()};
+    fs::rename(next, file, error);
+  }
+  return error ? Status{Code::Unavailable, file.string() + ": " + error.message()} : Status{};
+}
+// endregion
+
+/// A TCP connection within half a second.
+bool answers(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  unsigned short port = 0;
+  std::from_chars(address.data() + colon + 1, address.data() + address.size(), port);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(port);
+  if (::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) != 1) return false;
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return true;  // Our own trouble.
+  bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  pollfd waits{fd, POLLOUT, 0};
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (!connected && errno == EINPROGRESS && ::poll(&waits, 1, 500) == 1) {
+    connected = ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+  }
+  ::close(fd);
+  return connected;
+}
+
+// region: commands
+/// `rondo call drain backend=b1 minutes=10`: the registry checks the arguments, the Drainer gets a message and answers.
+Status add_commands(CommandRegistry& registry, const Address& drainer) {
+  const auto answer = [](const Reply& caller) {
+    return [caller](const Status& status) {
+      Reply reply = caller;
+      status.ok() ? reply.finish() : reply.fail(status);
+    };
+  };
+  Status added = registry.add({"drain",
+                               "Take a backend out of service",
+                               {{.name = "backend", .help = "Name of the backend"},
+                                {.name = "minutes", .kind = ArgumentKind::Integer, .required = false, .help = "Back after so long"}}},
+                              [drainer, answer](const Arguments& arguments, Reply reply) {
+                                const auto minutes = std::chrono::minutes{arguments.integer("minutes", 0)};
+                                if (minutes < 0min || minutes > 24h)
+                                  return reply.fail({Code::InvalidArgument, "minutes is from 0 to 1440"});
+                                const Status sent = drainer.post(balancer::Drain{arguments.text("backend"), minutes, answer(reply)});
+                                if (!sent.ok()) reply.fail(sent);
+                              });
+  if (!added.ok()) return added;
+  return registry.add({"undrain", "Put a backend back into service", {{.name = "backend", .help = "Name of the backend"}}},
+                      [drainer, answer](const Arguments& arguments, Reply reply) {
+                        const Status sent = drainer.post(balancer::Undrain{arguments.text("backend"), answer(reply)});
+                        if (!sent.ok()) reply.fail(sent);
+                      });
+}
+// endregion
+
+Runtime* to_stop = nullptr;
+
+// region: serve
+Status serve(const Options& options) {
+  fs::create_directories(options.device);
+  if (options.store == "memory") {  // The rows of an earlier process are gone with it, and so are its services.
+    for (const fs::directory_entry& file : fs::directory_iterator(options.device)) {
+      if (balancer::check_address(file.path().filename().string()).ok()) fs::remove(file.path());
+    }
+  }
+  const auto opened = Runtime::open({.store = [&](Scheduler& scheduler) { return make_store(options.store, scheduler); }});
+  if (!opened) return opened.error();
+  Runtime& runtime = **opened;
+  const auto program = [&options](std::span<balancer::Request> requests) {
+    for (balancer::Request& request : requests) request.status = apply(options.device, request);
+  };
+  balancer::Device device(runtime.scheduler(), program, balancer::device_options(), balancer::request_codec());
+  const Result<Address> drainer = balancer::add_controller(runtime, device, answers, 2s);
+  if (!drainer) return drainer.error();
+
+  CommandRegistry registry{"load_balancer", "1.0"};
+  if (Status added = add_commands(registry, *drainer); !added.ok()) return added;
+  const auto commands = add_standard_commands(registry, runtime);
+  if (!commands) return commands.error();
+  if (Status serving = (*commands)->serve({.path = options.socket}); !serving.ok()) return serving;
+
+  to_stop = &runtime;
+  std::signal(SIGTERM, [](int) { to_stop->stop(); });
+  std::signal(SIGINT, [](int) { to_stop->stop(); });
+  std::printf("serving on %s\n", options.socket.c_str());
+  std::fflush(stdout);
+  runtime.run();
+  std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGINT, SIG_DFL);
+  return {};
+}
+// endregion
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  const option known[] = {{"store", required_argument, nullptr, 's'},
+                          {"socket", required_argument, nullptr, 'p'},
+                          {"device", required_argument, nullptr, 'd'},
+                          {"help", no_argument, nullptr, 'h'},
+                          {}};
+  for (int letter = 0; (letter = ::getopt_long(argc, argv, "", known, nullptr)) != -1;) {
+    switch (letter) {
+      case 's': options.store = optarg; break;
+      case 'p': options.socket = optarg; break;
+      case 'd': options.device = optarg; break;
+      case 'h': print_usage(stdout); return 0;
+      default: print_usage(stderr); return 2;
+    }
+  }
+  if (optind < argc) {
+    std::fprintf(stderr, "load_balancer: '%s' is no option\n", argv[optind]);
+    print_usage(stderr);
+    return 2;
+  }
+  try {
+    const Status ended = serve(options);
+    if (ended.ok()) return 0;
+    std::fprintf(stderr, "load_balancer: %s\n", ended.to_string().c_str());
+  } catch (const std::exception& error) {  // Of the folder.
+    std::fprintf(stderr, "load_balancer: %s\n", error.what());
+  }
+  return 1;
+}
