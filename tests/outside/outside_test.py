@@ -7,7 +7,8 @@ WAY is one of
   subdirectory  add_subdirectory, -O2, static and then shared; checks the size of the stripped static program
   package       find_package, from what BUILD installs; each compiler
   pkg-config    the same without CMake
-  example       examples/load_balancer by find_package: its simulation, and its daemon (load_balancer.py); needs --rondo
+  example       examples/load_balancer by find_package: its simulation, and its daemon (load_balancer.py); needs --rondo. And the project of
+                docs/guide/your-first-controller.md
 BUILD is a build folder of Rondo whose libraries are built. Each compiler's strict warnings are errors. Prints how long each step takes.
 """
 import argparse
@@ -172,6 +173,24 @@ def example(options, folder):
     run("build", options.cmake, "--build", build)
     print(run("simulation", "ctest", "--test-dir", build, "--verbose", "--no-tests=error"))
     load_balancer.check(os.path.join(build, "load_balancer"), options.rondo, folder)
+    first_controller(options, folder, prefix)
+
+
+def first_controller(options, folder, prefix):
+    """The guide's first page: its CMake, the example that its code is cut from, and what it says that this prints."""
+    with open(os.path.join(options.source, "docs", "guide", "your-first-controller.md"), encoding="utf-8") as file:
+        page = file.read()
+    project = os.path.join(folder, "first controller")
+    os.mkdir(project)
+    with open(os.path.join(project, "CMakeLists.txt"), "w", encoding="utf-8") as file:
+        file.write(page.split("```cmake\n")[1].split("```")[0])
+    shutil.copy(os.path.join(options.source, "examples", "01_two_orchs.cc"), os.path.join(project, "main.cc"))
+    build = os.path.join(project, "build")
+    run(*configure(options, project, build, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.cxx}"))
+    run("build the first controller", options.cmake, "--build", build)
+    printed = run("the first controller", os.path.join(build, "first_controller"))
+    if f"```\n{printed}```" not in page:
+        sys.exit(f"the first controller does not print what the guide says, but\n{printed}")
 
 
 def main():
