@@ -24,8 +24,10 @@ void PoppedEnd::online() {
 }
 
 void PoppedEnd::offline() {
-  // What is not whole yet is found in flight later; acknowledgements that may not have arrived are sent again then.
-  coming_.clear();
+  // What is not whole yet is found in flight later; acknowledgements that may not have arrived are sent again then. Rows that were read are
+  // not in flight: the consumer gets them now.
+  std::erase_if(coming_, [](const Batch& batch) { return batch.number != 0; });
+  hand_over();
   for (const std::uint64_t number : acknowledged_) done_.push_back(number);
   acknowledged_.clear();
   broke_off();
@@ -139,6 +141,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
   if (target().waiting == 0) trouble_ = {};  // Else the next pop tells.
+  if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost: it is asked for again.
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
   for (Batch& batch : read_recovered(reply.items()[1])) {
     next_number_ = std::max(next_number_, batch.number + 1);
@@ -234,6 +237,11 @@ void PoppedEnd::forget_fetched() {
   waiting_entries_ = waiting_read_ = 0;
   coming_.clear();
   handing_out_.clear();
+}
+
+void PoppedEnd::forget_read() {
+  std::erase_if(waiting_, &Waiting::was_read);
+  waiting_entries_ -= std::exchange(waiting_read_, 0);
 }
 
 void PoppedEnd::hand_in(std::vector<Entry> entries) {

@@ -79,6 +79,8 @@ class PoppedEnd : public End {
   std::size_t pop_size() const noexcept { return pop_size_; }
   /// Forgets what was fetched and not taken: it is found in flight.
   void forget_fetched();
+  /// Forgets the rows that were read and not taken.
+  void forget_read();
   /// Gives what was read, behind what was popped before.
   void hand_in(std::vector<Entry> entries);
   /// Little enough is fetched and not taken that more may be asked for.

@@ -170,5 +170,82 @@ TEST(RedisStanding, ABusyServerIsAskedAgain) {
   EXPECT_EQ(keys.size(), kRows);
 }
 
+TEST(RedisStanding, AConsumerThatWantsNoneGetsNoneThatAnEarlierOneLeft) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::RedisServer server;
+  for (int i = 0; i < 1000; ++i) server.command({"HSET", "T:" + std::to_string(i), "x", "1"});
+  StoreDriver driver({.address = server.address()});
+  ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
+  {
+    const auto earlier = driver.store().subscribe("T").value();
+    ASSERT_TRUE(driver.run_until([&] { return !earlier->empty(); }));
+  }
+  const auto consumer = driver.store().subscribe("T", {.standing_rows = false}).value();
+  driver.settle();
+  EXPECT_TRUE(consumer->empty());
+  EXPECT_EQ(consumer->depth(), 0U);
+  server.command({"HSET", "_T:new", "x", "1"});
+  server.command({"SADD", "T_KEY_SET", "new"});
+  server.command({"PUBLISH", "T_CHANNEL@0", "G"});
+  std::vector<Change> taken;
+  ASSERT_TRUE(driver.run_until([&] { return !taken.empty() || consumer->take(10, taken) > 0; }));
+  EXPECT_EQ(sorted_line(taken.front()), "SET new x=1");
+}
+
+// The count that ends the walk may get lost with its connection; nothing waits then, and no later message says so.
+TEST(RedisStanding, AConsumerCatchesUpAlthoughTheAnswerToTheCountIsLost) {
+  RONDO_NEEDS_REDIS();
+  for (const bool reply : {true, false}) {
+    redis_kit::RedisServer server;
+    server.command({"HSET", "T:a", "x", "1"});
+    redis_kit::RedisProxy proxy(server.address());
+    StoreDriver driver({.address = proxy.address()});
+    ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
+    driver.settle();
+    if (reply) {
+      proxy.lose_reply("SCARD\r\n");
+    } else {
+      proxy.lose_request("SCARD\r\n");
+    }
+    const auto consumer = driver.store().subscribe("T").value();
+    EXPECT_THAT(standing(driver, *consumer), testing::Contains("SET a x=1"));
+    EXPECT_EQ(proxy.stats().lost, 1U);
+  }
+}
+
+TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConnection) {
+  RONDO_NEEDS_REDIS();
+  for (int round = 0; round < 10; ++round) {
+    redis_kit::RedisServer server;
+    server.command({"HSET", "T:again", "x", "1"});
+    redis_kit::RedisProxy proxy(server.address());
+    RedisStoreOptions options;
+    options.address = proxy.address();
+    options.pop_batch = 64;
+    StoreDriver driver(options);
+    ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
+    for (int i = 0; i < 300; ++i) {
+      server.command({"HSET", "_T:" + std::to_string(i), "x", "1"});
+      server.command({"SADD", "T_KEY_SET", std::to_string(i)});
+    }
+    const auto consumer = driver.store().subscribe("T").value();
+    std::vector<Change> taken;
+    ASSERT_TRUE(driver.run_until([&] { return !taken.empty() || consumer->take(1, taken) > 0; }));
+    proxy.lose_request("HGETALL\r\n");
+    ASSERT_TRUE(driver.run_until([&] { return consumer->depth() >= 300; }));
+    consumer->requeue("again");
+    ASSERT_TRUE(driver.run_until([&] { return proxy.stats().lost > 0; }));
+    std::set<std::string> keys;
+    const auto take = [&] {
+      taken.clear();
+      consumer->take(1000, taken);
+      for (const Change& change : taken) keys.emplace(change.key());
+      return keys.size() == 301;
+    };
+    EXPECT_TRUE(driver.run_until(take, 3s)) << keys.size();
+    EXPECT_TRUE(keys.contains("again")) << round;
+  }
+}
+
 }  // namespace
 }  // namespace rondo::redis

@@ -32,9 +32,12 @@ void StagedEnd::use(const SubscribeOptions& options) {
   walk_ = options.standing_rows ? Walk::ToBegin : Walk::Ended;
   told_.clear();
   wait_for_empty(options.standing_rows);
-  if (!options.standing_rows) return;
   go_offline();  // What an earlier consumer asked for counts no more: its rows stand, and its Deletes are in flight.
-  forget_fetched();
+  if (options.standing_rows) {
+    forget_fetched();
+  } else {
+    forget_read();
+  }
 }
 
 void StagedEnd::closed() {
