@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
 #include <cstdlib>
@@ -135,6 +136,16 @@ class Program : public testing::Test {
   std::string directory;
   std::unique_ptr<AdminServer> server;
 };
+
+TEST_F(Program, AnOfferToTheShellIsOneLineWhateverTheDaemonSays) {
+  ASSERT_TRUE(
+      commands.add({.name = "odd", .help = "first\n:files\x1b[2J", .arguments = {}}, [](const Arguments&, Reply reply) { reply.finish(); })
+          .ok());
+  open();
+  const Outcome outcome = rondo("complete -- call od");
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+}
 
 TEST_F(Program, SetWritesWhatWasTyped) {
   open();

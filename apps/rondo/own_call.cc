@@ -90,6 +90,7 @@ Status put(json::object& arguments, const std::vector<Parameter>& parameters, co
     names.push_back(one.name);
     if (one.kind == "fields" && name.starts_with(one.name + ".")) {
       json::value& fields = arguments.emplace(one.name, json::array{}).first->value();
+      if (!fields.is_array()) break;  // A daemon that gives two arguments one name.
       fields.get_array().push_back(json::array{json::string{typed(name.substr(one.name.size() + 1))}, json::string{typed(word)}});
       return {};
     }

@@ -91,7 +91,8 @@ int print_offers(const Complete& complete) {
   names.commands = [&options] { return commands(options, {}); };
   names.parameters = [&options](const std::string& command) { return commands(options, command); };
   for (const Offer& offer : offers(complete.words, names)) {
-    print(offer.word + (offer.help.empty() ? "" : "\t") + offer.help + "\n");
+    // A line feed or a tab of the daemon's would begin another offer.
+    print(visible_text(offer.word) + (offer.help.empty() ? "" : "\t") + visible_text(offer.help) + "\n");
   }
   return finish_output();
 }
