@@ -450,6 +450,7 @@ void Ledger::bind(std::uint32_t row, std::span<const Constraint> facts, Constrai
 }
 
 void Ledger::unbind(std::uint32_t row, ConstraintIndex& index) {
+  if (bound_.empty()) return;
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound != kNone) bound_.remove(*this, bound, index);
 }
@@ -468,6 +469,7 @@ void Ledger::release_row(std::uint32_t bound, ConstraintIndex& index) {
 }
 
 bool Ledger::take_end_in_flight(std::uint32_t row, ConstraintIndex& index) {
+  if (bound_.empty()) return false;
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound == kNone || !bound_.is_held_in_flight(bound)) return false;
   bound_.hold(*this, bound, false, index);
@@ -475,6 +477,7 @@ bool Ledger::take_end_in_flight(std::uint32_t row, ConstraintIndex& index) {
 }
 
 void Ledger::release_if_held(std::uint32_t row) {
+  if (bound_.empty()) return;
   const std::uint32_t bound = bound_.find(rows_[row].flight.key(), rows_[row].flight.key_hash());
   if (bound == kNone || !bound_.is_held(bound)) return;
   bound_.release_held(bound);

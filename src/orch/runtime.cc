@@ -174,20 +174,18 @@ Table Runtime::table(std::string_view name) {
 Status Table::write(Change change) {
   Runtime::Parts& p = *runtime_->parts_;
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Table::set, remove or write of " + name_));
-  return p.write(name_, std::move(change), {}, refused_);
+  // In a replay the store answers as it did, also for a table that it would not have.
+  return p.told(refused_.ok() ? p.store->write(name_, std::move(change), {}) : refused_);
 }
 
-/// In a replay the store answers as it did, also for a table that it would not have.
-Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done, const Status& refused) {
+Status Runtime::Parts::write(std::string_view table, Change change, WriteDone done) {
   if (done && journal->on()) {
     done = [this, number = ++writes, done = std::move(done)](const Status& end) {
       journal->write_ended(number, end);
       done(end);
     };
   }
-  Status accepted = refused.ok() ? store->write(table, std::move(change), std::move(done)) : refused;
-  if (!accepted.ok()) journal->write_refused(accepted);
-  return accepted;
+  return told(store->write(table, std::move(change), std::move(done)));
 }
 
 Agents& Runtime::agents() {

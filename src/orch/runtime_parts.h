@@ -39,8 +39,13 @@ struct Runtime::Parts {
   /// What a handler threw goes to on_reject.
   void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
-  /// A write by an Orch or a Table, on the record. 'refused': why the store would not have the table.
-  Status write(std::string_view table, Change change, WriteDone done, const Status& refused = {});
+  /// A write by an Orch, on the record.
+  Status write(std::string_view table, Change change, WriteDone done);
+  /// What the store said of a write, on the record.
+  Status told(Status accepted) {
+    if (!accepted.ok()) journal->write_refused(accepted);
+    return accepted;
+  }
   ParkedRow parked_row(const Consumer& consumer, std::uint32_t row) const;
 
   SystemClock system_clock;

@@ -7,7 +7,7 @@ namespace rondo::store {
 Status StagedTable::write(Change change) {
   const std::string_view key = change.key();
   const std::uint64_t hash = change.record().key_hash();
-  if (!has_room(key, hash)) return table_full(spec(), key);
+  if (rows_counted() >= spec().rows_max && !is_counted(key, hash)) return table_full(spec(), key);
   const auto [id, is_new] = rows_.find_or_add(key, hash);
   const bool was_staged = rows_[id].state != Staged::Nothing;
   if (Status refused = stage(rows_[id], std::move(change)); !refused.ok()) return refused;  // Never for a new row.
@@ -16,9 +16,7 @@ Status StagedTable::write(Change change) {
   return {};
 }
 
-bool StagedTable::has_room(std::string_view key, std::uint64_t hash) const {
-  const std::size_t count = popped_ == Popped::BecomesRow ? rows_.size() : staged_count_;
-  if (count < spec().rows_max) return true;
+bool StagedTable::is_counted(std::string_view key, std::uint64_t hash) const {
   const std::uint32_t id = rows_.find(key, hash);
   return id != rows_.kNone && (popped_ == Popped::BecomesRow || rows_[id].state != Staged::Nothing);
 }

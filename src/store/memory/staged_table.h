@@ -49,7 +49,9 @@ class StagedTable final : public PoppedTable {
   };
 
   Status stage(Row& row, Change change);
-  bool has_room(std::string_view key, std::uint64_t hash) const;
+  /// How many rows count towards TableSpec::rows_max, and whether this one does.
+  std::size_t rows_counted() const noexcept { return popped_ == Popped::BecomesRow ? rows_.size() : staged_count_; }
+  bool is_counted(std::string_view key, std::uint64_t hash) const;
   static Record written(const Row& row);
   void tell_keeper(const Row& row) const;
   void append(std::uint32_t id);
