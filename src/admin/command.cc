@@ -2,6 +2,7 @@
 #include "rondo/admin/command.h"
 
 #include <exception>
+#include <set>
 
 #include "admin/field_count.h"
 #include "base/json.h"
@@ -109,7 +110,11 @@ CommandRegistry::CommandRegistry(const std::string& program_name, const std::str
 Status CommandRegistry::add(CommandSpec spec, CommandHandler handler) {
   RONDO_ASSERT(handler != nullptr);
   if (spec.name.empty()) return Status{Code::InvalidArgument, "a command needs a name"};
+  std::set<std::string_view> known;
   for (const ArgumentSpec& argument : spec.arguments) {
+    if (!known.insert(argument.name).second) {
+      return Status{Code::InvalidArgument, "command '" + spec.name + "' has two arguments named '" + argument.name + "'"};
+    }
     if (argument.name.empty() || argument.name == "id" || argument.name == "command") {
       return Status{Code::InvalidArgument, "command '" + spec.name + "' cannot have an argument named '" + argument.name + "'"};
     }

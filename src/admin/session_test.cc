@@ -139,6 +139,12 @@ class Session : public testing::Test {
   std::unique_ptr<AdminSession> session;
 };
 
+TEST(CommandRegistry, RefusesACommandThatHasTwoArgumentsOfOneName) {
+  CommandRegistry registry{"test", "1"};
+  const Status added = registry.add({"drain", "Drain", {{.name = "who"}, {.name = "who"}}}, [](const Arguments&, Reply) {});
+  EXPECT_EQ(added.to_string(), "invalid-argument: command 'drain' has two arguments named 'who'");
+}
+
 TEST_F(Session, AnswersARequestWithItsIdAndResult) {
   request(R"({"id":7,"command":"echo","text":"a\\x00b","count":3,"loud":true,"fields":[["a","b"]]})");
   const json::object answer = only_answer();

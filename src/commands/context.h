@@ -14,7 +14,7 @@
 
 namespace rondo::commands {
 
-struct Context {
+struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
 
   CommandRegistry& registry;

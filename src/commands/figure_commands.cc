@@ -259,8 +259,11 @@ std::uint64_t resident_bytes() {
 }
 
 /// One frame of `rondo top`: all that it shows in one request, small enough to be asked for every second.
-void command_top(Context& context, Reply reply) {
-  answer_sources(context.runtime.scheduler(), std::move(reply), source_json, [&context](Reply r) {
+void command_top(Context& of, Reply reply) {
+  answer_sources(of.runtime.scheduler(), std::move(reply), source_json, [weak = of.weak_from_this()](Reply r) {
+    const std::shared_ptr<Context> alive = weak.lock();  // The answer may take several turns.
+    if (alive == nullptr) return r.fail({Code::Unavailable, "the program is ending"});
+    Context& context = *alive;
     Runtime& runtime = context.runtime;
     const SchedulerStats& stats = runtime.scheduler().stats();
     const Instant now = runtime.clock().now();

@@ -35,13 +35,13 @@ struct ArgumentSpec {
   std::string name;
   ArgumentKind kind = ArgumentKind::Text;
   bool required = true;
-  std::string help;
+  std::string help = {};
 };
 
 struct CommandSpec {
   std::string name;
-  std::string help;  // One line.
-  std::vector<ArgumentSpec> arguments;
+  std::string help = {};  // One line.
+  std::vector<ArgumentSpec> arguments = {};
 };
 
 /// The arguments of one call, already checked against the command's specification: required ones are there, all have their kind, and

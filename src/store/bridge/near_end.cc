@@ -21,6 +21,7 @@ void NearEnd::close() {
   open_ = false;
   wake_ = nullptr;
   waits_ = false;
+  requeues_.clear();  // The consumer that asked for them goes.
 }
 
 void NearEnd::dealt_with(const Change& change) {

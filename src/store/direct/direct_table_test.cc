@@ -82,6 +82,20 @@ TEST_F(DirectTables, RowsAreKeptSoALaterSetIsWholeAndTheNextConsumerBeginsWithTh
   EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1 b=2"));
 }
 
+TEST_F(DirectTables, RowsThatAreGivenOnceMoreDoNotCountAsStaged) {
+  const auto server = serve({.tables = {{.database = "DB", .table = "T", .keys_max = 2}}});
+  const auto consumer = subscribe(*server);
+  for (const char* const key : {"a", "b", "c"}) {
+    ASSERT_TRUE(server->write("DB", "T", Change::set(key, {{"x", "1"}})).ok());
+    take(*consumer);
+  }
+  for (const char* const key : {"a", "b", "c"}) consumer->requeue(key);
+  EXPECT_TRUE(server->write("DB", "T", Change::set("a", {{"x", "2"}})).ok());
+  EXPECT_TRUE(server->write("DB", "T", Change::set("d", {{"x", "1"}})).ok());
+  EXPECT_EQ(server->write("DB", "T", Change::set("e", {{"x", "1"}})).code(), Code::ResourceExhausted);
+  EXPECT_THAT(take(*consumer), ElementsAre("SET a x=2", "SET b x=1", "SET c x=1", "SET d x=1"));
+}
+
 TEST_F(DirectTables, TablesOfOneSocketAreApart) {
   const auto server =
       serve({.tables = {{.database = "DB", .table = "T"}, {.database = "DB", .table = "U"}, {.database = "", .table = "T"}}});

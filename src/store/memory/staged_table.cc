@@ -18,7 +18,8 @@ Status StagedTable::write(Change change) {
 
 bool StagedTable::is_counted(std::string_view key, std::uint64_t hash) const {
   const std::uint32_t id = rows_.find(key, hash);
-  return id != rows_.kNone && (popped_ == Popped::BecomesRow || rows_[id].state != Staged::Nothing);
+  if (id == rows_.kNone) return false;
+  return popped_ == Popped::BecomesRow || (rows_[id].state != Staged::Nothing && rows_[id].state != Staged::Again);
 }
 
 void StagedTable::tell_keeper(const Row& row) const {
@@ -60,12 +61,14 @@ void StagedTable::requeue(std::string_view key) {
   Row& row = rows_[id];
   if (!row.real || row.state != Staged::Nothing || is_unseen(row)) return;
   row.state = Staged::Again;
+  ++again_count_;
   append(id);
 }
 
 /// Meets what is staged for the same key already: sonic-swss addToSync (spec B1).
 Status StagedTable::stage(Row& row, Change change) {
   if (change.op() == Op::Delete) {
+    if (row.state == Staged::Again) --again_count_;
     row.state = Staged::Delete;
     row.staged = std::move(change).record();
     return {};
@@ -80,6 +83,7 @@ Status StagedTable::stage(Row& row, Change change) {
     if (Status refused = check_merge(spec().name, row.real, staged); !refused.ok()) return refused;
   }
   row.staged = std::move(staged);
+  if (row.state == Staged::Again) --again_count_;
   if (row.state == Staged::Nothing || row.state == Staged::Again) row.state = Staged::Set;
   if (row.state == Staged::Delete) row.state = Staged::DeleteThenSet;
   return {};
@@ -118,6 +122,7 @@ void StagedTable::pop_row(std::uint32_t id, std::vector<Change>& out) {
   const bool whole = whole_ || is_unseen(row);
   see(row);
   if (state == Staged::Again) {
+    --again_count_;
     out.emplace_back(Op::Set, row.real);
     return;
   }

@@ -50,7 +50,7 @@ class StagedTable final : public PoppedTable {
 
   Status stage(Row& row, Change change);
   /// How many rows count towards TableSpec::rows_max, and whether this one does.
-  std::size_t rows_counted() const noexcept { return popped_ == Popped::BecomesRow ? rows_.size() : staged_count_; }
+  std::size_t rows_counted() const noexcept { return popped_ == Popped::BecomesRow ? rows_.size() : staged_count_ - again_count_; }
   bool is_counted(std::string_view key, std::uint64_t hash) const;
   static Record written(const Row& row);
   void tell_keeper(const Row& row) const;
@@ -69,10 +69,11 @@ class StagedTable final : public PoppedTable {
   std::uint32_t last_ = KeyedRows<Row>::kNone;
   std::size_t real_count_ = 0;
   std::size_t staged_count_ = 0;
-  bool whole_ = true;           // What Sets carry: Rows::Whole.
-  std::uint16_t consumer_ = 0;  // Its number; 0 before the first.
-  std::size_t unseen_ = 0;      // Standing rows that the consumer was not given yet,
-  std::size_t walk_left_ = 0;   // and of them those that are not staged.
+  std::size_t again_count_ = 0;  // Of them those that were not written, but are given once more.
+  bool whole_ = true;            // What Sets carry: Rows::Whole.
+  std::uint16_t consumer_ = 0;   // Its number; 0 before the first.
+  std::size_t unseen_ = 0;       // Standing rows that the consumer was not given yet,
+  std::size_t walk_left_ = 0;    // and of them those that are not staged.
   std::uint32_t walk_next_ = 0;
 };
 
