@@ -93,6 +93,7 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"rejections_kept", limits::kRejectionsKept},
     {"spurious_wait_delay_us", in_microseconds(limits::kSpuriousWaitDelay)},
     {"fact_sweep_period_us", in_microseconds(limits::kFactSweepPeriod)},
+    {"fact_sweep_looks", limits::kFactSweepLooks},
     {"fact_sweep_facts", limits::kFactSweepFacts},
     {"fact_sweep_pause_us", in_microseconds(limits::kFactSweepPause)},
     {"journal_bytes", limits::kJournalBytes},

@@ -137,6 +137,7 @@ std::uint32_t ConstraintIndex::add(const Constraint& fact, std::uint64_t hash) {
   try {
     entries_[slot].fact = fact;
     entries_[slot].hash = hash;
+    entries_[slot].suspicions = 0;
     by_fact_.insert(hash, slot);
     if (by_fact_.size() == 1 && on_first_) on_first_();
   } catch (...) {
@@ -187,6 +188,7 @@ std::size_t ConstraintIndex::announce(const Constraint& fact) {
   const std::uint32_t slot = find(fact, hash_of(fact));
   if (slot == kNone || entries_[slot].waiters.empty()) return 0;
   const Waiters waiters = std::exchange(entries_[slot].waiters, {});
+  entries_[slot].suspicions = 0;
   no_waiters(slot);
   std::size_t total = 0;
   for (const Waiter& waiter : waiters) total += waiter.ledger->resolve(waiter.list);
@@ -200,6 +202,7 @@ std::size_t ConstraintIndex::end(const Constraint& fact) {
   const std::uint32_t slot = find(fact, hash);
   if (slot == kNone) return 0;
   const Waiters bound = std::exchange(entries_[slot].bound, {});
+  entries_[slot].suspicions = 0;
   drop(slot);
   std::size_t total = 0;
   for (const Waiter& one : bound) total += one.ledger->release(one.list);

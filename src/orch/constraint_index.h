@@ -87,6 +87,9 @@ class ConstraintIndex {
   /// The lists of rows that are done while the fact of a slot holds.
   const Waiters& bound(std::uint32_t slot) const noexcept { return entries_[slot].bound; }
   const Constraint& constraint(std::uint32_t slot) const noexcept { return entries_[slot].fact; }
+  /// For the FactSweep: how many times in a row it found that what the fact's provider says is not what its Orch has announced. An
+  /// announcement and an end begin anew.
+  std::uint8_t& suspicions(std::uint32_t slot) noexcept { return entries_[slot].suspicions; }
   /// Facts that rows wait for.
   std::size_t size() const noexcept { return awaited_; }
   /// No row waits for a fact or depends on one.
@@ -101,8 +104,9 @@ class ConstraintIndex {
   struct Entry {
     Constraint fact;
     std::uint64_t hash = 0;
-    Waiters waiters;  // Rows that wait for it.
-    Waiters bound;    // Rows that are done while it holds. A free slot has neither.
+    Waiters waiters;              // Rows that wait for it.
+    Waiters bound;                // Rows that are done while it holds. A free slot has neither.
+    std::uint8_t suspicions = 0;  // See suspicions().
   };
   struct Provider {
     ConstraintKind kind;

@@ -511,6 +511,22 @@ TEST_F(ForgottenFactsTest, NothingIsFoundWhereEverythingIsSaid) {
   EXPECT_EQ(in_.runtime.forgotten_facts().newest, "");
 }
 
+TEST_F(ForgottenFactsTest, AFactThatFollowsAnotherIsNotForgotten) {
+  in_.set("ROUTE", "a", {{"group", "1"}});
+  run();
+  for (int i = 0; i < 10; ++i) {  // As an Orch that observes, or is answered by a device: it says so, and later than the fact holds.
+    in_.groups.insert("1");
+    in_.run_for(limits::kFactSweepPeriod + limits::kFactSweepPause);
+    begin("1");
+    EXPECT_THAT(run(), ElementsAre("S a group=1"));
+    in_.groups.erase("1");
+    in_.run_for(limits::kFactSweepPeriod + limits::kFactSweepPause);
+    end("1");
+    EXPECT_THAT(run(), ElementsAre("S a group=1"));
+  }
+  EXPECT_EQ(in_.runtime.forgotten_facts().newest, "");
+}
+
 TEST_F(ForgottenFactsTest, WithoutFactsTheSweepSleeps) {
   in_.run_for(1s);
   const std::uint64_t before = in_.source("facts: sweep").turns;

@@ -37,7 +37,10 @@ void FactSweep::look_at(std::uint32_t slot) {
     return;
   }
   const bool holds = index_.holds(fact);
-  if (holds ? is_awaited : is_depended_on && index_.is_provided(fact.kind)) on_find_(fact, holds);
+  const bool is_suspect = holds ? is_awaited : is_depended_on && index_.is_provided(fact.kind);
+  std::uint8_t& suspicions = index_.suspicions(slot);
+  suspicions = is_suspect ? static_cast<std::uint8_t>(suspicions + 1) : std::uint8_t{0};
+  if (suspicions == limits::kFactSweepLooks) on_find_(fact, holds);
 }
 
 }  // namespace rondo

@@ -1,6 +1,9 @@
-// FactSweep: finds what Orchs forgot to say. While rows wait for facts or depend on them it looks at every fact twice a second: a fact that
-// rows wait for and that holds is announced, one that rows depend on and that does not hold is withdrawn. Each find is a fault of the Orch
-// that provides the fact; it is counted and told. Facts of other threads are asked for again. Scheduler's thread.
+// FactSweep: finds what Orchs forgot to say. While rows wait for facts or depend on them it looks at every fact three times a second: a
+// fact that rows wait for and that holds is announced, one that rows depend on and that does not hold is withdrawn. Each find is a fault of
+// the Orch that provides the fact; it is counted and told. Facts of other threads are asked for again. Scheduler's thread.
+//
+// An Orch whose fact follows another one (Orch::observe), or the answer of a device, says so some turns after the fact has changed. So a
+// find is what limits::kFactSweepLooks passes in a row have seen. Three: a suspended machine can put two of them into one moment.
 //
 // Cost: limits::kFactSweepFacts facts a turn, one call of 'holds' each; nothing while there are none.
 #pragma once
