@@ -215,6 +215,7 @@ TEST(RedisStanding, AConsumerCatchesUpAlthoughTheAnswerToTheCountIsLost) {
 
 TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConnection) {
   RONDO_NEEDS_REDIS();
+  int losses = 0;
   for (int round = 0; round < 10; ++round) {
     redis_kit::RedisServer server;
     server.command({"HSET", "T:again", "x", "1"});
@@ -234,7 +235,8 @@ TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConn
     proxy.lose_request("HGETALL\r\n");
     ASSERT_TRUE(driver.run_until([&] { return consumer->depth() >= 300; }));
     consumer->requeue("again");
-    ASSERT_TRUE(driver.run_until([&] { return proxy.stats().lost > 0; }));
+    // Where all that may be read ahead has been read by now, the row is read, and the connection lost, when some of it was taken.
+    if (driver.run_until([&] { return proxy.stats().lost > 0; }, 2s)) ++losses;
     std::set<std::string> keys;
     const auto take = [&] {
       taken.clear();
@@ -242,9 +244,10 @@ TEST(RedisStanding, ARequeuedRowThatWasReadBehindAnUnreadPopIsNotLostWithTheConn
       for (const Change& change : taken) keys.emplace(change.key());
       return keys.size() == 301;
     };
-    EXPECT_TRUE(driver.run_until(take, 3s)) << keys.size();
+    EXPECT_TRUE(driver.run_until(take)) << keys.size();
     EXPECT_TRUE(keys.contains("again")) << round;
   }
+  EXPECT_GT(losses, 0);
 }
 
 }  // namespace
