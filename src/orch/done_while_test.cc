@@ -14,6 +14,7 @@
 namespace rondo {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -466,6 +467,8 @@ TEST_F(RequeueTest, AStagedRowIsHandledAgainAfterItsOutcome) {
 
 // --- What an Orch forgets to say.
 
+constexpr ConstraintKind kThrowing{"throwing"};
+
 class ForgottenFactsTest : public DoneWhile {};
 
 TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAnAnnouncementThatWasForgotten) {
@@ -525,6 +528,28 @@ TEST_F(ForgottenFactsTest, AFactThatFollowsAnotherIsNotForgotten) {
     EXPECT_THAT(run(), ElementsAre("S a group=1"));
   }
   EXPECT_EQ(in_.runtime.forgotten_facts().newest, "");
+}
+
+TEST_F(ForgottenFactsTest, AProviderThatThrowsDoesNotEndTheSweep) {
+  auto& throwing = in_.runtime.add<OpenOrch>("throwing", Priority::p5);
+  bool throws = false;
+  throwing.provide(kThrowing, [&throws](std::string_view) -> bool {
+    if (throws) throw std::runtime_error("holds() is broken");
+    return false;
+  });
+  answer_ = [this](std::string_view, const Fields& fields) {
+    return fields.text("broken") ? Outcome::wait_for({kThrowing, "1"}) : by_group(fields);
+  };
+  in_.set("ROUTE", "a", {{"broken", "1"}});
+  in_.set("ROUTE", "b", {{"group", "1"}});
+  EXPECT_EQ(run().size(), 2U);
+  throws = true;
+  in_.run_for(2s);
+  in_.groups.insert("1");  // And no announcement.
+  in_.run_for(1s);
+  EXPECT_THAT(run(), ElementsAre("S b group=1"));
+  EXPECT_EQ(in_.runtime.scheduler().stats().quarantined, 0U);
+  EXPECT_THAT(in_.rejects, Contains(HasSubstr("throwing:1: ")));
 }
 
 TEST_F(ForgottenFactsTest, WithoutFactsTheSweepSleeps) {

@@ -64,7 +64,8 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
       on_thrown_(std::move(on_thrown)),
       executor_(scheduler,
                 [stop = stop_.get_token()](std::span<Task> tasks) {
-                  for (Task& task : tasks) task.status = task.job->run(stop);
+                  // At the end works that have not begun are dropped: also the next one of a thread whose work the stop has ended.
+                  for (Task& task : tasks) task.status = stop.stop_requested() ? Status{Code::Cancelled, ""} : task.job->run(stop);
                 },
                 {.name = std::string{kName},
                  .target = "the work",

@@ -7,8 +7,12 @@
 
 namespace rondo {
 
-FactSweep::FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find)
-    : scheduler_(scheduler), index_(index), on_find_(std::move(on_find)), timer_("facts: sweep", Priority{0}, [this] { sweep(); }) {
+FactSweep::FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find, OnThrow on_throw)
+    : scheduler_(scheduler),
+      index_(index),
+      on_find_(std::move(on_find)),
+      on_throw_(std::move(on_throw)),
+      timer_("facts: sweep", Priority{0}, [this] { sweep(); }) {
   scheduler_.add(timer_);
   index_.on_first([this] {
     if (!timer_.is_armed()) timer_.arm_at(scheduler_.now() + limits::kFactSweepPeriod);
@@ -36,7 +40,13 @@ void FactSweep::look_at(std::uint32_t slot) {
     if (is_awaited) index_.ask_again(fact);
     return;
   }
-  const bool holds = index_.holds(fact);
+  bool holds = false;
+  try {
+    holds = index_.holds(fact);
+  } catch (...) {
+    on_throw_(fact, std::current_exception());
+    return;
+  }
   const bool is_suspect = holds ? is_awaited : is_depended_on && index_.is_provided(fact.kind);
   std::uint8_t& suspicions = index_.suspicions(slot);
   suspicions = is_suspect ? static_cast<std::uint8_t>(suspicions + 1) : std::uint8_t{0};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 
 #include "orch/constraint_index.h"
@@ -21,8 +22,10 @@ class FactSweep {
  public:
   /// Called for each find, before the rows are queued. 'holds': the fact holds and was not announced; else it ended and was not withdrawn.
   using OnFind = std::function<void(const Constraint& fact, bool holds)>;
+  /// Called when 'holds' throws: the sweep goes on with the next fact.
+  using OnThrow = std::function<void(const Constraint& fact, const std::exception_ptr& thrown)>;
   /// Both must outlive it.
-  FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find);
+  FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find, OnThrow on_throw);
 
  private:
   void sweep();
@@ -31,6 +34,7 @@ class FactSweep {
   Scheduler& scheduler_;
   ConstraintIndex& index_;
   OnFind on_find_;
+  OnThrow on_throw_;
   std::uint32_t next_ = 0;  // The slot that is looked at next.
   Instant began_;           // The pass over all slots.
   TimerSource timer_;

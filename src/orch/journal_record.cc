@@ -105,6 +105,7 @@ void read_answers(Decoder& from, JournalRecord& record) {
 void read_texts(Decoder& from, JournalRecord& record) {
   record.table = number32(from);
   record.lane = from.byte();
+  if (record.kind == Kind::OrderAnswers) record.first = from.number();
   record.count = from.number();
   // Each has a byte at least, so a count that lies ends soon.
   for (std::uint64_t i = 0; i < record.count && from.ok(); ++i) record.texts.push_back(from.text());

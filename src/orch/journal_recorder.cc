@@ -530,25 +530,27 @@ void JournalRecorder::unwanted(std::span<const Operation> deletes) {
 
 // --- Executors
 
-void JournalRecorder::put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, const executor::Texts& texts) {
+void JournalRecorder::put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, std::uint64_t first,
+                                const executor::Texts& texts) {
   if (!on()) return;
   put_time();
   const std::uint32_t number = name(executor);
-  put(2 + 2 * kVarintBytes + texts.size() * kVarintBytes + texts.bytes.size(), [&](Encoder& to) {
+  put(2 + 3 * kVarintBytes + texts.size() * kVarintBytes + texts.bytes.size(), [&](Encoder& to) {
     to.byte(kind);
     to.number(number);
     to.byte(static_cast<std::uint8_t>(lane));
+    if (static_cast<Kind>(kind) == Kind::OrderAnswers) to.number(first);
     to.number(texts.size());
     for (std::size_t i = 0; i < texts.size(); ++i) to.text(texts[i]);
   });
 }
 
 void JournalRecorder::ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) {
-  put_texts(static_cast<std::uint8_t>(Kind::Ordered), executor, lane, orders);
+  put_texts(static_cast<std::uint8_t>(Kind::Ordered), executor, lane, 0, orders);
 }
 
-void JournalRecorder::order_answers(std::string_view executor, std::size_t lane, const executor::Texts& answers) {
-  put_texts(static_cast<std::uint8_t>(Kind::OrderAnswers), executor, lane, answers);
+void JournalRecorder::order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) {
+  put_texts(static_cast<std::uint8_t>(Kind::OrderAnswers), executor, lane, first, answers);
 }
 
 void JournalRecorder::room_changed(std::string_view executor, bool has_room) {

@@ -150,7 +150,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   // --- Executors.
 
   void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
-  void order_answers(std::string_view executor, std::size_t lane, const executor::Texts& answers) override;
+  void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) override;
   void room_changed(std::string_view executor, bool has_room) override;
   /// Of a replay; else null.
   ExecutorTape* executor_tape();
@@ -168,7 +168,8 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void put_answer(std::uint8_t kind);
   void put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change);
   void put_time();
-  void put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, const executor::Texts& texts);
+  /// 'first' is written of answers alone.
+  void put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& texts);
   std::uint32_t kind_name(ConstraintKind kind);
   void record_ready(std::uint32_t table);
   void record_took(std::uint32_t table, std::size_t count, bool empty);

@@ -45,7 +45,11 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   p.store = std::move(*store);
   // In a replay of a day from before the sweep there were no turns of it.
   if (p.journal->version() >= journal::kSweepVersion) {
-    p.sweep = std::make_unique<FactSweep>(*p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); });
+    p.sweep = std::make_unique<FactSweep>(
+        *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
+        [&p](const Constraint& fact, const std::exception_ptr& thrown) {
+          p.tell_thrown(p.constraints.provider(fact.kind), Change::event("holds", fact.to_string(), {}), thrown);
+        });
   }
   if (options.log_rejects) p.log_rejects();
   p.posted = std::make_unique<PostBox>(*p.scheduler, options.posted, [&p](const std::exception_ptr& thrown) {

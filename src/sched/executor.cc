@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
+#include <map>
 #include <string>
 #include <thread>
 #include <utility>
@@ -174,6 +175,7 @@ struct Core::Impl final : public Source {
   void submit(std::size_t lane, std::shared_ptr<Lot> lot) {
     RONDO_EXPECT(lane < lanes.size(), called("to submit to lane " + std::to_string(lane) + " of " + std::to_string(lanes.size())));
     RONDO_EXPECT(home.is_here(), called("to submit on a thread that is not its scheduler's; use Runtime::post"));
+    if (is_recorded) typed.record_submitted(lane, *lot);  // First: a codec that throws leaves nothing under way.
     lot->submitted = clock.now();
     in_flight += lot->size;
     if (!full && in_flight >= options.operations_max) {
@@ -181,7 +183,6 @@ struct Core::Impl final : public Source {
       ++stats.full;
     }
     stats.submitted += lot->size;
-    if (is_recorded) typed.record_submitted(lane, *lot);
     lanes[lane].push(std::move(lot));
     wake();
   }
@@ -246,15 +247,51 @@ struct Core::Impl final : public Source {
 
   void take_recorded_answers() {
     std::size_t lane = 0;
+    std::uint64_t first = 0;
     std::size_t count = 0;
-    while (typed.next_answered(lane, count)) {
+    while (typed.next_answered(lane, first, count)) {
       if (lane >= lanes.size()) return;
-      BatchPtr batch = take_batch(lane, count);
+      BatchPtr batch = take_recorded(lane, first, count);
       // Fewer than were answered then: this run submitted fewer. Whoever compares the two sees it.
       typed.fill(*batch);
       if (batch->size == 0) return;
       batch->failed = typed.failures_of(*batch);
       came_back(std::move(batch));
+    }
+  }
+
+  /// With several threads a batch may have been answered before older ones. Then the older operations wait apart, one by one, because
+  /// their batches are not known before they are answered.
+  BatchPtr take_recorded(std::size_t lane, std::uint64_t first, std::size_t count) {
+    LaneQueue& queue = lanes[lane];
+    if (first == Typed::kOldest) return take_batch(lane, count);
+    while (queue.next() < first && !queue.empty()) {
+      const std::pair number{lane, queue.next()};
+      overtaken.emplace(number, take_batch(lane, 1));
+    }
+    if (queue.next() <= first) return take_batch(lane, queue.next() == first ? count : 0);
+    BatchPtr batch = typed.make_batch();
+    batch->lane = lane;
+    batch->first = first;
+    for (auto next = overtaken.find({lane, first}); batch->size < count && next != overtaken.end();
+         next = overtaken.find({lane, first + batch->size})) {
+      join(*batch, *next->second);
+      overtaken.erase(next);
+    }
+    return batch;
+  }
+
+  /// Moves all of 'from' to the end of 'to'.
+  void join(Batch& to, Batch& from) {
+    typed.join(to, from);
+    to.size += from.size;
+    for (Share& share : from.shares) {
+      if (to.shares.empty() || to.shares.back().lot != share.lot) {
+        to.shares.push_back(std::move(share));
+      } else {
+        to.shares.back().count += share.count;
+        to.shares.back().is_last = share.is_last;
+      }
     }
   }
 
@@ -432,8 +469,9 @@ struct Core::Impl final : public Source {
   std::vector<LaneQueue> lanes;
   LaneChoice choice;  // Where no thread chooses.
   std::deque<BatchPtr> answers;
-  std::vector<Simulated> simulated;  // One per thread that the simulated target stands for.
-  std::size_t delivered_shares = 0;  // Of answers.front().
+  std::vector<Simulated> simulated;                                     // One per thread that the simulated target stands for.
+  std::map<std::pair<std::size_t, std::uint64_t>, BatchPtr> overtaken;  // Of a replay, by lane and number: one operation each.
+  std::size_t delivered_shares = 0;                                     // Of answers.front().
   std::size_t delivered = 0;
   std::size_t in_flight = 0;
   bool full = false;
@@ -466,12 +504,12 @@ const ExecutorOptions& Core::options() const noexcept { return impl_->options; }
 
 bool Core::has_journal() const noexcept { return impl_->seat.journal != nullptr; }
 void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->seat.journal->ordered(impl_->options.name, lane, orders); }
-void Core::record_answers(std::size_t lane, const Texts& answers) {
-  impl_->seat.journal->order_answers(impl_->options.name, lane, answers);
+void Core::record_answers(std::size_t lane, std::uint64_t first, const Texts& answers) {
+  impl_->seat.journal->order_answers(impl_->options.name, lane, first, answers);
 }
 bool Core::has_tape() const noexcept { return impl_->seat.tape != nullptr; }
-bool Core::next_on_tape(std::size_t& lane, std::vector<std::string_view>& answers) {
-  return impl_->seat.tape->next(impl_->options.name, lane, answers);
+bool Core::next_on_tape(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
+  return impl_->seat.tape->next(impl_->options.name, lane, first, answers);
 }
 Backlog Core::backlog_on_tape() { return impl_->seat.tape->backlog(); }
 void Core::refuse_tape(std::string_view why) { impl_->seat.tape->refuse(why); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -17,7 +18,8 @@ class ExecutorJournal {
  public:
   virtual ~ExecutorJournal() = default;
   virtual void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) = 0;
-  virtual void order_answers(std::string_view executor, std::size_t lane, const executor::Texts& answers) = 0;
+  /// 'first': the number of the first operation in its lane.
+  virtual void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) = 0;
   /// The target of a simulated world has no room from now on, or has room again.
   virtual void room_changed(std::string_view executor, bool has_room) = 0;
 };
@@ -28,8 +30,9 @@ class ExecutorTape {
   virtual ~ExecutorTape() = default;
   virtual void joined(std::string_view executor, Source& source) = 0;
   virtual void left(std::string_view executor) = 0;
-  /// The next record is of answers of this executor: its lane and the answers, valid until the tape goes on.
-  virtual bool next(std::string_view executor, std::size_t& lane, std::vector<std::string_view>& answers) = 0;
+  /// The next record is of answers of this executor: their lane, the number of the first operation in it, and the answers, valid until the
+  /// tape goes on.
+  virtual bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) = 0;
   /// The next record says that this executor's room ended or came back.
   virtual bool next_room(std::string_view executor, bool& has_room) = 0;
   /// Of the turn that is about to end.

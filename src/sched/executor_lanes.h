@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <optional>
@@ -23,9 +24,12 @@ class LaneQueue {
   bool empty() const noexcept { return waiting_.empty(); }
   /// Operations that wait.
   std::size_t size() const noexcept { return left_; }
+  /// The number of the operation that is taken next: how many were taken.
+  std::uint64_t next() const noexcept { return taken_; }
 
   /// Fills 'batch' with up to 'max' operations, oldest first.
   void take(const Typed& typed, Batch& batch, std::size_t max) {
+    batch.first = taken_;
     batch.shares.reserve(std::min(max, waiting_.size()));
     while (!waiting_.empty() && batch.size < max) {
       std::shared_ptr<Lot>& front = waiting_.front();
@@ -35,6 +39,7 @@ class LaneQueue {
       front->taken += count;
       batch.size += count;
       left_ -= count;
+      taken_ += count;
       const bool is_last = count == left;
       batch.shares.push_back({.count = count, .is_last = is_last, .lot = is_last ? std::move(front) : front});
       if (is_last) waiting_.pop_front();
@@ -44,6 +49,7 @@ class LaneQueue {
  private:
   std::deque<std::shared_ptr<Lot>> waiting_;
   std::size_t left_ = 0;
+  std::uint64_t taken_ = 0;
 };
 
 /// The most urgent lane that waits and has not had its batches of this round; when no such lane is left, the next round begins. A lane that

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 #include "orch/journal_reader.h"
@@ -354,6 +355,54 @@ TEST_F(ExecutorReplay, ADayComesOutTheSameWithTheAnswersThatWereGiven) {
     EXPECT_GT(report.outcomes, 40U);
   }
   EXPECT_EQ(replayed_answers_, answers_);
+}
+
+TEST_F(ExecutorReplay, WorksThatEndOutOfOrderAreAnsweredWithTheirOwnValues) {
+  const auto ask_all = [](Runtime& runtime, std::vector<std::string>& answers) {
+    for (int i = 0; i < 20; ++i) {
+      const std::string name = "work " + std::to_string(i);
+      EXPECT_TRUE(runtime
+                      .run_elsewhere([name]() -> Result<std::string> { return name; },
+                                     [&answers, name](const Result<std::string>& answer) { answers.push_back(name + ": " + *answer); })
+                      .ok());
+    }
+  };
+  WorldOptions options{.seed = 5};
+  options.faults.operation_time_high = 20ms;
+  options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
+  {
+    World world(options);
+    world.start([&](Runtime& runtime) -> std::shared_ptr<void> {
+      ask_all(runtime, answers_);
+      return std::make_shared<int>();
+    });
+    world.run_for(1s);
+    EXPECT_TRUE(world.come_to_rest()) << world.report();
+  }
+  ASSERT_EQ(answers_.size(), 20U);
+  const auto replay = std::move(Replay::open({file_}).value());
+  Runtime runtime(replay->runtime_options());
+  ask_all(runtime, replayed_answers_);
+  const ReplayReport report = replay->run(runtime);
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+  EXPECT_EQ(replayed_answers_, answers_);
+}
+
+TEST_F(ExecutorReplay, AnOrderThatCannotBeWrittenIsNotUnderWay) {
+  WorldOptions options{.seed = 1};
+  options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file_}, clock).value()); };
+  World world(options);
+  world.start([](Runtime& runtime) -> std::shared_ptr<void> {
+    OperationCodec<Call> throwing = codec();
+    throwing.encode_order = [](const Call&, std::string&) { throw std::runtime_error("no words"); };
+    Executor<Call> executor(
+        runtime.scheduler(), [](std::span<Call>) {}, {.operations_max = 1}, throwing);
+    EXPECT_THROW(executor.submit(0, {Call{.key = "a", .value = {}}}, {}), std::runtime_error);
+    EXPECT_EQ(executor.in_flight(), 0U);
+    EXPECT_EQ(executor.stats().submitted, 0U);
+    EXPECT_TRUE(executor.has_room());
+    return std::make_shared<int>();
+  });
 }
 
 TEST_F(ExecutorReplay, AnOrchThatOrdersSomethingElseIsFoundByItsOrders) {

@@ -94,7 +94,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   // ExecutorTape
   void joined(std::string_view executor, Source& source) override { executors.insert_or_assign(std::string{executor}, &source); }
   void left(std::string_view executor) override { executors.erase(std::string{executor}); }
-  bool next(std::string_view executor, std::size_t& lane, std::vector<std::string_view>& answers) override;
+  bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) override;
   bool next_room(std::string_view executor, bool& has_room) override;
   void refuse(std::string_view why) override { differ(std::string{why}); }
 
@@ -473,10 +473,11 @@ void Replay::Impl::answer(std::span<Operation> orders) {
   }
 }
 
-bool Replay::Impl::next(std::string_view executor, std::size_t& lane, std::vector<std::string_view>& answers) {
+bool Replay::Impl::next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
   if (kind() != Kind::OrderAnswers || table_of(record(0)) != executor) return false;
   JournalRecord answered = record(0);
   lane = answered.lane;
+  first = answered.first;
   answers = std::move(answered.texts);
   return true;
 }

@@ -199,18 +199,25 @@ class Executor {
           codec_.encode_answer(operation, to);
         });
       }
-      core_->record_answers(batch.lane, texts);
+      core_->record_answers(batch.lane, batch.first, texts);
     }
 
     bool is_replayed() const override { return answers_ != nullptr || core_->has_tape(); }
     void attach(Source& source) override {
       if (answers_ != nullptr) answers_->attach(source);
     }
-    bool next_answered(std::size_t& lane, std::size_t& count) override {
-      if (answers_ != nullptr) return answers_->next(lane, count);
-      if (!codec_.decode_answer || !core_->next_on_tape(lane, recorded_)) return false;
+    bool next_answered(std::size_t& lane, std::uint64_t& first, std::size_t& count) override {
+      if (answers_ != nullptr) {
+        first = kOldest;
+        return answers_->next(lane, count);
+      }
+      if (!codec_.decode_answer || !core_->next_on_tape(lane, first, recorded_)) return false;
       count = recorded_.size();
       return true;
+    }
+    void join(executor::Batch& to, executor::Batch& from) const override {
+      std::vector<Operation>& operations = static_cast<Batch&>(to).operations;
+      std::ranges::move(static_cast<Batch&>(from).operations, std::back_inserter(operations));
     }
     void fill(executor::Batch& batch) override {
       std::vector<Operation>& operations = static_cast<Batch&>(batch).operations;

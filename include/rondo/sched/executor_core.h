@@ -93,6 +93,7 @@ struct Batch {
   std::size_t size = 0;
   std::vector<Share> shares;
   std::size_t lane = 0;
+  std::uint64_t first = 0;  // The number in its lane, from 0, of the first operation; the others follow it.
   std::uint64_t failed = 0;
   Duration busy{0};
 };
@@ -141,8 +142,13 @@ class Typed {
 
   virtual bool is_replayed() const = 0;
   virtual void attach(Source& source) = 0;
-  /// The next batch that came back by now. False: none yet.
-  virtual bool next_answered(std::size_t& lane, std::size_t& count) = 0;
+  /// In place of a number: the batch has the oldest operations of its lane.
+  static constexpr std::uint64_t kOldest = UINT64_MAX;
+  /// The next batch that came back by now: its lane, the number of its first operation (Batch::first) or kOldest, and how many operations
+  /// it had. False: none yet.
+  virtual bool next_answered(std::size_t& lane, std::uint64_t& first, std::size_t& count) = 0;
+  /// Moves the operations of 'from' to the end of 'to'. Does not change the members of executor::Batch.
+  virtual void join(Batch& to, Batch& from) const = 0;
   /// Writes the answers of that batch into 'batch', which has fewer operations when this run ordered fewer.
   virtual void fill(Batch& batch) = 0;
   virtual Backlog recorded_backlog() = 0;
@@ -172,10 +178,10 @@ class Core {
 
   bool has_journal() const noexcept;
   void record_orders(std::size_t lane, const Texts& orders);
-  void record_answers(std::size_t lane, const Texts& answers);
+  void record_answers(std::size_t lane, std::uint64_t first, const Texts& answers);
   bool has_tape() const noexcept;
   /// The views are valid until the next call of the core.
-  bool next_on_tape(std::size_t& lane, std::vector<std::string_view>& answers);
+  bool next_on_tape(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers);
   Backlog backlog_on_tape();
   /// An answer cannot be read: the replay ends there.
   void refuse_tape(std::string_view why);
