@@ -74,6 +74,13 @@ Status apply(const fs::path& folder, const balancer::Request& request) {
 }
 // endregion
 
+/// The rows of an earlier process in memory are gone with it. Called once the socket is ours: another daemon's services stay.
+void remove_services(const fs::path& folder) {
+  for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
+    if (balancer::check_address(file.path().filename().string()).ok()) fs::remove(file.path());
+  }
+}
+
 /// A TCP connection within half a second.
 bool answers(const std::string& address) {
   const std::size_t colon = address.rfind(':');
@@ -129,12 +136,6 @@ Runtime* to_stop = nullptr;
 
 // region: serve
 Status serve(const Options& options) {
-  fs::create_directories(options.device);
-  if (options.store == "memory") {  // The rows of an earlier process are gone with it, and so are its services.
-    for (const fs::directory_entry& file : fs::directory_iterator(options.device)) {
-      if (balancer::check_address(file.path().filename().string()).ok()) fs::remove(file.path());
-    }
-  }
   const auto opened = Runtime::open({.store = [&](Scheduler& scheduler) { return make_store(options.store, scheduler); }});
   if (!opened) return opened.error();
   Runtime& runtime = **opened;
@@ -151,6 +152,8 @@ Status serve(const Options& options) {
   if (!commands) return commands.error();
   if (Status serving = (*commands)->serve({.path = options.socket}); !serving.ok()) return serving;
 
+  fs::create_directories(options.device);
+  if (options.store == "memory") remove_services(options.device);
   to_stop = &runtime;
   std::signal(SIGTERM, [](int) { to_stop->stop(); });
   std::signal(SIGINT, [](int) { to_stop->stop(); });
