@@ -272,7 +272,28 @@ Status Daemon::open_admin() {
   auto commands = add_standard_commands(registry_, *runtime_, command_options());
   if (!commands) return commands.error();
   commands_ = std::move(*commands);
-  return commands_->serve({.path = config_.socket, .priority = agent::kAdmin});
+  AdminServerOptions options;
+  options.path = config_.socket;
+  options.priority = agent::kAdmin;
+  options.on_notice = [this](const AdminNotice& notice) { tell_notice(notice); };
+  return commands_->serve(std::move(options));
+}
+
+void Daemon::tell_notice(const AdminNotice& notice) {
+  switch (notice.kind) {
+    case AdminNotice::Kind::SocketMade:
+      log_.warn("the file of the admin socket had gone and was made anew", {{"socket", config_.socket}});
+      return;
+    case AdminNotice::Kind::SocketLost:
+      log_.error("the file of the admin socket has gone and cannot be made anew: nobody can come in",
+                 {{"socket", config_.socket}, {"why", notice.why}});
+      return;
+    default:
+      log_.warn("connections of the admin socket were cut", {{"why", to_string(notice.kind)},
+                                                             {"count", notice.count},
+                                                             {"newest_uid", notice.newest.user},
+                                                             {"newest_pid", notice.newest.process}});
+  }
 }
 
 StandardCommandsOptions Daemon::command_options() {

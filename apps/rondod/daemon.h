@@ -51,6 +51,7 @@ class Daemon {
   /// Each table of a group must be somebody's.
   Status check_groups() const;
   Status open_admin();
+  void tell_notice(const AdminNotice& notice);
   StandardCommandsOptions command_options();
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();

@@ -18,18 +18,17 @@ constexpr std::size_t kReadBytes = 64 * 1024;
 
 }  // namespace
 
-AdminConnection::AdminConnection(std::string name, Scheduler& scheduler, UniqueFd fd, const CommandRegistry& commands,
-                                 std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
-                                 std::function<void()> closed)
-    : Source(std::move(name), options.priority),
+AdminConnection::AdminConnection(std::string name, Scheduler& scheduler, UniqueFd fd, Caller caller, std::unique_ptr<BulkSink> sink,
+                                 AdminHost& host)
+    : Source(std::move(name), host.options.priority),
       scheduler_(scheduler),
       fd_(std::move(fd)),
-      options_(options),
-      stats_(stats),
-      closed_(std::move(closed)),
-      session_(commands, std::move(sink), options, stats, [this] { wake(); }),
-      last_read_(scheduler.clock().now()),
-      last_written_(last_read_) {}
+      caller_(caller),
+      host_(host),
+      session_(
+          host.commands, std::move(sink), host.options, host.counted, [this] { wake(); }, &host.share),
+      last_written_(scheduler.clock().now()),
+      idle_since_(last_written_) {}
 
 AdminConnection::~AdminConnection() {
   if (fd_) scheduler_.reactor().unwatch(fd_.get());
@@ -45,6 +44,7 @@ Status AdminConnection::start() {
 Result<Backlog> AdminConnection::collect() {
   // Always a turn: an awaited answer keeps the session from reading, and only the turn finds out that the caller has hung up.
   readable_ = writable_ = looked_at_ = true;
+  end_wait();
   return fd_ ? Backlog::More : Backlog::Empty;
 }
 
@@ -52,7 +52,7 @@ Turn AdminConnection::run(const Budget& budget) {
   Turn turn;
   if (!fd_) return turn;
   turn.items = 1;
-  if (readable_ && session_.wants_input()) read_some();
+  if (readable_ && may_read()) read_some();
   if (fd_ && session_.has_step()) {
     if (session_.output().empty()) last_written_ = scheduler_.now();
     // Half of the turn's time: what has been made has yet to be copied and sent.
@@ -60,17 +60,21 @@ Turn AdminConnection::run(const Budget& budget) {
   }
   if (fd_ && writable_ && !session_.output().empty()) write_some();
   if (fd_ && session_.overflowed()) {
-    ++stats_.slow_readers_cut;
-    close();
+    cut(AdminNotice::Kind::SlowReader, {Code::ResourceExhausted, "too much waits for you"});
   }
   if (fd_ && (finished() || (std::exchange(looked_at_, false) && nobody_left()))) close();
+  note();
   turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
   return turn;
 }
 
 bool AdminConnection::has_backlog() const {
   if (!fd_) return false;
-  return (writable_ && !session_.output().empty()) || session_.has_step() || (readable_ && session_.wants_input()) || finished();
+  return (writable_ && !session_.output().empty()) || session_.has_step() || (readable_ && may_read()) || finished();
+}
+
+bool AdminConnection::may_read() const {
+  return session_.wants_input() && (host_.share.has_room_to_read(session_.input().size()) || host_.is_oldest_frame(*this));
 }
 
 bool AdminConnection::finished() const {
@@ -91,14 +95,15 @@ void AdminConnection::read_some() {
   const ssize_t got = ::recv(fd_.get(), room.data(), room.size(), MSG_DONTWAIT);
   if (got > 0) {
     input.commit(static_cast<std::size_t>(got));
-    last_read_ = scheduler_.now();
+    end_wait();
   } else if (got == 0) {
     readable_ = false;
     session_.end_input();
   } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
     readable_ = false;
+    if (!dry_since_) dry_since_ = scheduler_.now();
   } else if (errno != EINTR) {
-    ++stats_.connection_errors;
+    ++host_.counted.connection_errors;
     close();
   }
 }
@@ -113,29 +118,81 @@ void AdminConnection::write_some() {
   } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
     writable_ = false;
   } else if (errno != EINTR) {
-    if (errno != EPIPE && errno != ECONNRESET) ++stats_.connection_errors;
+    if (errno != EPIPE && errno != ECONNRESET) ++host_.counted.connection_errors;
     close();
   }
 }
 
-void AdminConnection::check(Instant now) {
-  if (!fd_) return;
-  if (!session_.output().empty()) {
-    if (now - last_written_ < options_.stall) return;
-    ++stats_.slow_readers_cut;
-  } else if (session_.frame_cut()) {
-    if (now - last_read_ < options_.stall) return;
-    ++stats_.stalled_writers_cut;
-  } else {
-    return;
+void AdminConnection::end_wait() {
+  if (dry_since_) waited_ += scheduler_.now() - *std::exchange(dry_since_, std::nullopt);
+}
+
+void AdminConnection::note() {
+  const Instant now = scheduler_.now();
+  const bool has_taken = std::exchange(requests_, session_.requests_taken()) != session_.requests_taken();
+  if (!fd_ || !session_.frame_cut()) {
+    frame_since_.reset();
+  } else if (!frame_since_ || has_taken) {
+    frame_since_ = now;
+    waited_ = {};
+    if (dry_since_) dry_since_ = now;
   }
+  if (!session_.is_idle()) {
+    idle_since_.reset();
+  } else if (!idle_since_ || has_taken) {
+    idle_since_ = now;
+  }
+  const std::size_t before = std::exchange(held_, fd_ ? session_.input().size() + session_.output().size() : 0);
+  const bool was_short = host_.share.used >= host_.share.most / 2;
+  host_.share.used = host_.share.used - before + held_;
+  if (was_short && held_ < before) host_.on_room();
+}
+
+AdminSeat AdminConnection::seat() const {
+  const Instant since = idle_since_ ? *idle_since_ : frame_since_.value_or(last_written_);
+  return {.user = caller_.user,
+          .is_privileged = caller_.is_privileged,
+          .is_answered = !idle_since_ && !frame_since_,
+          .has_requested = requests_ > 0,
+          .since = since};
+}
+
+void AdminConnection::check(Instant now) {
+  using Kind = AdminNotice::Kind;
+  if (!fd_) return;
+  const AdminServerOptions& options = host_.options;
+  if (!session_.output().empty()) {
+    if (now - last_written_ >= options.stall) cut(Kind::SlowReader, {Code::DeadlineExceeded, "you do not read your answers"});
+  } else if (frame_since_) {
+    if (dry_since_ && now - *dry_since_ >= options.stall) {
+      cut(Kind::StalledWriter, {Code::DeadlineExceeded, "the rest of a frame did not come"});
+    } else if (waited(now) >= options.frame_time) {
+      cut(Kind::SlowFrame, {Code::DeadlineExceeded, "a frame took too long"});
+    } else if (host_.share.used >= host_.share.most && waited(now) >= options.yield) {
+      cut(Kind::Memory, {Code::ResourceExhausted, "a frame took long while others had no memory for theirs"});
+    }
+  } else if (idle_since_ && requests_ == 0) {
+    if (now - *idle_since_ >= options.frame_time) cut(Kind::SlowFrame, {Code::DeadlineExceeded, "no request came"});
+  } else if (idle_since_ && now - *idle_since_ >= options.idle) {
+    cut(Kind::Idle, {Code::DeadlineExceeded, "no request came for long"});
+  }
+}
+
+void AdminConnection::cut(AdminNotice::Kind kind, const Status& why) {
+  if (session_.output().empty()) {
+    // Best effort. Between two answers a frame without a number is understood as the daemon's last word.
+    const std::string frame = error_frame(0, why.with_context("the daemon closes this connection"));
+    if (::send(fd_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) ++host_.counted.connection_errors;
+  }
+  host_.on_cut(kind, caller_);
   close();
+  note();
 }
 
 void AdminConnection::close() {
   scheduler_.reactor().unwatch(fd_.get());
   fd_.reset();
-  closed_();
+  host_.on_closed();
 }
 
 }  // namespace rondo

@@ -1,9 +1,7 @@
 // The listening end: the socket file, accepting, and the connections' lives.
 #include "rondo/admin/server.h"
 
-#include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +11,10 @@
 #include <vector>
 
 #include "admin/connection.h"
+#include "admin/notices.h"
+#include "admin/peer.h"
+#include "admin/seats.h"
+#include "admin/socket_file.h"
 #include "admin/unix_socket.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sched/timer.h"
@@ -20,83 +22,39 @@
 namespace rondo {
 namespace {
 
-/// Connections that the kernel holds until a turn takes them: no bound of ours, which is limits::kAdminConnections.
-constexpr int kListenBacklog = 64;
-/// Stalled connections are looked for so often, and more often where a stall is short.
+/// How often connections are looked at, where the options ask for a look at all: a quarter of the shortest time that one may take.
 constexpr Duration kCheckPeriod = 1s;
 constexpr Duration kCheckPeriodLeast = 10ms;
-
-/// Whether a socket at 'path' is stale, which nobody answers on; false: nothing is there. Everything else that is there is refused.
-Result<bool> is_stale(const std::string& path) {
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) != 0) {
-    if (errno == ENOENT) return false;
-    return failure(status_from_errno(errno, "look at '" + path + "'"));
-  }
-  if (!S_ISSOCK(status.st_mode)) return failure(Code::InvalidArgument, "'" + path + "' exists and is not a socket");
-  const Result<UniqueFd> peer = connect_unix(path);
-  if (peer) return failure(Code::AlreadyExists, "another server answers on '" + path + "'");
-  if (peer.error().origin_errno() != ECONNREFUSED && peer.error().origin_errno() != ENOENT) return failure(Status{peer.error()});
-  return true;
-}
-
-/// Makes room for a socket at 'path'.
-Status clear_path(const std::string& path) {
-  const Result<bool> stale = is_stale(path);
-  if (!stale) return stale.error();
-  if (!*stale) return {};
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return status_from_errno(errno, "remove the stale socket '" + path + "'");
-  return {};
-}
-
-/// The file mode is set before listen(), so nobody can connect in between.
-Result<UniqueFd> listen_on(const std::string& path, unsigned mode) {
-  const Result<sockaddr_un> address = unix_address(path);
-  if (!address) return failure(address.error());
-  if (const Status cleared = clear_path(path); !cleared.ok()) return failure(cleared);
-  UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
-  if (!fd) return failure(status_from_errno(errno, "socket"));
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
-    return failure(status_from_errno(errno, "bind '" + path + "'"));
-  }
-  if (::chmod(path.c_str(), mode) != 0) return failure(status_from_errno(errno, "set the mode of '" + path + "'"));
-  if (::listen(fd.get(), kListenBacklog) != 0) return failure(status_from_errno(errno, "listen on '" + path + "'"));
-  return fd;
-}
+/// Callers that are accepted in one turn: each of them has turns of its own before it is the oldest of all that have no request yet.
+constexpr std::uint32_t kAcceptsPerTurn = 8;
 
 }  // namespace
 
 /// Accepts callers in its turns and frees those that have closed.
-class AdminServer::Listener final : public Source {
+class AdminServer::Listener final : public Source, public AdminHost {
  public:
-  Listener(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options, BulkSinkFactory make_sink)
-      : Source("admin:listener", options.priority),
+  Listener(Scheduler& scheduler, const CommandRegistry& of, AdminServerOptions given, BulkSinkFactory make_sink)
+      : Source("admin:listener", given.priority),
+        AdminHost(given, of),
         scheduler_(scheduler),
-        commands_(commands),
-        options_(std::move(options)),
         make_sink_(std::move(make_sink)),
-        timer_("admin:stalls", options_.priority, [this] { check(); }) {}
+        notices_(options.on_notice),
+        socket_(options.path, options.mode),
+        timer_("admin:stalls", options.priority, [this] { check(); }),
+        look_timer_("admin:socket", options.priority, [this] { look_at_socket(); }) {}
 
   ~Listener() override {
     connections_.clear();
-    if (!fd_) return;
-    scheduler_.reactor().unwatch(fd_.get());
-    struct stat status {};
-    const bool ours = ::lstat(options_.path.c_str(), &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
-    if (ours) ::unlink(options_.path.c_str());
+    if (socket_.fd() >= 0) scheduler_.reactor().unwatch(socket_.fd());
   }
 
   Status start() {
-    Result<UniqueFd> fd = listen_on(options_.path, options_.mode);
-    if (!fd) return fd.error();
-    fd_ = std::move(*fd);
-    struct stat status {};
-    if (::lstat(options_.path.c_str(), &status) != 0) return status_from_errno(errno, "look at '" + options_.path + "'");
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
+    if (Status listening = socket_.listen(); !listening.ok()) return listening;
     scheduler_.add(*this);
     scheduler_.add(timer_);
-    return scheduler_.reactor().watch(fd_.get(), Interest::Read, *this);
+    scheduler_.add(look_timer_);
+    look_timer_.arm_every(options.look, scheduler_.now() + options.look);
+    return scheduler_.reactor().watch(socket_.fd(), Interest::Read, *this);
   }
 
   Result<Backlog> collect() override {
@@ -107,73 +65,132 @@ class AdminServer::Listener final : public Source {
   Turn run(const Budget& budget) override {
     Turn turn;
     if (closed_ != 0) reap();
-    while (acceptable_ && turn.items < budget.items) {
+    while (acceptable_ && turn.items < std::min(budget.items, kAcceptsPerTurn)) {
       accept_one();
       ++turn.items;
     }
-    turn.backlog = acceptable_ ? Backlog::More : Backlog::Empty;
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     return turn;
   }
 
   bool has_backlog() const override { return acceptable_ || closed_ != 0; }
 
-  const AdminServerOptions& options() const noexcept { return options_; }
-  const AdminServerStats& stats() const noexcept { return stats_; }
+  void on_closed() override {
+    ++closed_;
+    --counted.connections;
+    wake();
+  }
+
+  void on_cut(AdminNotice::Kind kind, const Caller& caller) override {
+    switch (kind) {
+      case AdminNotice::Kind::GaveWay: ++counted.gave_way; break;
+      case AdminNotice::Kind::Idle: ++counted.idle_cut; break;
+      case AdminNotice::Kind::SlowFrame: ++counted.slow_frames_cut; break;
+      case AdminNotice::Kind::StalledWriter: ++counted.stalled_writers_cut; break;
+      case AdminNotice::Kind::SlowReader: ++counted.slow_readers_cut; break;
+      case AdminNotice::Kind::Memory: ++counted.memory_cut; break;
+      case AdminNotice::Kind::Refused:
+      case AdminNotice::Kind::SocketLost:
+      case AdminNotice::Kind::SocketMade: break;
+    }
+    notices_.note(kind, caller, {}, scheduler_.now());
+  }
+
+  void on_room() override {
+    for (const std::unique_ptr<AdminConnection>& connection : connections_) {
+      if (!connection->is_closed()) connection->wake();
+    }
+  }
+
+  bool is_oldest_frame(const AdminConnection& connection) const override {
+    const std::optional<Instant> since = connection.frame_since();
+    if (!since) return false;
+    return std::ranges::none_of(connections_, [since](const std::unique_ptr<AdminConnection>& other) {
+      return !other->is_closed() && other->frame_since() && *other->frame_since() < *since;
+    });
+  }
+
+  const AdminServerStats& figures() noexcept {
+    counted.memory_bytes = share.used;
+    return counted;
+  }
 
  private:
   void accept_one() {
-    UniqueFd fd{::accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
+    UniqueFd fd{::accept4(socket_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)};
     if (!fd) {
       if (errno == EINTR || errno == ECONNABORTED) return;
       acceptable_ = false;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
       // Out of descriptors or memory: those who wait are looked at again at the next check.
-      ++stats_.connection_errors;
+      ++counted.connection_errors;
       retry_accept_ = true;
       arm_timer();
       return;
     }
-    if (connections_.size() >= options_.connections) {
-      refuse(fd.get());
+    const Caller caller = caller_of(fd.get());
+    if (has_place(caller) || make_place(caller)) {
+      admit(std::move(fd), caller);
     } else {
-      admit(std::move(fd));
+      refuse(fd.get(), caller);
     }
   }
 
-  void admit(UniqueFd fd) {
-    ++stats_.accepted;
-    auto connection = std::make_unique<AdminConnection>("admin:caller-" + std::to_string(stats_.accepted), scheduler_, std::move(fd),
-                                                        commands_, make_sink_ ? make_sink_() : nullptr, options_, stats_, [this] {
-                                                          ++closed_;
-                                                          wake();
-                                                        });
-    if (!connection->start().ok()) {
-      ++stats_.connection_errors;
+  bool has_place(const Caller& caller) const {
+    return counted.connections < options.connections + (caller.is_privileged ? options.reserved : 0);
+  }
+
+  /// Somebody without a request under way gives way, if there is one.
+  bool make_place(const Caller& newcomer) {
+    std::vector<AdminSeat> seats;
+    std::vector<AdminConnection*> taken;
+    for (const std::unique_ptr<AdminConnection>& connection : connections_) {
+      if (connection->is_closed()) continue;
+      seats.push_back(connection->seat());
+      taken.push_back(connection.get());
+    }
+    const std::optional<std::size_t> chosen = seat_to_give_up(seats, newcomer, scheduler_.now(), options.yield);
+    if (!chosen) return false;
+    taken[*chosen]->cut(AdminNotice::Kind::GaveWay, {Code::ResourceExhausted, "all " + std::to_string(options.connections) +
+                                                                                  " connections of the admin socket are in use, and this "
+                                                                                  "one had no request under way"});
+    return has_place(newcomer);
+  }
+
+  void admit(UniqueFd fd, const Caller& caller) {
+    ++counted.accepted;
+    ++counted.connections;
+    connections_.push_back(std::make_unique<AdminConnection>("admin:caller-" + std::to_string(counted.accepted), scheduler_, std::move(fd),
+                                                             caller, make_sink_ ? make_sink_() : nullptr, *this));
+    if (!connections_.back()->start().ok()) {
+      ++counted.connection_errors;
+      --counted.connections;
+      connections_.pop_back();
       return;
     }
-    connections_.push_back(std::move(connection));
-    stats_.connections = connections_.size();
     arm_timer();
   }
 
   /// Best effort: a fresh socket's buffer takes the frame, or the caller sees only the end.
-  void refuse(int fd) {
-    ++stats_.refused_connections;
+  void refuse(int fd, const Caller& caller) {
+    ++counted.refused_connections;
     const std::string frame = error_frame(
-        0, Status{Code::ResourceExhausted, "all " + std::to_string(options_.connections) + " connections of the admin socket are in use"});
+        0, Status{Code::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
     const ssize_t sent = ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) ++stats_.connection_errors;
+    if (sent < 0) ++counted.connection_errors;
+    notices_.note(AdminNotice::Kind::Refused, caller, {}, scheduler_.now());
+    arm_timer();
   }
 
   void reap() {
     closed_ = 0;
     std::erase_if(connections_, [](const std::unique_ptr<AdminConnection>& connection) { return connection->is_closed(); });
-    stats_.connections = connections_.size();
     if (connections_.empty() && !retry_accept_) timer_.disarm();
   }
 
   void arm_timer() {
-    const Duration period = std::clamp(options_.stall / 4, kCheckPeriodLeast, kCheckPeriod);
+    const Duration shortest = std::min({options.stall, options.frame_time, options.idle, options.yield});
+    const Duration period = std::clamp(shortest / 4, kCheckPeriodLeast, kCheckPeriod);
     if (!timer_.is_armed()) timer_.arm_every(period, scheduler_.now() + period);
   }
 
@@ -186,18 +203,31 @@ class AdminServer::Listener final : public Source {
     }
   }
 
+  /// Once the file has gone nobody can come in, whoever took it away. Those who are connected stay.
+  void look_at_socket() {
+    notices_.look(scheduler_.now());
+    if (socket_.is_there() || (is_lost_ && !socket_.has_changed())) return;
+    const int old = socket_.fd();
+    scheduler_.reactor().unwatch(old);
+    Status made = socket_.listen();
+    if (Status watched = scheduler_.reactor().watch(socket_.fd(), Interest::Read, *this); made.ok()) made = watched;
+    is_lost_ = !made.ok();
+    if (made.ok()) ++counted.sockets_made_anew;
+    notices_.note(made.ok() ? AdminNotice::Kind::SocketMade : AdminNotice::Kind::SocketLost, {}, made, scheduler_.now());
+    acceptable_ = true;
+    wake();
+  }
+
   Scheduler& scheduler_;
-  const CommandRegistry& commands_;
-  const AdminServerOptions options_;
   const BulkSinkFactory make_sink_;
-  AdminServerStats stats_;
-  UniqueFd fd_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  AdminNotices notices_;
+  SocketFile socket_;
+  bool is_lost_ = false;  // The file has gone, and the last attempt to make it anew failed.
   bool acceptable_ = false;
   bool retry_accept_ = false;
   std::size_t closed_ = 0;  // Connections to free.
   TimerSource timer_;
+  TimerSource look_timer_;
   std::vector<std::unique_ptr<AdminConnection>> connections_;
 };
 
@@ -213,13 +243,13 @@ Result<std::unique_ptr<AdminServer>> AdminServer::open(Scheduler& scheduler, con
 
 Status AdminServer::check_path(const std::string& path) {
   if (const Result<sockaddr_un> address = unix_address(path); !address) return address.error();
-  if (const Result<bool> stale = is_stale(path); !stale) return stale.error();
+  if (const Result<bool> stale = is_stale_socket(path); !stale) return stale.error();
   const std::filesystem::path folder = std::filesystem::path{path}.parent_path();
   const std::string where = folder.empty() ? "." : folder.string();
   return status_from_errno(::access(where.c_str(), W_OK | X_OK) == 0 ? 0 : errno, "bind '" + path + "'");
 }
 
-const AdminServerStats& AdminServer::stats() const noexcept { return listener_->stats(); }
-const std::string& AdminServer::path() const noexcept { return listener_->options().path; }
+const AdminServerStats& AdminServer::stats() const noexcept { return listener_->figures(); }
+const std::string& AdminServer::path() const noexcept { return listener_->options.path; }
 
 }  // namespace rondo

@@ -72,14 +72,16 @@ json::object error_of_row(std::uint64_t row, std::string_view key, const Status&
 }  // namespace
 
 AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
-                           AdminServerStats& stats, std::function<void()> wake)
-    : commands_(commands), sink_(std::move(sink)), options_(options), stats_(stats), wake_(std::move(wake)) {}
+                           AdminServerStats& stats, std::function<void()> wake, const MemoryShare* share)
+    : commands_(commands), sink_(std::move(sink)), options_(options), stats_(stats), wake_(std::move(wake)), share_(share) {}
 
 AdminSession::~AdminSession() {
   if (const std::shared_ptr<Reply::State> state = active_.lock()) state->lose_caller();
 }
 
-bool AdminSession::output_has_room() const noexcept { return output_.size() <= options_.output_bytes / 4; }
+bool AdminSession::output_has_room() const noexcept {
+  return output_.size() <= options_.output_bytes / 4 && (share_ == nullptr || share_->has_room_to_answer(output_.size()));
+}
 
 /// Answers go out in the order of the requests, so what is not a bulk frame waits until the sink has settled those before it.
 bool AdminSession::is_held_back() const {
@@ -144,6 +146,7 @@ void AdminSession::request(const TimeIsUp& time_is_up) {
     return;
   }
   RONDO_ASSERT(frame->has_value());
+  ++requests_taken_;
   switch ((**frame).kind) {
     case FrameKind::Json: json_request(**frame); return;
     case FrameKind::Bulk: bulk_request(**frame, time_is_up); return;

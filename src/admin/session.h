@@ -16,6 +16,7 @@
 #include "admin/bulk_codec.h"
 #include "admin/byte_buffer.h"
 #include "admin/frame.h"
+#include "admin/memory_share.h"
 #include "admin/reply_state.h"
 #include "rondo/admin/bulk.h"
 #include "rondo/admin/command.h"
@@ -26,14 +27,15 @@ namespace rondo {
 class AdminSession final : private ReplyPort {
  public:
   /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that
-  /// was awaited has come, so that there is output or a step again.
+  /// was awaited has come, so that there is output or a step again. 'share': what waits in all sessions together, if anybody counts it.
   AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
-               std::function<void()> wake);
+               std::function<void()> wake, const MemoryShare* share = nullptr);
   ~AdminSession() override;
   AdminSession(const AdminSession&) = delete;
   AdminSession& operator=(const AdminSession&) = delete;
 
   ByteBuffer& input() noexcept { return input_; }
+  const ByteBuffer& input() const noexcept { return input_; }
   ByteBuffer& output() noexcept { return output_; }
   const ByteBuffer& output() const noexcept { return output_; }
   /// No byte will follow those in input(): a frame that is not complete now is an error.
@@ -46,6 +48,10 @@ class AdminSession final : private ReplyPort {
   void step(const TimeIsUp& time_is_up = {});
   /// Would more input help? False while an answer is under way or the sink has enough, output is not read, or the session is closing.
   bool wants_input() const noexcept;
+  /// No request is under way, nothing waits for the caller, and nothing has come from it.
+  bool is_idle() const noexcept { return !answering_ && !bulk_ && unsettled_.empty() && input_.empty() && output_.empty(); }
+  /// Whole frames taken so far.
+  std::uint64_t requests_taken() const noexcept { return requests_taken_; }
   /// A request is being answered.
   bool is_answering() const noexcept { return answering_; }
   /// Nothing will happen any more but writing out output().
@@ -104,6 +110,8 @@ class AdminSession final : private ReplyPort {
   const AdminServerOptions& options_;
   AdminServerStats& stats_;
   const std::function<void()> wake_;
+  const MemoryShare* const share_;
+  std::uint64_t requests_taken_ = 0;
   ByteBuffer input_;
   ByteBuffer output_;
   bool input_ended_ = false;

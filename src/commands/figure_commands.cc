@@ -187,7 +187,13 @@ json::object admin_json(const AdminServer* server) {
                       {"bulk_waits", stats.bulk_waits},
                       {"malformed_frames", stats.malformed_frames},
                       {"slow_readers_cut", stats.slow_readers_cut},
-                      {"stalled_writers_cut", stats.stalled_writers_cut}};
+                      {"stalled_writers_cut", stats.stalled_writers_cut},
+                      {"slow_frames_cut", stats.slow_frames_cut},
+                      {"idle_cut", stats.idle_cut},
+                      {"gave_way", stats.gave_way},
+                      {"memory_cut", stats.memory_cut},
+                      {"memory_bytes", stats.memory_bytes},
+                      {"sockets_made_anew", stats.sockets_made_anew}};
 }
 
 json::object watch_json(const Watchers& watchers) { return json::object{{"watchers", watchers.size()}, {"missed", watchers.missed()}}; }

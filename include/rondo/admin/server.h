@@ -8,8 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "rondo/admin/bulk.h"
+#include "rondo/admin/caller.h"
 #include "rondo/admin/command.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/result.h"
@@ -19,12 +21,38 @@ namespace rondo {
 
 class Scheduler;
 
+/// Something about the socket that its operator should know: what became of a connection, or of the file.
+struct AdminNotice {
+  enum class Kind : std::uint8_t {
+    Refused,        // All places are taken, and all are in use.
+    GaveWay,        // It had no request under way, and somebody else wanted its place.
+    Idle,           // No request for AdminServerOptions::idle.
+    SlowFrame,      // A frame, or the first request, took longer than AdminServerOptions::frame_time.
+    StalledWriter,  // Half a frame, and no byte more for AdminServerOptions::stall.
+    SlowReader,     // It does not read its answers.
+    Memory,         // Half a frame that did not grow, while others had no memory for theirs.
+    SocketLost,     // The file has gone, and could not be made anew.
+    SocketMade,     // The file had gone, and is there again.
+  };
+  static constexpr std::size_t kKinds = 9;
+
+  Kind kind = Kind::Refused;
+  std::uint64_t count = 0;  // Since the last notice of this kind.
+  Caller newest = {};       // Whose connection the newest of them was.
+  Status why = {};          // SocketLost: why.
+};
+
+/// For a log: "gave way to another", "idle", ... Static storage.
+std::string_view to_string(AdminNotice::Kind kind) noexcept;
+
 struct AdminServerOptions {
   std::string path;                // Of the socket; at most 107 bytes.
   unsigned mode = 0660;            // Of the socket file.
   Priority priority = Priority{};  // Of the listener and of every connection.
-  /// Connections at a time; the next is told so (resource-exhausted) and closed.
+  /// Connections at a time. The next gets the place of one that has no request under way, or is told (resource-exhausted) and closed.
   std::size_t connections = limits::kAdminConnections;
+  /// Places beyond those, for root and the user of this process.
+  std::size_t reserved = limits::kAdminReserved;
   /// Largest frame; a larger one is answered with invalid-argument and the connection is closed.
   std::size_t frame_bytes = limits::kAdminFrameBytes;
   /// Largest JSON request; a larger one is answered with invalid-argument.
@@ -33,6 +61,18 @@ struct AdminServerOptions {
   std::size_t output_bytes = limits::kAdminOutputBytes;
   /// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.
   Duration stall = limits::kAdminStall;
+  /// A frame that takes longer from its first byte to its last, or a connection without a first request for so long, is cut and counted.
+  Duration frame_time = limits::kAdminFrameTime;
+  /// So is a connection for so long after its last answer.
+  Duration idle = limits::kAdminIdle;
+  /// How long a connection keeps its place after its last answer although others want it.
+  Duration yield = limits::kAdminYield;
+  /// Bytes that wait in all connections together, in frames that are being read and answers that are not.
+  std::size_t memory = limits::kAdminMemory;
+  /// The file of the socket is looked for so often, and made anew if it has gone.
+  Duration look = limits::kAdminSocketLook;
+  /// Told of connections that were cut, and of the file: the first of a kind at once, then each kind once in kAdminNoticePeriod.
+  std::function<void(const AdminNotice&)> on_notice = {};
 };
 
 /// Figures of one server. Connections is now, the rest since the start.
@@ -40,6 +80,7 @@ struct AdminServerStats {
   std::size_t connections = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Over the limit.
+  std::uint64_t gave_way = 0;             // Had no request under way when somebody else wanted the place.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
   std::uint64_t full_pages = 0;  // Pages of answers that ended at limits::kAdminPageRows or kAdminPageBytes.
@@ -52,6 +93,11 @@ struct AdminServerStats {
   std::uint64_t malformed_frames = 0;     // Connections closed because their stream made no sense.
   std::uint64_t slow_readers_cut = 0;     // Output over the limit, or not read for 'stall'.
   std::uint64_t stalled_writers_cut = 0;  // Half a frame for 'stall'.
+  std::uint64_t slow_frames_cut = 0;      // A frame, or the first request, took longer than 'frame_time'.
+  std::uint64_t idle_cut = 0;             // No request for 'idle'.
+  std::uint64_t memory_cut = 0;           // Half a frame that did not grow while 'memory' was used up.
+  std::uint64_t memory_bytes = 0;         // That wait in all connections, now.
+  std::uint64_t sockets_made_anew = 0;    // Times the file had gone.
   std::uint64_t connection_errors = 0;    // System calls that failed on a connection.
 };
 

@@ -248,6 +248,22 @@ static_assert(3 * kAdminRowFields < kAdminRequestValues, "a request has room for
 inline constexpr std::size_t kAdminOutputBytes = 2 * kAdminFrameBytes;
 /// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.
 inline constexpr Duration kAdminStall = 30'000ms;
+/// Places of the admin socket beyond kAdminConnections, for root and the daemon's user: whoever mends it can always come in.
+inline constexpr std::size_t kAdminReserved = 4;
+/// The longest time from the first byte of a frame to its last, and of a connection to its first request; then it is cut and counted.
+inline constexpr Duration kAdminFrameTime = 30'000ms;
+/// The longest time between an answer and the next request; then the connection is cut and counted. Long, because a feeder may wait for
+/// its own source, and because a connection between requests gives way to a newcomer when all places are taken.
+inline constexpr Duration kAdminIdle = 600'000ms;
+/// How long a connection keeps its place after its last answer although others want it, and a frame its memory although it does not grow.
+inline constexpr Duration kAdminYield = 1000ms;
+/// Bytes that wait in all connections of one admin socket together, in frames that are being read and answers that are not. Beyond it one
+/// frame at a time is read on, the oldest, and those that do not grow are cut; beyond half of it each reader has one page at a time.
+inline constexpr std::size_t kAdminMemory = std::size_t{24} * 1024 * 1024;
+/// How often the file of the admin socket is looked for; it is made anew when it has gone.
+inline constexpr Duration kAdminSocketLook = 1000ms;
+/// How often one kind of cut is told (AdminServerOptions::on_notice); it says how many there were since.
+inline constexpr Duration kAdminNoticePeriod = 10'000ms;
 /// Bytes of a pattern of keys; matching costs no more than the pattern times the key. A longer one is refused with InvalidArgument.
 inline constexpr std::size_t kPatternBytes = 256;
 /// Rows of one bulk write handled in one turn.

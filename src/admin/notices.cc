@@ -1,0 +1,45 @@
+// See notices.h.
+#include "admin/notices.h"
+
+namespace rondo {
+
+std::string_view to_string(AdminNotice::Kind kind) noexcept {
+  switch (kind) {
+    case AdminNotice::Kind::Refused: return "refused, all places are taken";
+    case AdminNotice::Kind::GaveWay: return "gave way to another";
+    case AdminNotice::Kind::Idle: return "idle";
+    case AdminNotice::Kind::SlowFrame: return "slow frame";
+    case AdminNotice::Kind::StalledWriter: return "stalled writer";
+    case AdminNotice::Kind::SlowReader: return "slow reader";
+    case AdminNotice::Kind::Memory: return "held memory that others need";
+    case AdminNotice::Kind::SocketLost: return "the socket's file has gone and cannot be made anew";
+    case AdminNotice::Kind::SocketMade: return "the socket's file had gone and was made anew";
+  }
+  return "unknown";
+}
+
+void AdminNotices::note(AdminNotice::Kind kind, const Caller& caller, const Status& why, Instant now) {
+  Held& held = held_[static_cast<std::size_t>(kind)];
+  held.notice = {.kind = kind, .count = held.notice.count + 1, .newest = caller, .why = why};
+  if (!held.is_told || now - held.told >= limits::kAdminNoticePeriod) tell(held, now);
+}
+
+void AdminNotices::look(Instant now) {
+  for (Held& held : held_) {
+    if (!held.is_told || now - held.told < limits::kAdminNoticePeriod) continue;
+    if (held.notice.count == 0) {
+      held.is_told = false;
+    } else {
+      tell(held, now);
+    }
+  }
+}
+
+void AdminNotices::tell(Held& held, Instant now) {
+  held.is_told = true;
+  held.told = now;
+  if (tell_) tell_(held.notice);
+  held.notice.count = 0;
+}
+
+}  // namespace rondo

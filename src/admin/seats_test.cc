@@ -1,0 +1,74 @@
+// Who gives way when all places of the admin socket are taken: states of places go in, the chosen one comes out. And how often troubles are
+// told, by a clock of the test's own.
+#include "admin/seats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "admin/notices.h"
+
+namespace rondo {
+namespace {
+
+using testing::ElementsAre;
+
+constexpr Instant at(Duration since_start) { return Instant{} + since_start; }
+constexpr Instant kNow = at(1h);
+
+AdminSeat seat(std::uint32_t user, Duration unused, bool has_requested = false) {
+  return {.user = user, .is_privileged = user == 0, .is_answered = false, .has_requested = has_requested, .since = kNow - unused};
+}
+Caller caller(std::uint32_t user) { return {.user = user, .process = 1, .rights = Caller::Rights::Write, .is_privileged = user == 0}; }
+
+std::optional<std::size_t> choose(const std::vector<AdminSeat>& seats, std::uint32_t newcomer) {
+  return seat_to_give_up(seats, caller(newcomer), kNow, 1s);
+}
+
+TEST(AdminSeats, TheOneThatHasBeenUnusedLongestGivesWay) {
+  EXPECT_EQ(choose({seat(1, 2s), seat(1, 4s), seat(1, 3s)}, 1), 1U);
+  EXPECT_EQ(choose({seat(1, 0s)}, 1), 0U) << "who has never asked has no place to keep";
+  EXPECT_EQ(choose({seat(1, 9s, true), seat(1, 2s)}, 1), 1U) << "and goes before one that has asked";
+}
+
+TEST(AdminSeats, WhoHasAskedKeepsItsPlaceForAMoment) {
+  EXPECT_EQ(choose({seat(1, 999ms, true)}, 1), std::nullopt);
+  EXPECT_EQ(choose({seat(1, 1s, true)}, 1), 0U);
+}
+
+TEST(AdminSeats, WhoIsBeingAnsweredKeepsItsPlace) {
+  AdminSeat busy = seat(1, 1h, true);
+  busy.is_answered = true;
+  EXPECT_EQ(choose({busy, busy}, 0), std::nullopt);
+}
+
+TEST(AdminSeats, TheUserWithTheMostPlacesGivesWayFirst) { EXPECT_EQ(choose({seat(1, 9s), seat(2, 2s), seat(2, 3s), seat(3, 8s)}, 3), 2U); }
+
+TEST(AdminSeats, RootGivesWayToItselfAlone) {
+  EXPECT_EQ(choose({seat(0, 1h), seat(0, 1h)}, 1), std::nullopt);
+  EXPECT_EQ(choose({seat(0, 1h), seat(0, 1h), seat(1, 2s)}, 1), 2U);
+  EXPECT_EQ(choose({seat(0, 1h)}, 0), 0U);
+}
+
+TEST(AdminNotices, EachKindIsToldAtOnceAndThenOncePerPeriodWithItsCount) {
+  using Kind = AdminNotice::Kind;
+  std::vector<std::string> told;
+  AdminNotices notices([&told](const AdminNotice& notice) {
+    told.push_back(std::string{to_string(notice.kind)} + " " + std::to_string(notice.count) + " of " + std::to_string(notice.newest.user));
+  });
+  for (int i = 0; i < 1000; ++i) notices.note(Kind::Idle, caller(7), {}, kNow);
+  notices.note(Kind::Memory, caller(8), {}, kNow);
+  notices.look(kNow + limits::kAdminNoticePeriod - 1ns);
+  EXPECT_THAT(told, ElementsAre("idle 1 of 7", "held memory that others need 1 of 8"));
+  told.clear();
+  notices.look(kNow + limits::kAdminNoticePeriod);
+  EXPECT_THAT(told, ElementsAre("idle 999 of 7"));
+  notices.look(kNow + 2 * limits::kAdminNoticePeriod);
+  notices.note(Kind::Idle, caller(9), {}, kNow + 2 * limits::kAdminNoticePeriod);
+  EXPECT_THAT(told, ElementsAre("idle 999 of 7", "idle 1 of 9"));
+}
+
+}  // namespace
+}  // namespace rondo

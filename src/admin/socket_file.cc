@@ -1,0 +1,88 @@
+// See socket_file.h.
+#include "admin/socket_file.h"
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "admin/unix_socket.h"
+
+namespace rondo {
+namespace {
+
+/// Connections that the kernel holds until a turn takes them: no bound of ours, which is limits::kAdminConnections.
+constexpr int kListenBacklog = 64;
+
+/// Makes room for a socket at 'path'.
+Status clear_path(const std::string& path) {
+  const Result<bool> stale = is_stale_socket(path);
+  if (!stale) return stale.error();
+  if (!*stale) return {};
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return status_from_errno(errno, "remove the stale socket '" + path + "'");
+  return {};
+}
+
+}  // namespace
+
+Result<bool> is_stale_socket(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return false;
+    return failure(status_from_errno(errno, "look at '" + path + "'"));
+  }
+  if (!S_ISSOCK(status.st_mode)) return failure(Code::InvalidArgument, "'" + path + "' exists and is not a socket");
+  const Result<UniqueFd> peer = connect_unix(path);
+  if (peer) return failure(Code::AlreadyExists, "another server answers on '" + path + "'");
+  if (peer.error().origin_errno() != ECONNREFUSED && peer.error().origin_errno() != ENOENT) return failure(Status{peer.error()});
+  return true;
+}
+
+SocketFile::~SocketFile() {
+  if (fd_ && is_there()) ::unlink(path_.c_str());
+}
+
+/// The file mode is set before listen(), so nobody can connect in between.
+Result<UniqueFd> SocketFile::bind_and_listen() const {
+  const Result<sockaddr_un> address = unix_address(path_);
+  if (!address) return failure(address.error());
+  if (const Status cleared = clear_path(path_); !cleared.ok()) return failure(cleared);
+  UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+  if (!fd) return failure(status_from_errno(errno, "socket"));
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+    return failure(status_from_errno(errno, "bind '" + path_ + "'"));
+  }
+  if (::chmod(path_.c_str(), mode_) != 0) return failure(status_from_errno(errno, "set the mode of '" + path_ + "'"));
+  if (::listen(fd.get(), kListenBacklog) != 0) return failure(status_from_errno(errno, "listen on '" + path_ + "'"));
+  return fd;
+}
+
+Status SocketFile::listen() {
+  Result<UniqueFd> fd = bind_and_listen();
+  if (!fd) {
+    in_the_way_ = look();
+    return fd.error();
+  }
+  const Place place = look();
+  if (place == Place{}) return {Code::NotFound, "'" + path_ + "' went while it was made"};
+  ours_ = place;
+  fd_ = std::move(*fd);
+  return {};
+}
+
+SocketFile::Place SocketFile::look() const {
+  struct stat status {};
+  if (::lstat(path_.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+bool SocketFile::is_there() const { return ours_ != Place{} && look() == ours_; }
+
+bool SocketFile::has_changed() const {
+  const Place now = look();
+  return now == Place{} || now != in_the_way_;
+}
+
+}  // namespace rondo
