@@ -111,12 +111,13 @@ bool Agent::rows_are_handled() const {
 void Agent::delete_unwanted() {
   nexthop_groups_.end_adoption();
   reconciler_.distrust();
-  std::vector<Operation> neighbors = unwanted();
-  JournalRecorder::of(runtime_.journal()).unwanted(neighbors);
-  const auto end_of_neighbors =
-      std::ranges::find_if_not(neighbors, [](const Operation& one) { return std::holds_alternative<NeighborDelete>(one.order); });
-  std::vector<Operation> stage(std::make_move_iterator(end_of_neighbors), std::make_move_iterator(neighbors.end()));
-  neighbors.erase(end_of_neighbors, neighbors.end());
+  const std::vector<DeleteOrder> deletes = unwanted();
+  JournalRecorder::of(runtime_.journal()).unwanted(deletes);
+  std::vector<Operation> neighbors;
+  std::vector<Operation> stage;
+  for (const DeleteOrder& one : deletes) {
+    (std::holds_alternative<NeighborDelete>(one) ? neighbors : stage).push_back({order_of(one), {}});
+  }
   const auto ignore = [](std::span<Operation>) {};
   if (!neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(neighbors), ignore);
   if (!stage.empty()) {
@@ -127,11 +128,11 @@ void Agent::delete_unwanted() {
 }
 
 /// The neighbours, and the first stage of the rest that has any.
-std::vector<Operation> Agent::unwanted() {
+std::vector<DeleteOrder> Agent::unwanted() {
   if (options_.restart != nullptr) return options_.restart->unwanted();
   Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
-  std::vector<Operation> orders = std::move(found.neighbors);
-  for (std::vector<Operation>* const stage : {&found.routes, &found.groups, &found.nexthops, &found.addresses}) {
+  std::vector<DeleteOrder> orders = std::move(found.neighbors);
+  for (std::vector<DeleteOrder>* const stage : {&found.routes, &found.groups, &found.nexthops, &found.addresses}) {
     if (stage->empty()) continue;
     orders.insert(orders.end(), std::make_move_iterator(stage->begin()), std::make_move_iterator(stage->end()));
     break;

@@ -72,7 +72,7 @@ class Agent {
   bool rows_have_come();
   bool rows_are_handled() const;
   void delete_unwanted();
-  std::vector<Operation> unwanted();
+  std::vector<DeleteOrder> unwanted();
   void end_restart();
 
   Runtime& runtime_;

@@ -8,11 +8,6 @@ namespace rondo {
 
 namespace {
 
-bool deletes(const Order& order) noexcept {
-  return std::holds_alternative<RouteDelete>(order) || std::holds_alternative<NexthopDelete>(order) ||
-         std::holds_alternative<NeighborDelete>(order) || std::holds_alternative<AddressDelete>(order);
-}
-
 // Linux says EINVAL for a missing next hop as for nonsense; its words are the only difference. If a kernel gives no words, an order that
 // names a next hop has most likely lost it: our own checks refuse the nonsense beforehand.
 bool misses_nexthop(const Order& order, std::string_view words) noexcept {
@@ -29,9 +24,9 @@ Code classify(const Order& order, int error_number, std::string_view words) noex
   switch (error_number) {
     case ESRCH:
     case ENOENT:
-    case EADDRNOTAVAIL: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case EADDRNOTAVAIL: return is_delete(order) ? Code::NotFound : Code::FailedPrecondition;
     case ENODEV:
-    case ENXIO: return deletes(order) ? Code::NotFound : Code::FailedPrecondition;
+    case ENXIO: return is_delete(order) ? Code::NotFound : Code::FailedPrecondition;
     case ENETDOWN:
     case ENETUNREACH:
     case EHOSTUNREACH:

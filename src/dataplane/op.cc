@@ -2,6 +2,7 @@
 #include "rondo/dataplane/op.h"
 
 #include <cerrno>
+#include <type_traits>
 
 #include "dataplane/order_check.h"
 
@@ -101,6 +102,14 @@ Status check_order(const Order& order) {
   const char* const why = std::visit([](const auto& what) { return fault(what); }, order);
   if (why == nullptr) return {};
   return Status{Code::InvalidArgument, to_string(order) + ": " + why, EINVAL};
+}
+
+Order order_of(const DeleteOrder& one) {
+  return std::visit([](const auto& order) { return Order{order}; }, one);
+}
+
+bool is_delete(const Order& order) noexcept {
+  return std::visit([]<class One>(const One&) { return std::is_constructible_v<DeleteOrder, One>; }, order);
 }
 
 }  // namespace rondo

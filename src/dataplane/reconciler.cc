@@ -16,11 +16,6 @@ std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
   return members;
 }
 
-bool is_delete(const Order& order) {
-  return std::holds_alternative<RouteDelete>(order) || std::holds_alternative<NexthopDelete>(order) ||
-         std::holds_alternative<NeighborDelete>(order) || std::holds_alternative<AddressDelete>(order);
-}
-
 }  // namespace
 
 /// What was read and is still believed, and what of it nobody has asked for yet.
@@ -245,17 +240,17 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   if (known_ == nullptr) return unwanted;
   for (const auto& [key, route] : known_->routes) {
     if (unwanted.routes.size() >= max_routes) break;
-    unwanted.routes.push_back({RouteDelete{key.prefix, key.table}, {}});
+    unwanted.routes.push_back(RouteDelete{key.prefix, key.table});
   }
   for (const auto& [place, neighbor] : known_->neighbors) {
-    if (!neighbor.wanted) unwanted.neighbors.push_back({NeighborDelete{IfIndex{place.first}, place.second}, {}});
+    if (!neighbor.wanted) unwanted.neighbors.push_back(NeighborDelete{IfIndex{place.first}, place.second});
   }
   for (const NexthopEntry& entry : nexthops_) {
     if (!known_->unwanted_nexthops.contains(entry.id)) continue;
-    (entry.members.empty() ? unwanted.nexthops : unwanted.groups).push_back({NexthopDelete{entry.id}, {}});
+    (entry.members.empty() ? unwanted.nexthops : unwanted.groups).push_back(NexthopDelete{entry.id});
   }
   for (const auto& [port, address, length] : known_->unwanted_addresses)
-    unwanted.addresses.push_back({AddressDelete{IfIndex{port}, {address, length}}, {}});
+    unwanted.addresses.push_back(AddressDelete{IfIndex{port}, {address, length}});
   return unwanted;
 }
 

@@ -36,6 +36,11 @@ class ReconcilerTest : public testing::Test {
     for (const Order& order : orders) bulk.push_back({order, {}});
     return bulk;
   }
+  static std::vector<Operation> deletes_of(const std::vector<DeleteOrder>& deletes) {
+    std::vector<Operation> bulk;
+    for (const DeleteOrder& one : deletes) bulk.push_back({order_of(one), {}});
+    return bulk;
+  }
   static void must(DataPlane& plane, std::initializer_list<Order> orders) {
     std::vector<Operation> bulk = bulk_of(orders);
     plane.apply(bulk);
@@ -67,13 +72,13 @@ TEST_F(ReconcilerTest, WhatIsThereIsNotOrderedAgain) {
 TEST_F(ReconcilerTest, AnAddressThatNobodyAskedForIsUnwantedUntilItIsDeleted) {
   const Prefix other = Prefix::parse_interface("2001:db8::1/64").value();
   must(reconciler_, {AddressSet{port_, other}});
-  std::vector<Operation> addresses = reconciler_.unwanted().addresses;
+  std::vector<Operation> addresses = deletes_of(reconciler_.unwanted().addresses);
   ASSERT_THAT(addresses, SizeIs(1)) << "that of now is wanted";
   EXPECT_EQ(to_string(addresses[0].order), to_string(Order{AddressDelete{port_, kAddress}}));
   plane_.fail_nth(sim::OrderKind::Address, 1, ENOBUFS);
   reconciler_.apply(addresses);
   EXPECT_FALSE(addresses[0].status.ok());
-  addresses = reconciler_.unwanted().addresses;
+  addresses = deletes_of(reconciler_.unwanted().addresses);
   ASSERT_THAT(addresses, SizeIs(1)) << "it is still there";
   reconciler_.apply(addresses);
   EXPECT_THAT(reconciler_.unwanted().addresses, IsEmpty());
@@ -87,7 +92,7 @@ TEST_F(ReconcilerTest, AnIPv6AddressThatIsAskedForWithAnotherLengthIsWanted) {
   EXPECT_THAT(reconciler.unwanted().addresses, SizeIs(2));
   must(reconciler, {AddressSet{port_, Prefix::parse_interface("2001:db8::1/48").value()}});
   ASSERT_THAT(reconciler.unwanted().addresses, SizeIs(1));
-  EXPECT_EQ(to_string(reconciler.unwanted().addresses[0].order), to_string(Order{AddressDelete{port_, kAddress}}));
+  EXPECT_EQ(to_string(order_of(reconciler.unwanted().addresses[0])), to_string(Order{AddressDelete{port_, kAddress}}));
 }
 
 TEST_F(ReconcilerTest, ARouteIsThereOnlyWhileItsGroupIs) {
@@ -136,11 +141,11 @@ TEST_F(ReconcilerTest, WhatWasRefusedIsStillUnwanted) {
 
 TEST_F(ReconcilerTest, ADeleteThatWasRefusedIsUnwantedAgain) {
   plane_.fail_nth(sim::OrderKind::Route, 1, ENOBUFS);
-  std::vector<Operation> routes = reconciler_.unwanted().routes;
+  std::vector<Operation> routes = deletes_of(reconciler_.unwanted().routes);
   ASSERT_THAT(routes, SizeIs(1));
   reconciler_.apply(routes);
   EXPECT_THAT(reconciler_.unwanted().routes, SizeIs(1));
-  routes = reconciler_.unwanted().routes;
+  routes = deletes_of(reconciler_.unwanted().routes);
   reconciler_.apply(routes);
   EXPECT_THAT(reconciler_.unwanted().routes, IsEmpty());
   EXPECT_FALSE(plane_.route(kRoute).has_value());

@@ -418,10 +418,11 @@ std::string nexthop_text(const NexthopEntry& nexthop) {
 }
 
 /// The first few, and how many.
-std::string unwanted_text(const std::vector<Operation>& orders) {
+std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
   constexpr std::size_t kShown = 4;
   std::string text = std::to_string(orders.size()) + " orders";
-  for (std::size_t i = 0; i < std::min(orders.size(), kShown); ++i) text.append(i == 0 ? ": " : ", ").append(to_string(orders[i].order));
+  for (std::size_t i = 0; i < std::min(orders.size(), kShown); ++i)
+    text.append(i == 0 ? ": " : ", ").append(to_string(order_of(orders[i])));
   return orders.size() > kShown ? text + ", ..." : text;
 }
 

@@ -65,7 +65,7 @@ struct JournalRecord {
   LinkEvent link;
   std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
   NexthopEntry nexthop;
-  std::vector<Operation> orders;        // Of Unwanted.
+  std::vector<DeleteOrder> orders;      // Of Unwanted.
   std::uint64_t first = 0;              // Of OrderAnswers: the number of the first operation in its lane.
   std::vector<std::string_view> texts;  // Of Ordered and OrderAnswers, whose executor is 'table'.
 

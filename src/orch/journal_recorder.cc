@@ -519,7 +519,7 @@ void JournalRecorder::restart_look(bool rows_have_come) {
   });
 }
 
-void JournalRecorder::unwanted(std::span<const Operation> deletes) {
+void JournalRecorder::unwanted(std::span<const DeleteOrder> deletes) {
   if (!on()) return;
   put_time();
   put(1 + journal::bound_of(deletes), [&](Encoder& to) {

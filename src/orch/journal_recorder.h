@@ -145,7 +145,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   /// It was looked whether the restart is over: had the rows of before come?
   void restart_look(bool rows_have_come);
   /// What nobody asked for, about to be deleted.
-  void unwanted(std::span<const Operation> deletes);
+  void unwanted(std::span<const DeleteOrder> deletes);
 
   // --- Executors.
 

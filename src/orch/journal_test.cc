@@ -150,8 +150,10 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
   const NexthopEntry single{.id = NexthopId{7}, .gateway = IpAddress::v4(0x0A000001), .port = IfIndex{3}, .members = {}};
   const NexthopEntry group{.id = NexthopId{8}, .gateway = {}, .port = {}, .members = {{NexthopId{7}, 256}, {NexthopId{9}, 1}}};
   const Prefix prefix = Prefix::parse("2001:db8::/32").value();
-  const std::vector<Operation> deletes{
-      {NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)}}, {RouteDelete{prefix, 100}}, {NexthopDelete{NexthopId{8}}}};
+  const std::vector<DeleteOrder> deletes{NeighborDelete{IfIndex{3}, IpAddress::v4(0x0A000001)}, RouteDelete{prefix, 100},
+                                         NexthopDelete{NexthopId{8}},
+                                         AddressDelete{IfIndex{4}, Prefix::parse_interface("10.0.0.1/24").value()}};
+  ASSERT_EQ(deletes.size(), std::variant_size_v<DeleteOrder>) << "one of each kind";
   {
     auto journal = start(options());
     journal->kernel_found(12, std::vector{single, group});
@@ -177,7 +179,8 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
     if (walk.record().kind != Kind::Unwanted) continue;
     ++found;
     ASSERT_EQ(walk.record().orders.size(), deletes.size());
-    for (std::size_t i = 0; i < deletes.size(); ++i) EXPECT_EQ(to_string(walk.record().orders[i].order), to_string(deletes[i].order));
+    for (std::size_t i = 0; i < deletes.size(); ++i)
+      EXPECT_EQ(to_string(order_of(walk.record().orders[i])), to_string(order_of(deletes[i])));
   }
   EXPECT_EQ(found, 2U);
 }

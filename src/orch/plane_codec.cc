@@ -6,13 +6,11 @@
 #include <string_view>
 #include <variant>
 
-#include "rondo/base/assert.h"
-
 namespace rondo::journal {
 
 namespace {
 
-enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3 };
+enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4 };
 
 constexpr std::size_t kAddressBytes = 17;  // With its length.
 
@@ -34,30 +32,33 @@ IpAddress read_address(Decoder& from) {
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
+/// Without a default: a kind of Delete that has no form here does not compile.
 struct PutDelete {
   Encoder& to;
-  void operator()(const RouteDelete& route) const {
+  void operator()(const RouteDelete& route) const noexcept {
     to.byte(static_cast<std::uint8_t>(Deleted::Route));
     to.number(route.table);
     put(to, route.prefix.address);
     to.byte(route.prefix.length);
   }
-  void operator()(const NeighborDelete& neighbor) const {
+  void operator()(const NeighborDelete& neighbor) const noexcept {
     to.byte(static_cast<std::uint8_t>(Deleted::Neighbor));
     to.number(neighbor.port.value());
     put(to, neighbor.address);
   }
-  void operator()(const NexthopDelete& nexthop) const {
+  void operator()(const NexthopDelete& nexthop) const noexcept {
     to.byte(static_cast<std::uint8_t>(Deleted::Nexthop));
     to.number(nexthop.id.value());
   }
-  template <class Other>
-  void operator()(const Other&) const {
-    RONDO_ASSERT(false && "only what is read back is deleted unasked");
+  void operator()(const AddressDelete& address) const noexcept {
+    to.byte(static_cast<std::uint8_t>(Deleted::Address));
+    to.number(address.port.value());
+    put(to, address.address.address);
+    to.byte(address.address.length);
   }
 };
 
-Order read_delete(Decoder& from) {
+DeleteOrder read_delete(Decoder& from) {
   switch (static_cast<Deleted>(from.byte())) {
     case Deleted::Route: {
       const std::uint32_t table = number32(from);
@@ -69,6 +70,11 @@ Order read_delete(Decoder& from) {
       return NeighborDelete{.port = port, .address = read_address(from)};
     }
     case Deleted::Nexthop: return NexthopDelete{.id = NexthopId{number32(from)}};
+    case Deleted::Address: {
+      const IfIndex port{number32(from)};
+      const IpAddress address = read_address(from);
+      return AddressDelete{.port = port, .address = {address, from.byte()}};
+    }
   }
   from.refuse();
   return NexthopDelete{};
@@ -80,7 +86,7 @@ std::size_t bound_of(const NexthopEntry& nexthop) noexcept {
   return 3 * kVarintBytes + kAddressBytes + 2 * kVarintBytes * nexthop.members.size();
 }
 
-std::size_t bound_of(std::span<const Operation> deletes) noexcept {
+std::size_t bound_of(std::span<const DeleteOrder> deletes) noexcept {
   return kVarintBytes + deletes.size() * (2 + kVarintBytes + kAddressBytes);
 }
 
@@ -95,9 +101,9 @@ void encode(Encoder& to, const NexthopEntry& nexthop) noexcept {
   }
 }
 
-void encode(Encoder& to, std::span<const Operation> deletes) {
+void encode(Encoder& to, std::span<const DeleteOrder> deletes) noexcept {
   to.number(deletes.size());
-  for (const Operation& operation : deletes) std::visit(PutDelete{to}, operation.order);
+  for (const DeleteOrder& one : deletes) std::visit(PutDelete{to}, one);
 }
 
 NexthopEntry read_nexthop(Decoder& from) {
@@ -113,11 +119,11 @@ NexthopEntry read_nexthop(Decoder& from) {
   return nexthop;
 }
 
-std::vector<Operation> read_deletes(Decoder& from) {
-  std::vector<Operation> deletes;
+std::vector<DeleteOrder> read_deletes(Decoder& from) {
+  std::vector<DeleteOrder> deletes;
   const std::uint64_t count = from.number();
   // Each has two bytes at least, so a count that lies ends soon.
-  for (std::uint64_t i = 0; i < count && from.ok(); ++i) deletes.push_back({read_delete(from)});
+  for (std::uint64_t i = 0; i < count && from.ok(); ++i) deletes.push_back(read_delete(from));
   return deletes;
 }
 

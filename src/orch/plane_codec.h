@@ -14,14 +14,13 @@ namespace rondo::journal {
 
 /// At most so many bytes take these.
 std::size_t bound_of(const NexthopEntry& nexthop) noexcept;
-std::size_t bound_of(std::span<const Operation> deletes) noexcept;
+std::size_t bound_of(std::span<const DeleteOrder> deletes) noexcept;
 
 void encode(Encoder& to, const NexthopEntry& nexthop) noexcept;
-/// 'deletes' are of routes, neighbours, next hops and groups (assert).
-void encode(Encoder& to, std::span<const Operation> deletes);
+void encode(Encoder& to, std::span<const DeleteOrder> deletes) noexcept;
 
 /// What is malformed makes 'from' not ok().
 NexthopEntry read_nexthop(Decoder& from);
-std::vector<Operation> read_deletes(Decoder& from);
+std::vector<DeleteOrder> read_deletes(Decoder& from);
 
 }  // namespace rondo::journal

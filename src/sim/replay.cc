@@ -102,7 +102,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::uint64_t found() override { return objects_found; }
   std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
   bool rows_have_come() override { return kind() == Kind::RestartLook && record(0).flag; }
-  std::vector<Operation> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<Operation>{}; }
+  std::vector<DeleteOrder> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<DeleteOrder>{}; }
 
   std::unique_ptr<Tape> tape;
   ReplayClock clock;

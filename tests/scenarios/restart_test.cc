@@ -2,12 +2,20 @@
 // what nobody asks for any more goes in the end.
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
+#include <variant>
 
 #include "../agent_lines.h"
 #include "agent/agent.h"
+#include "orch/journal_reader.h"
+#include "orch/journal_walk.h"
 #include "rondo/base/random.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
@@ -33,6 +41,7 @@ class RestartBox {
     RuntimeOptions runtime_options;
     runtime_options.clock = &world.clock();
     runtime_options.reactor = &world.reactor();
+    if (!journal_file.empty()) runtime_options.journal = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
     options.mode = Programmer::Mode::Inline;
     agent = std::make_unique<Agent>(*runtime, plane, std::move(options));
@@ -91,6 +100,7 @@ class RestartBox {
 
   sim::World world{1};
   sim::SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  std::string journal_file;  // Empty: none.
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Agent> agent;
 };
@@ -272,6 +282,30 @@ TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
   ASSERT_TRUE(box.runtime->table("INTF_TABLE").remove("C:2001:db8::1/64").ok());
   box.run_for(2s);
   EXPECT_EQ(box.plane.addresses().value().size(), addresses);
+}
+
+// Each kind of object is a leftover once: the journal has a form for the Delete of each.
+TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
+  const std::string file = testing::TempDir() + "rondo-leftovers-" + std::to_string(::getpid()) + ".journal";
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  box.stop();
+  box.journal_file = file;
+  box.start();
+  box.run_for(3s);
+  EXPECT_TRUE(box.agent->has_restarted());
+  EXPECT_THAT(box.plane.addresses().value(), IsEmpty());
+  EXPECT_EQ(box.runtime->journal().stats().dropped, 0U);
+  box.stop();
+  std::set<std::size_t> kinds;
+  const auto reader = std::move(journal::JournalReader::open(file).value());
+  for (journal::JournalWalk walk(*reader); walk.next();) {
+    for (const DeleteOrder& one : walk.record().orders) kinds.insert(one.index());
+  }
+  EXPECT_EQ(kinds.size(), std::variant_size_v<DeleteOrder>);
+  std::filesystem::remove(file);
 }
 
 TEST(Restart, ASetOfNextHopsThatNoRouteAsksForAnyMoreGoes) {

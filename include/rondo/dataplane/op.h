@@ -82,6 +82,10 @@ struct RouteDelete {
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
                            AddressDelete, LinkSet>;
+/// The orders that delete. A new kind of Delete belongs here, too: what visits them has no default.
+using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete>;
+Order order_of(const DeleteOrder& one);
+bool is_delete(const Order& order) noexcept;
 
 /// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words. The codes:
 ///   NotFound            what is to be deleted is absent (ESRCH, ENOENT, EADDRNOTAVAIL): the caller decides that this is as good as done

@@ -40,11 +40,11 @@ class Reconciler final : public DataPlane {
   /// and addresses, with which the kernel drops what it reaches through them, when all else is.
   /// What could not be deleted for now is among the unwanted again. O(what is told).
   struct Unwanted {
-    std::vector<Operation> routes;
-    std::vector<Operation> neighbors;
-    std::vector<Operation> groups;
-    std::vector<Operation> nexthops;
-    std::vector<Operation> addresses;
+    std::vector<DeleteOrder> routes;
+    std::vector<DeleteOrder> neighbors;
+    std::vector<DeleteOrder> groups;
+    std::vector<DeleteOrder> nexthops;
+    std::vector<DeleteOrder> addresses;
   };
   Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
   /// The restart is over: forgets what was read and passes everything through.

@@ -20,7 +20,7 @@ class RecordedRestart {
   /// What the look of the turn under way found: the rows of before have come.
   virtual bool rows_have_come() = 0;
   /// The orders of the turn under way that delete what nobody asked for.
-  virtual std::vector<Operation> unwanted() = 0;
+  virtual std::vector<DeleteOrder> unwanted() = 0;
 };
 
 }  // namespace rondo
