@@ -53,6 +53,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   void number(Source& source);
 
   bool feed();
+  bool give();
   bool feed_wake();
   void feed_wakes();
   bool feed_source();
@@ -127,6 +128,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool in_turn = false;
   bool in_own_turn = false;  // Of a production source.
   bool waking = false;       // Within feed_wake().
+  unsigned feed_depth = 0;   // Of feed() within feed().
   Instant time;
   WallTime wall_time;
   Instant turn_began;
@@ -315,9 +317,19 @@ WallTime Replay::Impl::wall() {
   return wall_time;
 }
 
-/// Gives what the tape has next, if it is from outside. False: it is ours to come, or the end.
+/// Gives what the tape has next, if it is from outside. False: it is ours to come, or the end. What is given may make records in whose
+/// place more is given: of a day that a writer made, a few times within each other.
 bool Replay::Impl::feed() {
-  if (over()) return false;
+  constexpr unsigned kDepthMost = 64;
+  if (over() || feed_depth >= kDepthMost) return false;
+  const std::uint64_t before = tape->passed();
+  ++feed_depth;
+  const bool given = give();
+  --feed_depth;
+  return given && (tape->passed() != before || over());  // Whoever asks again until it is false must come to an end.
+}
+
+bool Replay::Impl::give() {
   switch (tape->kind()) {
     case Kind::Looked:
       if (in_turn) return false;

@@ -236,6 +236,34 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   }
 }
 
+/// Changes up to three random bytes of records of the day: its checksums match, and no writer made it.
+void forge(const std::string& file, Random& random) {
+  rewrite(file, [&](const journal::BlockHead& head, std::string& payload) {
+    if (head.kind != journal::BlockKind::Records) return;
+    const std::uint64_t changes = 1 + random.below(3);
+    for (std::uint64_t i = 0; i < changes; ++i) {
+      const auto place = static_cast<std::size_t>(random.below(payload.size()));
+      const std::uint64_t how = random.below(3);
+      payload[place] = static_cast<char>(how == 0   ? random.below(256)
+                                         : how == 1 ? 0xFF
+                                                    : static_cast<unsigned char>(payload[place]) ^ (1U << random.below(8)));
+    }
+  });
+}
+
+TEST_F(ReplayOfAgent, AForgedDayEndsInAReport) {
+  unsigned different = 0;
+  for (std::uint64_t seed = 1; seed <= 400; ++seed) {
+    fs::remove(file);
+    record(seed % 20, 150, seed % 2 == 0);
+    Random random(seed);
+    forge(file, random);
+    Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+    if (opened.has_value() && !replay(**opened).same) ++different;
+  }
+  EXPECT_GT(different, 200U);
+}
+
 /// 'head' and the records of its block, of which so many bytes are 'payload', as they lie in a file.
 std::string block_of(journal::BlockHead head, std::uint64_t first_record, std::uint64_t records, const std::string& payload) {
   head.first_record = first_record;
