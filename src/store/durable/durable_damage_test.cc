@@ -27,6 +27,31 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
+TEST_F(DurableStoreTest, AHeaderThatSqliteCanOnlyReadIsDamageAndTheFileIsWrittenAnew) {
+  {
+    Life life{path()};
+    life.declare("W", kWatched);
+    EXPECT_TRUE(life.write("W", Change::set("key", {{"value", "1"}})).ok());
+  }
+  {
+    std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(18);
+    file.put('\xff');
+  }
+  const Result<DurableFile> seen = read_durable_file(path());
+  ASSERT_TRUE(seen.has_value()) << seen.error().to_string();
+  EXPECT_THAT(seen->damage, ElementsAre(HasSubstr("byte 18")));
+  {
+    Life life{path()};
+    ASSERT_TRUE(life.trouble().ok()) << life.trouble().to_string();
+    EXPECT_EQ(life.store().stats().damage, seen->damage);
+    EXPECT_EQ(life.store().stats().restored, 1U);
+    life.declare("W", kWatched);
+    EXPECT_TRUE(life.write("W", Change::set("key", {{"value", "2"}})).ok());
+  }
+  EXPECT_THAT(read_durable_file(path())->damage, IsEmpty());
+}
+
 TEST_F(DurableStoreTest, DamageIsReportedAndWhatIsWholeIsKept) {
   constexpr int kRows = 400;
   {

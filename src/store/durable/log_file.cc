@@ -124,6 +124,13 @@ std::uint64_t missing_bytes(const std::string& path) {
   return unknown || told <= size ? 0 : told - size;
 }
 
+/// The header's version for writers, at byte 18, is none that SQLite knows (file format, 1.3.3): it then opens the file to read only.
+bool has_unknown_writer(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  in.seekg(18);
+  return in.get() > 2;
+}
+
 /// A file that is not there, or has no byte, while its log holds commits. SQLite takes it for a new one, also when it only reads, and
 /// throws the log away.
 bool has_log_only(const std::string& path) {
@@ -202,6 +209,7 @@ class SqliteLogFile final : public LogFile {
   std::optional<Print> print_;  // As it was when it was opened for looking.
   std::uint64_t missing_ = 0;   // Bytes of the file that its header knows of.
   bool had_log_only_ = false;
+  bool has_unknown_writer_ = false;
   WalCheck wal_;
   std::optional<PageScan> pages_;  // Of a damaged file.
   sqlite3* database_ = nullptr;
@@ -336,7 +344,11 @@ Status SqliteLogFile::connect(Mode mode) {
       return trouble("opening");
   }
   sqlite3_extended_result_codes(database_, 0);
-  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) return trouble("opening");
+  if (!run(writes ? "BEGIN EXCLUSIVE" : "BEGIN")) {
+    const Status refused = trouble("opening");
+    has_unknown_writer_ = writes && has_unknown_writer(path_);
+    if (!has_unknown_writer_ || !run("BEGIN")) return refused;
+  }
   if (Status bad = check_log(); !bad.ok()) return bad;
   return check_header();
 }
@@ -354,7 +366,8 @@ Status SqliteLogFile::open(Mode mode) {
   const bool is_lost = is_empty_ && !wal_.damage.ok();  // Its beginning was in the log.
   if (!header.ok() && !is_lost && (database_ == nullptr || !is_empty_ || !writes)) return header;
   if (!run("COMMIT")) return trouble("opening");
-  if (is_lost) return {};
+  has_unknown_writer_ = has_unknown_writer_ || (!writes && has_unknown_writer(path_));
+  if (is_lost || (writes && has_unknown_writer_)) return {};
   if (writes) {
     if (!run(kSettings) || !run(mode == Mode::WriteSynced ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"))
       return trouble("opening");
@@ -445,6 +458,7 @@ LogFile::Reading SqliteLogFile::read(const std::function<Status(std::string_view
   if (had_log_only_) reading.damage.emplace_back(Code::DataLoss, "the file was lost, or had no bytes; what its log holds is kept");
   if (missing_ > 0) reading.damage.emplace_back(Code::DataLoss, "the file is " + std::to_string(missing_) + " bytes short");
   if (!wal_.damage.ok()) reading.damage.push_back(wal_.damage);
+  if (has_unknown_writer_) reading.damage.emplace_back(Code::DataLoss, "byte 18 of its header is not what was written there");
   std::vector<std::int64_t> all;
   if (!is_empty_ || wal_.damage.ok()) look_for(all, reading);
   if (!reading.failed.ok()) return reading;
