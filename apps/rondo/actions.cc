@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <stdexcept>
 #include <string>
 
 #include "backend.h"
@@ -36,7 +37,7 @@ int finish(const std::string& command, const json::object& result) {
   const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
   if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
   const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
-  return printed == kExitDone && problems != nullptr && problems->to_number<int>() > 0 ? kExitFailed : printed;
+  return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }
 
 /// Rows go out as they arrive, then the rest of the result: one object on one line, whatever its length.
@@ -213,6 +214,15 @@ int report(const Options& options, const Status& why, int code) {
   return code >= 0 ? code : exit_code(why.code());
 }
 
-int run(const Options& options) { return std::visit(Run{options}, options.action); }
+/// What a daemon says is checked where it decides something. Of the rest, that a member is of another kind is told here.
+int run(const Options& options) {
+  try {
+    return std::visit(Run{options}, options.action);
+  } catch (const boost::system::system_error& wrong) {
+    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + wrong.what()});
+  } catch (const std::out_of_range& lacking) {
+    return report(options, {Code::DataLoss, std::string{"the answer makes no sense: "} + lacking.what()});
+  }
+}
 
 }  // namespace rondo::cli

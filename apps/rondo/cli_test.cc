@@ -352,6 +352,15 @@ TEST(Render, WhyIsATreeWhereARowWaitsForSeveral) {
             "These rows wait for each other: a cycle.\n");
 }
 
+TEST(Render, WhyOfADaemonThatLiesIsShownAsFarAsItMakesSense) {
+  for (const char* const parent : {"-7", "1e300", "18446744073709551615", "-0.5", "\"0\"", "[0]", "null", "{}"}) {
+    const std::string link = std::string{R"({"table":"G","key":"1","state":"parked","facts":[{"kind":"n","key":"a"}],"missing":)"} +
+                             parent + R"(,"parent":)" + parent + "}";
+    const json::value why = json::parse(R"({"chain":[)" + link + "," + link + R"(],"cycle":[]})");
+    EXPECT_THAT(render_result("why", why.as_object(), false), HasSubstr("G 1: parked")) << parent;
+  }
+}
+
 TEST(Render, WhySaysWhatIsToBeDoneOnceAndThatItIsADelete) {
   const json::value why = json::parse(R"({"chain":[
     {"table":"N","key":"a","state":"parked","op":"DEL","facts":[{"kind":"neighbor-unused","key":"a"}],"missing":1,"note":"","parent":0},

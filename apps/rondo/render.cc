@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,15 @@ std::string cell_text(const json::value& value) {
 std::string text_member(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   return value == nullptr ? std::string{} : cell_text(*value);
+}
+
+/// A number of things, or the place of one. Nothing where the daemon says what cannot be one.
+std::optional<std::size_t> size_member(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  boost::system::error_code fault;
+  const auto size = value->to_number<std::size_t>(fault);
+  return fault ? std::nullopt : std::optional{size};
 }
 
 /// Members that hold members are flattened to dotted names; lists of objects are kept for tables of their own.
@@ -133,8 +143,7 @@ std::string waits_for(const json::object& link) {
   const json::value* const given = link.if_contains("facts");
   if (given == nullptr || !given->is_array() || given->get_array().empty()) return {};
   const json::array& facts = given->get_array();
-  const json::value* const missing = link.if_contains("missing");
-  const std::size_t shown = missing != nullptr && missing->is_number() ? missing->to_number<std::size_t>() : facts.size();
+  const std::size_t shown = size_member(link, "missing").value_or(facts.size());
   if (shown == 0) return ", what it waited for is there";
   std::string line = ", waits for ";
   for (std::size_t i = 0; i < std::min(shown, facts.size()); ++i) line.append(i == 0 ? "" : ", ").append(cell_text(facts[i]));
@@ -173,9 +182,9 @@ std::vector<Branch> branches_of(const json::array& chain) {
   std::vector<Branch> all;
   std::vector<std::size_t> last_child(chain.size());
   for (const json::value& link : chain) {
-    const json::value* const named = link.is_object() ? link.get_object().if_contains("parent") : nullptr;
     const std::size_t at = all.size();
-    const std::size_t parent = named != nullptr && named->is_number() ? named->to_number<std::size_t>() : at - (at == 0 ? 0 : 1);
+    const std::optional<std::size_t> named = link.is_object() ? size_member(link.get_object(), "parent") : std::nullopt;
+    const std::size_t parent = named.value_or(at - (at == 0 ? 0 : 1));
     const bool is_root = parent >= at;
     all.push_back({is_root ? at : parent, is_root ? 0 : all[parent].depth + 1});
     if (is_root) continue;

@@ -364,7 +364,45 @@ Status check_socket_path(const std::string& path) {
   return address ? Status{} : address.error();
 }
 
+namespace {
+
+/// The parser calls itself for each part of a dotted key, and for each list within another.
+constexpr std::size_t kNestingMost = 64;
+
+/// The number of the first line that nests deeper, as far as dots and brackets outside of strings and comments say; 0 when none does.
+std::size_t line_too_deep(std::string_view text) {
+  std::size_t line = 1;
+  std::size_t dots = 0;
+  std::size_t brackets = 0;
+  char inside = 0;  // Of a string, its quote; of a comment, '#'.
+  for (const char c : text) {
+    if (c == '\n') {
+      ++line;
+      dots = 0;
+      inside = 0;
+    } else if (inside != 0) {
+      if (c == inside && c != '#') inside = 0;
+    } else if (c == '"' || c == '\'' || c == '#') {
+      inside = c;
+    } else if (c == '.') {
+      ++dots;
+    } else if (c == '[' || c == '{') {
+      ++brackets;
+    } else if ((c == ']' || c == '}') && brackets > 0) {
+      --brackets;
+    }
+    if (dots > kNestingMost || brackets > kNestingMost) return line;
+  }
+  return 0;
+}
+
+}  // namespace
+
 Result<Config> parse_config(std::string_view text, const std::string& name) {
+  if (const std::size_t line = line_too_deep(text); line != 0) {
+    return failure(Code::InvalidArgument, name + ":" + std::to_string(line) + ": more than " + std::to_string(kNestingMost) +
+                                              " dots in a line, or brackets within each other");
+  }
   try {
     return from_table(toml::parse(text, name), name);
   } catch (const toml::parse_error& error) {

@@ -173,6 +173,23 @@ TEST(Config, ASocketPathIsOneThatTheKernelTakes) {
 
 TEST(Config, BrokenTomlNamesTheLine) { EXPECT_THAT(message_of("[admin]\nsocket = \n"), HasSubstr("rondod.toml:")); }
 
+// The parser calls itself for each: 100,000 of them ended the stack.
+TEST(Config, KeysAndListsThatNestTooDeepAreRefusedWithTheirLine) {
+  std::string parts;
+  std::string lists;
+  for (int i = 0; i < 100'000; ++i) {
+    parts += "a.";
+    lists += "[";
+  }
+  for (const std::string& text :
+       {"\n" + parts + "a = 1", "\n[" + parts + "a]", "\n[scheduler]\ncpus = " + lists, "\nx = {" + parts + "y = 1}"}) {
+    EXPECT_THAT(message_of(text), HasSubstr("rondod.toml:")) << text.substr(0, 20);
+    EXPECT_THAT(message_of(text), HasSubstr("dots in a line, or brackets")) << text.substr(0, 20);
+  }
+  const std::string address = "\"tcp://" + std::string(200, '.') + "\"";
+  EXPECT_THAT(message_of("# " + std::string(200, '.') + "[[[[\n[admin]\nsocket = " + address), Not(HasSubstr("dots in a line")));
+}
+
 TEST(Config, ADirectoryIsNoConfiguration) {
   const auto config = read_config(".");
   ASSERT_FALSE(config.has_value()) << "all settings as if there were none";
