@@ -94,8 +94,9 @@ Result<std::vector<RedisAnswer>> RedisSession::ask(const std::vector<RedisComman
   for (const RedisCommand& command : commands) {
     user_->connection.out().begin(command.size());
     for (const std::string& word : command) user_->connection.out().word(word);
-    user_->connection.expect(
-        1, [answers, name = command.front()](const redis::Reply& reply, const Status&) { answers->push_back(copy(reply, name)); });
+    user_->connection.expect(1, redis::shape::kAny, [answers, name = command.front()](const redis::Reply& reply, const Status&) {
+      answers->push_back(copy(reply, name));
+    });
   }
   user_->trouble = Status{};
   const bool came = run_until([&] { return answers->size() == commands.size() || !user_->trouble.ok(); });

@@ -366,9 +366,6 @@ Status check_socket_path(const std::string& path) {
 
 namespace {
 
-/// The parser calls itself for each part of a dotted key, and for each list within another.
-constexpr std::size_t kNestingMost = 64;
-
 /// The number of the first line that nests deeper, as far as dots and brackets outside of strings and comments say; 0 when none does.
 std::size_t line_too_deep(std::string_view text) {
   std::size_t line = 1;
@@ -391,7 +388,7 @@ std::size_t line_too_deep(std::string_view text) {
     } else if ((c == ']' || c == '}') && brackets > 0) {
       --brackets;
     }
-    if (dots > kNestingMost || brackets > kNestingMost) return line;
+    if (dots > limits::kConfigNesting || brackets > limits::kConfigNesting) return line;
   }
   return 0;
 }
@@ -400,7 +397,7 @@ std::size_t line_too_deep(std::string_view text) {
 
 Result<Config> parse_config(std::string_view text, const std::string& name) {
   if (const std::size_t line = line_too_deep(text); line != 0) {
-    return failure(Code::InvalidArgument, name + ":" + std::to_string(line) + ": more than " + std::to_string(kNestingMost) +
+    return failure(Code::InvalidArgument, name + ":" + std::to_string(line) + ": more than " + std::to_string(limits::kConfigNesting) +
                                               " dots in a line, or brackets within each other");
   }
   try {

@@ -102,6 +102,8 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"journal_files", limits::kJournalFiles},
     {"replay_batches_ahead", limits::kReplayBatchesAhead},
     {"replay_bytes_ahead", limits::kReplayBytesAhead},
+    {"replay_nesting", limits::kReplayNesting},
+    {"config_nesting", limits::kConfigNesting},
     {"netlink_batch", limits::kNetlinkBatch},
     {"programmer_orders", limits::kProgrammerOps},
     {"executor_operations", limits::kExecutorOperations},

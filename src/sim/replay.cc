@@ -181,10 +181,7 @@ std::string Replay::Impl::words(std::string_view bytes) const {
 
 void Replay::Impl::differ(std::string came) {
   if (over()) return;
-  if (tape->at_end()) {
-    ended = true;
-    return;
-  }
+  if (tape->at_end()) return end();
   different = true;
   report.record = tape->passed() + 1;
   report.expected = words(tape->peek().bytes());
@@ -274,10 +271,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
   if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // Of an older build.
   std::string kept;                                                                 // Feeding makes records of its own in the same place.
   for (;;) {
-    if (tape->at_end()) {
-      ended = true;
-      return;
-    }
+    if (tape->at_end()) return end();
     if (tape->peek().bytes() == came) return pass();
     if (kept.empty()) {
       kept = came;
@@ -320,13 +314,12 @@ WallTime Replay::Impl::wall() {
 /// Gives what the tape has next, if it is from outside. False: it is ours to come, or the end. What is given may make records in whose
 /// place more is given: of a day that a writer made, a few times within each other.
 bool Replay::Impl::feed() {
-  constexpr unsigned kDepthMost = 64;
-  if (over() || feed_depth >= kDepthMost) return false;
+  if (over() || feed_depth >= limits::kReplayNesting) return false;
   const std::uint64_t before = tape->passed();
   ++feed_depth;
   const bool given = give();
   --feed_depth;
-  return given && (tape->passed() != before || over());  // Whoever asks again until it is false must come to an end.
+  return given && (tape->passed() != before || over());  // Who asks until it is false comes to an end.
 }
 
 bool Replay::Impl::give() {

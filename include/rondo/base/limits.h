@@ -206,6 +206,11 @@ inline constexpr unsigned kJournalFiles = 1000;
 /// the day is. The reading, which is faster, begins again when half of them are used, so that it is seldom woken.
 inline constexpr std::size_t kReplayBatchesAhead = 32;
 inline constexpr std::size_t kReplayBytesAhead = 8 * 1024 * 1024;
+/// Records that a replay gives within each other. Of a day that a writer made they are a few; a forged one could end the stack.
+inline constexpr unsigned kReplayNesting = 64;
+
+/// Dots in a line of the configuration, and brackets within each other. Its parser calls itself for each.
+inline constexpr std::size_t kConfigNesting = 64;
 
 /// Threads of Runtime::run_elsewhere: works that block seldom block on one thing, and each costs a stack.
 inline constexpr unsigned kElsewhereThreads = 2;

@@ -121,7 +121,7 @@ void Connection::greet() {
     ++answers;
   }
   out_.command({"PING"});  // LOADING and the like are said here.
-  expect(answers, [this](const Reply& reply, const Status& earlier) {
+  expect(answers, shape::kText, [this](const Reply& reply, const Status& earlier) {
     if (!earlier.ok()) return give_up(earlier);
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
     if (options_.subscriber && !options_.master_only) greeted();
@@ -134,7 +134,7 @@ void Connection::greet() {
 /// elsewhere. A user who may not ask goes on: READONLY tells a writer.
 void Connection::ask_role() {
   out_.command({"ROLE"});
-  expect(1, [this](const Reply& reply, const Status&) {
+  expect(1, shape::kAny, [this](const Reply& reply, const Status&) {
     if (!reply.items().empty() && reply.items()[0].text() == "slave") return give_up({Code::Unavailable, "the server is a replica"});
     if (options_.subscriber) greeted();
   });
@@ -143,12 +143,12 @@ void Connection::ask_role() {
 void Connection::identify() {
   greeting_ = {};
   out_.command({"CLIENT", "ID"});
-  expect(1, [this](const Reply& reply, const Status&) {
+  expect(1, shape::kCount, [this](const Reply& reply, const Status&) {
     if (reply.is_error()) greeting_.refused = status_of(reply, "CLIENT ID");
     greeting_.id = reply.integer();
   });
   out_.command({"INFO", "server"});
-  expect(1, [this](const Reply& reply, const Status&) {
+  expect(1, shape::kText, [this](const Reply& reply, const Status&) {
     if (!reply.is_error()) greeting_.run_id = info_value(reply.text(), "run_id");
     if (!reply.is_error() && info_value(reply.text(), "redis_mode") == "cluster") {
       return give_up({Code::Unimplemented, std::string{kNoCluster}});
@@ -166,7 +166,7 @@ void Connection::fence() {
   const auto earlier = earlier_.find(greeting_.run_id);
   if (earlier == earlier_.end()) return greeted();
   out_.begin(4).word("CLIENT").word("KILL").word("ID").number(earlier->second);
-  expect(1, [this](const Reply& reply, const Status&) {
+  expect(1, shape::kCount, [this](const Reply& reply, const Status&) {
     if (reply.is_error()) greeting_.refused = status_of(reply, "CLIENT KILL");
     greeting_.ended_earlier = reply.integer() > 0;
     greeted();
@@ -295,13 +295,23 @@ void Connection::handle(const Reply& reply) {
   if (owed_.empty()) return give_up({Code::DataLoss, "the server answered what was not asked"});
   Owed& first = owed_.front();
   if (--first.answers > 0) {
-    if (first.each) return first.on_reply(reply, first.earlier);
+    if (first.each) {
+      if (fits(first, reply)) first.on_reply(reply, first.earlier);
+      return;
+    }
     if (reply.is_error() && first.earlier.ok()) first.earlier = status_of(reply, "an earlier command");
     return;
   }
   const Owed done = std::move(first);
   owed_.pop_front();
-  if (done.on_reply) done.on_reply(reply, done.earlier);
+  if (done.on_reply && fits(done, reply)) done.on_reply(reply, done.earlier);
+}
+
+/// The only place that looks at the shape of an answer. What else lies in the stream is not believed, either.
+bool Connection::fits(const Owed& owed, const Reply& reply) {
+  if (reply.is_error() || owed.shape->fits(reply)) return true;
+  give_up({Code::DataLoss, "the server answered " + describe(reply) + " where " + std::string{owed.shape->name} + " is due"});
+  return false;
 }
 
 void Connection::write_some() {

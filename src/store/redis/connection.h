@@ -20,6 +20,7 @@
 #include "store/redis/commands.h"
 #include "store/redis/reply.h"
 #include "store/redis/resolver.h"
+#include "store/redis/shape.h"
 #include "store/redis/transport.h"
 
 namespace rondo::redis {
@@ -88,9 +89,10 @@ class Connection final : public Source {
   /// Where requests go; after those of one sequence say what answers are due. Only while is_connected().
   Commands& out() noexcept { return out_; }
   /// 'answers' answers come; 'on_reply' gets the last. Wakes the connection.
-  void expect(std::size_t answers, OnReply on_reply) { expect({answers, std::move(on_reply), {}, false}); }
-  /// The same, and 'on_reply' gets each of them.
-  void expect_each(std::size_t answers, OnReply on_reply) { expect({answers, std::move(on_reply), {}, true}); }
+  /// One that is neither an error nor of 'shape' ends the connection, and nobody gets it: DataLoss, which says what came.
+  void expect(std::size_t answers, const Shape& shape, OnReply on_reply) { expect({answers, &shape, std::move(on_reply), {}, false}); }
+  /// The same, and 'on_reply' gets each of them, each of 'shape'.
+  void expect_each(std::size_t answers, const Shape& shape, OnReply on_reply) { expect({answers, &shape, std::move(on_reply), {}, true}); }
   /// In its turn, and in that of its timer: the time is up, what is left is for the next one (wake() asks for it).
   bool turn_is_over() const { return time_is_up(budget_); }
   std::size_t owed() const noexcept { return owed_.size(); }
@@ -104,6 +106,7 @@ class Connection final : public Source {
   enum class State : std::uint8_t { Away, Resolving, Connecting, Greeting, Ready };
   struct Owed {
     std::size_t answers = 0;
+    const Shape* shape = nullptr;
     OnReply on_reply;
     Status earlier;
     bool each = false;
@@ -119,6 +122,7 @@ class Connection final : public Source {
   void greeted();
   void read_some();
   void handle(const Reply& reply);
+  bool fits(const Owed& owed, const Reply& reply);
   void write_some();
   void tick();
   void lose(Status why);

@@ -2,14 +2,14 @@
 
 namespace rondo::redis {
 
-void End::ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each) {
+void End::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each) {
   auto guarded = [end = weak_from_this(), asked = generation_, on_reply = std::move(on_reply)](const Reply& reply, const Status&) {
     if (const std::shared_ptr<End> self = end.lock(); self != nullptr && self->generation_ == asked) on_reply(reply);
   };
   if (each) {
-    link_.commands.expect_each(answers, std::move(guarded));
+    link_.commands.expect_each(answers, shape, std::move(guarded));
   } else {
-    link_.commands.expect(answers, std::move(guarded));
+    link_.commands.expect(answers, shape, std::move(guarded));
   }
 }
 

@@ -98,7 +98,7 @@ class End : public std::enable_shared_from_this<End> {
     link_.commands.wake();
   }
   /// Sends what was just written to link().commands.out(), and answers only while this end is what it was.
-  void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, bool each = false);
+  void ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, bool each = false);
   Link& link() const noexcept { return link_; }
   Target& target() const noexcept { return target_; }
   RedisStoreStats& stats() const noexcept { return link_.stats; }

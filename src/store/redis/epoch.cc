@@ -12,7 +12,7 @@ void Epoch::ask() {
   if (asking_ || refused_ || run_id.empty()) return;
   asking_ = true;
   commands_.out().command({"EVAL", kMarkEpoch, "1", kEpochKey, run_id});
-  commands_.expect(1, [this](const Reply& reply, const Status&) { answered(reply); });
+  commands_.expect(1, shape::kCount, [this](const Reply& reply, const Status&) { answered(reply); });
 }
 
 void Epoch::answered(const Reply& reply) {

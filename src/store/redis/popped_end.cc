@@ -11,6 +11,9 @@ constexpr unsigned kPopsAhead = 2;
 /// A notification so soon after a pop that found the end is probably about what that pop took: both were on their way at once.
 constexpr Duration kEcho = 500us;
 
+bool contains_batch(const auto& batches, std::uint64_t number) {
+  return std::ranges::any_of(batches, [number](const auto& batch) { return batch.number == number; });
+}
 bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::find(numbers, number) != numbers.end(); }
 }  // namespace
 
@@ -82,7 +85,7 @@ void PoppedEnd::send_pop() {
   write_pop(pop_size_, number, done_);
   for (const std::uint64_t done : done_) acknowledged_.push_back(done);
   ++pops_;
-  ask(1, [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
+  ask(1, popped_shape(), [this, number, sent = std::exchange(done_, {})](const Reply& reply) {
     std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
     if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());  // It may not have come to them.
     popped(reply, number);
@@ -93,7 +96,7 @@ void PoppedEnd::send_count() {
   counting_ = true;
   dirty_ = false;
   write_count();
-  ask(1, [this](const Reply& reply) {
+  ask(1, shape::kCount, [this](const Reply& reply) {
     counting_ = false;
     note_waiting(reply);
     if (reply.is_error()) failed(reply, "counting");
@@ -105,7 +108,7 @@ void PoppedEnd::send_recover() {
   recovering_ = true;
   dirty_ = false;  // The answer tells the count; what is said from here on is about later writes.
   write_recover();
-  ask(1, [this](const Reply& reply) { recovered(reply); });
+  ask(1, recovered_shape(), [this](const Reply& reply) { recovered(reply); });
 }
 
 // --- answers
@@ -149,6 +152,8 @@ void PoppedEnd::recovered(const Reply& reply) {
     if (dealt) done_.push_back(batch.number);
     if (dealt || contains(handing_out_, batch.number) || contains(taken_, batch.number)) {
       complete(batch);  // What it left to do in Redis may not have arrived; oldest first, so the newest wins again.
+    } else if (contains_batch(coming_, batch.number)) {
+      return link().commands.give_up({Code::DataLoss, "the server tells batch " + std::to_string(batch.number) + " in flight twice"});
     } else {
       stats().recovered += batch.entries.size();
       coming_.push_back(std::move(batch));
@@ -167,7 +172,7 @@ void PoppedEnd::read_rows(Batch& batch, bool recovered) {
   }
   const auto next = std::make_shared<std::size_t>(0);
   ask(
-      batch.unread,
+      batch.unread, shape::kRow,
       [this, number = batch.number, recovered, next](const Reply& reply) {
         const auto found = std::ranges::find(coming_, number, &Batch::number);
         if (found == coming_.end()) return;  // Given up, see below.

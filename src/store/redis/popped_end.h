@@ -62,6 +62,8 @@ class PoppedEnd : public End {
   virtual void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) = 0;
   virtual void write_recover() = 0;
   virtual void write_count() = 0;
+  virtual const Shape& popped_shape() const = 0;
+  virtual const Shape& recovered_shape() const = 0;
   /// Entries of the answer's second part.
   virtual void read_popped(const Reply& content, Batch& batch) = 0;
   /// All batches in flight, oldest first.

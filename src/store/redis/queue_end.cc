@@ -71,7 +71,7 @@ void QueueEnd::complete(Batch& batch) {
     // The batch is in flight, and is completed again. What no connection will ever write, such as a key of another type, is left.
     if (reply.is_error() && status_of(reply, "a row").code() == Code::Unavailable) failed(reply, "writing rows");
   };
-  ask(answers, written, true);
+  ask(answers, shape::kCount, written, true);
 }
 
 }  // namespace rondo::redis

@@ -14,6 +14,8 @@ class QueueEnd final : public PoppedEnd {
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
   void write_recover() override;
   void write_count() override;
+  const Shape& popped_shape() const override { return shape::kPoppedQueue; }
+  const Shape& recovered_shape() const override { return shape::kRecoveredQueue; }
   void read_popped(const Reply& content, Batch& batch) override;
   std::vector<Batch> read_recovered(const Reply& content) override;
   void complete(Batch& batch) override;

@@ -35,13 +35,15 @@ Record written_row(std::string_view key, std::int64_t waits, const Reply& row, c
 }  // namespace
 
 /// 'on_reply' sees the last of 'answers' only if there is one, else each.
-void Reader::ask(std::size_t answers, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost) {
+void Reader::ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply,
+                 std::function<void(const Status&)> on_lost) {
   const std::uint64_t number = next_++;
   owed_.emplace(number, std::move(on_lost));
-  commands_.expect_each(answers, [this, number, left = answers, on_reply = std::move(on_reply)](const Reply& reply, const Status&) mutable {
-    if (--left == 0) owed_.erase(number);
-    on_reply(reply);
-  });
+  commands_.expect_each(answers, shape,
+                        [this, number, left = answers, on_reply = std::move(on_reply)](const Reply& reply, const Status&) mutable {
+                          if (--left == 0) owed_.erase(number);
+                          on_reply(reply);
+                        });
 }
 
 void Reader::lost(const Status& why) {
@@ -53,7 +55,7 @@ void Reader::get(const Target& target, std::string_view key, GetDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
   commands_.out().begin(2).word("HGETALL").word(target.keys.rows, key);
   ask(
-      1,
+      1, shape::kRow,
       [this, key = std::string{key}, done](const Reply& reply) {
         Result<Record> record = reply.is_error() ? Result<Record>{failure(status_of(reply, "row " + quoted(key)))} : record_of(key, reply);
         completions_.post(done, std::move(record));
@@ -116,7 +118,7 @@ void Reader::go_on(const std::shared_ptr<Scan>& scan) {
     commands_.out().command({"SCAN", from, "MATCH", literal(keys.rows) + "*", "COUNT", count});
   }
   ask(
-      1, [this, scan](const Reply& reply) { scanned(scan, reply); },
+      1, shape::kPage, [this, scan](const Reply& reply) { scanned(scan, reply); },
       [this, scan](const Status& why) { completions_.post(scan->done, failure(why)); });
 }
 
@@ -125,7 +127,7 @@ void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
   Place& at = scan->at;
   at.cursor = reply.items()[0].text();
   const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();
-  for (const Reply& key : reply.items()[1].items()) at.keys.emplace_back(key.text().substr(prefix));
+  for (const Reply& key : reply.items()[1].items()) at.keys.emplace_back(key.text().substr(std::min(prefix, key.text().size())));
   go_on(scan);
 }
 
@@ -133,7 +135,7 @@ void Reader::read_rows(const std::shared_ptr<Scan>& scan) {
   const std::size_t count = std::min(scan->at.keys.size(), scan->max);
   for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->target->keys.rows, scan->at.keys[i]);
   ask(
-      count,
+      count, shape::kRow,
       [this, scan, count, next = std::size_t{0}, failed = Status{}](const Reply& reply) mutable {
         Result<Record> row = row_of(scan->at.keys[next++], reply);
         if (!row && failed.ok()) failed = row.error();
@@ -153,7 +155,7 @@ void Reader::read_written(const std::shared_ptr<Scan>& scan) {
   out.word(kWrittenSeconds);
   for (std::size_t i = 0; i < count; ++i) out.word(scan->at.keys[i]);
   ask(
-      1,
+      1, shape::kWritten,
       [this, scan, count](const Reply& reply) {
         const std::span<const Reply> items = reply.items();
         const std::size_t answered = items.size() / 3;

@@ -42,7 +42,7 @@ class Reader {
     ScanDone done;
   };
 
-  void ask(std::size_t answers, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost);
+  void ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost);
   void start(const Target& target, Place from, std::string_view cursor, std::size_t max, ScanDone done);
   Status resume(std::string_view cursor, Place& place);
   void go_on(const std::shared_ptr<Scan>& scan);

@@ -227,7 +227,7 @@ void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
   redis::Commands& out = commands.out();
   out.begin(6 + 2 * prefixes.size()).word("CLIENT").word("TRACKING").word("ON").word("REDIRECT").number(events_id).word("BCAST");
   for (const std::string& prefix : prefixes) out.word("PREFIX").word(prefix);
-  commands.expect(1, [this](const Reply& reply, const Status&) {
+  commands.expect(1, redis::shape::kText, [this](const Reply& reply, const Status&) {
     // Without it changes would go unseen: better not connected, with the reason in health().
     if (reply.is_error()) commands.give_up(status_of(reply, "client tracking, which Watched tables need (Redis 6 or newer)"));
   });
@@ -235,7 +235,7 @@ void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
 
 void RedisStore::Parts::stop_tracking() {
   commands.out().command({"CLIENT", "TRACKING", "OFF"});
-  commands.expect(1, {});
+  commands.expect(1, redis::shape::kText, {});
 }
 
 void RedisStore::Parts::message(const Reply& message) {

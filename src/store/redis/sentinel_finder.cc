@@ -28,7 +28,7 @@ void SentinelFinder::ask_next() { connection_.set_address(address_.sentinel(next
 
 void SentinelFinder::connected(Connection& connection) {
   connection.out().command({"SENTINEL", "GET-MASTER-ADDR-BY-NAME", address_.sentinel_master});
-  connection.expect(1, [this](const Reply& reply, const Status&) { answered(reply); });
+  connection.expect(1, shape::kAny, [this](const Reply& reply, const Status&) { answered(reply); });
 }
 
 void SentinelFinder::answered(const Reply& reply) {

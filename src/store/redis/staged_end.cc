@@ -90,9 +90,9 @@ bool StagedEnd::goes_before_pops() {
 void StagedEnd::ask_keys() {
   page_asked_ = true;
   link().commands.out().command({"SCAN", cursor_, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
-  ask(1, [this](const Reply& reply) {
+  ask(1, shape::kPage, [this](const Reply& reply) {
     page_asked_ = false;
-    if (reply.is_error() || reply.items().size() != 2) return failed(reply, "the walk over the rows");
+    if (reply.is_error()) return failed(reply, "the walk over the rows");
     cursor_ = reply.items()[0].text();
     for (const Reply& key : reply.items()[1].items()) {
       found_.emplace_back(key.text().substr(std::min(keys().rows.size(), key.text().size())));
@@ -118,7 +118,7 @@ void StagedEnd::read(Keys wanted, bool again) {
   out.begin(8 + wanted.size()).word("EVAL").word(kReadWritten).word("2").word(keys().pending).word(keys().deleted);
   out.word(keys().rows).word(keys().staging).word(kPageSeconds);
   for (const std::string& key : wanted) out.word(key);
-  ask(1, [this, again, wanted = std::move(wanted)](const Reply& reply) { read_answered(wanted, again, reply); });
+  ask(1, shape::kWritten, [this, again, wanted = std::move(wanted)](const Reply& reply) { read_answered(wanted, again, reply); });
 }
 
 /// Leaves out keys for which something is staged: a pop gives them. The script may have had no time for all; the others are asked for

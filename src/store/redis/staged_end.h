@@ -32,6 +32,8 @@ class StagedEnd final : public PoppedEnd {
   void write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) override;
   void write_recover() override;
   void write_count() override { link().commands.out().command({"SCARD", keys().pending}); }
+  const Shape& popped_shape() const override { return shape::kPoppedStaged; }
+  const Shape& recovered_shape() const override { return shape::kRecoveredStaged; }
   void read_popped(const Reply& content, Batch& batch) override;
   std::vector<Batch> read_recovered(const Reply& content) override;
 

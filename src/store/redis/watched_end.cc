@@ -52,11 +52,11 @@ void WatchedEnd::resync() {
 
 void WatchedEnd::scan(std::string cursor) {
   link().commands.out().command({"SCAN", cursor, "MATCH", literal(keys().rows) + "*", "COUNT", "512"});
-  ask(1, [this](const Reply& reply) { scanned(reply); });
+  ask(1, shape::kPage, [this](const Reply& reply) { scanned(reply); });
 }
 
 void WatchedEnd::scanned(const Reply& reply) {
-  if (reply.is_error() || reply.items().size() != 2) {
+  if (reply.is_error()) {
     scanning_ = false;
     failed_ = true;
     return;
@@ -132,7 +132,7 @@ void WatchedEnd::read(const std::shared_ptr<std::vector<std::string>>& wanted,
                       std::function<void(const std::string& key, Result<Record> row)> each, std::function<void()> end) {
   for (const std::string& key : *wanted) link().commands.out().begin(2).word("HGETALL").word(keys().rows, key);
   ask(
-      wanted->size(),
+      wanted->size(), shape::kRow,
       [this, wanted, next = std::size_t{0}, each = std::move(each), end = std::move(end)](const Reply& reply) mutable {
         const std::string& key = (*wanted)[next++];
         Result<Record> row = row_of(key, reply);

@@ -103,7 +103,7 @@ std::uint32_t Writer::add_part(Batch& batch) {
 void Writer::write_wait(const std::shared_ptr<Batch>& batch) {
   commands_.out().begin(3).word("WAIT").number(options_.replicas).number(options_.replicas_timeout / 1ms);
   ++batch->awaited;
-  commands_.expect(1, [this, batch](const Reply& reply, const Status&) {
+  commands_.expect(1, shape::kCount, [this, batch](const Reply& reply, const Status&) {
     Status status;
     if (reply.is_error()) {
       status = status_of(reply, "WAIT");
@@ -212,19 +212,20 @@ void Writer::write_single(const Write& write, const std::shared_ptr<Batch>& batc
 void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, std::uint32_t part, Target* counted) {
   ++batch->awaited;
   ++stats_.transactions;
-  commands_.expect(answers, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
-    Status status = earlier;
-    if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
-    for (const Reply& item : reply.items()) {
-      if (status.ok() && item.is_error()) status = status_of(item, "a write");
-    }
-    if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
-      counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // What LPUSH says.
-    } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
-      counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
-    }
-    answered(batch, part, std::move(status));
-  });
+  commands_.expect(
+      answers, answers > 1 ? shape::kTransaction : shape::kCount, [this, batch, part, counted](const Reply& reply, const Status& earlier) {
+        Status status = earlier;
+        if (status.ok() && reply.is_error()) status = status_of(reply, "a write");
+        for (const Reply& item : reply.items()) {
+          if (status.ok() && item.is_error()) status = status_of(item, "a write");
+        }
+        if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
+          counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // What LPUSH says.
+        } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last but one of the transaction.
+          counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
+        }
+        answered(batch, part, std::move(status));
+      });
 }
 
 void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, Status status) {
@@ -288,7 +289,7 @@ void Writer::ask_waiting(Target& target) {
   asked_.push_back(&target);
   const bool queue = target.spec.kind == TableKind::Queue;
   commands_.out().command({queue ? "LLEN" : "SCARD", queue ? target.keys.queue : target.keys.pending});
-  commands_.expect(1, [this, &target, queue](const Reply& reply, const Status&) {
+  commands_.expect(1, shape::kCount, [this, &target, queue](const Reply& reply, const Status&) {
     std::erase(asked_, &target);
     if (reply.kind() == Reply::Kind::Integer) target.waiting = static_cast<std::size_t>(reply.integer()) / (queue ? 3 : 1);
   });
