@@ -125,6 +125,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::vector<std::unique_ptr<StandIn>> removed;
   StandIn* adding = nullptr;
   bool polling = false;
+  bool giving_turn = false;  // Within Scheduler::turn(), which must not poll.
   bool in_turn = false;
   bool in_own_turn = false;  // Of a production source.
   bool waking = false;       // Within feed_wake().
@@ -396,11 +397,8 @@ void Replay::Impl::add_stand_in() {
 
 bool Replay::Impl::remove_stand_in() {
   const auto leaving = stand_ins.find(record(0).source);
-  if (leaving == stand_ins.end()) {
-    if (in_turn) return false;
-    ended = is_leaving = true;
-    return true;
-  }
+  if (leaving == stand_ins.end() && in_turn) return false;
+  if (leaving == stand_ins.end()) return ended = is_leaving = true;
   std::unique_ptr<StandIn> source = std::move(leaving->second);
   stand_ins.erase(leaving);
   scheduler->remove(*source);
@@ -422,6 +420,7 @@ bool Replay::Impl::feed_wake() {
 
 /// Between turns: the scheduler looks around. False if the tape did not go on by that.
 bool Replay::Impl::poll() {
+  if (giving_turn) return false;  // A forged day ends a turn within the turn.
   const std::uint64_t before = tape->passed();
   polling = true;
   scheduler->poll();
@@ -503,15 +502,16 @@ bool Replay::Impl::step() {
   if (over()) return false;
   switch (tape->kind()) {
     case Kind::Clocks:
-    case Kind::TurnBegins: {
+    case Kind::TurnBegins:
       time = record(0).time;
+      giving_turn = true;
       if (!scheduler->turn()) differ("nothing: no source was ready");
-      return !over();
-    }
+      giving_turn = false;
+      break;
     default:
       if (!feed()) differ("nothing: this happened outside of what a replay can repeat");
-      return !over();
   }
+  return !over();
 }
 
 Replay::Replay(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
