@@ -11,8 +11,8 @@
 #include "admin/frame.h"
 #include "admin/session.h"
 #include "base/json.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/text.h"
 
 namespace {
 

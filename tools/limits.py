@@ -23,6 +23,7 @@ LOCAL_BOUNDS = {
     "apps/feed/route_file.cc:kColumnsMax": "the forms of the file: one more column is a form that there is not",
     "apps/rondo/print_offers.cc:kKeysMost": "keys that the completion of a shell offers: more is no help",
     "apps/rondo/print_offers.cc:kSecondsMost": "how long the completion of a shell may wait",
+    "apps/rondo/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",
     "apps/rondo/redis_backend.cc:kUnansweredMax": "a pipeline's depth: the program waits, and its user meets nothing",
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",

@@ -21,7 +21,7 @@
 #include "output.h"
 #include "own_call.h"
 #include "render.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -90,7 +90,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   if (!result) return report(options, result.error());
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
   const json::value* const rows = result->if_contains("rows");
-  if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) std::fputs("(none)\n", stderr);
+  if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);
   return finish(command, *result);
 }
@@ -99,8 +99,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
 bool may_clear(const json::object& arguments) {
   if (arguments.contains("yes")) return true;
   if (::isatty(STDIN_FILENO) != 1) return false;
-  std::fprintf(stderr, "Delete every row of %s and all that waits for its consumer? [y/N] ",
-               visible_text(arguments.at("table").as_string()).c_str());
+  print_error("Delete every row of " + std::string{arguments.at("table").as_string()} + " and all that waits for its consumer? [y/N] ");
   const int answer = std::getchar();
   return answer == 'y' || answer == 'Y';
 }
@@ -207,9 +206,9 @@ std::string error_json(const Status& why) {
 
 int report(const Options& options, const Status& why, int code) {
   if (options.json) {
-    std::fprintf(stderr, "%s\n", error_json(why).c_str());
+    print_error(error_json(why) + "\n");
   } else {
-    std::fprintf(stderr, "rondo: %s\n", visible_text(why.message()).c_str());
+    print_error("rondo: " + visible_text(why.message()) + "\n");
   }
   return code >= 0 ? code : exit_code(why.code());
 }

@@ -10,7 +10,7 @@
 #include "orch/journal_walk.h"
 #include "output.h"
 #include "read_progress.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

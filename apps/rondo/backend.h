@@ -21,7 +21,7 @@ class Backend {
   virtual ~Backend() = default;
 
   /// Rows go to 'on_row' as they come; without it they are in the result's "rows", which a list without rows has, too. Text in 'arguments'
-  /// is escaped (rondo/admin/text.h).
+  /// is escaped (rondo/base/text.h).
   virtual Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) = 0;
 
   /// What the answers so far lack, because it could not be read; ok when nothing.

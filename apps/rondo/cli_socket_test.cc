@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "rondo/admin/server.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 #include "rondo/sched/mailbox.h"
 #include "rondo/sched/scheduler.h"
 
@@ -56,6 +56,14 @@ class CountingSink final : public BulkSink {
   std::map<std::string, int>& rows_;
   std::string table_;
 };
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (std::size_t end = 0; (end = text.find_first_of("\n\t")) != std::string_view::npos; text.remove_prefix(end + 1))
+    lines.push_back(text.substr(0, end));
+  lines.push_back(text);
+  return lines;
+}
 
 class Program : public testing::Test {
  protected:
@@ -145,6 +153,47 @@ TEST_F(Program, AnOfferToTheShellIsOneLineWhateverTheDaemonSays) {
   const Outcome outcome = rondo("complete -- call od");
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << outcome.out;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+}
+
+/// Nothing but line feeds and tabs and what a person sees.
+void expect_harmless(const std::string& text, const std::string& of) {
+  for (const std::string_view line : lines_of(text)) EXPECT_EQ(safe_length(line), line.size()) << of << ": " << visible_text(text);
+}
+
+// Every command that only shows an answer, every shape of one: a list, an object, rows, errors.
+TEST_F(Program, EscapesOfAHostileDaemonReachNoTerminal) {
+  const std::string evil = "\x1b[2J\u009b31m\u202e\r\nforged\u200b\x07";
+  const std::vector<std::string> words{"tables", "health",  "sources", "parked", "stats",  "log",    "ports",
+                                       "store",  "why T k", "get T k", "keys T", "limits", "config", "retries"};
+  const auto wrong = [&](const Arguments&, Reply reply) {
+    const json::array list{json::string{evil}, json::object{{evil, evil}, {"key", evil}, {"kind", evil}}};
+    reply.finish(json::object{{evil, evil},
+                              {"key", evil},
+                              {"chain", json::array{json::object{{"table", evil}, {"key", evil}, {"note", evil}}}},
+                              {"rows", json::array{json::object{{"key", evil}, {"line", evil}, {evil, list}}}},
+                              {"fields", json::array{json::array{evil, evil}}},
+                              {"troubles", list},
+                              {"notes", list},
+                              {evil + "2", list}});
+  };
+  const ArgumentSpec argument{.name = "table", .required = false};
+  const ArgumentSpec key{.name = "key", .required = false};
+  for (const std::string& line : words) {
+    const std::string name = line.substr(0, line.find(' '));
+    if (name != "get" && name != "keys") add(name, {argument, key}, wrong);
+  }
+  add("fails", {}, [&](const Arguments&, Reply reply) { reply.fail(Status{Code::Internal, evil}); });
+  add("own", {{.name = "a\u202e", .help = evil}}, wrong);
+  ASSERT_TRUE(commands.add({.name = "bad\u202e", .help = evil}, wrong).ok());
+  open();
+  for (const std::string& line : words) {
+    for (const char* const how : {"", "--json "}) expect_harmless(rondo(how + line + " 2>&1").out, how + line);
+  }
+  for (const char* const line : {"call fails", "--json call fails", "call own", "call own b=1", "call nosuch", "commands",
+                                 "--json commands", "complete -- call ''", "complete -- call own ''", "'\x1b[2J'", "call '\u202e'"}) {
+    expect_harmless(rondo(std::string{line} + " 2>&1").out, line);
+  }
+  EXPECT_THAT(rondo("health 2>&1").out, HasSubstr("\\x1b[2J\\xc2\\x9b31m\\xe2\\x80\\xae\\x0d\\x0aforged\\xe2\\x80\\x8b\\x07"));
 }
 
 TEST_F(Program, SetWritesWhatWasTyped) {

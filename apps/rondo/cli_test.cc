@@ -16,7 +16,7 @@
 #include "options.h"
 #include "progress.h"
 #include "render.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
@@ -24,6 +24,7 @@ namespace {
 
 namespace json = boost::json;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
@@ -397,6 +398,15 @@ TEST(Render, TheLogIsAsItWasWritten) {
   const json::object log{
       {"rows", json::array{json::object{{"line", escape_text(line)}}, json::object{{"line", escape_text("a\x1b[2Jb")}}}}};
   EXPECT_EQ(render_result("log", log, false), line + "\na\\x1b[2Jb\n") << "what a terminal would obey stays escaped";
+}
+
+TEST(Render, OneLongKeyDoesNotPadTheRowsOfTheOthers) {
+  const std::string longest(3000, 'k');
+  const auto fact = [](const std::string& key, int rows) { return json::object{{"kind", "group"}, {"key", key}, {"rows", rows}}; };
+  const std::string text = render_result("parked", {{"rows", json::array{fact("1", 7), fact(longest, 5)}}}, false);
+  EXPECT_EQ(text, "kind   key  rows\ngroup  1       7\ngroup  " + longest + "     5\n");
+  const json::object figures{{longest, 1}, {"a", 2}};
+  EXPECT_THAT(render_result("stats", figures, false), EndsWith("\na  2\n"));
 }
 
 TEST(Render, ChangesAndEventsAreLines) {

@@ -6,7 +6,7 @@
 #include "backend.h"
 #include "file_backend.h"
 #include "rondo/admin/key_pattern.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "socket_path.h"
 
 namespace rondo::cli {

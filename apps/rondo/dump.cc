@@ -17,9 +17,9 @@
 #include "exit_code.h"
 #include "output.h"
 #include "rondo/admin/secrets.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 #include "tar.h"
 
 namespace rondo::cli {
@@ -132,7 +132,7 @@ std::string utc(std::int64_t seconds, const char* form) {
 /// Into a new file that only we may read, or to standard output.
 Status write_out(const std::string& path, const std::string& bytes) {
   if (path == "-") {
-    print(bytes);
+    print_bytes(bytes);
     return {};
   }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "load.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
 

@@ -22,7 +22,7 @@
 #include "output.h"
 #include "read_progress.h"
 #include "rondo/admin/suggest.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -73,7 +73,7 @@ json::object to_json(const JournalWalk& walk, std::uint64_t missing) {
   json::array facts;
   for (const JournalRecord::Fact& fact : record.facts) facts.push_back(text(walk.names().of(fact.kind) + ":" + std::string{fact.key}));
   if (!facts.empty()) line["facts"] = std::move(facts);
-  if (!record.why.ok()) line["why"] = text(record.why.to_string());
+  if (!record.why.ok()) line["why"] = visible_text(record.why.to_string());
   line["text"] = text(walk.words());
   if (missing > 0) line["missing_before"] = missing;
   return line;

@@ -8,7 +8,7 @@
 #include <boost/json.hpp>
 #include <cerrno>
 
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

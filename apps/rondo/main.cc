@@ -1,6 +1,4 @@
 // rondo: the command line of rondod. See docs/guide/command-line.md.
-#include <cstdio>
-
 #include "actions.h"
 #include "base/standard_files.h"
 #include "options.h"
@@ -14,7 +12,7 @@ int main(int argc, char** argv) {
   if (parsed.exit_code == kExitDone) {
     print(parsed.text);
   } else {
-    std::fputs(parsed.text.c_str(), stderr);
+    print_error(parsed.text);
   }
   return end_output(parsed.options, finish_output(parsed.exit_code));
 }

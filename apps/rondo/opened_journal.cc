@@ -7,7 +7,7 @@
 #include "actions.h"
 #include "exit_code.h"
 #include "output.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 
@@ -28,7 +28,7 @@ void print_trouble(const json::object& one) {
   } else {
     line += word("reason");
   }
-  std::fprintf(stderr, "%s\n", visible_text(line).c_str());
+  print_error(visible_text(line) + "\n");
 }
 
 OpenedJournal::OpenedJournal(const Options& options, const ReadJournal& call)

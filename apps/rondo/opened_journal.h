@@ -17,7 +17,7 @@
 
 namespace rondo::cli {
 
-/// As JSON can hold it (rondo/admin/text.h).
+/// As JSON can hold it (rondo/base/text.h).
 boost::json::string text(std::string_view bytes);
 boost::json::object damage_json(const journal::Damage& damage);
 /// A gap, or damage with its file, in words on standard error.

@@ -1,9 +1,11 @@
 #include "output.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
 #include "actions.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
@@ -18,9 +20,40 @@ void note(bool written) {
   if (!written && first_failure() == 0) first_failure() = errno;
 }
 
+/// How much of the beginning of 'text' is ours although a terminal obeys it.
+std::size_t length_of_ours(std::string_view text) {
+  if (text.starts_with('\n') || text.starts_with('\t')) return 1;
+  for (const std::string_view color : {kBold, kDim, kPlain}) {
+    if (text.starts_with(color)) return color.size();
+  }
+  return 0;
+}
+
+/// A safe piece, then what is ours or one unsafe byte, and so on.
+std::string shown(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t safe = safe_length(text);
+    out.append(text.substr(0, safe));
+    text.remove_prefix(safe);
+    const std::size_t ours = length_of_ours(text);
+    out.append(ours != 0 ? std::string{text.substr(0, ours)} : visible_text(text.substr(0, 1)));
+    text.remove_prefix(std::min(text.size(), std::max<std::size_t>(ours, 1)));
+  }
+  return out;
+}
+
 }  // namespace
 
-void print(const std::string& text) { note(std::fwrite(text.data(), 1, text.size(), stdout) == text.size()); }
+void print(std::string_view text) { print_bytes(shown(text)); }
+
+void print_error(std::string_view text) {
+  const std::string safe = shown(text);
+  std::fwrite(safe.data(), 1, safe.size(), stderr);
+}
+
+void print_bytes(std::string_view bytes) { note(std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()); }
 
 int finish_output(int code) {
   note(std::fflush(stdout) == 0);

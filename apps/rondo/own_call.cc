@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "rondo/admin/suggest.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

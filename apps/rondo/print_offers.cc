@@ -12,7 +12,7 @@
 #include "completion.h"
 #include "exit_code.h"
 #include "output.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "render.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "terminal.h"
 
 namespace rondo::cli {

@@ -16,7 +16,7 @@
 #include "redis_session.h"
 #include "redis_tables.h"
 #include "rondo/admin/key_pattern.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "rondo/store/redis_database_config.h"
 #include "rondo/store/redis_store.h"
 

@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "rondo/store/redis_doctor.h"
 
 namespace rondo::cli {

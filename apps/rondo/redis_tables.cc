@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

@@ -13,16 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include "rondo/admin/text.h"
+#include "output.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kDim = "\x1b[2m";
-constexpr std::string_view kPlain = "\x1b[0m";
+/// The widest cell that the other rows of its column are padded to. A longer one stands out in its own row alone: one key of 3,000
+/// characters must not push the figures of all rows out of sight.
+constexpr std::size_t kPaddedMost = 64;
+
+/// The width of a column that was 'width' wide and gets a cell of 'cell' characters.
+std::size_t padded_width(std::size_t width, std::size_t cell) { return cell > kPaddedMost ? width : std::max(width, cell); }
 
 std::string_view view(const json::string& text) noexcept { return {text.data(), text.size()}; }
 
@@ -101,10 +105,10 @@ std::string render_object(const json::object& result, bool color) {
   flatten({}, result, scalars, tables);
   std::string out;
   std::size_t width = 0;
-  for (const auto& scalar : scalars) width = std::max(width, characters({scalar.key().data(), scalar.key().size()}));
+  for (const auto& scalar : scalars) width = padded_width(width, characters({scalar.key().data(), scalar.key().size()}));
   for (const auto& scalar : scalars) {
     const std::string_view name{scalar.key().data(), scalar.key().size()};
-    out.append(name).append(width - characters(name) + 2, ' ').append(cell_text(scalar.value())).append("\n");
+    out.append(name).append(std::max(width, characters(name)) - characters(name) + 2, ' ').append(cell_text(scalar.value())).append("\n");
   }
   for (const auto& [name, rows] : tables) {
     if (!out.empty()) out += '\n';
@@ -320,7 +324,8 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells, co
   const std::size_t start = out.size();
   for (std::size_t i = 0; i < columns_.size(); ++i) {
     const Cell cell = i < cells.size() ? cells[i] : Cell{};
-    const std::size_t gap = widths[i] - characters(cell.text);
+    const std::size_t own = characters(cell.text);
+    const std::size_t gap = std::max(widths[i], own) - own;
     if (i != 0) out.append("  ");
     if (cell.number) out.append(gap, ' ');
     out.append(cell.text);
@@ -342,7 +347,7 @@ std::string TextTable::text() const {
   }
   for (const std::vector<Cell>& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], characters(row[i].text));
+      widths[i] = padded_width(widths[i], characters(row[i].text));
       if (row[i].number) header[i].number = true;  // The title stands over its numbers.
     }
   }

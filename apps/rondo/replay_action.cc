@@ -11,8 +11,8 @@
 #include "opened_journal.h"
 #include "output.h"
 #include "progress.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/text.h"
 #include "rondo/sim/replay.h"
 
 namespace rondo::cli {

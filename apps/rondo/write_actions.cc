@@ -17,8 +17,8 @@
 #include "load.h"
 #include "output.h"
 #include "progress.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/clock.h"
+#include "rondo/base/text.h"
 
 namespace rondo::cli {
 namespace {

@@ -15,6 +15,7 @@
 #include "manual/man_page.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/log.h"
+#include "rondo/base/text.h"
 #include "rondo/commands/log_keeper.h"
 #include "rondod/config.h"
 #include "rondod/daemon.h"
@@ -70,7 +71,8 @@ void warn_of_folders(const rondo::daemon::Config& config) {
     const std::filesystem::path folder = std::filesystem::path{file}.parent_path();
     std::error_code unknown;  // Who may not look does not know.
     if (folder.empty() || std::filesystem::status(folder, unknown).type() != std::filesystem::file_type::not_found) return;
-    std::fprintf(stderr, "rondod: warning: %s: there is no folder '%s', and the start fails without it\n", key, folder.c_str());
+    std::fprintf(stderr, "rondod: warning: %s: there is no folder '%s', and the start fails without it\n", key,
+                 rondo::visible_text(folder.string()).c_str());
   };
   look("journal.file", config.journal_file);
   if (const auto file = rondo::daemon::table_file(config.store.url)) look("store.url", *file);
@@ -104,14 +106,14 @@ int main(int argc, char** argv) {
   if (!config_path.empty()) {
     auto read = rondo::daemon::read_config(config_path);
     if (!read) {
-      std::fprintf(stderr, "rondod: %s\n", std::string{read.error().message()}.c_str());
+      std::fprintf(stderr, "rondod: %s\n", rondo::visible_text(read.error().message()).c_str());
       return 78;
     }
     config = *read;
   }
   if (!socket.empty()) config.socket = socket;
   if (const rondo::Status bad = rondo::daemon::check_socket_path(config.socket); !bad.ok()) {
-    std::fprintf(stderr, "rondod: %s\n", std::string{bad.message()}.c_str());
+    std::fprintf(stderr, "rondod: %s\n", rondo::visible_text(bad.message()).c_str());
     return 78;
   }
   if (check) {

@@ -129,6 +129,20 @@ TEST_F(RondodPolicy, RowsThatStandRejectedAreANote) {
   EXPECT_TRUE(becomes([&] { return notes().find("stand rejected") == std::string::npos; })) << notes();
 }
 
+// The message quotes the key with its escape, and the answer does not escape that once more.
+TEST_F(RondodPolicy, HealthEscapesAKeyOnce) {
+  start("");
+  call("set", {{"table", "ROUTE_TABLE"}, {"key", "no\\x1bprefix"}, {"fields", json::array{json::array{"nexthop_group", "1"}}}});
+  const auto notes = [this] {
+    std::string all;
+    const json::object health = call("health");
+    for (const json::value& note : health.at("notes").as_array()) all.append(note.as_string()).append("\n");
+    return all;
+  };
+  EXPECT_TRUE(becomes([&] { return notes().find("'no\\x1bprefix'") != std::string::npos; })) << notes();
+  EXPECT_EQ(notes().find("\\x5c"), std::string::npos) << notes();
+}
+
 TEST_F(RondodPolicy, ADeleteOfARowThatCannotBeIsToldAndNothingStandsRejected) {
   start("");
   const std::vector<std::pair<std::string, std::string>> keys{

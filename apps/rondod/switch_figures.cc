@@ -14,6 +14,7 @@ namespace {
 
 namespace json = boost::json;
 using commands::microseconds;
+using commands::sentence;
 using commands::text;
 
 json::object agent_json(const agent::Agent& agent) {
@@ -84,7 +85,7 @@ json::array files_json(const CommandContext& context) {
                                 {"waiting", file.waiting},
                                 {"waiting_bytes", file.waiting_bytes},
                                 {"failing_s", fails ? microseconds(now - file.failing_since) / 1e6 : 0.0},
-                                {"trouble", text(fails ? file.trouble.message() : std::string_view{})},
+                                {"trouble", sentence(fails ? file.trouble.message() : std::string_view{})},
                                 {"damage_parts", file.damage.size()},
                                 {"damage", std::move(damage)},
                                 {"damaged_file", text(file.damaged_file)}});
@@ -128,9 +129,9 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
   }
   if (!file.damage.empty()) {
     troubles.push_back(
-        text("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
-             " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
-             (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
+        sentence("file " + path + " was damaged when it was opened, " + std::to_string(file.damage.size()) +
+                 " parts are lost (the first: " + file.damage.front() + "); kept as " + file.damaged_file + "; feed the tables again" +
+                 (holds ? ": until [dataplane] hold_s (an hour, if it is 0) is over, what an earlier run programmed stays" : "")));
   }
 }
 

@@ -10,9 +10,10 @@
 #include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "admin/client_wire.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {
@@ -40,10 +41,32 @@ Status error_of(const json::object& answer) {
   return Status{code_named(view(code->get_string())), std::string{view(message->get_string())}};
 }
 
+/// Escapes in every text of 'value' what is unsafe to show. An honest daemon has done so: then nothing changes.
+void make_safe(json::value& value) {
+  if (json::string* const text = value.if_string()) {
+    if (safe_length(view(*text)) != text->size()) *text = visible_text(view(*text));
+  } else if (json::array* const list = value.if_array()) {
+    for (json::value& part : *list) make_safe(part);
+  } else if (json::object* const object = value.if_object()) {
+    std::vector<std::string> unsafe;
+    for (auto& member : *object) {
+      make_safe(member.value());
+      if (safe_length(member.key()) != member.key().size()) unsafe.emplace_back(member.key());
+    }
+    for (const std::string& name : unsafe) {
+      json::value held = std::move(object->at(name));
+      object->erase(name);
+      object->insert_or_assign(visible_text(name), std::move(held));
+    }
+  }
+}
+
+/// All that a daemon says comes through here, so this is the one place that keeps its texts from the user's terminal.
 Result<AdminAnswer> take_apart(const Frame& frame) {
   json::error_code failed;
   json::value value = json::parse(json::string_view{frame.payload.data(), frame.payload.size()}, failed);
   if (failed) return failure(nonsense(failed.message()));
+  make_safe(value);
   json::object* const object = value.if_object();
   if (object == nullptr) return failure(nonsense("not an object"));
   AdminAnswer answer;

@@ -7,8 +7,8 @@
 #include "admin/field_count.h"
 #include "base/json.h"
 #include "rondo/admin/suggest.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {

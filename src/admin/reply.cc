@@ -4,9 +4,9 @@
 #include "admin/frame.h"
 #include "admin/reply_state.h"
 #include "base/json.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {

@@ -8,9 +8,9 @@
 #include "admin/field_count.h"
 #include "admin/frame.h"
 #include "base/json.h"
-#include "rondo/admin/text.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
+#include "rondo/base/text.h"
 
 namespace rondo {
 namespace {

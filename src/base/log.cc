@@ -14,6 +14,8 @@
 #include <mutex>
 #include <utility>
 
+#include "rondo/base/text.h"
+
 namespace rondo {
 namespace {
 
@@ -25,27 +27,17 @@ struct Bucket {
 };
 
 bool needs_quotes(std::string_view text) noexcept {
-  if (text.empty()) return true;
-  return std::any_of(text.begin(), text.end(), [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte <= 0x20 || byte == 0x7f || c == '"' || c == '=' || c == '\\';
-  });
+  return text.empty() || text.find_first_of(" \"=\\") != std::string_view::npos || safe_length(text) != text.size();
 }
 
 void append_quoted(std::string& line, std::string_view text) {
-  static constexpr char kHex[] = "0123456789abcdef";
   line += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      line.append(1, '\\').append(1, c);
-    } else if (c == '\n') {
-      line.append("\\n");
-    } else if (byte < 0x20 || byte == 0x7f) {
-      line.append("\\x").append(1, kHex[byte >> 4]).append(1, kHex[byte & 15]);
-    } else {
-      line += c;
-    }
+  while (!text.empty()) {
+    const std::size_t plain = text.find_first_of("\"\\\n");
+    line.append(visible_text(text.substr(0, plain)));
+    if (plain == std::string_view::npos) break;
+    line.append(1, '\\').append(1, text[plain] == '\n' ? 'n' : text[plain]);
+    text.remove_prefix(plain + 1);
   }
   line += '"';
 }

@@ -54,6 +54,12 @@ TEST_F(LogLines, QuotesAValueThatWouldBreakTheLine) {
   EXPECT_THAT(lines, ElementsAre("<6>info seen a=\"two words\" b=\"x=\\\"y\\\"\\n\\x01\" c=\"\" d=\"back\\\\slash\"\n"));
 }
 
+TEST_F(LogLines, WhatATerminalObeysOrNobodySeesIsEscaped) {
+  Log log(clock, capture(LogLevel::Info, true));
+  log.info("seen", {{"a", "x\u202ey"}, {"b", "\u009b2J"}, {"c", "\xff"}, {"d", "\u00e4"}, {"e", "k\u200b"}});
+  EXPECT_THAT(lines, ElementsAre("<6>info seen a=\"x\\xe2\\x80\\xaey\" b=\"\\xc2\\x9b2J\" c=\"\\xff\" d=\u00e4 e=\"k\\xe2\\x80\\x8b\"\n"));
+}
+
 TEST_F(LogLines, AStatusIsAValue) {
   Log log(clock, capture(LogLevel::Info, true));
   const Status status{Code::NotFound, "no port 'x'"};

@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "rondo/admin/command.h"
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 #include "rondo/base/time.h"
 #include "rondo/orch/constraint.h"
 #include "rondo/store/record.h"
 
 namespace rondo::commands {
 
+/// Bytes of a table: a key, a name, a value. The reader can get them back.
 inline boost::json::string text(std::string_view bytes) { return boost::json::string{escape_text(bytes)}; }
+/// A sentence for people. What it quotes from outside may be escaped already, and is not escaped again.
+inline boost::json::string sentence(std::string_view words) { return boost::json::string{visible_text(words)}; }
 inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
 inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
 

@@ -63,7 +63,7 @@ json::object source_row(const Source& source, Instant now) {
   row["wait_p50_us"] = microseconds(waits.quantile(0.5));
   row["wait_p99_us"] = microseconds(waits.quantile(0.99));
   row["wait_max_us"] = microseconds(waits.max());
-  row["quarantine"] = text(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
+  row["quarantine"] = sentence(source.quarantine().ok() ? std::string_view{} : source.quarantine().message());
   return row;
 }
 
@@ -122,7 +122,7 @@ json::array consumers_json(const Runtime& runtime) {
                                 {"bound", stats.bound},
                                 {"in_flight", stats.in_flight},
                                 {"resolve_wait_max_us", microseconds(stats.longest_resolve_wait)},
-                                {"last_reject", text(stats.last_reject)}});
+                                {"last_reject", sentence(stats.last_reject)}});
   }
   return rows;
 }
@@ -152,7 +152,7 @@ json::object fact_figures_json(const Runtime& runtime) {
   return json::object{{"awaited", runtime.awaited_facts()},
                       {"forgotten_announcements", forgotten.announcements},
                       {"forgotten_withdrawals", forgotten.withdrawals},
-                      {"newest_forgotten", text(forgotten.newest)}};
+                      {"newest_forgotten", sentence(forgotten.newest)}};
 }
 
 json::object journal_json(const JournalStats& stats) {
@@ -160,15 +160,15 @@ json::object journal_json(const JournalStats& stats) {
                       {"bytes", stats.bytes},
                       {"dropped", stats.dropped},
                       {"write_errors", stats.write_errors},
-                      {"last_error", text(stats.last_error.ok() ? std::string_view{} : stats.last_error.message())}};
+                      {"last_error", sentence(stats.last_error.ok() ? std::string_view{} : stats.last_error.message())}};
 }
 
 json::object store_json(Context& context) {
   const Status health = context.runtime.store().health();
   const WriteFailures& failures = context.failures;
-  return json::object{{"health", text(health.ok() ? "ok" : health.message())},
+  return json::object{{"health", sentence(health.ok() ? "ok" : health.message())},
                       {"failed_writes", failures.count()},
-                      {"last_failure", text(failures.last().ok() ? std::string_view{} : failures.last().message())}};
+                      {"last_failure", sentence(failures.last().ok() ? std::string_view{} : failures.last().message())}};
 }
 
 json::object admin_json(const AdminServer* server) {
@@ -285,7 +285,7 @@ void command_top(Context& of, Reply reply) {
                      {"watchers", context.watchers.size()},
                      {"facts", top_facts(runtime)},
                      {"tables", top_tables(runtime)},
-                     {"store", text(health.ok() ? "ok" : health.message())}};
+                     {"store", sentence(health.ok() ? "ok" : health.message())}};
     if (context.options.add_top) context.options.add_top(top);
     r.finish(top);
   });

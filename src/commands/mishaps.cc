@@ -50,9 +50,9 @@ void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array&
                      time_text(last_wall_) + ")";
   if (!newest_.empty()) told += ": " + hide_secrets(newest_);
   if (ago >= limits::kMishapTold) {
-    notes.push_back(text(told));
+    notes.push_back(sentence(told));
   } else {
-    troubles.push_back(text(told + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
+    troubles.push_back(sentence(told + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
   }
 }
 

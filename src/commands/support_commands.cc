@@ -22,24 +22,24 @@ namespace json = boost::json;
 void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
-  if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(text("store: " + hide_secrets(store.message())));
+  if (const Status store = runtime.store().health(); !store.ok()) troubles.push_back(sentence("store: " + hide_secrets(store.message())));
   runtime.scheduler().for_each_source([&troubles](const Source& source) {
     if (source.quarantine().ok() || troubles.size() >= limits::kAdminPageRows) return;
-    troubles.push_back(text("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
+    troubles.push_back(sentence("source " + std::string{source.name()} + " is quarantined: " + std::string{source.quarantine().message()}));
   });
   json::array notes;
-  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(text("policy: " + why));
+  for (const std::string& why : policy_warnings(runtime.scheduler().policy().settings())) notes.push_back(sentence("policy: " + why));
   const auto count = [&notes](std::uint64_t number, std::string_view what) {
-    if (number != 0) notes.push_back(text(std::to_string(number) + " " + std::string{what}));
+    if (number != 0) notes.push_back(sentence(std::to_string(number) + " " + std::string{what}));
   };
   const JournalStats journal = runtime.journal().stats();
-  if (!journal.last_error.ok()) troubles.push_back(text("journal: " + std::string{journal.last_error.message()}));
+  if (!journal.last_error.ok()) troubles.push_back(sentence("journal: " + std::string{journal.last_error.message()}));
   count(journal.write_errors, "writes of the journal failed since the start");
   count(journal.dropped, "records of the journal were dropped since the start");
   for (const ConsumerStats& table : runtime.consumers()) {
     if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
-    notes.push_back(text("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
-                         "; the newest of them: " + hide_secrets(table.standing_reject)));
+    notes.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
+                             "; the newest of them: " + hide_secrets(table.standing_reject)));
   }
   context.mishaps.look(runtime, context.failures);
   context.mishaps.tell(runtime.clock().now(), troubles, notes);

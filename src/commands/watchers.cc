@@ -160,7 +160,7 @@ class Watchers::Trace final : public Watcher {
     if (event.what == RowEvent::What::Taken) row = change_json(*event.change);
     if (!event.facts.empty()) row["facts"] = facts_json(event.facts);
     if (event.what == RowEvent::What::Delayed) row["delay_ms"] = microseconds(event.delay) / 1000.0;
-    if (event.why != nullptr) row["why"] = text(event.why->to_string());
+    if (event.why != nullptr) row["why"] = sentence(event.why->to_string());
     const bool waits = event.what == RowEvent::What::Parked;
     awaited_.assign(event.facts.begin(), waits ? event.facts.end() : event.facts.begin());
     tell(to_string(event.what), event.at, std::move(row));

@@ -71,7 +71,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       const std::string_view state = done_.contains(i) ? "done" : state_name(link.state);
       json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
                        {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
-                       {"note", text(link.note)},         {"parent", link.parent}};
+                       {"note", sentence(link.note)},     {"parent", link.parent}};
       if (link.op) row["op"] = json::string{to_string(*link.op)};
       if (link.fact) row["fact"] = fact_json(*link.fact);
       if (link.any_of > 1) row["any_of"] = link.any_of;
@@ -101,7 +101,7 @@ json::object row_json(const ParkedRow& row) {
           {"facts", facts_json(row.facts)},
           {"waited_ms", microseconds(row.waited) / 1000.0},
           {"retry_in_ms", microseconds(row.retry_in) / 1000.0},
-          {"why", text(row.why)}};
+          {"why", sentence(row.why)}};
 }
 
 json::object fact_row(const ParkedConstraint& parked) {

@@ -222,6 +222,13 @@ TEST_F(JournalTest, TextFormsSpellOperationsAndSpecialBytesAsSonicDoesOrInHex) {
                         "a\\x0ab\\x7cc\\x5cd\\x00e|SET|\\x7f:\xc3\xa9 ok\n");
 }
 
+TEST_F(JournalTest, TextFormsAreUtf8WithoutWhatMisleadsAReader) {
+  auto journal = start(options());
+  journal->changed(kTable, 0, Change::set("a\xff\u202eb", {{"\u009b", "k\u200b"}}));
+  ASSERT_TRUE(journal->flush().ok());
+  EXPECT_THAT(swss(), testing::EndsWith("|ROUTE_TABLE:a\\xff\\xe2\\x80\\xaeb|SET|\\xc2\\x9b:k\\xe2\\x80\\x8b\n"));
+}
+
 TEST_F(JournalTest, TextFormsAreInLocalTime) {
   EXPECT_EQ(journal::stamp(kSeedTime), "2024-09-11.18:55:38.383953");
   ::setenv("TZ", "XYZ-05:30", 1);

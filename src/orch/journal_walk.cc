@@ -5,6 +5,8 @@
 #include <ctime>
 #include <utility>
 
+#include "rondo/base/text.h"
+
 namespace rondo::journal {
 
 JournalWalk::JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers) {
@@ -134,17 +136,7 @@ std::string JournalWalk::words() const {
 
 namespace {
 
-void append_escaped(std::string& out, std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f && byte != '|' && byte != '\\') {
-      out.push_back(c);
-    } else {
-      out.append("\\x").append({kDigits[byte >> 4U], kDigits[byte & 0xfU]});
-    }
-  }
-}
+void append_escaped(std::string& out, std::string_view text) { out.append(escape_text(text, "|\\")); }
 
 void append_change(std::string& out, const JournalWalk& walk) {
   const JournalRecord& record = walk.record();

@@ -22,7 +22,7 @@
 namespace rondo {
 
 enum class ArgumentKind : std::uint8_t {
-  Text,     // A string; \xHH stands for a byte (rondo/admin/text.h).
+  Text,     // A string; \xHH stands for a byte (rondo/base/text.h).
   Integer,  // Fits 64 bits, signed.
   Flag,     // true or false.
   Fields,   // [["name","value"], ...], texts as above.

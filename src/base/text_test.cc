@@ -1,5 +1,5 @@
 // Bytes that JSON cannot carry come back exactly. Method: a table of oddities and random bytes over many seeds.
-#include "rondo/admin/text.h"
+#include "rondo/base/text.h"
 
 #include <gtest/gtest.h>
 
@@ -37,6 +37,29 @@ TEST(Text, AnEscapeInTheInputIsItselfEscaped) {
 TEST(Text, VisibleTextLeavesEscapesAlone) {
   EXPECT_EQ(visible_text("no row 'a\\x00b'"), "no row 'a\\x00b'");
   EXPECT_EQ(visible_text("\x1b[31m\xff"), "\\x1b[31m\\xff");
+}
+
+TEST(Text, BidirectionalControlsAndCharactersThatNobodySeesAreEscaped) {
+  EXPECT_EQ(escape_text("a\u202eb"), "a\\xe2\\x80\\xaeb");
+  for (const std::string hidden :
+       {"\u061c", "\u200b", "\u200c", "\u200d", "\u200e", "\u200f", "\u2028", "\u2029",     "\u202a", "\u202e",
+        "\u2060", "\u2066", "\u2069", "\ufeff", "\u00ad", "\u034f", "\u3164", "\U000e0041", "\u0080", "\u009f"}) {
+    const std::string text = "key" + hidden;
+    EXPECT_EQ(escape_text(text).size(), 3 + 4 * hidden.size()) << escape_text(text);
+    EXPECT_EQ(visible_text(text), escape_text(text));
+    EXPECT_EQ(unescape_text(escape_text(text)), text);
+    EXPECT_EQ(safe_length(text), 3U);
+  }
+  for (const std::string seen :
+       {"\u00a0", "\u00ae", "\u061b", "\u061d", "\u200a", "\u2010", "\u2027", "\u202f", "\u2070", "\U0001f600", "\U0010ffff"}) {
+    EXPECT_EQ(escape_text(seen), seen);
+    EXPECT_EQ(safe_length(seen), seen.size());
+  }
+}
+
+TEST(Text, MoreCharactersAreEscapedWhereTheCallerAsks) {
+  EXPECT_EQ(escape_text("a|b\\c\n", "|\\"), "a\\x7cb\\x5cc\\x0a");
+  EXPECT_EQ(unescape_text(escape_text("a|b\\c\n", "|\\")), "a|b\\c\n");
 }
 
 TEST(Text, EveryByteStringComesBack) {

@@ -1,7 +1,9 @@
-// The UTF-8 check and the \xHH form of rondo/admin/text.h.
-#include "rondo/admin/text.h"
+// The UTF-8 check, the characters that are unsafe to show, and the \xHH form of rondo/base/text.h.
+#include "rondo/base/text.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 
 namespace rondo {
@@ -31,10 +33,35 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return overlong || beyond ? 0 : 4;
 }
 
-/// C0, DEL and the two-byte C1 controls: a terminal would obey them.
-bool is_control(std::string_view bytes, std::size_t at, std::size_t length) noexcept {
-  const unsigned byte = byte_at(bytes, at);
-  return byte < 0x20 || byte == 0x7f || (length == 2 && byte == 0xc2 && byte_at(bytes, at + 1) < 0xa0);
+struct Range {
+  char32_t first;
+  char32_t last;
+};
+
+/// Code points from U+0080 that are unsafe to show, in order: C1, Default_Ignorable_Code_Point of Unicode 15 (which has the zero-width
+/// characters and most bidirectional controls), the separators of lines and paragraphs, and the interlinear annotations.
+constexpr Range kUnsafe[] = {
+    {0x80, 0x9f},     {0xad, 0xad},     {0x34f, 0x34f},   {0x61c, 0x61c},     {0x115f, 0x1160},   {0x17b4, 0x17b5},
+    {0x180b, 0x180f}, {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},
+    {0xfeff, 0xfeff}, {0xffa0, 0xffa0}, {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a}, {0xe0000, 0xe0fff},
+};
+
+/// The code point of the valid sequence of 'length' bytes at 'at'.
+char32_t code_point(std::string_view text, std::size_t at, std::size_t length) noexcept {
+  char32_t value = length == 1 ? byte_at(text, at) : byte_at(text, at) & (0x7fU >> length);
+  for (std::size_t i = 1; i < length; ++i) value = value << 6U | (byte_at(text, at + i) & 0x3fU);
+  return value;
+}
+
+/// Length of the character at 'at' if it is safe to show, or 0.
+std::size_t safe_character(std::string_view text, std::size_t at) noexcept {
+  const unsigned first = byte_at(text, at);
+  if (first < 0x80) return first >= 0x20 && first != 0x7f ? 1 : 0;
+  const std::size_t length = utf8_length(text, at);
+  if (length == 0) return 0;
+  const char32_t value = code_point(text, at, length);
+  const Range* const range = std::ranges::lower_bound(kUnsafe, value, {}, &Range::last);
+  return range != std::end(kUnsafe) && range->first <= value ? 0 : length;
 }
 
 std::optional<unsigned> hex_digit(char c) noexcept {
@@ -58,12 +85,13 @@ void append_escape(std::string& out, unsigned byte) {
   out.append("\\x").append(1, kHex[byte >> 4U]).append(1, kHex[byte & 15U]);
 }
 
-std::string escape(std::string_view bytes, bool reversible) {
+std::string escape(std::string_view bytes, bool reversible, std::string_view also) {
   std::string out;
   out.reserve(bytes.size());
   for (std::size_t at = 0; at < bytes.size();) {
-    const std::size_t length = utf8_length(bytes, at);
-    if (length == 0 || is_control(bytes, at, length) || (reversible && escape_at(bytes, at))) {
+    const std::size_t length = safe_character(bytes, at);
+    if (length == 0 || (reversible && escape_at(bytes, at)) || also.find(bytes[at]) != std::string_view::npos) {
+      // The rest of an unsafe character is no valid sequence by itself: the next rounds escape it.
       append_escape(out, byte_at(bytes, at));
       ++at;
     } else {
@@ -76,8 +104,19 @@ std::string escape(std::string_view bytes, bool reversible) {
 
 }  // namespace
 
-std::string escape_text(std::string_view bytes) { return escape(bytes, true); }
-std::string visible_text(std::string_view text) { return escape(text, false); }
+std::string escape_text(std::string_view bytes) { return escape(bytes, true, {}); }
+std::string escape_text(std::string_view bytes, std::string_view also) { return escape(bytes, true, also); }
+std::string visible_text(std::string_view text) { return escape(text, false, {}); }
+
+std::size_t safe_length(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = safe_character(text, at);
+    if (length == 0) break;
+    at += length;
+  }
+  return at;
+}
 
 std::string unescape_text(std::string_view text) {
   std::string out;
