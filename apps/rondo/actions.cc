@@ -17,6 +17,7 @@
 #include "commands.h"
 #include "completion.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "manual/man_page.h"
 #include "output.h"
 #include "own_call.h"
@@ -43,15 +44,15 @@ int finish(const std::string& command, const json::object& result) {
 /// Rows go out as they arrive, then the rest of the result: one object on one line, whatever its length.
 int print_json(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   std::uint64_t rows = 0;
-  const Result<json::object> result = backend.call(
-      command, arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "{\"rows\":[" : ",") + json::serialize(row)); });
+  const Result<json::object> result =
+      backend.call(command, arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "{\"rows\":[" : ",") + json_text(row)); });
   if (!result) return report(options, result.error());
   json::object rest = *result;
   if (rows == 0) {
-    print(json::serialize(rest) + "\n");
+    print(json_text(rest) + "\n");
   } else {
     rest.erase("rows");
-    const std::string others = json::serialize(rest);
+    const std::string others = json_text(rest);
     print((rest.empty() ? "]" : "],") + others.substr(1) + "\n");
   }
   return finish(command, *result);
@@ -62,7 +63,7 @@ int print_json(Backend& backend, const Options& options, const std::string& comm
 int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
   const auto render = command == "trace" ? render_event : render_change;
   const Result<json::object> result = backend.call(command, arguments, [&options, render](const json::value& row) {
-    print(options.json ? json::serialize(row) + "\n" : render(row));
+    print(options.json ? json_text(row) + "\n" : render(row));
     if (finish_output() != kExitDone) std::exit(report(options, output_trouble(), kExitFailed));
   });
   return result ? finish_output() : report(options, result.error());
@@ -72,7 +73,7 @@ int print_changes(Backend& backend, const Options& options, const std::string& c
 int print_export(Backend& backend, const Options& options, const json::object& arguments) {
   std::uint64_t rows = 0;
   const Result<json::object> result =
-      backend.call("export", arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "[\n" : ",\n") + json::serialize(row)); });
+      backend.call("export", arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "[\n" : ",\n") + json_text(row)); });
   if (!result) return report(options, result.error());
   print(rows == 0 ? "[]\n" : "\n]\n");
   return finish_output();
@@ -82,7 +83,7 @@ int print_text(Backend& backend, const Options& options, const std::string& comm
   if (command == "keys") {
     const Result<json::object> result = backend.call(command, arguments, [](const json::value& row) {
       const json::value* const key = row.is_object() ? row.get_object().if_contains("key") : nullptr;
-      print((key != nullptr && key->is_string() ? std::string{key->get_string()} : json::serialize(row)) + "\n");
+      print((key != nullptr && key->is_string() ? std::string{key->get_string()} : json_text(row)) + "\n");
     });
     return result ? finish_output() : report(options, result.error());
   }
@@ -134,25 +135,30 @@ int call(const Options& options, const std::string& command, const json::object&
 
 int show_version(const Options& options) {
   json::object versions{{"client", RONDO_VERSION}, {"daemon", nullptr}};
-  std::unique_ptr<Backend> answers;
-  if (!options.store.given()) answers = open_backend(options).value_or(nullptr);
-  if (answers != nullptr) {
-    const Result<json::object> daemon = answers->call("version", {}, {});
-    if (!daemon) return report(options, daemon.error());
-    versions["daemon"] = *daemon;
+  Status away;
+  if (!options.store.given()) {
+    const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+    const Result<json::object> daemon = backend ? (*backend)->call("version", {}, {}) : failure(backend.error());
+    if (daemon) {
+      versions["daemon"] = *daemon;
+    } else {
+      away = daemon.error();
+    }
   }
   if (options.json) {
-    print(json::serialize(versions) + "\n");
+    print(json_text(versions) + "\n");
   } else {
     print("rondo " RONDO_VERSION "\n");
-    const json::object* const daemon = versions["daemon"].if_object();
-    const auto text = [daemon](std::string_view name) {
-      const json::value* const value = daemon->if_contains(name);
-      return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{"?"};
-    };
-    print(daemon == nullptr ? "no daemon answers\n" : text("name") + " " + text("version") + "\n");
+    if (const json::object* const daemon = versions["daemon"].if_object()) {
+      const auto text = [daemon](std::string_view name) {
+        const json::value* const value = daemon->if_contains(name);
+        return value != nullptr && value->is_string() ? std::string{value->get_string()} : std::string{"?"};
+      };
+      print(text("name") + " " + text("version") + "\n");
+    }
   }
-  return finish_output();
+  const int printed = finish_output();
+  return printed != kExitDone || away.ok() ? printed : report(options, away);
 }
 
 struct Run {
@@ -192,16 +198,26 @@ struct Run {
     return answer(**backend, options, asked.command, *arguments);
   }
   int operator()(const SetRow& row) const {
+    return call(options, "set", {{"table", typed(row.table)}, {"key", typed(row.key)}, {"fields", typed_fields(row)}});
+  }
+  int operator()(const SendEvent& sent) const {
+    const SetRow& row = sent.event;
+    return call(options, "send",
+                {{"table", typed(row.table)}, {"op", typed(sent.op)}, {"key", typed(row.key)}, {"fields", typed_fields(row)}});
+  }
+
+ private:
+  static json::array typed_fields(const SetRow& row) {
     json::array fields;
     for (const auto& [name, value] : row.fields) fields.push_back(json::array{json::string{typed(name)}, json::string{typed(value)}});
-    return call(options, "set", {{"table", typed(row.table)}, {"key", typed(row.key)}, {"fields", fields}});
+    return fields;
   }
 };
 
 }  // namespace
 
 std::string error_json(const Status& why) {
-  return json::serialize(json::object{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}});
+  return json_text(json::object{{"error", json::object{{"code", to_string(why.code())}, {"message", visible_text(why.message())}}}});
 }
 
 int report(const Options& options, const Status& why, int code) {
@@ -210,7 +226,9 @@ int report(const Options& options, const Status& why, int code) {
   } else {
     print_error("rondo: " + visible_text(why.message()) + "\n");
   }
-  return code >= 0 ? code : exit_code(why.code());
+  if (code >= 0) return code;
+  // A file that is no store stays none, however often the command is repeated.
+  return options.store.is_file() && why.code() == Code::FailedPrecondition ? kExitBadFile : exit_code(why.code());
 }
 
 /// What a daemon says is checked where it decides something. Of the rest, that a member is of another kind is told here.

@@ -5,6 +5,7 @@
 
 #include "actions.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "opened_journal.h"
 #include "orch/journal_audit.h"
 #include "orch/journal_walk.h"
@@ -78,7 +79,7 @@ int audit_journal(const Options& options, const ReadJournal& call) {
   if (options.json) {
     json::object result = to_json(report);
     result["trouble"] = opened.trouble();
-    print(json::serialize(result) + "\n");
+    print(json_text(result) + "\n");
   } else {
     opened.tell_trouble();
     print(render(report));

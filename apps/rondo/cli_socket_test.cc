@@ -27,6 +27,7 @@ namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
@@ -231,7 +232,11 @@ TEST_F(Program, ErrorsGoToStandardErrorAndHaveTheirExitCode) {
   const Outcome nobody = rondo("get T k 2>&1");
   EXPECT_EQ(nobody.code, 69);
   EXPECT_THAT(nobody.out, HasSubstr("no daemon answers: connect to '" + socket() + "'"));
-  EXPECT_EQ(rondo("version 2>&1").code, 0) << "the program's own version needs no daemon";
+  const Outcome version = rondo("version 2>&1");
+  EXPECT_EQ(version.code, 69) << "the daemon's version was asked for, too";
+  EXPECT_THAT(version.out, AllOf(HasSubstr("rondo " RONDO_VERSION), HasSubstr("no daemon answers")));
+  EXPECT_EQ(json::parse(rondo("version --json 2>/dev/null").out).at("daemon"), json::value(nullptr));
+  EXPECT_EQ(rondo("--version").code, 0);
 }
 
 TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
@@ -295,6 +300,19 @@ TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
   EXPECT_EQ(partial.code, 75);
   EXPECT_EQ(partial.out, "rondo: not in it: health, log: the kernel sleeps\n");
   EXPECT_NE(::access(file().c_str(), R_OK), -1) << "what there is can be sent";
+}
+
+TEST_F(Program, TheFirstRowOfAFileThatIsRefusedIsNamedWithItsLine) {
+  open();
+  {
+    std::ofstream out(file());
+    out << "[\n";
+    for (int i = 0; i < 5000; ++i) out << R"({"T:a)" << i << R"(": {"f": "v"}, "OP": "SET"},)" << '\n';
+    out << R"({"T:bad": {"f": "v"}, "OP": "SET"},)" << '\n' << R"({"U:bad": {}, "OP": "SET"}])";
+  }
+  const Outcome refused = rondo("load " + file() + " 2>&1 >/dev/null");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_EQ(refused.out, "rondo: " + file() + ":5002:1: the first refused: row 'T:bad': invalid-argument: a bad key\n");
 }
 
 TEST_F(Program, FeedWritesRoutesAndWhatTheyNeed) {

@@ -5,6 +5,7 @@
 #include <boost/json.hpp>
 #include <cstdlib>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <sstream>
 #include <string>
@@ -12,8 +13,10 @@
 
 #include "commands.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "load.h"
 #include "options.h"
+#include "plain_names.h"
 #include "progress.h"
 #include "render.h"
 #include "rondo/base/text.h"
@@ -88,9 +91,49 @@ TEST(CommandLine, AStoreIsAskedInsteadOfADaemon) {
   EXPECT_FALSE(watch.options.store.kind.has_value());
 }
 
+TEST(CommandLine, HelpOfACommandIsAskedInEitherOrder) {
+  EXPECT_EQ(parse({"help"}).text, parse({"--help"}).text);
+  EXPECT_EQ(parse({"help", "feed", "routes"}).text, parse({"feed", "routes", "--help"}).text);
+  EXPECT_EQ(parse({"help"}).exit_code, kExitDone);
+}
+
+TEST(CommandLine, SendTakesOperationDataAndFields) {
+  const Parsed sent = parse({"--store", "APPL_DB", "send", "EVENTS", "flush", "all", "reason=a test"});
+  ASSERT_FALSE(sent.finished) << sent.text;
+  const auto& event = std::get<SendEvent>(sent.options.action);
+  EXPECT_EQ(event.op, "flush");
+  EXPECT_EQ(event.event.table, "EVENTS");
+  EXPECT_EQ(event.event.key, "all");
+  EXPECT_THAT(event.event.fields, ElementsAre(Pair("reason", "a test")));
+  EXPECT_THAT(parse({"send", "EVENTS", "flush", "all"}).text, HasSubstr("needs --store URL"));
+}
+
+TEST(JsonText, NumbersAreWrittenPlainly) {
+  const auto text = [](double number) { return json_text(json::value(number)); };
+  EXPECT_EQ(text(307652.3), "307652.3") << "not 3.076523E5";
+  EXPECT_EQ(text(3), "3");
+  EXPECT_EQ(text(0), "0");
+  EXPECT_EQ(text(-0.25), "-0.25");
+  EXPECT_EQ(text(1e300), "1e+300") << "digits that mean nothing are left out";
+  EXPECT_EQ(text(std::numeric_limits<double>::infinity()), "null") << "JSON has no word for it";
+  const json::value mixed = json::parse(R"({"a":[1,2.5,"x\"\u0001",null,true,{},[]],"b":{"c":-3}})");
+  EXPECT_EQ(json_text(mixed), R"({"a":[1,2.5,"x\"\u0001",null,true,{},[]],"b":{"c":-3}})");
+}
+
+TEST(PlainNames, SharedNextHopsAreNamedByTheirAddresses) {
+  EXPECT_EQ(plain_names("NEXTHOP_SET 1.2.3.4@Ethernet0*1: parked"), "next hops 1.2.3.4 on Ethernet0: parked");
+  EXPECT_EQ(plain_names("waits for nexthop-set fd00::1@swp1*1+fd00::2@swp2*3"),
+            "waits for next hops fd00::1 on swp1, fd00::2 on swp2 (weight 3)");
+  for (const char* const same : {"neighbor swp1:10.0.0.2", "a@b", "1@", "1.1.1.1@p*", "", "+1.1.1.1", "user@host * 3"}) {
+    EXPECT_EQ(plain_names(same), same);
+  }
+}
+
 TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
   const std::vector<std::pair<std::vector<const char*>, std::string>> table{
       {{}, "subcommand is required"},
+      {{"st"}, "unknown command 'st'; did you mean 'stats'?"},
+      {{"keys", "T", "--cont", "3"}, "unknown option '--cont'; did you mean '--count'?"},
       {{"sorces"}, "unknown command 'sorces'; did you mean 'sources'?"},
       {{"get", "T"}, "KEY"},
       {{"set", "T", "k", "novalue"}, "'novalue' has no '='"},

@@ -147,6 +147,15 @@ std::vector<Command> figure_commands() {
 
 std::vector<Command> store_commands() {
   return {
+      {.name = "send",
+       .help = "Send an event to a channel on a store",
+       .arguments = {{.name = "TABLE", .help = "Channel, such as RESTARTCHECK", .word = Word::Table},
+                     {.name = "OP", .help = "What the event is, such as port_state_change"},
+                     {.name = "DATA", .help = "What it is about"},
+                     {.name = "FIELD=VALUE", .help = "Fields of the event", .word = Word::Field, .required = false, .many = true}},
+       .answered_by = Redis,
+       .examples = {{"rondo --store APPL_DB send RESTARTCHECK orchagent NoFreeze=false",
+                     "An event for the programs that watch a channel:"}}},
       {.name = "pending",
        .help = "Keys of a table on a store that wait for its consumer",
        .details = "Of a daemon's file: Deletes that were not dealt with, and the entries of a Queue with their fields.",

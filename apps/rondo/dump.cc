@@ -15,6 +15,7 @@
 #include "actions.h"
 #include "backend.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "output.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/clock.h"
@@ -175,9 +176,9 @@ int dump(const Options& options, const Dump& dump) {
   const std::string name = "rondo-dump-" + utc(seconds, "%Y%m%d-%H%M%S");
   Tar tar(seconds);
   const json::object list = contents(utc(seconds, "%Y-%m-%dT%H:%M:%SZ"));
-  tar.add(name + "/contents.json", json::serialize(list) + "\n");
+  tar.add(name + "/contents.json", json_text(list) + "\n");
   Gatherer gatherer(**backend);
-  for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json::serialize(gatherer.ask(part)) + "\n");
+  for (const Part& part : kParts) tar.add(name + "/" + std::string{part.command} + ".json", json_text(gatherer.ask(part)) + "\n");
   if (gatherer.has_nothing()) return report(options, gatherer.why());
   const Result<std::string> written = write_bundle(dump.file, name, tar.finish());
   if (!written) return report(options, written.error(), kExitFailed);
@@ -188,7 +189,7 @@ int dump(const Options& options, const Dump& dump) {
   if (options.json) {
     json::object said{{"file", escape_text(file)}};
     for (const auto& member : list) said[member.key()] = member.value();
-    print(json::serialize(said) + "\n");
+    print(json_text(said) + "\n");
   } else {
     print(visible_text(file) +
           ": only you may read it. Passwords, keys and tokens are left out, and so are the rows of tables. It contains:\n");

@@ -107,6 +107,10 @@ TEST_F(FileCli, NamesWhatIsWrong) {
     EXPECT_THAT(busy.out, HasSubstr("another process has it open"));
   });
   EXPECT_THAT(rondo("set ROUTE_TABLE a b=c").out, HasSubstr("can only be looked at"));
+  std::filesystem::rename(path(), path() + ".kept");
+  std::ofstream(path()) << "Dear operator, this is no database. " << std::string(200, '.');
+  EXPECT_EQ(rondo("doctor").code, 78) << "to try again would not help";
+  std::filesystem::rename(path() + ".kept", path());
   {
     std::fstream file(path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(std::filesystem::file_size(path())) - 30);

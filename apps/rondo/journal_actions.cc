@@ -15,6 +15,7 @@
 #include "actions.h"
 #include "exit_code.h"
 #include "follow_journal.h"
+#include "json_text.h"
 #include "opened_journal.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_story.h"
@@ -80,7 +81,7 @@ json::object to_json(const JournalWalk& walk, std::uint64_t missing) {
 }
 
 std::string render(const Options& options, const JournalWalk& walk, std::uint64_t missing) {
-  if (options.json) return json::serialize(to_json(walk, missing)) + "\n";
+  if (options.json) return json_text(to_json(walk, missing)) + "\n";
   const std::string begin = journal::stamp(walk.wall()) + " " + std::to_string(walk.raw().number) + " ";
   std::string line = begin;
   if (const std::string turn = walk.turn_of(); !turn.empty()) line.append("[").append(turn).append("] ");
@@ -239,7 +240,7 @@ int explain(const Options& options, const ReadJournal& call) {
       std::ranges::any_of(story, [](const StoryEvent& event) { return event.what != "missing" && event.what != journal::kRunBegan; });
   if (!known) return report(options, nothing_about(options, call));
   if (options.json) {
-    print(json::serialize(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");
+    print(json_text(json::object{{"key", text(key)}, {"events", to_json(story)}, {"trouble", opened.trouble()}}) + "\n");
   } else {
     print(render_story(story));
   }
@@ -250,7 +251,7 @@ int export_text(const Options& options, const ReadJournal& call) {
   const int code = for_each_record(options, call, [&](const JournalWalk& walk) {
     const std::string lines = call.retry ? retry_lines(walk) : swss_lines(walk);
     if (options.json && !lines.empty()) {
-      print(json::serialize(to_json(walk, walk.missing())) + "\n");
+      print(json_text(to_json(walk, walk.missing())) + "\n");
     } else {
       print(lines);
     }
@@ -280,12 +281,12 @@ void print_contents(const Options& options, const JournalReader& reader, const C
   }
   json::array damage;
   for (const journal::Damage& one : reader.damage()) damage.push_back(damage_json(one));
-  print(json::serialize(json::object{{"file", text(reader.name())},
-                                     {"runs", contents.runs},
-                                     {"begins_in_run", contents.begins_in_run},
-                                     {"records", contents.records},
-                                     {"missing", contents.missing},
-                                     {"damage", std::move(damage)}}) +
+  print(json_text(json::object{{"file", text(reader.name())},
+                               {"runs", contents.runs},
+                               {"begins_in_run", contents.begins_in_run},
+                               {"records", contents.records},
+                               {"missing", contents.missing},
+                               {"damage", std::move(damage)}}) +
         "\n");
 }
 

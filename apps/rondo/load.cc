@@ -39,11 +39,7 @@ class LoadParser {
 
  private:
   Status error_at(std::size_t offset, const std::string& what) const {
-    const std::string_view before = text_.substr(0, std::min(offset, text_.size()));
-    const auto line = 1 + std::ranges::count(before, '\n');
-    const std::size_t newline = before.rfind('\n');
-    const std::size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
-    return Status{Code::InvalidArgument, name_ + ":" + std::to_string(line) + ":" + std::to_string(column) + ": " + what};
+    return Status{Code::InvalidArgument, place_in(text_, name_, offset) + ": " + what};
   }
   std::string here() const { return "entry " + std::to_string(rows_.size() + 1) + ": "; }
 
@@ -65,6 +61,7 @@ class LoadParser {
     if (error) return error_at(at_, here() + error.message());
     const json::value value = parser.release();
     Status read = row(value.get_object());
+    if (read.ok()) rows_.back().offset = start;
     return read.ok() ? read : error_at(start, here() + std::string{read.message()});
   }
 
@@ -131,6 +128,14 @@ class LoadParser {
 }  // namespace
 
 Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string& name) { return LoadParser{text, name}.parse(); }
+
+std::string place_in(std::string_view text, const std::string& name, std::size_t offset) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const auto line = 1 + std::ranges::count(before, '\n');
+  const std::size_t newline = before.rfind('\n');
+  const std::size_t column = newline == std::string_view::npos ? before.size() + 1 : before.size() - newline;
+  return name + ":" + std::to_string(line) + ":" + std::to_string(column);
+}
 
 Result<std::string> read_text(const std::string& path) {
   const bool standard = path == "-";

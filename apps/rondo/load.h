@@ -19,10 +19,14 @@ struct LoadRow {
   std::string key;
   BulkOp op = BulkOp::Set;
   std::vector<std::pair<std::string, std::string>> fields;  // None for Delete.
+  std::size_t offset = 0;                                   // Of the entry in the file.
 };
 
 /// 'name' stands for the file in messages.
 Result<std::vector<LoadRow>> parse_load(std::string_view text, const std::string& name);
+
+/// "NAME:LINE:COLUMN", both from 1, of a place in a file's text.
+std::string place_in(std::string_view text, const std::string& name, std::size_t offset);
 
 /// The file's text; "-" is standard input.
 Result<std::string> read_text(const std::string& path);

@@ -6,6 +6,7 @@
 
 #include "actions.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "output.h"
 #include "rondo/base/text.h"
 
@@ -23,8 +24,8 @@ void print_trouble(const json::object& one) {
   std::string line = "rondo: ";
   const auto word = [&one](std::string_view name) { return unescape_text(std::string{one.at(name).as_string()}); };
   if (one.contains("offset")) {
-    line += word("file") + ": at offset " + json::serialize(one.at("offset")) + ": " + word("reason") + "; " +
-            json::serialize(one.at("bytes")) + " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
+    line += word("file") + ": at offset " + json_text(one.at("offset")) + ": " + word("reason") + "; " + json_text(one.at("bytes")) +
+            " bytes left out" + (one.at("at_end").as_bool() ? ", at the end" : "");
   } else {
     line += word("reason");
   }
@@ -75,7 +76,7 @@ json::array OpenedJournal::trouble(End end) {
 void OpenedJournal::tell_trouble(End end) {
   for (const json::value& one : trouble(end)) {
     if (options_.json) {
-      print(json::serialize(json::object{{"trouble", one}}) + "\n");
+      print(json_text(json::object{{"trouble", one}}) + "\n");
     } else {
       print_trouble(one.get_object());
     }

@@ -163,8 +163,8 @@ std::string footer() {
 
 using Action = decltype(Options::action);
 
-Action set_row(const Words& words) {
-  SetRow row{words.text("TABLE"), words.text("KEY"), {}};
+SetRow row_of(const Words& words, std::string_view key) {
+  SetRow row{words.text("TABLE"), words.text(key), {}};
   for (const std::string& assignment : words.all("FIELD=VALUE")) {
     const std::size_t equals = assignment.find('=');
     if (equals == std::string::npos) throw CLI::ValidationError("FIELD=VALUE", "'" + assignment + "' has no '='");
@@ -172,6 +172,9 @@ Action set_row(const Words& words) {
   }
   return row;
 }
+
+Action set_row(const Words& words) { return row_of(words, "KEY"); }
+Action send_event(const Words& words) { return SendEvent{words.text("OP"), row_of(words, "DATA")}; }
 
 Action own_call(const Words& words) {
   OwnCall asked{words.text("COMMAND"), {}};
@@ -261,8 +264,9 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 16> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 17> kMakers{
     {{"set", set_row},
+     {"send", send_event},
      {"call", own_call},
      {"load", load},
      {"feed routes", feed_routes},
@@ -436,6 +440,14 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     if (!words.empty() && words.front() == "--") words.erase(words.begin());
     parsed.options.action = Complete{std::move(words)};
     return parsed;
+  }
+  // "help COMMAND" is "COMMAND --help".
+  std::vector<const char*> words(argv, argv + argc);
+  if (argc > 1 && std::string_view{argv[1]} == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+    argc = static_cast<int>(words.size());
+    argv = words.data();
   }
   Parser parser;
   parsed.finished = true;

@@ -27,6 +27,12 @@ struct SetRow {
   std::vector<std::pair<std::string, std::string>> fields;  // As typed.
 };
 
+/// An event for a Channel, as typed.
+struct SendEvent {
+  std::string op;
+  SetRow event;  // Its key is the event's data.
+};
+
 /// A command by its name, with arguments as typed.
 struct OwnCall {
   std::string command;
@@ -115,7 +121,8 @@ struct Options {
   bool json = false;
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
-  std::variant<Version, Call, SetRow, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete, Manual>
+  std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete,
+               Manual>
       action;
 };
 

@@ -65,10 +65,11 @@ class StoreSink final : public BulkSink {
     Status written = check_record(key, fields_);
     if (written.ok()) {
       const Op what = op == BulkOp::Delete ? Op::Delete : Op::Set;
-      written = store_.write(table_, change_for(kind_, what, key, fields_),
-                             [this, name = table_ + ":" + std::string{key}](const Status& status) { ended(name, status); });
+      written = store_.write(
+          table_, change_for(kind_, what, key, fields_),
+          [this, name = table_ + ":" + std::string{key}, number = totals_.sent - 1](const Status& status) { ended(name, number, status); });
     }
-    if (!written.ok()) ended(table_ + ":" + std::string{key}, written);
+    if (!written.ok()) ended(table_ + ":" + std::string{key}, totals_.sent - 1, written);
     return {};
   }
   Status end() override { return {}; }
@@ -81,11 +82,12 @@ class StoreSink final : public BulkSink {
  private:
   std::uint64_t unended() const noexcept { return totals_.sent - totals_.accepted - totals_.refused; }
 
-  void ended(const std::string& row, const Status& status) {
+  void ended(const std::string& row, std::uint64_t number, const Status& status) {
     if (status.ok()) {
       ++totals_.accepted;
     } else if (totals_.refused++ == 0) {
       totals_.first_error = status.with_context("row '" + row + "'");
+      totals_.first_row = number;
     }
   }
   /// Waits until at most 'most' rows have not ended; silence ends it.
@@ -175,6 +177,7 @@ Result<json::object> RedisBackend::answer(const std::string& command, const json
   const std::string table = text_of(arguments, "table");
   const auto done = [](Status status) { return status.ok() ? Result<json::object>{json::object{}} : failure(std::move(status)); };
   if (command == "set") return done(set(arguments, Op::Set));
+  if (command == "send") return done(set(arguments, Op::Event));
   if (command == "del") return done(set(arguments, Op::Delete));
   if (command == "get") return get(arguments);
   if (command == "keys") return done(keys(table, wanted_keys(arguments, on_row)));
@@ -187,7 +190,8 @@ Result<json::object> RedisBackend::answer(const std::string& command, const json
 
 Status RedisBackend::set(const json::object& arguments, Op op) {
   const std::string table = text_of(arguments, "table");
-  const TableKind kind = kind_.value_or(TableKind::Staged);
+  const TableKind kind = kind_.value_or(op == Op::Event ? TableKind::Channel : TableKind::Staged);
+  if (op == Op::Event && kind != TableKind::Channel) return {Code::InvalidArgument, "an event is sent to a channel: --kind channel"};
   std::vector<std::pair<std::string, std::string>> pairs;
   if (const json::value* const given = arguments.if_contains("fields")) {
     for (const json::value& field : given->as_array()) {
@@ -201,7 +205,8 @@ Status RedisBackend::set(const json::object& arguments, Op op) {
   if (Status bad = check_record(key, fields); !bad.ok()) return bad;
   if (Status opened = open(table, kind); !opened.ok()) return opened;
   auto end = std::make_shared<std::optional<Status>>();
-  Status written = store_->write(table, change_for(kind, op, key, fields), [end](const Status& status) { *end = status; });
+  const Change change = op == Op::Event ? Change::event(text_of(arguments, "op"), key, fields) : change_for(kind, op, key, fields);
+  Status written = store_->write(table, change, [end](const Status& status) { *end = status; });
   if (!written.ok()) return written;
   if (!session_->run_until([&end] { return end->has_value(); })) return silent("writing " + table);
   return **end;

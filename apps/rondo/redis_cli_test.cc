@@ -110,6 +110,26 @@ TEST_F(RedisCli, TheOtherKindsAreWrittenAsTheyAre) {
   EXPECT_EQ(server->command({"HGET", "PORT|Ethernet4", "mtu"}), "1");
 }
 
+TEST_F(RedisCli, AnEventIsSentWithItsOperationDataAndFields) {
+  Running reader(store() + "--kind channel --json watch EVENTS --count 1");
+  // Published messages reach only those who listen.
+  while (server->list({"PUBSUB", "CHANNELS", "EVENTS"}).empty()) {
+  }
+  EXPECT_EQ(rondo("send EVENTS port_state Ethernet0 state=down").code, 0);
+  const json::value event = json::parse(reader.line());
+  EXPECT_EQ(event.at("op").as_string(), "port_state");
+  EXPECT_EQ(event.at("key").as_string(), "Ethernet0");
+  EXPECT_EQ(json::serialize(event.at("fields")), R"([["state","down"]])");
+  EXPECT_EQ(rondo("--kind staged send EVENTS a b").code, 2);
+}
+
+TEST_F(RedisCli, ARefusedPasswordNamesTheCommandThatFailed) {
+  server->command({"CONFIG", "SET", "requirepass", "secret"});
+  const Outcome wrong = run("--store 'unix://" + server->socket() + "?password_file=" + file("password", "wrong") + "' keys T");
+  EXPECT_NE(wrong.code, 0);
+  EXPECT_THAT(wrong.out, HasSubstr("AUTH: WRONGPASS"));
+}
+
 TEST_F(RedisCli, GetAndKeysAnswerAsADaemonDoes) {
   server->command({"HSET", "T:k", "name", "v"});
   server->command({"HSET", "T:empty", "NULL", "NULL"});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "output.h"
+#include "plain_names.h"
 #include "rondo/base/text.h"
 
 namespace rondo::cli {
@@ -125,7 +126,7 @@ std::string render_health(json::object result, bool color) {
     if (list == nullptr || !list->is_array()) continue;
     if (list->get_array().empty()) continue;
     lists.append("\n").append(color ? kBold : "").append(name).append(color ? kPlain : "").append("\n");
-    for (const json::value& one : list->get_array()) lists.append("  ").append(cell_text(one)).append("\n");
+    for (const json::value& one : list->get_array()) lists.append("  ").append(plain_names(cell_text(one))).append("\n");
     result.erase(name);
   }
   return render_object(result, color) + lists;
@@ -214,7 +215,7 @@ std::string render_why(const json::object& result, bool color) {
   for (std::size_t at = 0; at < branches.size(); ++at) {
     const json::object* const object = chain->get_array()[at].if_object();
     if (object == nullptr) return render_object(result, color);
-    out.append(branch_text(branches, at)).append(why_line(*object)).append("\n");
+    out.append(branch_text(branches, at)).append(plain_names(why_line(*object))).append("\n");
   }
   const json::value* const cut_short = result.if_contains("cut_short");
   if (cut_short != nullptr && cut_short->is_bool() && cut_short->get_bool()) {
@@ -260,8 +261,17 @@ double number_member(const json::value& row, std::string_view name) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
+void make_plain(json::value& value) {
+  if (json::string* const text = value.if_string()) *text = plain_names(view(*text));
+  if (json::array* const array = value.if_array()) std::ranges::for_each(*array, make_plain);
+  if (json::object* const object = value.if_object()) {
+    for (auto& member : *object) make_plain(member.value());
+  }
+}
+
 /// What holds up most comes first, and of that what does so longest.
 json::array by_waiting_rows(json::array facts) {
+  std::ranges::for_each(facts, make_plain);
   std::ranges::stable_sort(facts, std::ranges::greater{}, [](const json::value& fact) {
     return std::pair{number_member(fact, "rows"), number_member(fact, "oldest_ms")};
   });

@@ -8,6 +8,7 @@
 #include "actions.h"
 #include "agent/agent.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "opened_journal.h"
 #include "output.h"
 #include "progress.h"
@@ -65,7 +66,7 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took, 
       result["difference"] =
           json::object{{"record", done.record}, {"expected", escape_text(done.expected)}, {"came", escape_text(done.came)}};
     }
-    print(json::serialize(result) + "\n");
+    print(json_text(result) + "\n");
     return;
   }
   for (const json::value& one : trouble) print_trouble(one.get_object());

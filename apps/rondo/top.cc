@@ -12,6 +12,7 @@
 #include "actions.h"
 #include "backend.h"
 #include "exit_code.h"
+#include "json_text.h"
 #include "output.h"
 #include "rondo/base/clock.h"
 #include "terminal.h"
@@ -85,7 +86,7 @@ int print_frames(const Options& options, const Top& top) {
     Result<json::object> frame = frames.next();
     if (!frame) return report(options, frame.error());
     if (options.json) {
-      print(json::serialize(*frame) + "\n");
+      print(json_text(*frame) + "\n");
     } else {
       view.take(std::move(*frame));
       if (i != 0) print("\n");

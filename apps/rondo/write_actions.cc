@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "feed/feed.h"
 #include "feed/route_file.h"
 #include "feed/synthetic.h"
+#include "json_text.h"
 #include "load.h"
 #include "output.h"
 #include "progress.h"
@@ -35,7 +37,7 @@ class PrintingSink final : public BulkSink {
     return {};
   }
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override {
-    if (as_json_) return put((rows_++ == 0 ? "[\n" : ",\n") + json::serialize(load_entry(table_, key, op, fields)));
+    if (as_json_) return put((rows_++ == 0 ? "[\n" : ",\n") + json_text(load_entry(table_, key, op, fields)));
     std::string line = escape_text(table_);
     line.append(":").append(escape_text(key)).append(op == BulkOp::Set ? "|SET" : "|DEL");
     for (const BulkField& field : fields) line.append("|").append(escape_text(field.name)).append(":").append(escape_text(field.value));
@@ -59,13 +61,16 @@ class PrintingSink final : public BulkSink {
   std::uint64_t rows_ = 0;
 };
 
-int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed) {
+/// Where the row with this number stands in what was given, such as "rows.json:12:3: "; nothing if it stands nowhere.
+using PlaceOfRow = std::function<std::string(std::uint64_t row)>;
+
+int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of) {
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   const double rate = static_cast<double>(totals.sent) / seconds;
   if (options.json) {
     const json::object result{{"rows", totals.sent},           {"accepted", totals.accepted}, {"refused", totals.refused},
                               {"unwritten", totals.unwritten}, {"seconds", seconds},          {"rows_per_second", rate}};
-    print(json::serialize(result) + "\n");
+    print(json_text(result) + "\n");
   } else {
     const std::string unwritten = totals.unwritten == 0 ? "" : ", " + std::to_string(totals.unwritten) + " accepted, but not written yet";
     char rows[128];
@@ -73,14 +78,16 @@ int print_totals(const Options& options, const BulkTotals& totals, Duration elap
                   rate, static_cast<unsigned long long>(totals.refused));
     print(rows + unwritten + "\n");
   }
-  if (totals.unwritten != 0) return report(options, totals.first_error.with_context("the first of these"), kExitFailed);
-  if (totals.refused != 0) return report(options, totals.first_error.with_context("the first refused"), kExitFailed);
-  return finish_output();
+  if (totals.unwritten == 0 && totals.refused == 0) return finish_output();
+  const std::string place = place_of ? place_of(totals.first_row) + ": " : std::string{};
+  return report(options, totals.first_error.with_context(place + (totals.unwritten != 0 ? "the first of these" : "the first refused")),
+                kExitFailed);
 }
 
 /// 'write' writes 'rows' rows into a sink: the backend, or standard output for a dry run.
 template <class Write>
-int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write) {
+int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write,
+               const PlaceOfRow& place_of = {}) {
   if (dry_run) {
     PrintingSink sink(options.json);
     const Status written = write(sink);
@@ -97,7 +104,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
     totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused + now.unwritten); });
   }
   if (!totals) return report(options, totals.error());
-  return print_totals(options, *totals, clock.now() - start);
+  return print_totals(options, *totals, clock.now() - start, place_of);
 }
 
 /// Trouble with a file that was given: what is in it is a bad file, that it is not there is a plain failure.
@@ -137,9 +144,12 @@ Result<std::vector<feed::Route>> read_files(const FeedRoutes& feed, const feed::
 int load_file(const Options& options, const LoadFile& load) {
   const Result<std::string> text = read_text(load.file);
   if (!text) return report(options, text.error(), kExitFailed);
-  const Result<std::vector<LoadRow>> rows = parse_load(*text, load.file == "-" ? "standard input" : load.file);
+  const std::string name = load.file == "-" ? "standard input" : load.file;
+  const Result<std::vector<LoadRow>> rows = parse_load(*text, name);
   if (!rows) return report_file(options, rows.error());
-  return write_many(options, load.file, rows->size(), load.dry_run, [&rows](BulkSink& sink) { return write_rows(*rows, sink); });
+  return write_many(
+      options, load.file, rows->size(), load.dry_run, [&rows](BulkSink& sink) { return write_rows(*rows, sink); },
+      [&](std::uint64_t row) { return place_in(*text, name, row < rows->size() ? (*rows)[row].offset : 0); });
 }
 
 int feed_routes(const Options& options, const FeedRoutes& feed) {

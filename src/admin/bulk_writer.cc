@@ -13,8 +13,12 @@ namespace rondo {
 struct BulkWriter::Frames {
   BulkEncoder encoder;
   std::string table;
-  bool open = false;                // Between begin() and end().
-  std::deque<std::string> waiting;  // The tables of the frames that are not answered, oldest first.
+  bool open = false;  // Between begin() and end().
+  struct Frame {
+    std::string table;
+    std::uint64_t first_row = 0;  // Given to row() before this frame.
+  };
+  std::deque<Frame> waiting;  // The frames that are not answered, oldest first.
 };
 
 BulkWriter::BulkWriter(AdminClient& client, Options options, std::function<void(const BulkTotals&)> on_answer)
@@ -63,8 +67,9 @@ Result<BulkTotals> BulkWriter::finish() {
 }
 
 Status BulkWriter::send_frame() {
+  const std::uint64_t rows = frames_->encoder.rows();
   client_.wire_->queue(frames_->encoder.finish());
-  frames_->waiting.push_back(frames_->table);
+  frames_->waiting.push_back({frames_->table, totals_.sent - rows});
   const Status started = frames_->encoder.start(frames_->table);
   RONDO_ASSERT(started.ok());
   if (Status sent = client_.wire_->exchange(); !sent.ok()) return fail(std::move(sent));
@@ -93,6 +98,12 @@ Status refusal_of(const json::object& result, std::string_view table) {
   return Status{Code::InvalidArgument, std::move(message)};
 }
 
+/// The place of that row in its frame.
+std::uint64_t row_of(const json::object& result) {
+  const json::value* const error = result.if_contains("first_error");
+  return error == nullptr || !error->is_object() ? 0 : count_of(error->get_object(), "row");
+}
+
 }  // namespace
 
 Status BulkWriter::take_answers(std::size_t in_flight_max) {
@@ -109,7 +120,11 @@ Status BulkWriter::take_answers(std::size_t in_flight_max) {
     totals_.accepted += count_of((**answer).body, "accepted");
     totals_.refused += count_of((**answer).body, "refused");
     totals_.unwritten += count_of((**answer).body, "unwritten");
-    if (totals_.first_error.ok()) totals_.first_error = refusal_of((**answer).body, frames_->waiting.front());
+    if (totals_.first_error.ok()) {
+      const Frames::Frame& frame = frames_->waiting.front();
+      totals_.first_error = refusal_of((**answer).body, frame.table);
+      totals_.first_row = frame.first_row + row_of((**answer).body);
+    }
     frames_->waiting.pop_front();
     if (on_answer_) on_answer_(totals_);
   }

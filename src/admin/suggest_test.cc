@@ -20,6 +20,13 @@ TEST(Suggest, OneSlipFindsTheName) {
   EXPECT_EQ(nearest_name("park", kNames), "parked");
 }
 
+TEST(Suggest, AShortWordIsCompletedAndALongerOneIsCorrected) {
+  EXPECT_EQ(nearest_name("st", kNames), "stats") << "an edit would change half of it";
+  const std::vector<std::string_view> options{"--help", "--container", "--count"};
+  EXPECT_EQ(nearest_name("--cont", options), "--count");
+  EXPECT_EQ(nearest_name("--contai", options), "--container");
+}
+
 TEST(Suggest, AnotherWordFindsNone) {
   EXPECT_EQ(nearest_name("elephant", kNames), "");
   EXPECT_EQ(nearest_name("", kNames), "");

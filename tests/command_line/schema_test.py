@@ -210,7 +210,7 @@ def check_redis(daemon, checker):
         for line in process.stdout:  # Ends when the server does.
             if "ready to accept connections" in line.lower():
                 break
-        for words in (("set", "T", "k", "f=v"), ("pending", "T"), ("keys", "T"), ("del", "T", "k"), ("pending", "T"), ("clear", "T", "--yes")):
+        for words in (("set", "T", "k", "f=v"), ("pending", "T"), ("keys", "T"), ("del", "T", "k"), ("pending", "T"), ("clear", "T", "--yes"), ("send", "EVENTS", "op", "data", "f=v")):
             check_store(daemon, checker, url, *words)
         check_store_error(daemon, checker, url, "clear", "T")
     finally:
@@ -235,7 +235,7 @@ def main():
         check_dump(daemon, checker)
         check_file(daemon, checker, rondod)
         if not check_redis(daemon, checker):
-            ELSEWHERE["clear"] = "a Redis is asked"
+            ELSEWHERE["clear"] = ELSEWHERE["send"] = "a Redis is asked"
         unchecked = [name for name in names if name not in checker.checked and name not in ELSEWHERE]
         assert not unchecked, f"never run: {unchecked}"
     print(f"schema: {len(checker.checked)} kinds of output are as described")

@@ -57,6 +57,7 @@ struct BulkTotals {
   std::uint64_t unwritten = 0;  // Took effect; the disk has them not yet, but is tried again.
   /// Why the first row that was refused, or is unwritten, was so, naming table and key; ok when none was.
   Status first_error;
+  std::uint64_t first_row = 0;  // Of that row: how many were given to row() before it.
 };
 
 struct BulkWriterOptions {

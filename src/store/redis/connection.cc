@@ -107,22 +107,26 @@ void Connection::advance() {
 
 void Connection::greet() {
   state_ = State::Greeting;
-  std::size_t answers = 1;
+  // Each command of the greeting names itself in its error.
+  const auto check = [this](std::string_view command) {
+    return [this, command](const Reply& reply, const Status&) {
+      if (reply.is_error()) give_up(status_of(reply, command));
+    };
+  };
   if (!address_.password.empty()) {
     if (address_.user.empty()) {
       out_.command({"AUTH", address_.password});
     } else {
       out_.command({"AUTH", address_.user, address_.password});
     }
-    ++answers;
+    expect(1, shape::kText, check("AUTH"));
   }
   if (address_.database != 0) {
     out_.begin(2).word("SELECT").number(address_.database);
-    ++answers;
+    expect(1, shape::kText, check("SELECT"));
   }
   out_.command({"PING"});  // LOADING and the like are said here.
-  expect(answers, shape::kText, [this](const Reply& reply, const Status& earlier) {
-    if (!earlier.ok()) return give_up(earlier);
+  expect(1, shape::kText, [this](const Reply& reply, const Status&) {
     if (reply.is_error()) return give_up(status_of(reply, "PING"));
     if (options_.subscriber && !options_.master_only) greeted();
   });

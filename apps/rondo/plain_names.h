@@ -1,0 +1,14 @@
+// Names that the switch agent gives to things of its own, in the words of an operator: the next hops that routes share are a row of a table
+// of the agent, which nobody writes and whose key is made of their addresses, ports and weights.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace rondo::cli {
+
+/// "NEXTHOP_SET 10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2: parked" becomes "next hops 10.0.0.1 on Ethernet0, 10.0.0.2 on Ethernet4 (weight
+/// 2): parked". O(length).
+std::string plain_names(std::string_view text);
+
+}  // namespace rondo::cli
