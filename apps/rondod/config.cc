@@ -246,6 +246,9 @@ void read_policy(SectionReader& s, PolicyChoice& policy) {
   }
 }
 
+/// More connections than any daemon has feeders, and fewer descriptors than a process may have by the unit.
+constexpr std::int64_t kDirectConnectionsMost = 8192;
+
 void read_direct(const toml::table& table, const std::string& file, Status& error, DirectSettings& direct) {
   SectionReader s{&table, "store.group.direct", file, error};
   s.text("endpoint", direct.endpoint);
@@ -253,6 +256,8 @@ void read_direct(const toml::table& table, const std::string& file, Status& erro
   s.text("secret_key_file", direct.secret_key_file);
   s.texts("allowed_clients", direct.allowed_clients);
   s.flag("open_to_network", direct.open_to_network);
+  s.integer("connections", 1, kDirectConnectionsMost, direct.connections);
+  s.integer("connections_per_address", 1, kDirectConnectionsMost, direct.connections_per_address);
 }
 
 /// One process at a time has a file, so this process, too, can open it once: places that are alike share a store, direct tables never do.
@@ -460,7 +465,9 @@ toml::table direct_table(const DirectSettings& direct) {
                      {"database", direct.database},
                      {"secret_key_file", direct.secret_key_file},
                      {"allowed_clients", clients},
-                     {"open_to_network", direct.open_to_network}};
+                     {"open_to_network", direct.open_to_network},
+                     {"connections", direct.connections},
+                     {"connections_per_address", direct.connections_per_address}};
 }
 
 toml::table priorities_table(const std::vector<std::pair<unsigned, std::int64_t>>& values) {

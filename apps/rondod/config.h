@@ -32,6 +32,8 @@ struct DirectSettings {
   std::string secret_key_file = {};
   std::vector<std::string> allowed_clients = {};
   bool open_to_network = false;
+  std::int64_t connections = 256;
+  std::int64_t connections_per_address = 128;
   friend bool operator==(const DirectSettings&, const DirectSettings&) = default;
 };
 

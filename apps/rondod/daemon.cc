@@ -151,7 +151,9 @@ StoreHooks Daemon::store_hooks() {
     log_.warn("the file is far larger than its tables and could not be written anew", {{"file", file}, {"why", why}});
   };
   hooks.direct.on_trouble = [this](const Status& why, std::uint64_t count) {
-    feed_trouble_ = why;
+    // A limit that is reached is told before single frames that are dropped.
+    if (feed_troubles_ == 0 || feed_trouble_.code() != Code::ResourceExhausted || why.code() == Code::ResourceExhausted)
+      feed_trouble_ = why;
     feed_troubles_ += count;
   };
   return hooks;

@@ -78,7 +78,9 @@ Section direct() {
                        {"database", "text", "\"APPL_DB\"", "The database that the frames name."},
                        {"secret_key_file", "text", "\"\"", "CURVE: the file with the server's secret key."},
                        {"allowed_clients", "list of texts", "[]", "CURVE: the public keys of the clients that are let in."},
-                       {"open_to_network", "true or false", "false", "That machines without keys may come in from the network is meant."}}};
+                       {"open_to_network", "true or false", "false", "That machines without keys may come in from the network is meant."},
+                       {"connections", "1 to 8192", "256", "Connections at a time; further ones wait, and the log tells of it."},
+                       {"connections_per_address", "1 to 8192", "128", "Of them from one address."}}};
 }
 
 Section dataplane() {

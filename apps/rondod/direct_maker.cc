@@ -25,6 +25,8 @@ Result<DirectServerOptions> server_options(const DirectSettings& settings) {
   DirectServerOptions options;
   options.endpoint = settings.endpoint;
   options.open_to_network = settings.open_to_network;
+  options.connections = static_cast<std::size_t>(settings.connections);
+  options.connections_per_address = static_cast<std::size_t>(settings.connections_per_address);
   options.priority = agent::kBulkWrites;
   if (settings.secret_key_file.empty() && settings.allowed_clients.empty()) return options;
   if (settings.secret_key_file.empty()) {
@@ -48,6 +50,9 @@ class OpenFeed final : public DirectFeed {
     DirectFigures figures{.endpoint = server.endpoint(),
                           .tables = tables_,
                           .connections = read.connections,
+                          .open_connections = read.open_connections,
+                          .connections_most = read.connections_most,
+                          .frame_bytes = read.frame_bytes,
                           .frames = read.frames,
                           .entries = read.entries,
                           .pauses = read.pauses,

@@ -21,6 +21,9 @@ struct DirectFigures {
   std::string endpoint;  // As bound.
   std::vector<std::string> tables;
   std::uint64_t connections = 0;
+  std::size_t open_connections = 0;
+  std::size_t connections_most = 0;
+  std::size_t frame_bytes = 0;  // Of frames that are not whole.
   std::uint64_t frames = 0;
   std::uint64_t entries = 0;
   std::uint64_t pauses = 0;

@@ -3,9 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "base/unique_fd.h"
 #include "rondo/store/direct_keys.h"
 #include "rondod/config.h"
 #include "rondod/direct_producer_kit.h"
@@ -54,12 +64,70 @@ TEST(DirectConfig, OtherMachinesComeInWithKeysOrWhenItIsMeant) {
   EXPECT_EQ(config->store_groups.at(0).direct, (DirectSettings{.endpoint = "tcp://0.0.0.0:8100", .open_to_network = true}));
 }
 
+/// A connection under way, from 127.0.0.'last'.
+UniqueFd connect_from(std::uint32_t last, std::uint16_t port) {
+  UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+  sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(0x7f000000U + last)}, .sin_zero = {}};
+  sockaddr_in to{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) return {};
+  const int answer = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+  return answer == 0 || errno == EINPROGRESS ? std::move(fd) : UniqueFd{};
+}
+
 class RondodFedDirectly : public RondodProcess {
  protected:
   json::object figures() { return call("stats").at("direct").as_array().at(0).as_object(); }
   std::string endpoint() { return std::string{figures().at("endpoint").as_string()}; }
+  /// Bytes of memory that rondod has.
+  std::size_t resident() const {
+    std::ifstream file("/proc/" + std::to_string(pid()) + "/statm");
+    std::size_t size = 0;
+    std::size_t pages = 0;
+    file >> size >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  }
   std::uint64_t fault(std::string_view cause) { return figures().at("faults").as_object().at(cause).to_number<std::uint64_t>(); }
 };
+
+// Ten thousand connections at a time from seven addresses of this machine, some of which trickle a frame: places, memory and answers stay.
+TEST_F(RondodFedDirectly, TenThousandHostileConnectionsAreBoundedAndTold) {
+  start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");
+  const std::size_t before = resident();
+  rlimit descriptors{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  const rlimit old = descriptors;
+  descriptors.rlim_cur = std::min<rlim_t>(descriptors.rlim_max, 12'000);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &descriptors), 0);
+  const std::string at = endpoint();
+  const auto port = static_cast<std::uint16_t>(std::stoul(at.substr(at.rfind(':') + 1)));
+  std::vector<UniqueFd> hostile;
+  const std::string part(4096, 'x');
+  const json::object row{{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}};
+  Duration longest{};
+  for (std::uint32_t i = 0; i < std::min<rlim_t>(10'000, descriptors.rlim_cur - 200); ++i) {
+    hostile.push_back(connect_from(2 + i % 7, port));
+    ASSERT_TRUE(hostile.back()) << i;
+    for (std::size_t talks = 0; talks < hostile.size(); talks += 997)
+      ::send(hostile[talks].get(), part.data(), part.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (i % 100 != 0) continue;
+    const auto asked = std::chrono::steady_clock::now();
+    call("why", row);
+    longest = std::max<Duration>(longest, std::chrono::steady_clock::now() - asked);
+  }
+  RecordProperty("longest_why_us", static_cast<int>(longest / 1us));
+  RecordProperty("more_kib", static_cast<int>((resident() - before) / 1024));
+  EXPECT_LT(resident(), before + 64 * 1024 * 1024);
+  EXPECT_LE(figures().at("open_connections").to_number<int>(), 256 + 64);
+  EXPECT_EQ(figures().at("connections_most"), 256);
+  EXPECT_GT(fault("too-many-peers"), 0U);
+  EXPECT_TRUE(becomes([this] { return log_text().find("too-many-peers") != std::string::npos; })) << log_text();
+  EXPECT_THAT(json::serialize(call("health").at("notes")), HasSubstr("its limits of connections were met"));
+  hostile.clear();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &old), 0);
+  DirectProducer producer({.endpoint = at});
+  producer.write_all();
+  EXPECT_TRUE(producer.until([this] { return figures().at("entries").to_number<int>() != 0; })) << "the door is open again";
+}
 
 TEST_F(RondodFedDirectly, ARouteOfAnotherProcessIsProgrammed) {
   start(kTables + "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\n");

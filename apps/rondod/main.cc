@@ -1,5 +1,9 @@
 // rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
 // usage, 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -10,6 +14,7 @@
 #include <utility>
 
 #include "base/standard_files.h"
+#include "base/unique_fd.h"
 #include "heap/heap.h"
 #include "manual/command_words.h"
 #include "manual/man_page.h"
@@ -81,6 +86,20 @@ void warn_of_folders(const rondo::daemon::Config& config) {
   }
 }
 
+/// Each connection of a feeder or an operator takes descriptors; many systems start programs with 1024. Best effort: the bounds of the
+/// listeners follow what there is. The kernel's table of descriptors grows now, as long as there is one thread: later each doubling stops
+/// the thread that needs it for some 10 ms.
+void raise_descriptors() {
+  constexpr rlim_t kWanted = 65536;
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) == 0 && descriptors.rlim_cur < kWanted) {
+    descriptors.rlim_cur = std::min(descriptors.rlim_max, kWanted);
+    ::setrlimit(RLIMIT_NOFILE, &descriptors);
+  }
+  constexpr int kTable = 4096;
+  const rondo::UniqueFd high{::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, kTable - 1)};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -124,6 +143,7 @@ int main(int argc, char** argv) {
   }
 
   const rondo::SystemClock clock;
+  raise_descriptors();
   rondo::heap::keep_frees_short();
   rondo::LogOptions log_options;
   log_options.level = config.log_level;

@@ -88,6 +88,7 @@ class RondodProcess : public testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   /// Without waiting for what it does.
+  pid_t pid() const { return pid_; }
   void signal(int signal) const { ::kill(pid_, signal); }
   /// Until SIGCONT. It does nothing any more when this returns.
   void stop() const {

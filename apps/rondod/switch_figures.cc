@@ -1,4 +1,5 @@
 // The switch's share of stats, top and health: data plane, agent, ports, direct servers, and the files of tables.
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -104,6 +105,9 @@ json::array direct_json(const CommandContext& context) {
     rows.push_back(json::object{{"endpoint", text(figures.endpoint)},
                                 {"tables", std::move(tables)},
                                 {"connections", figures.connections},
+                                {"open_connections", figures.open_connections},
+                                {"connections_most", figures.connections_most},
+                                {"frame_bytes", figures.frame_bytes},
                                 {"frames", figures.frames},
                                 {"entries", figures.entries},
                                 {"pauses", figures.pauses},
@@ -135,6 +139,24 @@ void add_file_troubles(const std::string& path, const TableFileFigures& file, In
   }
 }
 
+/// A listener without a place keeps its feeders out.
+void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::array& notes) {
+  const auto count = [&feed](std::string_view cause) {
+    const auto place = std::ranges::find(feed.faults, cause, [](const auto& fault) { return fault.first; });
+    return place == feed.faults.end() ? std::uint64_t{0} : place->second;
+  };
+  const std::string who = "direct tables at " + feed.endpoint + ": ";
+  if (feed.open_connections >= feed.connections_most) {
+    troubles.push_back(sentence(who + "all " + std::to_string(feed.connections_most) + " connections are in use, and others wait"));
+  }
+  if (const std::uint64_t cut = count("too-many-peers"); cut != 0) {
+    notes.push_back(sentence(who + "its limits of connections were met " + std::to_string(cut) + " times since the start"));
+  }
+  if (const std::uint64_t cut = count("frame-memory"); cut != 0) {
+    notes.push_back(sentence(who + std::to_string(cut) + " connections were cut since the start, as parts of their frames held too much"));
+  }
+}
+
 }  // namespace
 
 void add_stats(const CommandContext& context, json::object& stats) {
@@ -157,6 +179,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   const Instant now = context.runtime.clock().now();
   const bool holds = !context.agent.has_restarted();
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
+  for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);
 }

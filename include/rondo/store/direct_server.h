@@ -39,6 +39,15 @@ class Scheduler;
 /// SONiC's port for direct tables, on this machine only.
 inline constexpr const char* kDirectEndpoint = "tcp://127.0.0.1:8100";
 
+/// Connections of a server: a daemon's feeders are a handful, and this many idle ones cost 8 MiB.
+inline constexpr std::size_t kDirectConnections = 256;
+/// Of them from one address: feeders of one machine share it, and no machine takes the places of all others.
+inline constexpr std::size_t kDirectConnectionsPerAddress = 128;
+/// Bytes of frames that are not whole: two of the largest frames at a time, and some more.
+inline constexpr std::size_t kDirectFrameMemory = 40 * 1024 * 1024;
+/// A peer that has not finished its handshake by then is cut.
+inline constexpr Duration kDirectHandshakeTime = 5s;
+
 /// A table of a server. Frames name it by both names.
 struct DirectTableSpec {
   std::string database;  // Such as APPL_DB; may be empty.
@@ -55,9 +64,11 @@ enum class DirectFault : std::uint8_t {
   BadEntry,      // One entry whose record is beyond the limits, alone or merged with its row. The rest of the frame is applied.
   RefusedKey,    // CURVE: a client whose key is not allowed.
   Handshake,     // A peer that spoke another protocol, another security, or broke off before it was let in.
+  TooManyPeers,  // DirectServerOptions::connections or connections_per_address were reached, or a connection beyond is cut.
+  FrameMemory,   // Frames that are not whole held more than DirectServerOptions::frame_memory: the connection that held the most is cut.
 };
-inline constexpr std::size_t kDirectFaults = 6;
-/// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake". Static storage.
+inline constexpr std::size_t kDirectFaults = 8;
+/// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake", "too-many-peers", "frame-memory". Static storage.
 std::string_view to_string(DirectFault fault) noexcept;
 
 struct DirectServerOptions {
@@ -72,6 +83,13 @@ struct DirectServerOptions {
   bool open_to_network = false;
   /// Frames that wait in the socket for a turn, beyond those in the kernel's buffers.
   int receive_frames = limits::kDirectReceiveFrames;
+  /// Connections at a time, of all peers and of one address (of IPv6: one network of 64 bits). One beyond is cut and told; while a limit is
+  /// reached the kernel drops the first packets of further ones, whose connect() waits. Each costs two descriptors and some 30 KiB, and
+  /// all together take at most half of the descriptors that this process may have (RLIMIT_NOFILE).
+  std::size_t connections = kDirectConnections;
+  std::size_t connections_per_address = kDirectConnectionsPerAddress;
+  /// Bytes of frames that are not whole, of all connections together. Over tcp:// only: of a local socket the kernel does not tell.
+  std::size_t frame_memory = kDirectFrameMemory;
   /// Binds and lets clients in, but reads nothing before release(): for whoever has to put something into the tables first.
   bool held = false;
   /// The same before begin(), whatever hold() and release() do meanwhile: a recovery that ends must not undo the hold of a drain.
@@ -88,6 +106,9 @@ struct DirectServerStats {
   std::uint64_t bytes = 0;    // Of those frames.
   std::uint64_t pauses = 0;   // Times a full table stopped the reading.
   std::uint64_t connections = 0;
+  std::size_t open_connections = 0;  // Now, those included whose handshake is under way.
+  std::size_t connections_most = 0;  // What open_connections may be: DirectServerOptions::connections, or less for want of descriptors.
+  std::size_t frame_bytes = 0;       // Of frames that are not whole, when they were measured last.
   std::uint64_t faults[kDirectFaults] = {};  // By DirectFault.
 };
 

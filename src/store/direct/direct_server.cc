@@ -1,12 +1,17 @@
 #include "rondo/store/direct_server.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <utility>
 
 #include "rondo/sched/scheduler.h"
+#include "rondo/sched/timer.h"
 #include "store/direct/direct_inbox.h"
 #include "store/direct/endpoint.h"
 #include "store/direct/fault_log.h"
 #include "store/direct/key_check.h"
+#include "store/direct/peer_guard.h"
 #include "store/direct/socket_monitor.h"
 #include "store/direct/zmq_socket.h"
 
@@ -14,10 +19,30 @@ namespace rondo {
 
 using store::DirectInbox;
 using store::KeyCheck;
+using store::PeerGuard;
 using store::SocketEvent;
 using store::SocketMonitor;
 using store::ZmqMessage;
 using store::ZmqSocket;
+
+namespace {
+
+/// Before all work: while connections come faster than they are told, nothing bounds them.
+constexpr Priority kPeersPriority = Priority::p0;
+/// Parts of frames are measured so often, and so soon where much came since the last time.
+constexpr Duration kLook = 1s;
+constexpr Duration kSoon = 50ms;
+/// libzmq's bytes around a frame; with CURVE also the name of a command, a nonce, an authenticator and flags (ZMTP 3.1, CurveZMQ).
+constexpr std::size_t kFraming = 9;
+constexpr std::size_t kCurveFraming = 9 + 33;
+
+std::size_t connections_most(const DirectServerOptions& options) {
+  rlimit descriptors{};
+  if (::getrlimit(RLIMIT_NOFILE, &descriptors) != 0) return options.connections;
+  return std::min(options.connections, std::max<std::size_t>(descriptors.rlim_cur / 4, 1));
+}
+
+}  // namespace
 
 std::string_view to_string(DirectFault fault) noexcept {
   switch (fault) {
@@ -27,6 +52,8 @@ std::string_view to_string(DirectFault fault) noexcept {
     case DirectFault::BadEntry: return "bad-entry";
     case DirectFault::RefusedKey: return "refused-key";
     case DirectFault::Handshake: return "handshake";
+    case DirectFault::TooManyPeers: return "too-many-peers";
+    case DirectFault::FrameMemory: return "frame-memory";
   }
   return "?";
 }
@@ -39,6 +66,15 @@ class DirectServer::Parts final : public Source {
         scheduler_(scheduler),
         options_(std::move(options)),
         faults_(options_.on_fault),
+        guard_({.connections = connections_most(options_),
+                .per_address = options_.connections_per_address,
+                .frame_bytes = options_.frame_memory,
+                .framing = options_.curve ? kCurveFraming : kFraming},
+               [this](PeerGuard::Cause cause, const Status& why) {
+                 faults_.add(cause == PeerGuard::Cause::TooMany ? DirectFault::TooManyPeers : DirectFault::FrameMemory, why,
+                             scheduler_.now());
+               }),
+        look_timer_("direct:look " + options_.endpoint, options_.priority, [this] { look(); }),
         inbox_([this](DirectFault fault, const Status& why) { faults_.add(fault, why, scheduler_.now()); }, [this] { wake(); }) {}
 
   ~Parts() override {
@@ -55,6 +91,7 @@ class DirectServer::Parts final : public Source {
     }
     if (Status failed = open_socket(); !failed.ok()) return failed;
     scheduler_.add(*this);
+    scheduler_.add(look_timer_);
     fd_ = socket_.fd();
     if (Status failed = scheduler_.reactor().watch(fd_, Interest::Read, *this); !failed.ok()) return failed;
     wake();  // Whatever came before the watch: only a receive that finds nothing arms the descriptor.
@@ -96,6 +133,9 @@ class DirectServer::Parts final : public Source {
     stats_.frames = inbox_.frames();
     stats_.entries = inbox_.entries();
     stats_.bytes = inbox_.bytes();
+    stats_.open_connections = guard_.connections();
+    stats_.connections_most = guard_.limits().connections;
+    stats_.frame_bytes = guard_.frame_bytes();
     for (std::size_t i = 0; i < kDirectFaults; ++i) stats_.faults[i] = faults_.total(i);
     return stats_;
   }
@@ -106,8 +146,8 @@ class DirectServer::Parts final : public Source {
     if (!socket) return socket.error();
     socket_ = std::move(*socket);
     if (Status failed = set_options(); !failed.ok()) return failed;
-    Result<std::unique_ptr<SocketMonitor>> monitor = SocketMonitor::open(scheduler_, context_, socket_, "direct:server-peers", priority(),
-                                                                         [this](const SocketEvent& event) { hear(event); });
+    Result<std::unique_ptr<SocketMonitor>> monitor = SocketMonitor::open(scheduler_, context_, socket_, "direct:server-peers",
+                                                                         kPeersPriority, [this](const SocketEvent& event) { hear(event); });
     if (!monitor) return monitor.error();
     monitor_ = std::move(*monitor);
     if (Status failed = socket_.bind(options_.endpoint); !failed.ok()) return failed;
@@ -120,6 +160,7 @@ class DirectServer::Parts final : public Source {
         {ZMQ_LINGER, 0},
         {ZMQ_RCVHWM, options_.receive_frames},
         {ZMQ_IPV6, store::is_ipv6(options_.endpoint) ? 1 : 0},
+        {ZMQ_HANDSHAKE_IVL, static_cast<int>(kDirectHandshakeTime / 1ms)},
         {ZMQ_TCP_KEEPALIVE, 1},
         {ZMQ_TCP_KEEPALIVE_IDLE, 5},
         {ZMQ_TCP_KEEPALIVE_CNT, 5},
@@ -144,22 +185,45 @@ class DirectServer::Parts final : public Source {
   }
 
   void hear(const SocketEvent& event) {
-    if (event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) ++stats_.connections;
-    if (event.kind != ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL && event.kind != ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL) return;
-    faults_.add(DirectFault::Handshake, {Code::Unavailable, "a peer at " + event.endpoint + " did not finish its handshake"},
-                scheduler_.now());
+    switch (event.kind) {
+      case ZMQ_EVENT_HANDSHAKE_SUCCEEDED: ++stats_.connections; break;
+      case ZMQ_EVENT_LISTENING: guard_.listens(static_cast<int>(event.value)); break;
+      case ZMQ_EVENT_ACCEPTED:
+        guard_.accepted(static_cast<int>(event.value));
+        if (!look_timer_.is_armed()) look_timer_.arm_every(kLook, scheduler_.now() + kLook);
+        break;
+      case ZMQ_EVENT_DISCONNECTED: guard_.closed(static_cast<int>(event.value)); break;
+      case ZMQ_EVENT_ACCEPT_FAILED:
+        faults_.add(DirectFault::TooManyPeers, status_from_errno(static_cast<int>(event.value), "accept a connection"), scheduler_.now());
+        break;
+      case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+      case ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL:
+        faults_.add(DirectFault::Handshake, {Code::Unavailable, "a peer at " + event.endpoint + " did not finish its handshake"},
+                    scheduler_.now());
+        break;
+      default: break;
+    }
+  }
+
+  /// Frames that wait to be read are whole: only when none waits is what has come and was not read a part of one.
+  void look() {
+    if (guard_.connections() == 0) return look_timer_.disarm();
+    if (held_ || waits_ || inbox_.has_frame()) return;
+    if (socket_.has_message()) return wake();  // The question has disarmed the descriptor.
+    const Duration again = guard_.look() ? kSoon : kLook;
+    look_timer_.arm_every(again, scheduler_.now() + again);
   }
 
   /// One message out of the socket; false when none waits.
   bool receive() {
     message_.clear();
     if (!socket_.receive(message_)) return false;
+    guard_.delivered(message_.source(), message_.bytes().size());
     if (!message_.more()) {
       inbox_.open(message_.bytes());
       return true;
     }
-    while (message_.more() && socket_.receive(message_)) {
-    }
+    while (message_.more() && socket_.receive(message_)) guard_.delivered(message_.source(), message_.bytes().size());
     faults_.add(DirectFault::Malformed, {Code::InvalidArgument, "a message of several parts"}, scheduler_.now());
     return true;
   }
@@ -168,6 +232,8 @@ class DirectServer::Parts final : public Source {
   const DirectServerOptions options_;
   DirectServerStats stats_;
   store::FaultLog faults_;
+  PeerGuard guard_;
+  TimerSource look_timer_;
   DirectInbox inbox_;
   store::ZmqContext context_;
   std::unique_ptr<KeyCheck> keys_;
@@ -181,6 +247,7 @@ class DirectServer::Parts final : public Source {
 };
 
 Status DirectServer::check(const DirectServerOptions& options) {
+  if (options.connections < 1 || options.connections_per_address < 1) return {Code::InvalidArgument, "no connection is allowed"};
   if (options.receive_frames < 1) return {Code::InvalidArgument, "receive_frames is not positive"};
   if (Status bad = store::check_endpoint(options.endpoint); !bad.ok()) return bad;
   if (options.curve) return store::check_curve(*options.curve);

@@ -7,8 +7,9 @@ namespace rondo::store {
 
 namespace {
 
-constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
-                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+constexpr int kEvents = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_LISTENING | ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED |
+                        ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
 
 /// An event comes in two parts: 16 bits of kind and 32 of value, then the endpoint.
 SocketEvent decode(std::string_view head, std::string_view endpoint) {
@@ -29,6 +30,8 @@ Result<std::unique_ptr<SocketMonitor>> SocketMonitor::open(Scheduler& scheduler,
   Result<ZmqSocket> events = ZmqSocket::open(context, ZMQ_PAIR);
   if (!events) return failure(std::move(events.error()));
   monitor->events_ = std::move(*events);
+  // Without a bound: libzmq's thread waits for room while it holds the lock that the end of the monitor needs. Who connects is bounded.
+  if (Status failed = monitor->events_.set(ZMQ_RCVHWM, 0); !failed.ok()) return failure(std::move(failed));
   const std::string endpoint = "inproc://monitor";  // Each context has one monitor.
   if (::zmq_socket_monitor(socket.get(), endpoint.c_str(), kEvents) != 0) return failure(zmq_status("zmq_socket_monitor"));
   monitor->watched_ = socket.get();

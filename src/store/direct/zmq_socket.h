@@ -45,6 +45,8 @@ class ZmqMessage {
   }
   /// Another part of the same message follows.
   bool more() const noexcept { return ::zmq_msg_more(&message_) != 0; }
+  /// libzmq's descriptor of the connection that it came from; -1: unknown.
+  int source() const noexcept { return ::zmq_msg_get(&message_, ZMQ_SRCFD); }
   /// Gives the memory back.
   void clear() noexcept {
     ::zmq_msg_close(&message_);
@@ -79,6 +81,8 @@ class ZmqSocket {
 
   /// False when nothing waits, or the socket is beyond use.
   bool receive(ZmqMessage& message) noexcept;
+  /// Whether receive() would find one. Where it would, the descriptor does not tell of it again.
+  bool has_message() const noexcept { return (events() & ZMQ_POLLIN) != 0; }
   /// False when there is no room now.
   bool send(std::string_view bytes, bool more = false) noexcept;
 
