@@ -18,6 +18,7 @@
 #include "completion.h"
 #include "exit_code.h"
 #include "json_text.h"
+#include "lists.h"
 #include "manual/man_page.h"
 #include "output.h"
 #include "own_call.h"
@@ -41,23 +42,6 @@ int finish(const std::string& command, const json::object& result) {
   return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }
 
-/// Rows go out as they arrive, then the rest of the result: one object on one line, whatever its length.
-int print_json(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
-  std::uint64_t rows = 0;
-  const Result<json::object> result =
-      backend.call(command, arguments, [&rows](const json::value& row) { print((rows++ == 0 ? "{\"rows\":[" : ",") + json_text(row)); });
-  if (!result) return report(options, result.error());
-  json::object rest = *result;
-  if (rows == 0) {
-    print(json_text(rest) + "\n");
-  } else {
-    rest.erase("rows");
-    const std::string others = json_text(rest);
-    print((rest.empty() ? "]" : "],") + others.substr(1) + "\n");
-  }
-  return finish(command, *result);
-}
-
 /// What comes by itself has no end: each is a line that goes out at once, and where nobody takes it any more, there is nothing to go on
 /// for.
 int print_changes(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
@@ -79,18 +63,20 @@ int print_export(Backend& backend, const Options& options, const json::object& a
   return finish_output();
 }
 
-int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
+int print_text(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, bool wide = false) {
   if (command == "keys") {
-    const Result<json::object> result = backend.call(command, arguments, [](const json::value& row) {
+    const Result<json::object> result = backend.call(command, arguments, [&options](const json::value& row) {
       const json::value* const key = row.is_object() ? row.get_object().if_contains("key") : nullptr;
       print((key != nullptr && key->is_string() ? std::string{key->get_string()} : json_text(row)) + "\n");
+      end_without_reader(options);
     });
     return result ? finish_output() : report(options, result.error());
   }
-  const Result<json::object> result = backend.call(command, arguments, {});
+  Result<json::object> result = backend.call(command, arguments, {});
   if (!result) return report(options, result.error());
+  json::value* const rows = result->if_contains("rows");
+  if (command == "sources" && !wide && rows != nullptr && rows->is_array()) *rows = busiest_sources(std::move(rows->get_array()));
   const std::string text = render_result(command, *result, wants_color(STDOUT_FILENO));
-  const json::value* const rows = result->if_contains("rows");
   if (text.empty() && rows != nullptr && ::isatty(STDOUT_FILENO) == 1) print_error("(none)\n");
   print(text);
   return finish(command, *result);
@@ -113,12 +99,20 @@ Options patient(const Options& options) {
   return more;
 }
 
-int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments) {
+int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
   if (command == "export") return print_export(backend, options, arguments);
-  return options.json ? print_json(backend, options, command, arguments) : print_text(backend, options, command, arguments);
+  if (options.json) {
+    const Result<json::object> result = print_json(backend, options, command, arguments, asked.count);
+    return result ? finish(command, *result) : report(options, result.error());
+  }
+  if (command == "parked" || command == "rejected") {
+    const bool is_sorted = command == "parked" && !arguments.contains("table");
+    return print_list(backend, options, command, arguments, {.most = rows_of_screen(asked), .by_waiting_rows = is_sorted});
+  }
+  return print_text(backend, options, command, arguments, asked.wide);
 }
 
-int call(const Options& options, const std::string& command, const json::object& arguments) {
+int call(const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
   if (command == "clear" && !may_clear(arguments)) {
     return report(options, Status{Code::InvalidArgument, "clear deletes the table's rows and what waits: nothing was done without --yes"});
   }
@@ -126,7 +120,7 @@ int call(const Options& options, const std::string& command, const json::object&
   const Result<std::unique_ptr<Backend>> backend = open_backend(endless ? patient(options) : options);
   if (!backend) return report(options, backend.error());
   if (endless) return print_changes(**backend, options, command, arguments);
-  const int code = answer(**backend, options, command, arguments);
+  const int code = answer(**backend, options, command, arguments, asked);
   const Status lacking = (*backend)->lacking();
   if (lacking.ok()) return code;
   const int incomplete = report(options, lacking);
@@ -188,7 +182,7 @@ struct Run {
     if ((asked.command == "watch" || asked.command == "trace") && options.timeout) {
       arguments["milliseconds"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*options.timeout).count());
     }
-    return call(options, asked.command, arguments);
+    return call(options, asked.command, arguments, asked);
   }
   int operator()(const OwnCall& asked) const {
     const Result<std::unique_ptr<Backend>> backend = open_backend(options);

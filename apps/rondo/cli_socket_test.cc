@@ -302,6 +302,34 @@ TEST_F(Program, ADumpThatLacksPartsIsWrittenAndSaysWhich) {
   EXPECT_NE(::access(file().c_str(), R_OK), -1) << "what there is can be sent";
 }
 
+// A daemon with a million waiting rows: who reads four of them does not wait for the rest, and the daemon does not make it.
+TEST_F(Program, ParkedEndsWithItsReader) {
+  constexpr int kRows = 1'000'000;
+  const ArgumentSpec table{.name = "table", .kind = ArgumentKind::Text, .required = false, .help = ""};
+  int made = 0;
+  add("parked", {table}, [&made](const Arguments&, Reply reply) {
+    reply.stream([&made](Reply& page) {
+      while (made < kRows && !page.page_full())
+        page.row(json::object{{"key", "10.0.0.0/" + std::to_string(made++)}, {"facts", json::array{}}});
+      return made < kRows;
+    });
+  });
+  open();
+  const Outcome head = rondo("parked T | head -4");
+  EXPECT_THAT(head.out, StartsWith("key"));
+  EXPECT_EQ(std::count(head.out.begin(), head.out.end(), '\n'), 4);
+  EXPECT_LT(made, kRows / 2) << "rows that nobody reads are not made";
+  made = 0;
+  const Outcome counted = rondo("parked T --count 3");
+  EXPECT_EQ(counted.code, 0);
+  EXPECT_EQ(std::count(counted.out.begin(), counted.out.end(), '\n'), 4) << counted.out;
+  EXPECT_LT(made, kRows / 2);
+  made = kRows - 5;
+  EXPECT_EQ(json::parse(rondo("parked T --json --count 3").out).at("rows").as_array().size(), 3U);
+  made = kRows - 5;
+  EXPECT_EQ(json::parse(rondo("parked T --json").out).at("rows").as_array().size(), 5U);
+}
+
 TEST_F(Program, TheFirstRowOfAFileThatIsRefusedIsNamedWithItsLine) {
   open();
   {

@@ -359,6 +359,33 @@ TEST(Render, RowsAreAlignedWithAHeader) {
   EXPECT_THAT(render_result("sources", result, true), HasSubstr("\x1b[2m"));
 }
 
+TEST(Render, SourcesAreSevenColumnsAndTheBusiestStandsFirst) {
+  const json::value rows =
+      json::parse(R"([{"name":"idle","priority":1,"state":"idle","turns":9,"items":9,"depth":0,"ran_us":5.0,"longest_us":1.0,
+      "waiting_us":0.0,"longest_wait_us":2.0,"turned_away":0},{"name":"busy","priority":2,"state":"ready","turns":1,"items":1,"depth":7,"ran_us":10.0,
+      "longest_us":1.0,"waiting_us":0.0,"longest_wait_us":3.0,"turned_away":0}])");
+  EXPECT_EQ(render_result("sources", {{"rows", busiest_sources(rows.as_array())}}, false),
+            "name  priority  state  turns  ran us  depth  longest wait us\n"
+            "busy         2  ready      1   10.00      7             3.00\n"
+            "idle         1  idle       9    5.00      0             2.00\n");
+}
+
+TEST(Render, PortsAreSortedByTheirNumber) {
+  json::array ports;
+  for (const char* const name : {"Ethernet16", "Ethernet8", "Ethernet0", "Ethernet100", "Ethernet08x", "lo"})
+    ports.push_back(json::object{{"name", name}});
+  EXPECT_EQ(render_result("ports", {{"rows", ports}}, false), "name\nEthernet0\nEthernet8\nEthernet08x\nEthernet16\nEthernet100\nlo\n");
+}
+
+TEST(Render, ALongListIsShownInPiecesUnderOneHeader) {
+  TextTable table(false);
+  table.add(json::object{{"key", "a"}, {"rows", 10}});
+  EXPECT_EQ(table.next_lines(), "key  rows\na      10\n");
+  table.add(json::object{{"key", "b"}, {"rows", 7}});
+  EXPECT_EQ(table.next_lines(), "b       7\n");
+  EXPECT_EQ(table.next_lines(), "");
+}
+
 TEST(Render, FieldsOfARow) {
   EXPECT_EQ(render_result("get", json::parse(R"({"key":"k","fields":[["nexthop","1.2.3.4"],["x",""]]})").as_object(), false),
             "field    value\nnexthop  1.2.3.4\nx\n");
@@ -367,7 +394,7 @@ TEST(Render, FieldsOfARow) {
 TEST(Render, WhatMostRowsWaitForStandsFirst) {
   const json::value parked = json::parse(R"({"rows":[{"key":"a","rows":1,"oldest_ms":5.0},{"key":"b","rows":20,"oldest_ms":1.0},
     {"key":"c","rows":20,"oldest_ms":9.0},{"key":"d","rows":3,"oldest_ms":1.0}]})");
-  const std::string text = render_result("parked", parked.as_object(), false);
+  const std::string text = render_result("parked", {{"rows", by_waiting_rows(parked.at("rows").as_array())}}, false);
   std::string order;
   for (const char c : text.substr(text.find('\n'))) order.append(c >= 'a' && c <= 'd' ? 1 : 0, c);
   EXPECT_EQ(order, "cbda") << text;

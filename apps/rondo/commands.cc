@@ -22,6 +22,12 @@ Argument table(bool required = true) {
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
 Option count(std::string_view what) { return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1}; }
 
+/// Of a command that can have more rows than a screen holds.
+std::vector<Option> list_options() {
+  return {count("Show at most N rows; default: a screenful on a terminal, else all"),
+          {.name = "--all", .value = {}, .help = "Show all rows, also on a terminal"}};
+}
+
 std::vector<Command> row_commands() {
   return {
       {.name = "set",
@@ -68,6 +74,14 @@ std::vector<Command> report_commands() {
                   "moves to the\n"
                   "next that is missing. With TABLE every row has all its facts.",
        .arguments = {table(false)},
+       .options = list_options(),
+       .answered_by = Daemon},
+      {.name = "rejected",
+       .help = "Rows whose newest change was rejected, and why",
+       .details =
+           "The reasons of 1000 rows of a table are kept. For other rows it says so; write such a row again to have its reason told.",
+       .arguments = {table(false)},
+       .options = list_options(),
        .answered_by = Daemon},
       {.name = "watch",
        .help = "Print what changes in a table, as it happens",
@@ -113,7 +127,10 @@ std::vector<Command> report_commands() {
 
 std::vector<Command> figure_commands() {
   return {
-      {.name = "sources", .help = "Everything that takes turns, with its figures", .answered_by = Daemon},
+      {.name = "sources",
+       .help = "Everything that takes turns, busiest first",
+       .options = {{.name = "--wide", .value = {}, .help = "Show all figures"}},
+       .answered_by = Daemon},
       {.name = "ports", .help = "Ports and their state", .answered_by = Daemon},
       {.name = "stats", .help = "Figures of the daemon", .answered_by = Daemon},
       {.name = "config", .help = "The daemon's configuration, without secrets", .answered_by = Daemon},

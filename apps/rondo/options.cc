@@ -252,8 +252,13 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
   for (const manual::Argument& argument : command.arguments) {
     if (words.has(argument.name)) asked.arguments.emplace_back(small(argument.name), words.text(argument.name));
   }
+  const bool is_list = std::ranges::find(command.options, std::string_view{"--all"}, &manual::Option::name) != command.options.end();
+  asked.wide = words.has("--wide");
+  asked.all = words.has("--all");
+  if (is_list) asked.count = words.number("--count", 0);
   for (const manual::Option& option : command.options) {
-    if (!words.has(option.name)) continue;
+    const bool is_ours = option.name == "--wide" || is_list;  // How it is shown is not the daemon's concern.
+    if (!words.has(option.name) || is_ours) continue;
     if (option.word == manual::Word::Number) {
       asked.numbers.emplace_back(small(option.name), words.number(option.name, 0));
     } else {

@@ -19,6 +19,9 @@ struct Call {
   std::string command;
   std::vector<std::pair<std::string, std::string>> arguments;  // Name and text, as typed.
   std::vector<std::pair<std::string, std::uint64_t>> numbers;
+  bool wide = false;        // All columns.
+  bool all = false;         // All rows, also on a terminal.
+  std::uint64_t count = 0;  // At most so many rows are shown; 0: no such bound.
 };
 
 struct SetRow {

@@ -166,7 +166,7 @@ std::string why_line(const json::object& link) {
   const std::string state = text_member(link, "state");
   const std::string note = text_member(link, "note");
   // The note on a refusal begins with what was refused: "SET rejected: ...".
-  if (state == "rejected" && note.find(" rejected") != std::string::npos) return line + ": " + note;
+  if (state == "rejected" && note.find("rejected") != std::string::npos) return line + ": " + note;
   const std::string op = text_member(link, "op");
   line.append(": ").append(op == "DEL" ? "DEL " : "").append(state).append(waits_for(link));
   const std::string provider = text_member(link, "provider");
@@ -261,21 +261,34 @@ double number_member(const json::value& row, std::string_view name) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-void make_plain(json::value& value) {
-  if (json::string* const text = value.if_string()) *text = plain_names(view(*text));
-  if (json::array* const array = value.if_array()) std::ranges::for_each(*array, make_plain);
-  if (json::object* const object = value.if_object()) {
-    for (auto& member : *object) make_plain(member.value());
+/// "Ethernet8" stands before "Ethernet16": digits count as a number.
+bool is_before(std::string_view a, std::string_view b) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const auto number_of = [&is_digit](std::string_view& rest) {
+    const std::size_t end = std::min(rest.size(), static_cast<std::size_t>(std::ranges::find_if_not(rest, is_digit) - rest.begin()));
+    std::string_view digits = rest.substr(0, end);
+    digits.remove_prefix(std::min(digits.find_first_not_of('0'), digits.size()));
+    rest.remove_prefix(end);
+    return std::pair{digits.size(), digits};
+  };
+  while (!a.empty() && !b.empty()) {
+    if (is_digit(a.front()) && is_digit(b.front())) {
+      const auto first = number_of(a);
+      const auto second = number_of(b);
+      if (first != second) return first < second;
+      continue;
+    }
+    if (a.front() != b.front()) return a.front() < b.front();
+    a.remove_prefix(1);
+    b.remove_prefix(1);
   }
+  return a.size() < b.size();
 }
 
-/// What holds up most comes first, and of that what does so longest.
-json::array by_waiting_rows(json::array facts) {
-  std::ranges::for_each(facts, make_plain);
-  std::ranges::stable_sort(facts, std::ranges::greater{}, [](const json::value& fact) {
-    return std::pair{number_member(fact, "rows"), number_member(fact, "oldest_ms")};
-  });
-  return facts;
+json::array by_number(json::array ports) {
+  const auto name_of = [](const json::value& port) { return port.is_object() ? text_member(port.get_object(), "name") : std::string{}; };
+  std::ranges::stable_sort(ports, is_before, name_of);
+  return ports;
 }
 
 std::string render_commands(const json::array& rows, bool color) {
@@ -345,30 +358,77 @@ void TextTable::append_line(std::string& out, const std::vector<Cell>& cells, co
   out.resize(last == std::string::npos || last < start ? start : last + 1);
 }
 
-std::string TextTable::text() const {
-  if (rows_.empty()) return {};
-  std::vector<std::size_t> widths;
-  std::vector<Cell> header;
-  for (const std::string& name : columns_) {
-    std::string shown = name;
+std::string TextTable::lines(bool header, std::vector<std::size_t>& widths) const {
+  std::vector<Cell> titles;
+  widths.resize(columns_.size());
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::string shown = columns_[i];
     std::ranges::replace(shown, '_', ' ');
-    widths.push_back(characters(shown));
-    header.push_back({std::move(shown), false});
+    widths[i] = padded_width(widths[i], characters(shown));
+    titles.push_back({std::move(shown), false});
   }
   for (const std::vector<Cell>& row : rows_) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       widths[i] = padded_width(widths[i], characters(row[i].text));
-      if (row[i].number) header[i].number = true;  // The title stands over its numbers.
+      if (row[i].number) titles[i].number = true;  // The title stands over its numbers.
     }
   }
-  std::string out{color_ ? kDim : ""};
-  append_line(out, header, widths);
-  out.append(color_ ? kPlain : "").append("\n");
+  std::string out;
+  if (header) {
+    out.append(color_ ? kDim : "");
+    append_line(out, titles, widths);
+    out.append(color_ ? kPlain : "").append("\n");
+  }
   for (const std::vector<Cell>& row : rows_) {
     append_line(out, row, widths);
     out += '\n';
   }
   return out;
+}
+
+std::string TextTable::text() const {
+  std::vector<std::size_t> widths;
+  return rows_.empty() ? std::string{} : lines(true, widths);
+}
+
+std::string TextTable::next_lines() {
+  if (rows_.empty()) return {};
+  const bool is_first = widths_.empty();
+  std::string out = lines(is_first, widths_);
+  rows_.clear();
+  return out;
+}
+
+json::array busiest_sources(json::array rows) {
+  std::ranges::stable_sort(rows, std::ranges::greater{}, [](const json::value& row) { return number_member(row, "ran_us"); });
+  for (json::value& row : rows) {
+    if (!row.is_object()) continue;
+    json::object narrow;
+    for (const std::string_view name : {"name", "priority", "state", "turns", "ran_us", "depth", "longest_wait_us"}) {
+      if (const json::value* const value = row.get_object().if_contains(name)) narrow[name] = *value;
+    }
+    row = std::move(narrow);
+  }
+  return rows;
+}
+
+json::value plain_row(json::value row) {
+  if (json::string* const text = row.if_string()) *text = plain_names(view(*text));
+  if (json::array* const array = row.if_array()) {
+    for (json::value& element : *array) element = plain_row(std::move(element));
+  }
+  if (json::object* const object = row.if_object()) {
+    for (auto& member : *object) member.value() = plain_row(std::move(member.value()));
+  }
+  return row;
+}
+
+json::array by_waiting_rows(json::array facts) {
+  for (json::value& fact : facts) fact = plain_row(std::move(fact));
+  std::ranges::stable_sort(facts, std::ranges::greater{}, [](const json::value& fact) {
+    return std::pair{number_member(fact, "rows"), number_member(fact, "oldest_ms")};
+  });
+  return facts;
 }
 
 namespace {
@@ -398,7 +458,7 @@ std::string render_result(std::string_view command, const json::object& result, 
   if (command == "doctor") return render_doctor(rows->get_array(), color);
   json::object rest = result;
   rest.erase("rows");
-  const std::string table = render_rows(command == "parked" ? by_waiting_rows(rows->get_array()) : rows->get_array(), color);
+  const std::string table = render_rows(command == "ports" ? by_number(rows->get_array()) : rows->get_array(), color);
   const std::string others = render_object(rest, color);
   return table + (table.empty() || others.empty() ? "" : "\n") + others;
 }

@@ -15,15 +15,6 @@ namespace rondo::commands {
 
 namespace {
 
-/// As people say it: "42 s", "5 min", "3 h", "9 days".
-std::string span_text(Duration span) {
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(span).count();
-  if (seconds < 2 * 60) return std::to_string(seconds) + " s";
-  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + " min";
-  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
-  return std::to_string(seconds / (24 * 3600)) + " days";
-}
-
 /// As the log has it, to the second.
 std::string time_text(WallTime time) {
   const std::time_t calendar = time.nanoseconds() / 1'000'000'000;
@@ -34,6 +25,14 @@ std::string time_text(WallTime time) {
 }
 
 }  // namespace
+
+std::string span_text(Duration span) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(span).count();
+  if (seconds < 2 * 60) return std::to_string(seconds) + " s";
+  if (seconds < 2 * 3600) return std::to_string(seconds / 60) + " min";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + " h";
+  return std::to_string(seconds / (24 * 3600)) + " days";
+}
 
 void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clock) {
   if (count == count_) return;

@@ -19,6 +19,9 @@ namespace rondo::commands {
 
 class WriteFailures;
 
+/// As people say it: "42 s", "5 min", "3 h", "9 days".
+std::string span_text(Duration span);
+
 /// The mishaps of one kind.
 class Mishap {
  public:

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "commands/long_waits.h"
 #include "commands/write_failures.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
@@ -81,6 +82,23 @@ TEST(Mishaps, HidesSecrets) {
   Mishap leak{"servers that went"};
   leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
   EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));
+}
+
+TEST(Mishaps, RowsThatWaitLongerThanAMinuteAreNamed) {
+  RuntimeFixture in;
+  OpenOrch& groups = in.add_groups();
+  const auto waits = [] { return Outcome::wait_for({kGroup, "1"}); };
+  groups.consume(
+      "ROUTE", [waits](std::string_view, const Fields&) { return waits(); }, [waits](std::string_view) { return waits(); });
+  for (const char* const key : {"a", "b", "c"}) in.set("ROUTE", key, {});
+  in.run_for(59s);
+  boost::json::array notes;
+  tell_long_waits(in.runtime, notes);
+  EXPECT_TRUE(notes.empty()) << boost::json::serialize(notes);
+  in.run_for(2s);
+  tell_long_waits(in.runtime, notes);
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_EQ(notes[0].as_string(), "rows of ROUTE that wait: 3, for group 1, the first for 61 s; provided by groups");
 }
 
 TEST(Mishaps, EachKindHasItsOwnTime) {

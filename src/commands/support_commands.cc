@@ -6,6 +6,7 @@
 
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/long_waits.h"
 #include "rondo/admin/secrets.h"
 #include "rondo/base/limits.h"
 #include "rondo/commands/log_keeper.h"
@@ -41,6 +42,7 @@ void command_health(Context& context, Reply reply) {
     notes.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
                              "; the newest of them: " + hide_secrets(table.standing_reject)));
   }
+  tell_long_waits(runtime, notes);
   context.mishaps.look(runtime, context.failures);
   context.mishaps.tell(runtime.clock().now(), troubles, notes);
   if (context.options.add_health) context.options.add_health(troubles, notes);

@@ -1,8 +1,10 @@
 // The commands that say why things wait: why, parked.
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "commands/answers.h"
 #include "commands/context.h"
@@ -109,6 +111,7 @@ json::object fact_row(const ParkedConstraint& parked) {
   row["table"] = text(parked.table);
   row["rows"] = parked.rows;
   row["has_provider"] = parked.has_provider;
+  row["provider"] = text(parked.provider);
   row["oldest_ms"] = microseconds(parked.oldest) / 1000.0;
   return row;
 }
@@ -138,6 +141,41 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
   });
 }
 
+/// The tables whose rejected rows are to be told, and how far it is.
+struct RejectedPlace {
+  std::vector<std::string> tables;
+  std::size_t table = 0;
+  std::optional<std::string> after;
+};
+
+/// Few at a time, for the turn's time is looked at between them.
+constexpr std::size_t kRejectedStep = 32;
+
+void command_rejected(Context& context, const Arguments& arguments, Reply reply) {
+  Runtime& runtime = context.runtime;
+  RejectedPlace place;
+  if (arguments.has("table")) {
+    place.tables.push_back(arguments.text("table"));
+    if (Status known = check_table(runtime.store(), place.tables.front()); !known.ok()) return reply.fail(known);
+  } else {
+    for (const ConsumerStats& stats : runtime.consumers()) {
+      if (stats.rejected_rows != 0) place.tables.push_back(stats.table);
+    }
+  }
+  reply.expect_rows();
+  reply.stream([&runtime, place](Reply& page) mutable {
+    while (place.table < place.tables.size() && !page.page_full()) {
+      const std::string& table = place.tables[place.table];
+      const std::vector<RejectedRow> rows = runtime.rejected_rows(table, kRejectedStep, place.after);
+      for (const RejectedRow& row : rows)
+        page.row(json::object{{"table", text(table)}, {"key", text(row.key)}, {"why", sentence(row.why)}});
+      place.after = rows.empty() ? std::nullopt : std::optional{rows.back().key};
+      if (rows.empty()) ++place.table;
+    }
+    return place.table < place.tables.size();
+  });
+}
+
 }  // namespace
 
 void add_why_commands(StandardAdder& commands) {
@@ -145,6 +183,9 @@ void add_why_commands(StandardAdder& commands) {
   commands.add(
       {"parked", "List awaited facts, or the waiting rows of a table", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
       command_parked);
+  commands.add(
+      {"rejected", "List the rejected rows with their reasons", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
+      command_rejected);
 }
 
 }  // namespace rondo::commands

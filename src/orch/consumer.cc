@@ -276,7 +276,7 @@ void Consumer::answer_done(std::uint32_t row) {
 
 /// A row that was done before and is handled again says nothing about a newer change that was rejected.
 void Consumer::forget_rejection(std::uint32_t row) {
-  if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.erase(std::string{ledger_.key(row)});
+  if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.forget(ledger_.key(row));
 }
 
 void Consumer::settle_row(std::uint32_t row, Witness::Answer answer) {
@@ -406,7 +406,7 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   tell_reject(change, reason);
   // What no Set could bring about does not stand when a Delete has said that it should not.
   if (is_of_key && change.op() == Op::Delete) {
-    rejections_.erase(std::string{change.key()});
+    rejections_.forget(change.key());
   } else {
     keep_rejection(change, reason);
   }
@@ -432,24 +432,15 @@ void Consumer::tell_reject(const Change& change, const Status& why) {
 }
 
 void Consumer::keep_rejection(const Change& change, const Status& why) {
-  if (rejections_.size() >= limits::kRejectionsKept && !rejections_.contains(std::string{change.key()})) {
-    ++stats_.rejections_forgotten;
-    rejections_.erase(rejections_.begin());  // Which one goes is of no matter: who has so many looks at the log.
-  }
-  rejections_.insert_or_assign(std::string{change.key()}, Rejection{stats_.rejected, named(change, why),
-                                                                    std::string{to_string(change.op())} + " rejected: " + why.to_string()});
-}
-
-const std::string* Consumer::rejection(std::string_view key) const {
-  const auto it = rejections_.find(std::string{key});
-  return it == rejections_.end() ? nullptr : &it->second.text;
+  const bool dropped =
+      rejections_.keep(change.key(), named(change, why), std::string{to_string(change.op())} + " rejected: " + why.to_string());
+  if (dropped) ++stats_.rejections_forgotten;
 }
 
 ConsumerStats Consumer::stats() const {
   ConsumerStats stats = stats_;
   stats.rejected_rows = rejections_.size();
-  const auto newest = std::ranges::max_element(rejections_, {}, [](const auto& entry) { return entry.second.number; });
-  if (newest != rejections_.end()) stats.standing_reject = newest->second.named.to_string();
+  if (const Status* const newest = rejections_.newest()) stats.standing_reject = newest->to_string();
   stats.queued = ledger_.queued() + ledger_.bound().ended() + subscription_->depth();
   stats.bound = ledger_.bound().size();
   stats.caught_up = subscription_->caught_up();

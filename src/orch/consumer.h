@@ -13,6 +13,7 @@
 
 #include "orch/constraint_index.h"
 #include "orch/ledger.h"
+#include "orch/rejections.h"
 #include "orch/row_account.h"
 #include "rondo/orch/batch.h"
 #include "rondo/orch/orch.h"
@@ -73,9 +74,8 @@ class Consumer final : public Source {
   const Ledger& ledger() const noexcept { return ledger_; }
   Ledger& ledger() noexcept { return ledger_; }
   ConsumerStats stats() const;
-  /// Why the newest change of 'key' was rejected; null if it was not, if too many others were since, or if it was a Delete of a key that is
-  /// wrong by itself (Outcome::reject_key).
-  const std::string* rejection(std::string_view key) const;
+  /// Rows whose newest change was rejected, except Deletes of a key that is wrong by itself (Outcome::reject_key).
+  const Rejections& rejections() const noexcept { return rejections_; }
 
   /// For those who look on.
   RowAccount& account() noexcept { return account_; }
@@ -136,12 +136,7 @@ class Consumer final : public Source {
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};
   ConsumerStats stats_;
-  struct Rejection {
-    std::uint64_t number;  // Of all, in their order.
-    Status named;          // With table and key.
-    std::string text;
-  };
-  std::map<std::string, Rejection> rejections_;  // By key, until a later change of the key is done.
+  Rejections rejections_;
 };
 
 }  // namespace rondo

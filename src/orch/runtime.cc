@@ -275,7 +275,9 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max) const
     consumer->ledger().for_each_constraint([&](std::uint32_t slot, std::size_t rows, Instant since) {
       if (found.size() >= max) return false;
       const Constraint& fact = p.constraints.constraint(slot);
-      found.push_back({fact, name, rows, !p.constraints.provider(fact.kind).empty(), now - since});
+      std::string provider = p.constraints.provider(fact.kind);
+      const bool has_provider = !provider.empty();
+      found.push_back({fact, name, rows, has_provider, std::move(provider), now - since});
       return true;
     });
   }
@@ -299,8 +301,10 @@ std::vector<ParkedConstraint> Runtime::parked_constraints(std::size_t max, std::
       const Constraint& fact = p.constraints.constraint(place);
       const auto owner = std::ranges::find_if(p.consumers, [&](const auto& known) { return &known.second->ledger() == waiter.ledger; });
       const auto [rows, since] = waiter.ledger->waiting(waiter.list);
+      std::string provider = p.constraints.provider(fact.kind);
+      const bool has_provider = !provider.empty();
       found.push_back(
-          {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, !p.constraints.provider(fact.kind).empty(), now - since});
+          {fact, owner == p.consumers.end() ? std::string{} : owner->first, rows, has_provider, std::move(provider), now - since});
     }
   }
   if (place < end) return found;
@@ -356,6 +360,17 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
   }
   if (place >= end) place = kNoPlace;
   return found;
+}
+
+std::vector<RejectedRow> Runtime::rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after) const {
+  const auto it = parts_->consumers.find(table);
+  if (it != parts_->consumers.end()) return it->second->rejections().rows(after, max);
+  using Found = std::vector<RejectedRow>;
+  const auto ask = [name = std::string{table}, max, after](Runtime& worker) { return worker.rejected_rows(name, max, after); };
+  for (Found& theirs : ask_workers<Found>(ask)) {
+    if (!theirs.empty()) return std::move(theirs);
+  }
+  return {};
 }
 
 void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of) {

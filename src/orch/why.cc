@@ -44,7 +44,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(link.key);
   if (row == Ledger::kNone) {
-    if (const std::string* rejection = consumer->rejection(link.key)) {
+    if (const std::string* rejection = consumer->rejections().text_of(link.key)) {
       link.state = WhyLink::State::Rejected;
       add_note(link, *rejection);
       return;

@@ -443,9 +443,23 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   EXPECT_EQ(known(limits::kRejectionsKept), limits::kRejectionsKept);
   EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 0U);
   reject(limits::kRejectionsKept);
-  EXPECT_EQ(known(limits::kRejectionsKept + 1), limits::kRejectionsKept);
+  EXPECT_EQ(known(limits::kRejectionsKept + 1), limits::kRejectionsKept + 1) << "a rejected row is never told as done";
   EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 1U);
-  EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept);
+  EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "the count is the count";
+  EXPECT_EQ(runtime.why("T", "0").chain.at(0).note, "rejected, reason no longer kept: write the row again to have it told");
+  // All of them are listed, in pages.
+  std::vector<std::string> listed;
+  std::optional<std::string> after;
+  for (std::vector<RejectedRow> page; !(page = runtime.rejected_rows("T", 100, after)).empty(); after = page.back().key) {
+    EXPECT_LE(page.size(), 100U);
+    for (const RejectedRow& row : page) listed.push_back(row.key);
+  }
+  EXPECT_EQ(listed.size(), limits::kRejectionsKept + 1);
+  EXPECT_TRUE(std::ranges::is_sorted(listed));
+  EXPECT_THAT(runtime.rejected_rows("T", 1, "999").size(), 0U);
+  reject(0);
+  EXPECT_THAT(runtime.why("T", "0").chain.at(0).note, testing::HasSubstr("SET rejected: "));
+  EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "a row that is rejected again is one row";
 }
 
 }  // namespace

@@ -79,13 +79,20 @@ struct ParkedRow {
   std::string why;       // For rows parked on time: the handler's words.
 };
 
+/// A row whose newest change was rejected.
+struct RejectedRow {
+  std::string key;
+  std::string why;  // Or that the reason is no longer kept: limits::kRejectionsKept.
+};
+
 /// A constraint and how many rows are parked on it: each row on one at a time, the first that it lacks.
 struct ParkedConstraint {
   Constraint fact;
   std::string table;  // Of the rows.
   std::size_t rows = 0;
   bool has_provider = false;
-  Duration oldest{0};  // How long the first of them has waited.
+  std::string provider;  // Its name; empty if nobody provides facts of that kind.
+  Duration oldest{0};    // How long the first of them has waited.
 };
 
 /// Where a fact comes from: the row that would make it true, and what else there is to say, such as "the port has no carrier".
@@ -147,7 +154,7 @@ struct ConsumerStats {
   std::uint64_t spurious_waits = 0;        // Handler waited for a fact that holds.
   std::uint64_t full_turns = 0;            // Turns that left changes in the table because ConsumeOptions::rows_max rows are owed.
   std::uint64_t rejections_forgotten = 0;  // Rejected keys whose reason `why` no longer knows: limits::kRejectionsKept.
-  std::size_t rejected_rows = 0;           // Rows whose newest change was rejected, at most limits::kRejectionsKept.
+  std::size_t rejected_rows = 0;           // Rows whose newest change was rejected.
   std::size_t queued = 0;
   std::size_t parked = 0;
   std::size_t parked_peak = 0;
@@ -256,6 +263,8 @@ class Runtime {
   static constexpr std::uint32_t kPlacesOfPage = 256;
   std::vector<ParkedConstraint> parked_constraints(std::size_t max, std::uint32_t& place) const;
   std::vector<ParkedRow> parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const;
+  /// Rejected rows of 'table' in the order of their keys, those behind 'after', at most 'max'.
+  std::vector<RejectedRow> rejected_rows(std::string_view table, std::size_t max, const std::optional<std::string>& after = {}) const;
   /// Facts that rows wait for. O(1).
   std::size_t awaited_facts() const;
   /// What the sweep found. While rows wait for facts or depend on them, it looks at every fact within a second (limits::kFactSweepPeriod).

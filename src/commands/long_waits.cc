@@ -1,0 +1,49 @@
+#include "commands/long_waits.h"
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "commands/answers.h"
+#include "commands/mishaps.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::commands {
+
+namespace {
+
+/// What resolves by itself, as a neighbour does, has resolved by then.
+constexpr Duration kLongWait = 1min;
+/// So that health is a short turn, however many facts are awaited.
+constexpr std::uint32_t kPlacesLooked = 16 * Runtime::kPlacesOfPage;
+/// A screen has room for more than these.
+constexpr std::size_t kWaitsNamed = 10;
+
+}  // namespace
+
+void tell_long_waits(const Runtime& runtime, boost::json::array& notes) {
+  std::vector<ParkedConstraint> waits;
+  std::uint32_t place = 0;
+  while (place < kPlacesLooked) {  // Runtime::kNoPlace is beyond it.
+    for (ParkedConstraint& one : runtime.parked_constraints(Runtime::kPlacesOfPage, place)) {
+      if (one.oldest >= kLongWait) waits.push_back(std::move(one));
+    }
+  }
+  std::ranges::sort(waits, std::ranges::greater{}, &ParkedConstraint::rows);
+  for (std::size_t i = 0; i < std::min(waits.size(), kWaitsNamed); ++i) {
+    const ParkedConstraint& one = waits[i];
+    std::string note = "rows of " + one.table + " that wait: " + std::to_string(one.rows) + ", for " + std::string{one.fact.kind.name()} +
+                       " " + one.fact.key + ", the first for " + span_text(one.oldest);
+    note += one.has_provider ? "; provided by " + one.provider : "; nobody provides it";
+    notes.push_back(sentence(note));
+  }
+  const bool is_cut = place != Runtime::kNoPlace;
+  if (waits.size() <= kWaitsNamed && !is_cut) return;
+  const std::size_t others = waits.size() - std::min(waits.size(), kWaitsNamed);
+  notes.push_back(sentence("rows wait longer than a minute for " + std::to_string(others) + (is_cut ? " or more" : "") +
+                           " other facts: rondo parked lists them"));
+}
+
+}  // namespace rondo::commands

@@ -1,0 +1,15 @@
+// Rows that have waited for a fact for longer than a minute: notes of `rondo health`. Scheduler thread.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+
+namespace rondo {
+class Runtime;
+}
+
+namespace rondo::commands {
+
+/// A note for each of the facts with the most of such rows: how many, the fact, its provider. Looks at a bounded number of facts.
+void tell_long_waits(const Runtime& runtime, boost::json::array& notes);
+
+}  // namespace rondo::commands
