@@ -2,8 +2,10 @@
 // done, and a second rondod, a file of no use and a damaged one are told in the log. RONDOD names the program.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -224,6 +226,38 @@ TEST_F(RondodOnFile, ASecondOneIsRefusedAndAnUnusableFileIsNamed) {
   EXPECT_NE(fail_to_start(store(), "socket2"), 0);
   EXPECT_THAT(log_text(), HasSubstr("another process has it open"));
   EXPECT_TRUE(call("version").contains("name")) << "the first one serves on";
+}
+
+// Also without the unit, and files of a run before: who may open a file for reading may lock it, and then rondod does not start.
+TEST_F(RondodOnFile, NobodyElseReadsOrLocksItsFiles) {
+  const std::string more = store() + "[journal]\nfile = \"" + file("day") + "\"\n";
+  const mode_t mask = ::umask(0);
+  start(more);
+  ::umask(mask);
+  set("PORT_TABLE", "swp1");
+  ASSERT_TRUE(becomes([this] { return std::filesystem::file_size(file("day")) > 0; }));
+  const auto modes = [this] {
+    std::string all;
+    for (const char* const name : {"tables", "tables-lock", "tables-wal", "day"}) {
+      struct stat found {};
+      if (::stat(file(name).c_str(), &found) != 0) continue;
+      char text[8];
+      std::snprintf(text, sizeof text, "%o ", found.st_mode & 0777U);
+      all += text;
+    }
+    return all;
+  };
+  EXPECT_EQ(modes(), "600 600 600 600 ");
+  end(SIGKILL);
+  for (const char* const name : {"tables", "tables-lock", "tables-wal", "day"}) ASSERT_EQ(::chmod(file(name).c_str(), 0644), 0);
+  start(more);
+  EXPECT_EQ(modes(), "640 640 640 640 ");
+}
+
+TEST_F(RondodOnFile, WhoHasItsFileIsNamed) {
+  start(store());
+  EXPECT_NE(fail_to_start(store(), "socket2"), 0);
+  EXPECT_THAT(log_text(), HasSubstr("another process has it open: process " + std::to_string(pid()) + " (rondod) of user "));
 }
 
 TEST_F(RondodOnFile, OneThatIsRefusedForItsSocketLeavesNoFile) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/private_file.h"
 #include "orch/journal_format.h"
 
 namespace rondo::journal {
@@ -49,7 +50,7 @@ Result<UniqueFd> open_locked(const std::string& path) {
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     // Not for ever for the reader of a pipe, which is no journal anyway.
-    UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644)};
+    UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kPrivateMode)};
     if (!file && (errno == EISDIR || errno == ENXIO)) return failure(no_regular_file(path));
     if (!file) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));
     struct stat found {};
@@ -58,10 +59,11 @@ Result<UniqueFd> open_locked(const std::string& path) {
     if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
       const int error = errno;
       if (error != EWOULDBLOCK) return failure(status_from_errno(error, "cannot lock the journal '" + path + "'"));
-      return failure(Code::Unavailable, "cannot write the journal '" + path + "': another process has it open");
+      return failure(Code::Unavailable, "cannot write the journal '" + path + "': another process has it open" + lock_holder(file.get()));
     }
     if (!is_at(file.get(), path)) continue;
     if (Status foreign = check_begin(file.get(), path); !foreign.ok()) return failure(std::move(foreign));
+    keep_others_out(file.get());
     return file;
   }
   return failure(Code::Unavailable, "cannot open the journal '" + path + "': it is renamed all the time");

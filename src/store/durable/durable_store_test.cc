@@ -373,6 +373,9 @@ TEST_F(DurableStoreTest, AFileIsReadWithoutRightsToWriteAndNothingIsLeftBehind) 
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) all[entry.path().filename()] = entry.file_size();
     return all;
   };
+  for (const std::string& file : {with_log, with_log + "-wal", without_log}) {
+    std::filesystem::permissions(file, kAllRead, std::filesystem::perm_options::add);
+  }
   const auto before = names();
   for (const perms rights : {kAllEnter, perms::all}) {
     std::filesystem::permissions(folder_.path(), rights);

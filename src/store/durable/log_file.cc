@@ -15,6 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/private_file.h"
+#include "base/unique_fd.h"
 #include "rondo/store/record.h"
 #include "store/durable/file_kind.h"
 #include "store/durable/page_scan.h"
@@ -184,6 +186,7 @@ class SqliteLogFile final : public LogFile {
   Status open_for_looking();
   Status check_not_taken();
   Status check_log();
+  Status make_private();
   Status make_first_page();
   Status make_log_anew();
   /// As it is now, with its log: it is to be kept.
@@ -306,8 +309,15 @@ Status SqliteLogFile::open_for_looking() {
   return run("PRAGMA locking_mode = EXCLUSIVE") ? Status{} : trouble("opening");
 }
 
+/// SQLite would make it with rights for everybody, and gives the files beside it the rights of this one.
+Status SqliteLogFile::make_private() {
+  const UniqueFd file{::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateMode)};
+  return file ? Status{} : status_from_errno(errno, "opening " + quoted(path_));
+}
+
 /// Of nothing: SQLite then looks for the first page, as for all others, in the log.
 Status SqliteLogFile::make_first_page() {
+  if (Status bad = make_private(); !bad.ok()) return bad;
   std::ofstream out(path_, std::ios::binary | std::ios::app);
   out << std::string(kPageBytes, '\0');
   if (out.close(); out) return {};
@@ -334,6 +344,8 @@ Status SqliteLogFile::connect(Mode mode) {
     if (has_log_only(path_)) {
       had_log_only_ = true;
       if (Status bad = make_first_page(); !bad.ok()) return bad;
+    } else if (Status bad = make_private(); !bad.ok()) {
+      return bad;
     }
     constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
     if (sqlite3_open_v2(path_.c_str(), &database_, kFlags, nullptr) != SQLITE_OK) return trouble("opening");
@@ -380,6 +392,8 @@ Status SqliteLogFile::open(Mode mode) {
     };
     sqlite3_wal_hook(database_, count, &log_pages_);
     append_.emplace(database_, "INSERT INTO log (number, checksum, records) VALUES (?1, ?2, ?3)");
+    // Of a run before, whose files were everybody's to read and to lock.
+    for (const char* const suffix : {"", "-wal"}) keep_others_out(path_ + suffix);
     file_ = identity_of(path_);
     log_ = identity_of(path_ + "-wal");
   }

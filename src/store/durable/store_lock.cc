@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/private_file.h"
 #include "rondo/store/record.h"
 #include "store/durable/file_kind.h"
 
@@ -42,11 +43,13 @@ Result<StoreLock> StoreLock::take(const std::string& path) {
     if (Status bad = check_kind(path); !bad.ok()) return failure(std::move(bad));
   }
   // Read only: it may be another user's, whose rights to the file itself this process shares.
-  UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, 0644)};
+  UniqueFd file{::open(name.c_str(), O_RDONLY | O_CREAT | O_CLOEXEC, kPrivateMode)};
   if (!file) return failure(status_from_errno(errno, "opening " + quoted(name)));
+  keep_others_out(file.get());  // Made for this alone, whatever the file beside it is.
   // Of the opened file, not of the process as SQLite's: two stores of one process are two as well.
   if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return StoreLock{std::move(file)};
-  if (errno == EWOULDBLOCK) return failure(Code::Unavailable, "opening " + quoted(path) + ": another process has it open");
+  if (errno == EWOULDBLOCK)
+    return failure(Code::Unavailable, "opening " + quoted(path) + ": another process has it open" + lock_holder(file.get()));
   return failure(status_from_errno(errno, "locking " + quoted(name)));
 }
 

@@ -1,0 +1,54 @@
+#include "base/private_file.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include <cstdio>
+#include <fstream>
+
+#include "rondo/base/text.h"
+
+namespace rondo {
+
+namespace {
+
+bool others_have_rights(const struct stat& file) { return S_ISREG(file.st_mode) && (file.st_mode & 07U) != 0; }
+mode_t without_others(const struct stat& file) { return file.st_mode & 0770U; }
+
+}  // namespace
+
+void keep_others_out(int fd) noexcept {
+  struct stat found {};
+  if (::fstat(fd, &found) == 0 && others_have_rights(found)) ::fchmod(fd, without_others(found));
+}
+
+void keep_others_out(const std::string& path) noexcept {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) == 0 && others_have_rights(found)) ::chmod(path.c_str(), without_others(found));
+}
+
+std::string lock_holder(int fd) {
+  struct stat found {};
+  if (::fstat(fd, &found) != 0) return {};
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    // "7: FLOCK  ADVISORY  WRITE 4711 08:01:1234 0 EOF"; "->" before the kind: it waits for a lock.
+    unsigned major = 0;
+    unsigned minor = 0;
+    unsigned long long inode = 0;
+    int process = 0;
+    if (std::sscanf(line.c_str(), "%*d: %*s %*s %*s %d %x:%x:%llu", &process, &major, &minor, &inode) != 4) continue;
+    if (inode != found.st_ino || makedev(major, minor) != found.st_dev || process <= 0) continue;
+    const std::string folder = "/proc/" + std::to_string(process);
+    std::string name;
+    std::getline(std::ifstream{folder + "/comm"}, name);
+    std::string holder = ": process " + std::to_string(process);
+    if (!name.empty()) holder += " (" + visible_text(name) + ")";
+    struct stat owner {};
+    if (::stat(folder.c_str(), &owner) == 0) holder += " of user " + std::to_string(owner.st_uid);
+    return holder;
+  }
+  return {};
+}
+
+}  // namespace rondo

@@ -1,0 +1,56 @@
+// Who may touch our files, and who holds a lock of them. Method: real files and locks in a temporary folder.
+#include "base/private_file.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "base/unique_fd.h"
+
+namespace rondo {
+namespace {
+
+class PrivateFile : public testing::Test {
+ protected:
+  PrivateFile() : file(::mkostemp(path_, O_CLOEXEC)) {}
+  ~PrivateFile() override { ::unlink(path_); }
+  std::string path() const { return path_; }
+  mode_t mode() const {
+    struct stat found {};
+    EXPECT_EQ(::fstat(file.get(), &found), 0);
+    return found.st_mode & 07777;
+  }
+
+ private:
+  char path_[40] = "/tmp/rondo-private-file-XXXXXX";
+
+ protected:
+  UniqueFd file;
+};
+
+TEST_F(PrivateFile, OthersLoseTheirRightsAndTheGroupKeepsThem) {
+  ASSERT_EQ(::fchmod(file.get(), 0646), 0);
+  keep_others_out(file.get());
+  EXPECT_EQ(mode(), 0640U);
+  keep_others_out(file.get());
+  EXPECT_EQ(mode(), 0640U);
+  ASSERT_EQ(::fchmod(file.get(), 0666), 0);
+  keep_others_out(path());
+  EXPECT_EQ(mode(), 0660U);
+}
+
+TEST_F(PrivateFile, TheHolderOfALockIsNamed) {
+  EXPECT_EQ(lock_holder(file.get()), "");
+  ASSERT_EQ(::flock(file.get(), LOCK_EX | LOCK_NB), 0);
+  const std::string me = std::to_string(::getpid());
+  EXPECT_THAT(lock_holder(file.get()), testing::MatchesRegex(": process " + me + " \\(.*\\) of user " + std::to_string(::geteuid())));
+}
+
+}  // namespace
+}  // namespace rondo
