@@ -24,6 +24,7 @@
 #include "own_call.h"
 #include "render.h"
 #include "rondo/base/text.h"
+#include "schema_action.h"
 
 namespace rondo::cli {
 namespace {
@@ -170,6 +171,7 @@ struct Run {
     print(completion_script(completion.shell));
     return finish_output();
   }
+  int operator()(const ShowSchema& asked) const { return show_schema(options, asked); }
   int operator()(const Manual&) const {
     print(manual::man_page(program(), RONDO_VERSION));
     return finish_output();
@@ -192,6 +194,7 @@ struct Run {
     return answer(**backend, options, asked.command, *arguments);
   }
   int operator()(const SetRow& row) const {
+    warn_of_unknown_fields(row);
     return call(options, "set", {{"table", typed(row.table)}, {"key", typed(row.key)}, {"fields", typed_fields(row)}});
   }
   int operator()(const SendEvent& sent) const {

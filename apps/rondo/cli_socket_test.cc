@@ -330,6 +330,15 @@ TEST_F(Program, ParkedEndsWithItsReader) {
   EXPECT_EQ(json::parse(rondo("parked T --json").out).at("rows").as_array().size(), 5U);
 }
 
+TEST_F(Program, SetWarnsOfAFieldThatItsTableDoesNotKnow) {
+  open();
+  const Outcome misspelt = rondo("set ROUTE_TABLE 10.0.0.0/24 nexthop_grup=102 2>&1");
+  EXPECT_EQ(misspelt.code, 0);
+  EXPECT_THAT(misspelt.out, HasSubstr("ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?"));
+  EXPECT_EQ(rondo("set PORT_TABLE Ethernet0 lanes=1,2 mtu=9100 2>&1").out, "") << "a field of SONiC's that is ignored is known";
+  EXPECT_EQ(rondo("set MY_TABLE k anything=1 2>&1").out, "") << "a table of another program";
+}
+
 TEST_F(Program, TheFirstRowOfAFileThatIsRefusedIsNamedWithItsLine) {
   open();
   {

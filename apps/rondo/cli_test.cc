@@ -4,6 +4,8 @@
 
 #include <boost/json.hpp>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -20,6 +22,7 @@
 #include "progress.h"
 #include "render.h"
 #include "rondo/base/text.h"
+#include "schema_action.h"
 #include "socket_path.h"
 
 namespace rondo::cli {
@@ -89,6 +92,14 @@ TEST(CommandLine, AStoreIsAskedInsteadOfADaemon) {
   EXPECT_THAT(std::get<Call>(watch.options.action).arguments, ElementsAre(Pair("table", "T")));
   EXPECT_THAT(std::get<Call>(watch.options.action).numbers, ElementsAre(Pair("count", 3U)));
   EXPECT_FALSE(watch.options.store.kind.has_value());
+}
+
+TEST(Schema, ThePageOfTheGuideIsTheDeclaration) {
+  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
+  std::ifstream file(root / "docs/guide/tables.md");
+  std::stringstream page;
+  page << file.rdbuf();
+  EXPECT_EQ(page.str(), tables_page()) << "rondo schema --markdown >docs/guide/tables.md";
 }
 
 TEST(CommandLine, HelpOfACommandIsAskedInEitherOrder) {

@@ -236,6 +236,7 @@ Action replay(const Words& words) { return ReplayRun{words.all("FILE"), static_c
 
 Action dump(const Words& words) { return Dump{words.text("FILE")}; }
 Action completion(const Words& words) { return Completion{words.text("SHELL")}; }
+Action show_schema_of(const Words& words) { return ShowSchema{words.text("TABLE"), words.has("--markdown")}; }
 Action manual_page(const Words&) { return Manual{}; }
 Action version(const Words&) { return Version{}; }
 
@@ -269,9 +270,10 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 17> kMakers{
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 18> kMakers{
     {{"set", set_row},
      {"send", send_event},
+     {"schema", show_schema_of},
      {"call", own_call},
      {"load", load},
      {"feed routes", feed_routes},

@@ -87,6 +87,12 @@ struct Complete {
   std::vector<std::string> words;
 };
 
+/// Prints the reference of tables and fields.
+struct ShowSchema {
+  std::string table;  // Empty: all.
+  bool markdown = false;
+};
+
 /// Prints rondo(1).
 struct Manual {};
 
@@ -125,7 +131,7 @@ struct Options {
   Duration patience = 30s;
   std::optional<Duration> timeout;  // As given.
   std::variant<Version, Call, SetRow, SendEvent, OwnCall, LoadFile, FeedRoutes, ReadJournal, ReplayRun, Top, Dump, Completion, Complete,
-               Manual>
+               ShowSchema, Manual>
       action;
 };
 

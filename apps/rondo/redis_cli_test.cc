@@ -89,11 +89,11 @@ class RedisCli : public testing::Test {
 };
 
 TEST_F(RedisCli, SetAndDelStageForTheConsumer) {
-  const Outcome set = rondo("set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102 'note=a\\x00b'");
+  const Outcome set = rondo("set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102 'protocol=a\\x00b'");
   EXPECT_EQ(set.code, 0) << set.out;
   EXPECT_EQ(set.out, "") << "nothing to say";
   EXPECT_THAT(server->hash("_ROUTE_TABLE:10.0.0.0/24"),
-              UnorderedElementsAre(Pair("nexthop_group", "102"), Pair("note", std::string("a\0b", 3))));
+              UnorderedElementsAre(Pair("nexthop_group", "102"), Pair("protocol", std::string("a\0b", 3))));
   EXPECT_THAT(server->list({"SMEMBERS", "ROUTE_TABLE_KEY_SET"}), ElementsAre("10.0.0.0/24"));
   EXPECT_EQ(rondo("del ROUTE_TABLE 10.1.0.0/16").code, 0);
   EXPECT_THAT(server->list({"SMEMBERS", "ROUTE_TABLE_DEL_SET"}), ElementsAre("10.1.0.0/16"));

@@ -91,7 +91,7 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   if (fields.contains("nexthop_group")) {
     return Outcome::reject(Status{Code::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
   }
-  const Result<std::vector<Hop>> hops = parse_hops(fields);
+  const Result<std::vector<Hop>> hops = parse_group(fields);
   if (!hops) return Outcome::reject(hops.error());
   if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
   std::vector<Constraint> missing;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+
+#include "agent/tables.h"
 
 namespace rondo::agent {
 
@@ -14,8 +17,8 @@ Status bad_field(std::string_view field, std::string_view value, std::string_vie
 }
 
 Result<std::optional<std::uint32_t>> parse_mtu(const Fields& fields) {
-  if (!fields.contains("mtu")) return std::nullopt;
-  const Result<std::int64_t> mtu = fields.integer("mtu", 68, 65535);  // RFC 791's minimum and the largest an IPv4 length can say.
+  if (!fields.contains(field::kMtu.name)) return std::nullopt;
+  const Result<std::int64_t> mtu = fields.integer(field::kMtu.name, field::kMtu.low, field::kMtu.high);
   if (!mtu) return failure(mtu.error());
   return static_cast<std::uint32_t>(*mtu);
 }
@@ -40,6 +43,15 @@ Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view
   return std::pair{key.substr(0, colon), key.substr(colon + 1)};
 }
 
+/// A row that is refused may be so because a field's name is misspelt.
+template <class T>
+Result<T> with_unknown_field(Result<T> row, std::string_view table, const Fields& fields) {
+  if (row) return row;
+  const std::string unknown = unknown_field(*find_table(table), fields);
+  if (unknown.empty()) return row;
+  return failure(row.error().code(), std::string{row.error().message()} + "; " + unknown);
+}
+
 }  // namespace
 
 Status check_port_name(std::string_view name) {
@@ -52,10 +64,12 @@ Status check_port_name(std::string_view name) {
   return {};
 }
 
-Result<PortRow> parse_port(const Fields& fields) {
+namespace {
+
+Result<PortRow> read_port(const Fields& fields) {
   PortRow row;
-  if (const auto admin = fields.find("admin_status")) {
-    if (*admin != "up" && *admin != "down") return failure(bad_field("admin_status", *admin, "must be 'up' or 'down'"));
+  if (const auto admin = fields.find(field::kAdminStatus.name)) {
+    if (*admin != "up" && *admin != "down") return failure(bad_field(field::kAdminStatus.name, *admin, "must be 'up' or 'down'"));
     row.admin_up = *admin == "up";
   }
   const auto mtu = parse_mtu(fields);
@@ -63,6 +77,10 @@ Result<PortRow> parse_port(const Fields& fields) {
   row.mtu = *mtu;
   return row;
 }
+
+}  // namespace
+
+Result<PortRow> parse_port(const Fields& fields) { return with_unknown_field(read_port(fields), "PORT_TABLE", fields); }
 
 Result<InterfaceKey> parse_interface_key(std::string_view key) {
   InterfaceKey parsed;
@@ -76,14 +94,20 @@ Result<InterfaceKey> parse_interface_key(std::string_view key) {
   return parsed;
 }
 
-Result<InterfaceRow> parse_interface(const Fields& fields) {
+namespace {
+
+Result<InterfaceRow> read_interface(const Fields& fields) {
   InterfaceRow row;
-  row.vrf = std::string{fields.find("vrf_name").value_or("")};
+  row.vrf = std::string{fields.find(field::kVrfName.name).value_or("")};
   const auto mtu = parse_mtu(fields);
   if (!mtu) return failure(mtu.error());
   row.mtu = *mtu;
   return row;
 }
+
+}  // namespace
+
+Result<InterfaceRow> parse_interface(const Fields& fields) { return with_unknown_field(read_interface(fields), "INTF_TABLE", fields); }
 
 Result<NeighborKey> parse_neighbor_key(std::string_view key) {
   const auto parts = split_key(key, "<port>:<address>");
@@ -94,17 +118,26 @@ Result<NeighborKey> parse_neighbor_key(std::string_view key) {
   return NeighborKey{std::string{parts->first}, *address};
 }
 
-Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields) {
-  const auto text = fields.find("neigh");
+namespace {
+
+Result<MacAddress> read_neighbor(const NeighborKey& key, const Fields& fields) {
+  const auto text = fields.find(field::kNeigh.name);
   if (!text) return failure(Code::InvalidArgument, "field 'neigh' (the MAC address) is missing");
   const Result<MacAddress> mac = MacAddress::parse(*text);
-  if (!mac) return failure(bad_field("neigh", *text, "is not a MAC address such as 02:00:00:00:00:01"));
-  if ((mac->bytes[0] & 1) != 0 || *mac == MacAddress{}) return failure(bad_field("neigh", *text, "is not the address of one station"));
+  if (!mac) return failure(bad_field(field::kNeigh.name, *text, "is not a MAC address such as 02:00:00:00:00:01"));
+  if ((mac->bytes[0] & 1) != 0 || *mac == MacAddress{})
+    return failure(bad_field(field::kNeigh.name, *text, "is not the address of one station"));
   const std::string_view family = key.address.is_v6() ? "IPv6" : "IPv4";
-  if (const auto given = fields.find("family"); given && *given != family) {
-    return failure(bad_field("family", *given, "does not fit the key's address, which is " + std::string{family}));
+  if (const auto given = fields.find(field::kFamily.name); given && *given != family) {
+    return failure(bad_field(field::kFamily.name, *given, "does not fit the key's address, which is " + std::string{family}));
   }
   return *mac;
+}
+
+}  // namespace
+
+Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields) {
+  return with_unknown_field(read_neighbor(key, fields), "NEIGH_TABLE", fields);
 }
 
 namespace {
@@ -112,17 +145,18 @@ namespace {
 Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::string_view weight) {
   Hop hop;
   const Result<IpAddress> address = IpAddress::parse(gateway);
-  if (!address) return failure(bad_field("nexthop", gateway, "is not an address"));
+  if (!address) return failure(bad_field(field::kNexthop.name, gateway, "is not an address"));
   hop.gateway = *address;
-  if (Status name = check_port_name(port); !name.ok()) return failure(bad_field("ifname", port, "is not a port name"));
+  if (Status name = check_port_name(port); !name.ok()) return failure(bad_field(field::kIfname.name, port, "is not a port name"));
   hop.port = std::string{port};
   if (weight.empty()) return hop;
-  unsigned value = 0;
-  for (const char c : weight) {
-    if (c < '0' || c > '9' || value > 256) return failure(bad_field("weight", weight, "must be 1 to 256"));
-    value = value * 10 + static_cast<unsigned>(c - '0');
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), value);
+  const bool is_number = error == std::errc{} && end == weight.data() + weight.size();
+  if (!is_number || value < field::kWeight.low || value > field::kWeight.high) {
+    return failure(bad_field(field::kWeight.name, weight,
+                             "must be " + std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
   }
-  if (value < 1 || value > 256) return failure(bad_field("weight", weight, "must be 1 to 256"));
   hop.weight = static_cast<std::uint16_t>(value);
   return hop;
 }
@@ -130,24 +164,24 @@ Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::stri
 }  // namespace
 
 Result<std::vector<Hop>> parse_hops(const Fields& fields) {
-  const std::string_view gateways_text = fields.find("nexthop").value_or("");
-  const std::string_view ports_text = fields.find("ifname").value_or("");
-  const std::string_view weights_text = fields.find("weight").value_or("");
+  const std::string_view gateways_text = fields.find(field::kNexthop.name).value_or("");
+  const std::string_view ports_text = fields.find(field::kIfname.name).value_or("");
+  const std::string_view weights_text = fields.find(field::kWeight.name).value_or("");
   const auto gateways = split(gateways_text, ',');
   const auto ports = split(ports_text, ',');
   const auto weights = split(weights_text, ',');
   if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
   if (gateways.size() > limits::kGroupMembers) {
-    return failure(bad_field("nexthop", gateways_text,
+    return failure(bad_field(field::kNexthop.name, gateways_text,
                              "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(limits::kGroupMembers) +
                                  " can be in a group"));
   }
   if (gateways.size() != ports.size()) {
-    return failure(
-        bad_field("ifname", ports_text, "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
+    return failure(bad_field(field::kIfname.name, ports_text,
+                             "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
   }
   if (!weights.empty() && weights.size() != gateways.size()) {
-    return failure(bad_field("weight", weights_text, "must have as many numbers as 'nexthop' has addresses"));
+    return failure(bad_field(field::kWeight.name, weights_text, "must have as many numbers as 'nexthop' has addresses"));
   }
   std::vector<Hop> hops;
   for (std::size_t i = 0; i < gateways.size(); ++i) {
@@ -156,8 +190,9 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
     const auto same = std::ranges::find_if(hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway; });
     if (same == hops.end()) {
       hops.push_back(std::move(*hop));
-    } else if (same->weight + hop->weight > 256) {
-      return failure(bad_field("weight", weights_text, "sums to more than 256 for one next hop"));
+    } else if (same->weight + hop->weight > field::kWeight.high) {
+      return failure(
+          bad_field(field::kWeight.name, weights_text, "sums to more than " + std::to_string(field::kWeight.high) + " for one next hop"));
     } else {
       same->weight = static_cast<std::uint16_t>(same->weight + hop->weight);
     }
@@ -165,10 +200,12 @@ Result<std::vector<Hop>> parse_hops(const Fields& fields) {
   std::ranges::sort(hops);
   if (hops.front().gateway.is_v6() != hops.back().gateway.is_v6() &&
       std::ranges::any_of(hops, [&](const Hop& h) { return h.gateway.is_v6() != hops.front().gateway.is_v6(); })) {
-    return failure(bad_field("nexthop", gateways_text, "mixes IPv4 and IPv6"));
+    return failure(bad_field(field::kNexthop.name, gateways_text, "mixes IPv4 and IPv6"));
   }
   return hops;
 }
+
+Result<std::vector<Hop>> parse_group(const Fields& fields) { return with_unknown_field(parse_hops(fields), "NEXTHOP_GROUP_TABLE", fields); }
 
 std::string name_of(const std::vector<Hop>& hops) {
   std::string name;
@@ -193,24 +230,28 @@ Result<RouteKey> parse_route_key(std::string_view key) {
   return parsed;
 }
 
-Result<RouteRow> parse_route(const Fields& fields) {
+namespace {
+
+Result<RouteRow> read_route(const Fields& fields) {
   RouteRow row;
   std::string_view group;
   bool has_hops = false;
   bool blackhole = false;
   for (const Field field : fields) {
-    if (field.name == "nexthop_group") {
+    if (field.name == field::kNexthopGroup.name) {
       group = field.value;
-    } else if (field.name == "nexthop" || field.name == "ifname") {
+    } else if (field.name == field::kNexthop.name || field.name == field::kIfname.name) {
       has_hops = has_hops || !field.value.empty();
-    } else if (field.name == "blackhole") {
-      if (field.value != "true" && field.value != "false") return failure(bad_field("blackhole", field.value, "must be 'true' or 'false'"));
+    } else if (field.name == field::kBlackhole.name) {
+      if (field.value != "true" && field.value != "false")
+        return failure(bad_field(field::kBlackhole.name, field.value, "must be 'true' or 'false'"));
       blackhole = field.value == "true";
     }
   }
   const int ways = static_cast<int>(blackhole) + static_cast<int>(!group.empty()) + static_cast<int>(has_hops);
   if (ways == 0) return failure(Code::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
-  if (!group.empty() && has_hops) return failure(bad_field("nexthop_group", group, "cannot be combined with 'nexthop' or 'ifname'"));
+  if (!group.empty() && has_hops)
+    return failure(bad_field(field::kNexthopGroup.name, group, "cannot be combined with 'nexthop' or 'ifname'"));
   if (blackhole) {
     row.type = RouteType::Blackhole;
     return row;
@@ -220,7 +261,7 @@ Result<RouteRow> parse_route(const Fields& fields) {
     return row;
   }
   constexpr std::array<std::string_view, 5> kOthers{"eth0", "docker0", "usb0", "lo", "tun0"};
-  const std::string_view ports = fields.find("ifname").value_or("");
+  const std::string_view ports = fields.find(field::kIfname.name).value_or("");
   row.not_ours = std::ranges::find(kOthers, ports) != kOthers.end() || ports.starts_with("Loopback");
   if (row.not_ours) return row;
   Result<std::vector<Hop>> hops = parse_hops(fields);
@@ -228,5 +269,9 @@ Result<RouteRow> parse_route(const Fields& fields) {
   row.hops = std::move(*hops);
   return row;
 }
+
+}  // namespace
+
+Result<RouteRow> parse_route(const Fields& fields) { return with_unknown_field(read_route(fields), "ROUTE_TABLE", fields); }
 
 }  // namespace rondo::agent

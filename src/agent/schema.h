@@ -1,6 +1,7 @@
 // Schema: the rows of SONiC's APPL_DB tables as values, parsed once at the edge. A key or field that is wrong gives a Status that names the
 // field and its value; the consumer adds table and key. Fields we have no use for (lanes, speed, ...) are accepted and ignored, as every
-// SONiC daemon does. Source: the field lists of sonic-swss doc/swss-schema.md and the orchs' own readers.
+// SONiC daemon does; a rejected row names its first unknown field. Names and ranges are those of tables.h. Source: the field lists of
+// sonic-swss doc/swss-schema.md and the orchs' own readers.
 #pragma once
 
 #include <cstdint>
@@ -56,6 +57,8 @@ struct Hop {
 };
 /// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights. Sorted.
 Result<std::vector<Hop>> parse_hops(const Fields& fields);
+/// NEXTHOP_GROUP_TABLE:<name>: the same.
+Result<std::vector<Hop>> parse_group(const Fields& fields);
 /// One text for one set of next hops, whatever their order was: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2".
 std::string name_of(const std::vector<Hop>& hops);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/tables.h"
 #include "rondo/store/change.h"
 
 namespace rondo::agent {
@@ -14,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 struct Row {
   explicit Row(std::initializer_list<Field> given) : change(Change::set("key", given)) {}
@@ -47,6 +49,49 @@ TEST(PortSchema, BadValuesAreNamed) {
   for (const char* bad : {"", "67", "65536", "-1", "9100x", "0x100", " 9100", "1e3", "99999999999999999999"}) {
     EXPECT_THAT(error_of(parse_port(Row{{"mtu", bad}}.fields())), AllOf(HasSubstr("mtu"), HasSubstr("'" + std::string{bad} + "'")));
   }
+}
+
+TEST(Schema, ARejectedRowNamesItsUnknownField) {
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_grup", "102"}}.fields())),
+              AllOf(HasSubstr("needs one of"), HasSubstr("ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?")));
+  EXPECT_THAT(error_of(parse_group(Row{{"nexthops", "10.0.0.1"}, {"ifname", "swp1"}}.fields())), HasSubstr("did you mean 'nexthop'?"));
+  const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"mac", "02:00:00:00:00:01"}}.fields())), HasSubstr("NEIGH_TABLE has no field 'mac'"));
+  EXPECT_THAT(error_of(parse_port(Row{{"lanes", "1"}, {"mtu", "1"}}.fields())), Not(HasSubstr("lanes"))) << "SONiC's fields are known";
+  EXPECT_TRUE(parse_port(Row{{"colour", "blue"}}.fields()).has_value()) << "an unknown field alone is no reason";
+}
+
+/// A row of 'table' in which nothing but 'name' is wrong.
+Row row_with_a_bad(std::string_view name) {
+  if (name == "family") return Row{{"neigh", "02:00:00:00:00:01"}, {"family", "?"}};
+  if (name == "nexthop") return Row{{"nexthop", "?"}, {"ifname", "swp1"}};
+  if (name == "ifname") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "a/b"}};
+  if (name == "weight") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"weight", "?"}};
+  return Row{{name, "?"}};
+}
+
+// The declaration holds what the parsers do: a field that it names is read, in the range that it says.
+TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
+  const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
+  const auto error = [&key](std::string_view table, const Row& row) {
+    if (table == "PORT_TABLE") return error_of(parse_port(row.fields()));
+    if (table == "INTF_TABLE") return error_of(parse_interface(row.fields()));
+    if (table == "NEIGH_TABLE") return error_of(parse_neighbor(key, row.fields()));
+    if (table == "NEXTHOP_GROUP_TABLE") return error_of(parse_group(row.fields()));
+    return error_of(parse_route(row.fields()));
+  };
+  std::size_t fields = 0;
+  for (const TableReference& table : tables()) {
+    for (const FieldReference* const one : table.fields) {
+      ++fields;
+      if (one->name == "vrf_name" || one->name == "nexthop_group") continue;  // Any text.
+      EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
+    }
+  }
+  EXPECT_EQ(fields, 14U);
+  EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
+  EXPECT_THAT(std::string{field::kWeight.type},
+              HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
 }
 
 TEST(PortSchema, NamesAreThoseTheKernelTakes) {

@@ -73,6 +73,7 @@ def check_calls(daemon, checker):
         said = daemon.run("--json", name)
         assert said.returncode == 0 and said.stdout.count("\n") == 1, (name, said)
         checker.check(name, said.stdout)
+    checker.check("schema", daemon.run("--json", "schema", "ROUTE_TABLE").stdout)
     checker.check("health", daemon.run("--json", "health").stdout)
     assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp7").stdout)["fields"] == [["note", "x" * 100_000]]
     checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)
