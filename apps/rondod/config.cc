@@ -19,6 +19,7 @@
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
 #include "rondod/stores.h"
+#include "rondod/user_names.h"
 
 namespace rondo::daemon {
 
@@ -336,6 +337,10 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
   {
     SectionReader s = section("admin");
     s.text("socket", config.socket);
+    s.text("read_group", config.read_group);
+    if (const auto group = group_named(config.read_group); !config.read_group.empty() && !group) {
+      s.complain("read_group", "cannot be used: " + std::string{group.error().message()});
+    }
     if (Status bad = check_socket_path(config.socket); !bad.ok()) s.complain("socket", "cannot be used: " + std::string{bad.message()});
   }
   section("log").choice("level", kLevels, config.log_level);
@@ -527,7 +532,7 @@ toml::table to_table(const Config& config) {
     return list;
   };
   return toml::table{{"scheduler", scheduler_table(config)},
-                     {"admin", toml::table{{"socket", config.socket}}},
+                     {"admin", toml::table{{"socket", config.socket}, {"read_group", config.read_group}}},
                      {"log", toml::table{{"level", name_of(kLevels, config.log_level)}}},
                      {"journal", toml::table{{"file", config.journal_file},
                                              {"file_mib", config.journal_file_mib},

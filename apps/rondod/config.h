@@ -74,6 +74,7 @@ struct Config {
   bool stall_stack = false;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
+  std::string read_group;
   // [log]
   LogLevel log_level = LogLevel::Info;
   // [journal]

@@ -31,7 +31,7 @@ void command_config(CommandContext& context, Reply reply) {
 }  // namespace
 
 void add_config_command(DaemonAdder& commands) {
-  commands.add({"config", "The configuration in force, without secrets", {}}, command_config);
+  commands.add({"config", "The configuration in force, without secrets", {}, CommandEffect::Reads}, command_config);
 }
 
 }  // namespace rondo::daemon

@@ -10,6 +10,7 @@
 #include "rondo/base/thread_settings.h"
 #include "rondod/notify.h"
 #include "rondod/stores.h"
+#include "rondod/user_names.h"
 
 namespace rondo::daemon {
 
@@ -278,6 +279,11 @@ Status Daemon::open_admin() {
   options.path = config_.socket;
   options.priority = agent::kAdmin;
   options.on_notice = [this](const AdminNotice& notice) { tell_notice(notice); };
+  if (!config_.read_group.empty()) {
+    const Result<std::uint32_t> group = group_named(config_.read_group);
+    if (!group) return group.error().with_context("admin.read_group");
+    options.read_group = *group;
+  }
   return commands_->serve(std::move(options));
 }
 

@@ -137,44 +137,48 @@ manual::Program described() {
                      {"77", "not permitted"},
                      {"78", "the configuration is wrong"}},
       .files = {{"/etc/rondo/rondod.toml", "The configuration that the service uses: rondod.toml(5)."},
-                {"/run/rondo/rondod.sock", "The admin socket, mode 0660: who may open it may do everything."}},
+                {"/run/rondo/rondod.sock",
+                 "The admin socket, mode 0660: who may open it may do everything, or what [admin] read_group says."}},
       .examples = {{"rondod --config /etc/rondo/rondod.toml --check-config", "Look at a configuration without starting:"}},
       .see_also = {"rondo(1)", "rondod.toml(5)"}};
 }
 
 manual::Program configuration_described() {
-  return {
-      .name = "rondod.toml",
-      .manual_section = 5,
-      .summary = "configuration of rondod",
-      .description =
-          "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
-          "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
-          "results.",
-      .sections = {scheduler(),
-                   {.name = "scheduler.budgets_us",
-                    .help = "Other budgets for some priorities, with frames: PRIORITY = MICROSECONDS; 0: no budget, which voids the bound "
-                            "on the waits of all others.",
-                    .settings = {}},
-                   {.name = "scheduler.quotas",
-                    .help = "Other quotas for some priorities, with quoted-round-robin: PRIORITY = QUOTA.",
-                    .settings = {}},
-                   {.name = "admin",
-                    .help = "The admin socket.",
-                    .settings = {{"socket", "text", "\"/run/rondo/rondod.sock\"",
-                                  "Unix socket for rondo and other clients; mode 0660, so its group may use it."}}},
-                   {.name = "log",
-                    .help = "Lines on standard error.",
-                    .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"",
-                                  "The least that is written."}}},
-                   journal(),
-                   {.name = "store", .help = "Where the tables are.", .settings = place()},
-                   group(),
-                   direct(),
-                   dataplane()},
-      .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
-                    "A rondod that needs no rights and changes nothing:"}},
-      .see_also = {"rondod(8)", "rondo(1)"}};
+  return {.name = "rondod.toml",
+          .manual_section = 5,
+          .summary = "configuration of rondod",
+          .description =
+              "A TOML file. Every option has a default. An option that is not known, or a value that cannot be, ends the start with "
+              "a\nmessage that names file, line and what is allowed. rondod --check-config prints the whole configuration that "
+              "results.",
+          .sections =
+              {scheduler(),
+               {.name = "scheduler.budgets_us",
+                .help = "Other budgets for some priorities, with frames: PRIORITY = MICROSECONDS; 0: no budget, which voids the bound "
+                        "on the waits of all others.",
+                .settings = {}},
+               {.name = "scheduler.quotas",
+                .help = "Other quotas for some priorities, with quoted-round-robin: PRIORITY = QUOTA.",
+                .settings = {}},
+               {.name = "admin",
+                .help = "The admin socket.",
+                .settings =
+                    {{"socket", "text", "\"/run/rondo/rondod.sock\"",
+                      "Unix socket for rondo and other clients; mode 0660, so its group may use it."},
+                     {"read_group", "text", "\"\"",
+                      "Group, by name or number, whose members may call what only reads. Everybody may then open the socket, and rondod "
+                      "asks the kernel who calls: root, its own user and the socket's group may do everything, others nothing."}}},
+               {.name = "log",
+                .help = "Lines on standard error.",
+                .settings = {{"level", "\"debug\", \"info\", \"warn\", \"error\" or \"off\"", "\"info\"", "The least that is written."}}},
+               journal(),
+               {.name = "store", .help = "Where the tables are.", .settings = place()},
+               group(),
+               direct(),
+               dataplane()},
+          .examples = {{"[dataplane]\nkind = \"simulated\"\nsimulated_ports = [\"swp1\"]",
+                        "A rondod that needs no rights and changes nothing:"}},
+          .see_also = {"rondod(8)", "rondo(1)"}};
 }
 
 }  // namespace

@@ -68,16 +68,20 @@ void command_sim_nexthops(CommandContext& context, Reply reply) {
 void add_port_commands(DaemonAdder& commands) {
   using commands::optional;
   using commands::required;
-  commands.add({"ports", "List the ports", {}}, command_ports);
-  commands.add({"port-events", "List handled carrier changes", {optional("since", ArgumentKind::Integer, "After this sequence number")}},
+  commands.add({"ports", "List the ports", {}, CommandEffect::Reads}, command_ports);
+  commands.add({"port-events",
+                "List handled carrier changes",
+                {optional("since", ArgumentKind::Integer, "After this sequence number")},
+                CommandEffect::Reads},
                command_port_events);
   if (commands.target().simulated == nullptr) return;
   commands.add({"sim-carrier",
                 "Give a simulated port a signal or take it away",
                 {required("port", "Port"), {"up", ArgumentKind::Flag, true, "Whether there is a signal"}}},
                command_sim_carrier);
-  commands.add({"sim-routes", "List the routes of the simulated data plane", {}}, command_sim_routes);
-  commands.add({"sim-nexthops", "List the next hops and groups of the simulated data plane", {}}, command_sim_nexthops);
+  commands.add({"sim-routes", "List the routes of the simulated data plane", {}, CommandEffect::Reads}, command_sim_routes);
+  commands.add({"sim-nexthops", "List the next hops and groups of the simulated data plane", {}, CommandEffect::Reads},
+               command_sim_nexthops);
 }
 
 }  // namespace rondo::daemon

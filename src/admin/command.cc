@@ -5,6 +5,7 @@
 #include <set>
 
 #include "admin/field_count.h"
+#include "admin/peer.h"
 #include "base/json.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/assert.h"
@@ -167,6 +168,10 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply) const {
     reply.fail(command.error());
     return;
   }
+  if ((*command)->spec.effect == CommandEffect::Writes && reply.caller().rights != Caller::Rights::Write) {
+    reply.fail(may_only_read("command '" + (*command)->spec.name + "'", reply.caller()));
+    return;
+  }
   if (const Status checked = check((*command)->spec, request); !checked.ok()) {
     reply.fail(checked);
     return;
@@ -186,22 +191,25 @@ std::vector<const CommandSpec*> CommandRegistry::commands() const {
 
 void CommandRegistry::add_builtins(const std::string& program_name, const std::string& program_version) {
   const Status listed =
-      add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}}, [this](const Arguments&, Reply reply) {
-        reply.expect_rows();
-        for (const CommandSpec* const spec : commands()) {
-          json::array arguments;
-          for (const ArgumentSpec& argument : spec->arguments) {
-            arguments.push_back(json::object{
-                {"name", argument.name}, {"kind", to_string(argument.kind)}, {"required", argument.required}, {"help", argument.help}});
-          }
-          reply.row(json::object{{"name", spec->name}, {"help", spec->help}, {"arguments", arguments}});
-        }
-        reply.finish();
-      });
-  const Status versioned = add({.name = "version", .help = "Name and version of this daemon", .arguments = {}},
-                               [program_name, program_version](const Arguments&, Reply reply) {
-                                 reply.finish(json::object{{"name", program_name}, {"version", program_version}});
-                               });
+      add({.name = "commands", .help = "List the commands of this daemon", .arguments = {}, .effect = CommandEffect::Reads},
+          [this](const Arguments&, Reply reply) {
+            reply.expect_rows();
+            for (const CommandSpec* const spec : commands()) {
+              json::array arguments;
+              for (const ArgumentSpec& argument : spec->arguments) {
+                arguments.push_back(json::object{
+                    {"name", argument.name}, {"kind", to_string(argument.kind)}, {"required", argument.required}, {"help", argument.help}});
+              }
+              reply.row(json::object{
+                  {"name", spec->name}, {"help", spec->help}, {"arguments", arguments}, {"writes", spec->effect == CommandEffect::Writes}});
+            }
+            reply.finish();
+          });
+  const Status versioned =
+      add({.name = "version", .help = "Name and version of this daemon", .arguments = {}, .effect = CommandEffect::Reads},
+          [program_name, program_version](const Arguments&, Reply reply) {
+            reply.finish(json::object{{"name", program_name}, {"version", program_version}});
+          });
   RONDO_ASSERT(listed.ok() && versioned.ok());
 }
 

@@ -26,7 +26,7 @@ AdminConnection::AdminConnection(std::string name, Scheduler& scheduler, UniqueF
       caller_(caller),
       host_(host),
       session_(
-          host.commands, std::move(sink), host.options, host.counted, [this] { wake(); }, &host.share),
+          host.commands, std::move(sink), host.options, host.counted, [this] { wake(); }, &host.share, caller),
       last_written_(scheduler.clock().now()),
       idle_since_(last_written_) {}
 

@@ -14,6 +14,7 @@ std::string_view to_string(AdminNotice::Kind kind) noexcept {
     case AdminNotice::Kind::Memory: return "held memory that others need";
     case AdminNotice::Kind::SocketLost: return "the socket's file has gone and cannot be made anew";
     case AdminNotice::Kind::SocketMade: return "the socket's file had gone and was made anew";
+    case AdminNotice::Kind::Denied: return "denied, in none of the groups that may call";
   }
   return "unknown";
 }

@@ -4,6 +4,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <vector>
+
 namespace rondo {
 
 Caller caller_of(int fd) {
@@ -15,6 +20,41 @@ Caller caller_of(int fd) {
   caller.process = credentials.pid;
   caller.is_privileged = credentials.uid == 0 || credentials.uid == ::geteuid();
   return caller;
+}
+
+namespace {
+
+/// The group with which the peer made files, and its supplementary groups.
+std::vector<gid_t> groups_of(int fd) {
+  std::vector<gid_t> groups(64);
+  for (;;) {
+    auto size = static_cast<socklen_t>(groups.size() * sizeof(gid_t));
+    const int answer = ::getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups.data(), &size);
+    const std::size_t count = size / sizeof(gid_t);
+    if (answer != 0 && (errno != ERANGE || count <= groups.size())) {
+      groups.clear();
+      break;
+    }
+    groups.resize(count);
+    if (answer == 0) break;
+  }
+  ucred credentials{};
+  socklen_t size = sizeof credentials;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0) groups.push_back(credentials.gid);
+  return groups;
+}
+
+}  // namespace
+
+Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group) {
+  if (caller.is_privileged) return Caller::Rights::Write;
+  const std::vector<gid_t> groups = groups_of(fd);
+  if (std::ranges::find(groups, write_group) != groups.end()) return Caller::Rights::Write;
+  return std::ranges::find(groups, read_group) != groups.end() ? Caller::Rights::Read : Caller::Rights::None;
+}
+
+Status may_only_read(std::string_view what, const Caller& caller) {
+  return {Code::PermissionDenied, std::string{what} + " writes, and user " + std::to_string(caller.user) + " may only read"};
 }
 
 }  // namespace rondo

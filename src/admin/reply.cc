@@ -91,6 +91,7 @@ void Reply::State::end_failed(const Status& why) {
   to->ended(false);
 }
 
+const Caller& Reply::caller() const noexcept { return state_->caller; }
 bool Reply::wanted() const noexcept { return state_->port != nullptr; }
 
 void Reply::on_gone(std::function<void()> gone) {

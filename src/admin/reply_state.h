@@ -28,7 +28,7 @@ class ReplyPort {
 };
 
 struct Reply::State {
-  State(ReplyPort& to, std::int64_t request_id) noexcept : port(&to), id(request_id) {}
+  State(ReplyPort& to, std::int64_t request_id, const Caller& who = {}) noexcept : port(&to), id(request_id), caller(who) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State();
@@ -43,6 +43,7 @@ struct Reply::State {
 
   ReplyPort* port;  // nullptr once the answer has ended or the caller is gone.
   std::int64_t id;
+  Caller caller;
   std::function<void()> on_gone = {};
   bool has_rows = false;
   std::string rows;  // The current page: JSON texts joined by commas.

@@ -27,6 +27,8 @@ constexpr Duration kCheckPeriod = 1s;
 constexpr Duration kCheckPeriodLeast = 10ms;
 /// Callers that are accepted in one turn: each of them has turns of its own before it is the oldest of all that have no request yet.
 constexpr std::uint32_t kAcceptsPerTurn = 8;
+/// Rights to the socket file that let the kernel's rights of files pass, where the caller's groups decide.
+constexpr unsigned kAnybody = 0666;
 
 }  // namespace
 
@@ -39,7 +41,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
         scheduler_(scheduler),
         make_sink_(std::move(make_sink)),
         notices_(options.on_notice),
-        socket_(options.path, options.mode),
+        socket_(options.path, options.read_group ? options.mode | kAnybody : options.mode),
         timer_("admin:stalls", options.priority, [this] { check(); }),
         look_timer_("admin:socket", options.priority, [this] { look_at_socket(); }) {}
 
@@ -90,6 +92,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
       case AdminNotice::Kind::SlowReader: ++counted.slow_readers_cut; break;
       case AdminNotice::Kind::Memory: ++counted.memory_cut; break;
       case AdminNotice::Kind::Refused:
+      case AdminNotice::Kind::Denied:
       case AdminNotice::Kind::SocketLost:
       case AdminNotice::Kind::SocketMade: break;
     }
@@ -128,8 +131,11 @@ class AdminServer::Listener final : public Source, public AdminHost {
       arm_timer();
       return;
     }
-    const Caller caller = caller_of(fd.get());
-    if (has_place(caller) || make_place(caller)) {
+    Caller caller = caller_of(fd.get());
+    if (options.read_group) caller.rights = rights_of(fd.get(), caller, socket_.group(), *options.read_group);
+    if (caller.rights == Caller::Rights::None) {
+      deny(fd.get(), caller);
+    } else if (has_place(caller) || make_place(caller)) {
       admit(std::move(fd), caller);
     } else {
       refuse(fd.get(), caller);
@@ -171,15 +177,24 @@ class AdminServer::Listener final : public Source, public AdminHost {
     arm_timer();
   }
 
-  /// Best effort: a fresh socket's buffer takes the frame, or the caller sees only the end.
   void refuse(int fd, const Caller& caller) {
     ++counted.refused_connections;
-    const std::string frame = error_frame(
-        0, Status{Code::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
-    const ssize_t sent = ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (sent < 0) ++counted.connection_errors;
+    send_away(fd, {Code::ResourceExhausted, "all " + std::to_string(options.connections) + " connections of the admin socket are in use"});
     notices_.note(AdminNotice::Kind::Refused, caller, {}, scheduler_.now());
     arm_timer();
+  }
+
+  void deny(int fd, const Caller& caller) {
+    ++counted.denied_connections;
+    send_away(fd, {Code::PermissionDenied, "user " + std::to_string(caller.user) + " is in none of the groups that may call"});
+    notices_.note(AdminNotice::Kind::Denied, caller, {}, scheduler_.now());
+  }
+
+  /// Best effort: a fresh socket's buffer takes the frame, or the caller sees only the end.
+  void send_away(int fd, const Status& why) {
+    const std::string frame = error_frame(0, why);
+    const ssize_t sent = ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent < 0) ++counted.connection_errors;
   }
 
   void reap() {

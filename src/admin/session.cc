@@ -7,6 +7,7 @@
 
 #include "admin/field_count.h"
 #include "admin/frame.h"
+#include "admin/peer.h"
 #include "base/json.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -72,8 +73,14 @@ json::object error_of_row(std::uint64_t row, std::string_view key, const Status&
 }  // namespace
 
 AdminSession::AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options,
-                           AdminServerStats& stats, std::function<void()> wake, const MemoryShare* share)
-    : commands_(commands), sink_(std::move(sink)), options_(options), stats_(stats), wake_(std::move(wake)), share_(share) {}
+                           AdminServerStats& stats, std::function<void()> wake, const MemoryShare* share, const Caller& caller)
+    : commands_(commands),
+      sink_(std::move(sink)),
+      options_(options),
+      stats_(stats),
+      wake_(std::move(wake)),
+      share_(share),
+      caller_(caller) {}
 
 AdminSession::~AdminSession() {
   if (const std::shared_ptr<Reply::State> state = active_.lock()) state->lose_caller();
@@ -184,7 +191,7 @@ void AdminSession::dispatch(const json::object& request) {
     answer(0, Status{Code::InvalidArgument, "the request needs an integer \"id\""});
     return;
   }
-  const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64());
+  const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64(), caller_);
   active_ = state;
   answering_ = true;
   commands_.dispatch(request, Reply{state});
@@ -200,6 +207,8 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
   Status begun;
   if (sink_ == nullptr) {
     begun = Status{Code::Unimplemented, "this daemon takes no bulk writes"};
+  } else if (caller_.rights != Caller::Rights::Write) {
+    begun = may_only_read("a bulk write", caller_);
   } else {
     begun = sink_->begin(reader->table());
   }

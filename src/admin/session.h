@@ -28,8 +28,9 @@ class AdminSession final : private ReplyPort {
  public:
   /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that
   /// was awaited has come, so that there is output or a step again. 'share': what waits in all sessions together, if anybody counts it.
+  /// 'caller': who is at the other end, and what it may do.
   AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
-               std::function<void()> wake, const MemoryShare* share = nullptr);
+               std::function<void()> wake, const MemoryShare* share = nullptr, const Caller& caller = {});
   ~AdminSession() override;
   AdminSession(const AdminSession&) = delete;
   AdminSession& operator=(const AdminSession&) = delete;
@@ -111,6 +112,7 @@ class AdminSession final : private ReplyPort {
   AdminServerStats& stats_;
   const std::function<void()> wake_;
   const MemoryShare* const share_;
+  const Caller caller_;
   std::uint64_t requests_taken_ = 0;
   ByteBuffer input_;
   ByteBuffer output_;

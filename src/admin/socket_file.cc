@@ -78,6 +78,11 @@ SocketFile::Place SocketFile::look() const {
   return {status.st_dev, status.st_ino};
 }
 
+gid_t SocketFile::group() const {
+  struct stat status {};
+  return ::lstat(path_.c_str(), &status) == 0 ? status.st_gid : ::getegid();
+}
+
 bool SocketFile::is_there() const { return ours_ != Place{} && look() == ours_; }
 
 bool SocketFile::has_changed() const {

@@ -29,6 +29,8 @@ class SocketFile {
   /// Another file than the one that made the last listen() fail is at the path, or none: it may go better now.
   bool has_changed() const;
 
+  /// The group of the file, or of this process if there is no file.
+  gid_t group() const;
   int fd() const noexcept { return fd_.get(); }
   const std::string& path() const noexcept { return path_; }
 

@@ -190,6 +190,7 @@ json::object admin_json(const AdminServer* server) {
                       {"stalled_writers_cut", stats.stalled_writers_cut},
                       {"slow_frames_cut", stats.slow_frames_cut},
                       {"idle_cut", stats.idle_cut},
+                      {"denied_connections", stats.denied_connections},
                       {"gave_way", stats.gave_way},
                       {"memory_cut", stats.memory_cut},
                       {"memory_bytes", stats.memory_bytes},
@@ -294,9 +295,9 @@ void command_top(Context& of, Reply reply) {
 }  // namespace
 
 void add_figure_commands(StandardAdder& commands) {
-  commands.add({"sources", "List everything that is given turns", {}}, command_sources);
-  commands.add({"stats", "Show all figures", {}}, command_stats);
-  commands.add({"top", "One frame of `rondo top`", {}}, command_top);
+  commands.add({"sources", "List everything that is given turns", {}, CommandEffect::Reads}, command_sources);
+  commands.add({"stats", "Show all figures", {}, CommandEffect::Reads}, command_stats);
+  commands.add({"top", "One frame of `rondo top`", {}, CommandEffect::Reads}, command_top);
 }
 
 }  // namespace rondo::commands

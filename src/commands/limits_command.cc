@@ -158,6 +158,8 @@ void command_limits(Context&, Reply reply) {
 
 }  // namespace
 
-void add_limits_command(StandardAdder& commands) { commands.add({"limits", "The bounds of the daemon", {}}, command_limits); }
+void add_limits_command(StandardAdder& commands) {
+  commands.add({"limits", "The bounds of the daemon", {}, CommandEffect::Reads}, command_limits);
+}
 
 }  // namespace rondo::commands

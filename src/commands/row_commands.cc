@@ -155,13 +155,14 @@ void add_row_commands(StandardAdder& commands) {
       {"set", "Write a row; fields that are not named keep their value", {table, key, optional("fields", ArgumentKind::Fields, "Fields")}},
       command_set);
   commands.add({"del", "Delete a row", {table, key}}, command_del);
-  commands.add({"get", "Show a row as its consumer has taken it", {table, key}}, command_get);
+  commands.add({"get", "Show a row as its consumer has taken it", {table, key}, CommandEffect::Reads}, command_get);
   commands.add({"keys",
                 "List the keys of a table",
                 {table, optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"),
-                 optional("count", ArgumentKind::Integer, "At most so many")}},
+                 optional("count", ArgumentKind::Integer, "At most so many")},
+                CommandEffect::Reads},
                command_keys);
-  commands.add({"tables", "List the tables with their sizes", {}}, command_tables);
+  commands.add({"tables", "List the tables with their sizes", {}, CommandEffect::Reads}, command_tables);
 }
 
 }  // namespace rondo::commands

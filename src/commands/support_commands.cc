@@ -67,8 +67,8 @@ void command_log(Context& context, Reply reply) {
 }  // namespace
 
 void add_support_commands(StandardAdder& commands) {
-  commands.add({"health", "Known troubles, notes, and the kernel", {}}, command_health);
-  commands.add({"log", "The newest lines of the daemon's log, without secrets", {}}, command_log);
+  commands.add({"health", "Known troubles, notes, and the kernel", {}, CommandEffect::Reads}, command_health);
+  commands.add({"log", "The newest lines of the daemon's log, without secrets", {}, CommandEffect::Reads}, command_log);
 }
 
 }  // namespace rondo::commands

@@ -276,9 +276,11 @@ void add_watch_commands(StandardAdder& commands) {
   const ArgumentSpec time = optional("milliseconds", ArgumentKind::Integer, "End after this time");
   commands.add({"watch",
                 "Changes of a table as its consumer takes them, until the caller goes",
-                {table_argument(), optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"), count, time}},
+                {table_argument(), optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"), count, time},
+                CommandEffect::Reads},
                command_watch);
-  commands.add({"trace", "What happens to a row from now on", {table_argument(), key_argument(), count, time}}, command_trace);
+  commands.add({"trace", "What happens to a row from now on", {table_argument(), key_argument(), count, time}, CommandEffect::Reads},
+               command_trace);
 }
 
 }  // namespace rondo::commands

@@ -179,13 +179,18 @@ void command_rejected(Context& context, const Arguments& arguments, Reply reply)
 }  // namespace
 
 void add_why_commands(StandardAdder& commands) {
-  commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}}, command_why);
-  commands.add(
-      {"parked", "List awaited facts, or the waiting rows of a table", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
-      command_parked);
-  commands.add(
-      {"rejected", "List the rejected rows with their reasons", {optional("table", ArgumentKind::Text, "Only rows of this table")}},
-      command_rejected);
+  commands.add({"why", "Explain what a row waits for, down to the missing facts", {table_argument(), key_argument()}, CommandEffect::Reads},
+               command_why);
+  commands.add({"parked",
+                "List awaited facts, or the waiting rows of a table",
+                {optional("table", ArgumentKind::Text, "Only rows of this table")},
+                CommandEffect::Reads},
+               command_parked);
+  commands.add({"rejected",
+                "List the rejected rows with their reasons",
+                {optional("table", ArgumentKind::Text, "Only rows of this table")},
+                CommandEffect::Reads},
+               command_rejected);
 }
 
 }  // namespace rondo::commands

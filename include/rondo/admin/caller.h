@@ -9,7 +9,7 @@ namespace rondo {
 struct Caller {
   enum class Rights : std::uint8_t {
     None,   // Told so, and closed.
-    Read,   // Commands that only read (CommandSpec::only_reads).
+    Read,   // Commands that only read (CommandEffect::Reads).
     Write,  // Everything.
   };
   std::uint32_t user = UINT32_MAX;  // User id; UINT32_MAX: the kernel did not say.

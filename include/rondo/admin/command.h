@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/admin/caller.h"
 #include "rondo/base/result.h"
 
 namespace rondo {
@@ -38,10 +39,17 @@ struct ArgumentSpec {
   std::string help = {};
 };
 
+/// What a command does to the program that answers it.
+enum class CommandEffect : std::uint8_t {
+  Writes,  // It changes something. A command that declares nothing counts as one that does, and is refused to callers who may only read.
+  Reads,
+};
+
 struct CommandSpec {
   std::string name;
   std::string help = {};  // One line.
   std::vector<ArgumentSpec> arguments = {};
+  CommandEffect effect = CommandEffect::Writes;
 };
 
 /// The arguments of one call, already checked against the command's specification: required ones are there, all have their kind, and
@@ -72,6 +80,8 @@ class Reply {
   struct State;
   explicit Reply(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
+  /// Who asked, as the kernel knows it.
+  const Caller& caller() const noexcept;
   /// False when the caller is gone or the answer has ended: stop working for it.
   bool wanted() const noexcept;
   /// Calls 'gone' once when the caller goes before the answer has ended, in a turn of the server's, so that a long command can stop the
@@ -107,7 +117,7 @@ class Reply {
 using CommandHandler = std::function<void(const Arguments& arguments, Reply reply)>;
 
 /// The commands of one daemon. Modules add theirs before the server opens; it must outlive the server. `commands` (rows of name, help,
-/// arguments) and `version` ({name, version}) are built in.
+/// arguments, writes) and `version` ({name, version}) are built in.
 class CommandRegistry {
  public:
   /// Name and version are the answer of `version`; without a version it is that of the library.
@@ -119,7 +129,8 @@ class CommandRegistry {
   Status add(CommandSpec spec, CommandHandler handler);
 
   /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply': NotFound for an unknown command (with
-  /// the nearest name), InvalidArgument for a missing, unknown or wrongly typed argument.
+  /// the nearest name), PermissionDenied for one that writes when the caller may only read, InvalidArgument for a missing, unknown or
+  /// wrongly typed argument.
   void dispatch(const boost::json::object& request, Reply reply) const;
 
   std::vector<const CommandSpec*> commands() const;

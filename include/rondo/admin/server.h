@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,9 @@ struct AdminNotice {
     Memory,         // Half a frame that did not grow, while others had no memory for theirs.
     SocketLost,     // The file has gone, and could not be made anew.
     SocketMade,     // The file had gone, and is there again.
+    Denied,         // A member of none of the groups that may call.
   };
-  static constexpr std::size_t kKinds = 9;
+  static constexpr std::size_t kKinds = 10;
 
   Kind kind = Kind::Refused;
   std::uint64_t count = 0;  // Since the last notice of this kind.
@@ -46,8 +48,12 @@ struct AdminNotice {
 std::string_view to_string(AdminNotice::Kind kind) noexcept;
 
 struct AdminServerOptions {
-  std::string path;                // Of the socket; at most 107 bytes.
-  unsigned mode = 0660;            // Of the socket file.
+  std::string path;      // Of the socket; at most 107 bytes.
+  unsigned mode = 0660;  // Of the socket file.
+  /// Members of this group may call commands that only read. Everybody may then open the socket file, and the kernel tells who calls
+  /// (SO_PEERCRED, SO_PEERGROUPS): root, the user of this process and members of the file's group may do everything; others are told
+  /// (permission-denied) and closed. Without it who may open the file may do everything.
+  std::optional<std::uint32_t> read_group = {};
   Priority priority = Priority{};  // Of the listener and of every connection.
   /// Connections at a time. The next gets the place of one that has no request under way, or is told (resource-exhausted) and closed.
   std::size_t connections = limits::kAdminConnections;
@@ -80,6 +86,7 @@ struct AdminServerStats {
   std::size_t connections = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Over the limit.
+  std::uint64_t denied_connections = 0;   // Of nobody who may call.
   std::uint64_t gave_way = 0;             // Had no request under way when somebody else wanted the place.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
