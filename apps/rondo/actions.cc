@@ -106,7 +106,7 @@ int answer(Backend& backend, const Options& options, const std::string& command,
     const Result<json::object> result = print_json(backend, options, command, arguments, asked.count);
     return result ? finish(command, *result) : report(options, result.error());
   }
-  if (command == "parked" || command == "rejected") {
+  if (command == "parked" || command == "rejected" || command == "show") {
     const bool is_sorted = command == "parked" && !arguments.contains("table");
     return print_list(backend, options, command, arguments, {.most = rows_of_screen(asked), .by_waiting_rows = is_sorted});
   }

@@ -168,7 +168,7 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"completion", "fish"}, "SHELL"},
       {{"watch", "T", "--count", "many"}, "--count"},
       {{"--store", "file:///t", "watch", "T"}, "can only be looked at: get, keys, tables"},
-      {{"export"}, "needs --store file:///PATH"},
+      {{"--store", "unix:///s", "export"}, "'export' is a daemon's to answer"},
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},

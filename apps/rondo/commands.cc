@@ -47,6 +47,12 @@ std::vector<Command> row_commands() {
        .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
        .options = {count("At most so many")},
        .answered_by = Daemon | Redis | File},
+      {.name = "show",
+       .help = "List the rows of a table with their states and fields",
+       .arguments = {table(), {.name = "PATTERN", .help = "Only keys that match: * and ?", .word = Word::Key, .required = false}},
+       .options = list_options(),
+       .answered_by = Daemon,
+       .examples = {{"rondo show ROUTE_TABLE '10.*'", "Routes, what they ask for and what became of them:"}}},
       {.name = "tables", .help = "List the tables with their sizes", .answered_by = Daemon | File},
       {.name = "schema",
        .help = "Tables of rondod and their fields: values, defaults, units, what goes with what; no daemon is needed",
@@ -190,11 +196,14 @@ std::vector<Command> store_commands() {
        .options = {{.name = "--yes", .value = {}, .help = "Do not ask"}},
        .answered_by = Redis},
       {.name = "export",
-       .help = "Print the rows of a daemon's file as JSON that load takes",
-       .details = "Left out, because load could not bring it back, is what waits: Deletes that were not dealt with, and the entries of a\n"
-                  "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
+       .help = "Print the rows of a daemon, or of the file of one, as JSON that load takes",
+       .details =
+           "Of a daemon: the rows of all its tables, while it goes on, except the table that the switch agent writes for itself. Of a\n"
+           "file: left out, because load could not bring it back, is what waits: Deletes that were not dealt with, and the entries of a\n"
+           "Queue. pending shows both. Of a damaged file it prints what is whole, says so and ends with 1.",
        .arguments = {table(false)},
-       .answered_by = File},
+       .answered_by = Daemon | File,
+       .examples = {{"rondo export >rows.json", "A backup of a running daemon:"}}},
       {.name = "doctor",
        .help = "Say whether a Redis is fit to hold tables and what to change, or whether a daemon's file is whole",
        .options = {{.name = "--stock-peers", .value = {}, .help = "Programs built on SONiC's own library share the tables"}},

@@ -5,6 +5,7 @@
 
 #include "backend.h"
 #include "file_backend.h"
+#include "load.h"
 #include "rondo/admin/key_pattern.h"
 #include "rondo/base/text.h"
 #include "socket_path.h"
@@ -42,6 +43,7 @@ class DaemonBackend final : public Backend {
 
   Result<boost::json::object> call(const std::string& command, const boost::json::object& arguments, const OnRow& on_row) override {
     if (command == "get") return whole_row(client_->call(command, arguments));
+    if (command == "export") return export_rows(arguments, on_row);
     return on_row ? client_->call(command, arguments, on_row) : client_->call(command, arguments);
   }
 
@@ -53,6 +55,54 @@ class DaemonBackend final : public Backend {
   }
 
  private:
+  /// The tables whose rows can be written again. The one that the switch agent writes follows from the rows of others.
+  Result<std::vector<std::string>> tables_to_export(const json::object& arguments) {
+    if (const json::value* const table = arguments.if_contains("table")) return std::vector<std::string>{std::string{table->as_string()}};
+    std::vector<std::string> tables;
+    const Result<json::object> answer = client_->call("tables", {}, [&tables](const json::value& row) {
+      const std::string_view kind = row.at("kind").as_string();
+      const std::string table{row.at("table").as_string()};
+      if ((kind == "staged" || kind == "watched") && table != "NEXTHOP_SET") tables.push_back(table);
+    });
+    if (!answer) return failure(answer.error());
+    return tables;
+  }
+
+  /// Each row as `load` takes it. A large one is asked for by itself: `show` leaves its fields out.
+  Result<json::object> export_rows(const json::object& arguments, const OnRow& on_row) {
+    const Result<std::vector<std::string>> tables = tables_to_export(arguments);
+    if (!tables) return failure(tables.error());
+    for (const std::string& table : *tables) {
+      std::vector<std::string> large;
+      const auto tell = [&](const json::value& row) {
+        if (row.as_object().contains("large")) {
+          large.emplace_back(row.at("key").as_string());
+        } else {
+          on_row(entry_of(table, row.as_object()));
+        }
+      };
+      const Result<json::object> answer = client_->call("show", {{"table", table}}, tell);
+      if (!answer) return failure(answer.error());
+      for (const std::string& key : large) {
+        const Result<json::object> row = whole_row(client_->call("get", {{"table", table}, {"key", key}}));
+        if (row) on_row(entry_of(table, *row));
+        if (!row && row.error().code() != Code::NotFound) return failure(row.error());  // Not found: deleted meanwhile.
+      }
+    }
+    return json::object{};
+  }
+
+  static json::object entry_of(const std::string& table, const json::object& row) {
+    std::vector<std::pair<std::string, std::string>> texts;
+    for (const json::value& field : row.at("fields").as_array()) {
+      const json::array& pair = field.as_array();
+      texts.emplace_back(unescape_text(pair.at(0).as_string()), unescape_text(pair.at(1).as_string()));
+    }
+    std::vector<BulkField> fields;
+    for (const auto& [name, value] : texts) fields.push_back({name, value});
+    return load_entry(unescape_text(table), unescape_text(row.at("key").as_string()), BulkOp::Set, fields);
+  }
+
   std::unique_ptr<AdminClient> client_;
 };
 

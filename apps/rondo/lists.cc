@@ -21,6 +21,22 @@ namespace json = boost::json;
 /// Rows that share a look at their widths, and leave together.
 constexpr std::size_t kRowsTogether = 100;
 
+/// A row of `show` whose fields are one cell: name=value ...
+json::value shown_row(const json::value& row) {
+  const json::object* const object = row.if_object();
+  if (object == nullptr) return row;
+  json::object shown;
+  for (const std::string_view name : {"key", "state", "fields", "note"}) {
+    const json::value* const value = object->if_contains(name);
+    if (name == "fields") {
+      shown[name] = object->contains("large") ? std::string{"(large: rondo get shows them)"} : fields_text(*object);
+    } else if (value != nullptr) {
+      shown[name] = name == "note" ? plain_row(*value) : *value;
+    }
+  }
+  return shown;
+}
+
 /// Rows on their way to standard output.
 class List {
  public:
@@ -29,7 +45,7 @@ class List {
   void add(json::value row) {
     if (most_ != 0 && shown_ == most_) end_early();
     ++shown_;
-    table_.add(plain_row(std::move(row)));
+    table_.add(std::move(row));
     if (table_.rows() == kRowsTogether) flush();
   }
   void flush() {
@@ -70,10 +86,12 @@ int print_list(Backend& backend, const Options& options, const std::string& comm
   List list(options, form.most);
   json::array sorted;
   const Result<json::object> result = backend.call(command, arguments, [&](const json::value& row) {
-    if (form.by_waiting_rows) {
+    if (command == "show") {
+      list.add(shown_row(row));
+    } else if (form.by_waiting_rows) {
       sorted.push_back(row);
     } else {
-      list.add(row);
+      list.add(plain_row(row));
     }
   });
   if (!result) {

@@ -431,18 +431,24 @@ json::array by_waiting_rows(json::array facts) {
   return facts;
 }
 
-namespace {
-
-/// " name=value" for each field.
-std::string fields_text(const json::object& object) {
+std::string fields_text(const json::object& row) {
   std::string line;
-  const json::value* const fields = object.if_contains("fields");
+  const json::value* const fields = row.if_contains("fields");
   if (fields == nullptr || !fields->is_array()) return line;
   for (const json::value& field : fields->get_array()) {
     const json::array* const pair = field.if_array();
-    if (pair != nullptr && pair->size() == 2) line.append(" ").append(cell_text((*pair)[0])).append("=").append(cell_text((*pair)[1]));
+    if (pair == nullptr || pair->size() != 2) continue;
+    line.append(line.empty() ? "" : " ").append(cell_text((*pair)[0])).append("=").append(cell_text((*pair)[1]));
   }
   return line;
+}
+
+namespace {
+
+/// With a blank before it, if there is something.
+std::string fields_behind(const json::object& row) {
+  const std::string fields = fields_text(row);
+  return fields.empty() ? fields : " " + fields;
 }
 
 }  // namespace
@@ -467,7 +473,7 @@ std::string render_change(const json::value& change) {
   const json::object* const object = change.if_object();
   if (object == nullptr) return cell_text(change) + "\n";
   std::string line = text_member(*object, "op") + " " + text_member(*object, "key");
-  line.append(fields_text(*object));
+  line.append(fields_behind(*object));
   if (const std::string missed = text_member(*object, "missed"); !missed.empty()) line.append(missed).append(" changes were missed");
   if (const std::string bytes = text_member(*object, "bytes"); !bytes.empty()) line.append(" (").append(bytes).append(" bytes)");
   return line + "\n";
@@ -483,7 +489,7 @@ std::string render_event(const json::value& event) {
   std::string line = std::string(14 - std::min<std::size_t>(13, std::string_view{time}.size()), ' ') + time + "  " + what;
   if (what == "gap") return line + ": " + text_member(*object, "missed") + " events were missed\n";
   if (const std::string op = text_member(*object, "op"); !op.empty()) line.append(" ").append(op);
-  line.append(fields_text(*object));
+  line.append(fields_behind(*object));
   if (const std::string facts = text_member(*object, "facts"); !facts.empty()) {
     line.append(what == "resolved" ? " " : what == "gave-way" ? " to the SET behind it, would wait for " : ", waits for ").append(facts);
   }

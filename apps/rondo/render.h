@@ -51,6 +51,9 @@ boost::json::array by_waiting_rows(boost::json::array facts);
 /// 'row' in the words of an operator (plain_names.h).
 boost::json::value plain_row(boost::json::value row);
 
+/// "name=value ..." for each field of a row.
+std::string fields_text(const boost::json::object& row);
+
 /// One change of `watch` as a line: SET key field=value ...
 std::string render_change(const boost::json::value& change);
 

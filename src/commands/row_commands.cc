@@ -1,4 +1,4 @@
-// The commands about rows: set, del, get, keys, tables.
+// The commands about rows: set, del, get, keys, show, tables.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -6,9 +6,9 @@
 
 #include "commands/answers.h"
 #include "commands/context.h"
+#include "commands/row_lister.h"
 #include "commands/store_sink.h"
 #include "commands/watchers.h"
-#include "rondo/admin/key_pattern.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/scheduler.h"
 
@@ -68,6 +68,26 @@ void answer_parts(Reply reply, const Record& record) {
   });
 }
 
+std::string_view state_word(const WhyLink& link) {
+  switch (link.state) {
+    case WhyLink::State::Rejected: return "rejected";
+    case WhyLink::State::Parked: return "parked";
+    case WhyLink::State::Queued: return "queued";
+    case WhyLink::State::InFlight: return "in-flight";
+    case WhyLink::State::Absent: break;  // Nothing is owed for a row that the store has.
+  }
+  return "done";
+}
+
+std::string state_note(const WhyLink& link) {
+  if (link.state == WhyLink::State::Absent) return {};
+  std::string note = link.note;
+  for (std::size_t i = 0; i < std::min(link.missing, link.facts.size()); ++i) {
+    note.append(note.empty() ? "" : "; ").append("waits for ").append(link.facts[i].to_string());
+  }
+  return note;
+}
+
 void command_get(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
@@ -81,48 +101,8 @@ void command_get(Context& context, const Arguments& arguments, Reply reply) {
   });
 }
 
-/// The keys of a table that match, page by page: a page of the store, then, in as many turns as it takes, its keys.
-class KeyLister : public std::enable_shared_from_this<KeyLister> {
- public:
-  KeyLister(Store& store, std::string table, std::string pattern, std::uint64_t most)
-      : store_(store), table_(std::move(table)), all_(pattern.empty()), pattern_(std::move(pattern)), left_(most) {}
-
-  void ask(Reply reply) {
-    store_.scan(table_, page_.next, limits::kAdminPageRows / 2, [self = shared_from_this(), reply](const Result<RowPage>& page) mutable {
-      if (!page) return reply.fail(page.error());
-      self->page_ = *page;
-      self->next_ = 0;
-      self->tell(std::move(reply));
-    });
-  }
-
- private:
-  void tell(Reply reply) {
-    while (left_ > 0 && next_ < page_.rows.size() && !reply.page_full()) {
-      const std::string_view key = page_.rows[next_++].key();
-      if (!all_ && !pattern_.matches(key)) continue;
-      reply.row(json::object{{"key", text(key)}});
-      --left_;
-    }
-    const bool page_done = next_ == page_.rows.size();
-    if (left_ == 0 || (page_done && page_.next.empty())) return reply.finish();
-    reply.next_turn([self = shared_from_this(), page_done](Reply r) {
-      if (!r.wanted()) return;
-      if (page_done) return self->ask(std::move(r));
-      self->tell(std::move(r));
-    });
-  }
-
-  Store& store_;
-  const std::string table_;
-  const bool all_;
-  const KeyPattern pattern_;
-  std::uint64_t left_;
-  RowPage page_;
-  std::size_t next_ = 0;
-};
-
-void command_keys(Context& context, const Arguments& arguments, Reply reply) {
+/// Answers with a row for each row of the table whose key matches the arguments' pattern.
+void list_rows(Context& context, const Arguments& arguments, Reply reply, RowLister::MakeRow make_row) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
@@ -132,7 +112,26 @@ void command_keys(Context& context, const Arguments& arguments, Reply reply) {
   const std::int64_t most = arguments.integer("count", INT64_MAX);
   if (most < 1) return reply.fail(Status{Code::InvalidArgument, "'count' must be at least 1"});
   reply.expect_rows();
-  std::make_shared<KeyLister>(store, table, std::move(pattern), static_cast<std::uint64_t>(most))->ask(std::move(reply));
+  std::make_shared<RowLister>(store, table, std::move(pattern), static_cast<std::uint64_t>(most), std::move(make_row))
+      ->ask(std::move(reply));
+}
+
+void command_keys(Context& context, const Arguments& arguments, Reply reply) {
+  list_rows(context, arguments, std::move(reply), [](const Record& row) { return json::object{{"key", text(row.key())}}; });
+}
+
+void command_show(Context& context, const Arguments& arguments, Reply reply) {
+  list_rows(context, arguments, std::move(reply), [&runtime = context.runtime, table = arguments.text("table")](const Record& row) {
+    const WhyLink link = runtime.row_state(table, row.key());
+    json::object shown{{"key", text(row.key())}, {"state", state_word(link)}};
+    if (row.bytes() > kWholeBytes) {
+      shown["large"] = true;  // `get` tells its fields.
+    } else {
+      shown["fields"] = fields_json(row.fields());
+    }
+    shown["note"] = sentence(state_note(link));
+    return shown;
+  });
 }
 
 void command_tables(Context& context, Reply reply) {
@@ -162,6 +161,12 @@ void add_row_commands(StandardAdder& commands) {
                  optional("count", ArgumentKind::Integer, "At most so many")},
                 CommandEffect::Reads},
                command_keys);
+  commands.add({"show",
+                "List the rows of a table with their states and fields",
+                {table, optional("pattern", ArgumentKind::Text, "Only keys that match: * and ?"),
+                 optional("count", ArgumentKind::Integer, "At most so many")},
+                CommandEffect::Reads},
+               command_show);
   commands.add({"tables", "List the tables with their sizes", {}, CommandEffect::Reads}, command_tables);
 }
 

@@ -218,6 +218,11 @@ struct Runtime::WhyWalk {
   }
 };
 
+WhyLink Runtime::row_state(std::string_view table, std::string_view key) const {
+  BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
+  return why_step_anywhere(FactOrigin{std::string{table}, std::string{key}, {}}, busy).link;
+}
+
 Why Runtime::why(std::string_view table, std::string_view key) const {
   WhyWalk walk{*this, {.until = parts_->clock->now() + limits::kWhyWait}};
   walk.open.push_back({FactOrigin{std::string{table}, std::string{key}, {}}});

@@ -271,6 +271,8 @@ class Runtime {
   /// Of a home runtime: without its workers.
   const ForgottenFacts& forgotten_facts() const;
   Why why(std::string_view table, std::string_view key) const;
+  /// The first link of why(), without the walk.
+  WhyLink row_state(std::string_view table, std::string_view key) const;
   /// Hears what happens at the consumer of 'table' from now on. NotFound if no Orch of this runtime (not of its workers') consumes it.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
   /// Tells `why` where facts of 'kind' come from.
