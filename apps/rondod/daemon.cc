@@ -201,6 +201,7 @@ void Daemon::tell_standing_rows() {
 
 void Daemon::watch_store() {
   tell_standing_rows();
+  writes_.flush();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }
@@ -278,6 +279,7 @@ Status Daemon::open_admin() {
   AdminServerOptions options;
   options.path = config_.socket;
   options.priority = agent::kAdmin;
+  options.on_write = [this](const AdminWrite& write) { writes_.add(write); };
   options.on_notice = [this](const AdminNotice& notice) { tell_notice(notice); };
   if (!config_.read_group.empty()) {
     const Result<std::uint32_t> group = group_named(config_.read_group);

@@ -20,6 +20,7 @@
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
+#include "rondod/write_log.h"
 
 namespace rondo::daemon {
 
@@ -75,6 +76,7 @@ class Daemon {
 
   Config config_;  // Of it only the policy changes, see change_policy().
   Log& log_;
+  WriteLog writes_{log_};
   const LogKeeper& kept_;
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;

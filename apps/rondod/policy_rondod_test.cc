@@ -13,11 +13,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent.h"
 #include "orch/journal_audit.h"
 #include "orch/journal_walk.h"
 #include "rondo/admin/bulk.h"
-#include "rondo/sim/replay.h"
+#include "rondod/replay_kit.h"
 #include "rondod/rondod_kit.h"
 
 namespace rondo::daemon {
@@ -90,23 +89,6 @@ class RondodPolicy : public RondodProcess {
     set("NEXTHOP_GROUP_TABLE", "7", {json::array{"nexthop", "10.0.0.2"}, json::array{"ifname", "swp1"}});
   }
 };
-
-/// The production scheduler and agent, given what the day was given.
-sim::ReplayReport replay(const std::string& day) {
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({day});
-  EXPECT_TRUE(opened.has_value());
-  const auto number = [&](std::string_view name) { return std::stoul((*opened)->note(name).value_or("0")); };
-  agent::AgentOptions options;
-  options.table = static_cast<std::uint32_t>(number("agent.table"));
-  options.orders_max = number("agent.orders_max");
-  options.retry_quota = static_cast<std::uint32_t>(number("agent.retry_quota"));
-  options.answers = &(*opened)->answers();
-  options.restart = &(*opened)->restart();
-  Runtime runtime((*opened)->runtime_options());
-  agent::Agent agent(runtime, (*opened)->plane(), options);
-  EXPECT_TRUE(agent.start().ok());
-  return (*opened)->run(runtime);
-}
 
 // What was chosen is told, and is nothing to be woken for.
 TEST_F(RondodPolicy, AWarningOfThePolicyIsANoteAndNoTrouble) {
@@ -193,7 +175,7 @@ TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   ASSERT_EQ(policies.size(), kChoices.size());
   for (std::size_t i = 0; i < kChoices.size(); ++i) EXPECT_THAT(policies[i], HasSubstr(kChoices[i].told));
   EXPECT_GE(std::ranges::count_if(taken, [](std::uint64_t count) { return count > 0; }), 3) << "the day had not much traffic left";
-  const sim::ReplayReport report = replay(file("day"));
+  const sim::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GE(report.outcomes, static_cast<std::uint64_t>(kRoutes));
 }

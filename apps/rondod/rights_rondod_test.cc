@@ -3,10 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <csignal>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "orch/journal_walk.h"
+#include "rondo/admin/bulk.h"
 #include "rondod/config.h"
+#include "rondod/replay_kit.h"
 #include "rondod/rondod_kit.h"
 #include "rondod/user_names.h"
 
@@ -16,6 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class RondodRights : public RondodProcess {};
 
@@ -28,6 +36,37 @@ TEST_F(RondodRights, CommandsThatWriteAreThese) {
     if (row.at("writes").as_bool()) writing.emplace_back(row.at("name").as_string());
   }
   EXPECT_THAT(writing, ElementsAre("del", "set", "sim-carrier"));
+}
+
+TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
+  start("[journal]\nfile = \"" + file("day") + "\"\n");
+  call("set", {{"table", "PORT_TABLE"}, {"key", "swp1"}, {"fields", json::array{json::array{"admin_status", "up"}}}});
+  {
+    BulkWriter writer(client());
+    ASSERT_TRUE(writer.begin("ROUTE_TABLE").ok());
+    for (const char* const key : {"10.0.0.0/8", "11.0.0.0/8", "12.0.0.0/8"}) ASSERT_TRUE(writer.row(BulkOp::Set, key, {}).ok());
+    ASSERT_TRUE(writer.end().ok());
+    ASSERT_TRUE(writer.finish().has_value());
+  }
+  call("del", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}});
+  call("get", {{"table", "PORT_TABLE"}, {"key", "swp1"}});
+  EXPECT_EQ(end(SIGTERM), 0);
+  const std::string uid = std::to_string(::geteuid());
+  const std::string pid = std::to_string(::getpid());
+  const std::string who =
+      " user=" + (user_name(::geteuid()).empty() ? "\"\"" : user_name(::geteuid())) + " uid=" + uid + " pid=" + pid + "\n";
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\"" + who),
+                                HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\"" + who),
+                                HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who), Not(HasSubstr("command=get"))));
+  std::vector<std::string> written;
+  const auto reader = std::move(journal::JournalReader::open(file("day")).value());
+  for (journal::JournalWalk walk(*reader); walk.next();) {
+    if (walk.record().kind == journal::Kind::WrittenBy) written.push_back(walk.words());
+  }
+  const std::string by = "written by user " + uid + " process " + pid + ": ";
+  EXPECT_THAT(written, ElementsAre(by + "set PORT_TABLE swp1", by + "load ROUTE_TABLE, 3 rows", by + "del ROUTE_TABLE 10.0.0.0/8"));
+  const sim::ReplayReport report = replay_day(file("day"));
+  EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
 }
 
 TEST(RightsConfig, TheReadGroupIsOneOfThisSystemOrANumber) {

@@ -162,7 +162,7 @@ Status CommandRegistry::check(const CommandSpec& spec, const json::object& reque
   return {};
 }
 
-void CommandRegistry::dispatch(const json::object& request, Reply reply) const {
+void CommandRegistry::dispatch(const json::object& request, Reply reply, const BeforeWrite& before_write) const {
   const Result<const Command*> command = find(request);
   if (!command) {
     reply.fail(command.error());
@@ -176,6 +176,7 @@ void CommandRegistry::dispatch(const json::object& request, Reply reply) const {
     reply.fail(checked);
     return;
   }
+  if (before_write && (*command)->spec.effect == CommandEffect::Writes) before_write((*command)->spec, Arguments{request});
   try {
     (*command)->handler(Arguments{request}, reply);
   } catch (const std::exception& error) {

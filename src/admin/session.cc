@@ -194,7 +194,17 @@ void AdminSession::dispatch(const json::object& request) {
   const auto state = std::make_shared<Reply::State>(static_cast<ReplyPort&>(*this), id->get_int64(), caller_);
   active_ = state;
   answering_ = true;
-  commands_.dispatch(request, Reply{state});
+  commands_.dispatch(request, Reply{state}, [this](const CommandSpec& spec, const Arguments& arguments) { tell_write(spec, arguments); });
+}
+
+void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
+  if (!options_.on_write) return;
+  std::string what;
+  for (const ArgumentSpec& argument : spec.arguments) {
+    if (argument.kind != ArgumentKind::Text || !arguments.has(argument.name)) continue;
+    what.append(what.empty() ? "" : " ").append(escape_text(arguments.text(argument.name).substr(0, kAdminWriteWords)));
+  }
+  options_.on_write({.caller = caller_, .command = spec.name, .what = std::string_view{what}.substr(0, kAdminWriteWords)});
 }
 
 void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) {
@@ -217,6 +227,10 @@ void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) 
     answer(0, begun);
     input_.consume(frame.bytes);
     return;
+  }
+  if (options_.on_write) {
+    const std::string table = escape_text(reader->table().substr(0, kAdminWriteWords));
+    options_.on_write({.caller = caller_, .command = "load", .what = table, .rows = reader->rows()});
   }
   bulk_.emplace(Bulk{std::move(*reader), frame.bytes, 0, 0, {}});
   bulk_rows(time_is_up);

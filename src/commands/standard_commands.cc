@@ -36,6 +36,13 @@ Status StandardCommands::serve(AdminServerOptions options) {
   const auto make_sink = [context = context_.get()] {
     return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers);
   };
+  options.on_write = [&journal = context_->runtime.journal(), tell = std::move(options.on_write)](const AdminWrite& write) {
+    if (journal.on()) {
+      const std::string rows = write.rows == 1 ? std::string{} : ", " + std::to_string(write.rows) + " rows";
+      journal.written_by(write.caller.user, write.caller.process, std::string{write.command} + " " + std::string{write.what} + rows);
+    }
+    if (tell) tell(write);
+  };
   auto server = AdminServer::open(context_->runtime.scheduler(), context_->registry, std::move(options), make_sink);
   if (!server) return server.error().with_context("opening the admin socket");
   context_->server = std::move(*server);

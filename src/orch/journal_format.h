@@ -66,9 +66,10 @@ enum class Kind : std::uint8_t {
   TableRefused = 42,   // The store refused the table that an Orch was to consume or to listen to.
   Ordered = 43,        // Operations for an executor, as its codec writes them.
   OrderAnswers = 44,   // A batch of them came back.
-  RoomChanged = 45     // The target of an executor has no room, or has room again: of simulated worlds alone.
+  RoomChanged = 45,    // The target of an executor has no room, or has room again: of simulated worlds alone.
+  WrittenBy = 46       // A caller of the admin socket writes: user, process, what. No decision depends on it.
 };
-inline constexpr Kind kLastKind = Kind::RoomChanged;
+inline constexpr Kind kLastKind = Kind::WrittenBy;
 
 /// What became of a row, or made its handler be asked again.
 constexpr bool is_outcome(Kind kind) noexcept {

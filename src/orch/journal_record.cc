@@ -55,7 +55,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "table refused",
                                                                                            "ordered",
                                                                                            "order answers",
-                                                                                           "room changed"};
+                                                                                           "room changed",
+                                                                                           "written by"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -267,6 +268,11 @@ void read_content(Decoder& from, JournalRecord& record) {
       return;
     case Kind::Ordered:
     case Kind::OrderAnswers: return read_texts(from, record);
+    case Kind::WrittenBy:
+      record.user = number32(from);
+      record.count = from.number();
+      record.text = from.text();
+      return;
     case Kind::RoomChanged:
       record.table = number32(from);
       record.flag = from.byte() != 0;
@@ -468,6 +474,8 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::Ordered:
     case Kind::OrderAnswers: return texts_text(record, names);
     case Kind::RoomChanged: return names.of(record.table) + (record.flag ? " has room" : " has no room");
+    case Kind::WrittenBy:
+      return "user " + std::to_string(record.user) + " process " + std::to_string(record.count) + ": " + std::string{record.text};
     case Kind::Yields:
     case Kind::TimeUp: return record.count == 0 ? std::string{} : "at question " + std::to_string(record.count);
     case Kind::Started:

@@ -48,14 +48,15 @@ struct JournalRecord {
   std::uint32_t row = kNoRow;
   std::uint32_t source = 0;
   unsigned priority = 0;
-  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight.
+  std::uint32_t user = 0;   // Of WrittenBy.
+  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight, a process.
   bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come. RoomChanged: there is room.
   Instant time;
   WallTime wall;
   Duration span{0};  // Of a turn, a delay.
   Op op = Op::Set;
   std::string_view name;  // Of a source, a note; the verb of an event.
-  std::string_view text;  // Of a note; the key of a change.
+  std::string_view text;  // Of a note; the key of a change; what was written.
   std::vector<Field> fields;
   std::vector<Fact> facts;
   Status why;

@@ -158,6 +158,17 @@ void JournalRecorder::note(std::string_view name, std::string_view text) {
   });
 }
 
+void JournalRecorder::written_by(std::uint32_t user, std::int32_t process, std::string_view what) {
+  if (!on()) return;
+  put_time();
+  put(1 + 2 * kVarintBytes + text_bound(what), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::WrittenBy));
+    to.number(user);
+    to.number(static_cast<std::uint32_t>(process));
+    to.text(what);
+  });
+}
+
 // --- Turns
 
 std::uint32_t JournalRecorder::source_added(Source& source) {

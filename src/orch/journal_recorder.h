@@ -53,6 +53,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   /// The first records: when the scheduler was made, and the policy that gives its turns.
   void started(Instant now, const PolicySettings& policy);
   void note(std::string_view name, std::string_view text) override;
+  void written_by(std::uint32_t user, std::int32_t process, std::string_view what) override;
 
   // --- Turns.
 

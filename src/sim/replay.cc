@@ -346,6 +346,7 @@ bool Replay::Impl::give() {
       const JournalRecord ended_write = record(0);
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
+    case Kind::WrittenBy:
     case Kind::WriteRefused:
       // Of somebody outside, who is not here to write again.
       if (in_own_turn) return false;

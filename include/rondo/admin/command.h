@@ -130,8 +130,9 @@ class CommandRegistry {
 
   /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply': NotFound for an unknown command (with
   /// the nearest name), PermissionDenied for one that writes when the caller may only read, InvalidArgument for a missing, unknown or
-  /// wrongly typed argument.
-  void dispatch(const boost::json::object& request, Reply reply) const;
+  /// wrongly typed argument. 'before_write' is called before the handler of a command that writes.
+  using BeforeWrite = std::function<void(const CommandSpec& spec, const Arguments& arguments)>;
+  void dispatch(const boost::json::object& request, Reply reply, const BeforeWrite& before_write = {}) const;
 
   std::vector<const CommandSpec*> commands() const;
 

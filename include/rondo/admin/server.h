@@ -47,6 +47,18 @@ struct AdminNotice {
 /// For a log: "gave way to another", "idle", ... Static storage.
 std::string_view to_string(AdminNotice::Kind kind) noexcept;
 
+/// A caller begins to write. Valid during the call that passes it.
+struct AdminWrite {
+  Caller caller;
+  std::string_view command;  // Such as "set"; "load": a frame of a bulk write.
+  /// The arguments that are texts (rondo/base/text.h), with blanks between, at most kAdminWriteWords bytes of them; of a bulk write the
+  /// table.
+  std::string_view what;
+  std::uint64_t rows = 1;  // Of a bulk write those of the frame, of which some may be refused yet.
+};
+/// What of the arguments of a write is told: more identifies nothing better.
+inline constexpr std::size_t kAdminWriteWords = 256;
+
 struct AdminServerOptions {
   std::string path;      // Of the socket; at most 107 bytes.
   unsigned mode = 0660;  // Of the socket file.
@@ -77,6 +89,8 @@ struct AdminServerOptions {
   std::size_t memory = limits::kAdminMemory;
   /// The file of the socket is looked for so often, and made anew if it has gone.
   Duration look = limits::kAdminSocketLook;
+  /// Called for each command that writes, and each frame of a bulk write, before it does. Must not throw.
+  std::function<void(const AdminWrite&)> on_write = {};
   /// Told of connections that were cut, and of the file: the first of a kind at once, then each kind once in kAdminNoticePeriod.
   std::function<void(const AdminNotice&)> on_notice = {};
 };

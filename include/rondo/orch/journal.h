@@ -60,6 +60,9 @@ class Journal {
   /// Records a setting of the program that its decisions depend on; sim::Replay::note() gives it back. Before the first turn.
   virtual void note(std::string_view name, std::string_view text) = 0;
 
+  /// Records that a process of a user wrote, or is about to: what the admin socket does with each write. A replay passes it by.
+  virtual void written_by(std::uint32_t user, std::int32_t process, std::string_view what) = 0;
+
   /// Opens the file of a journal with JournalOptions::begin_later, as open() does else; nothing when it is open.
   virtual Status begin() = 0;
   /// Reopens the file by name (after SIGHUP, for logrotate). Any thread; the next write goes to the new file. When it cannot be opened, or
