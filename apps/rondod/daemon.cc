@@ -311,7 +311,7 @@ StandardCommandsOptions Daemon::command_options() {
   options.priority = agent::kAdmin;
   options.write_answer = [this](std::string_view table) {
     if (waits_for_disk(config_, table)) return WriteAnswer::Stored;
-    return ends_elsewhere(config_, table) ? WriteAnswer::Counted : WriteAnswer::Accepted;
+    return ends_elsewhere(config_, table) ? WriteAnswer::Confirmed : WriteAnswer::Accepted;
   };
   options.log = &kept_;
   options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };

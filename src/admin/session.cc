@@ -299,7 +299,7 @@ void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritte
   const Status& first = unwritten.first;
   answer.accepted -= failed;
   stats_.bulk_rows += answer.accepted;
-  stats_.bulk_rows_unwritten += failed;
+  (unwritten.refused ? stats_.bulk_rows_refused : stats_.bulk_rows_unwritten) += failed;
   if (!answer.malformed.ok()) {
     std::string message{answer.malformed.message()};
     message.append("; ").append(std::to_string(answer.accepted)).append(" rows before it were accepted");
@@ -312,8 +312,8 @@ void AdminSession::settle(Unsettled& answer, const BulkSink::Unwritten& unwritte
   }
   const std::size_t start = begin_frame(answer.frame, FrameKind::Json);
   answer.frame.append("{\"id\":0,\"ok\":true,\"result\":{\"accepted\":").append(std::to_string(answer.accepted));
-  answer.frame.append(",\"refused\":").append(std::to_string(answer.refused));
-  if (failed > 0) answer.frame.append(",\"unwritten\":").append(std::to_string(failed));
+  answer.frame.append(",\"refused\":").append(std::to_string(answer.refused + (unwritten.refused ? failed : 0)));
+  if (failed > 0 && !unwritten.refused) answer.frame.append(",\"unwritten\":").append(std::to_string(failed));
   if (!answer.first_error.empty()) answer.frame.append(",\"first_error\":").append(answer.first_error);
   answer.frame.append("}}");
   end_frame(answer.frame, start);

@@ -27,12 +27,13 @@ void write_row(Context& context, const Arguments& arguments, Reply reply, Op op)
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
   const std::string key = arguments.text("key");
-  // Done means on the disk where that is what the table promises.
+  // Done means on the disk, or in the server, where that is what the table promises.
   const bool waits = context.failures.waits_for_end(table);
-  const WriteDone done = !waits ? context.failures.listener(table) : [reply](const Status& end) mutable {
-    if (!end.ok()) return reply.fail(not_yet_written(end));
-    reply.finish();
-  };
+  const WriteDone done =
+      !waits ? context.failures.listener(table) : [answer = context.failures.answerer(table, key), reply](const Status& end) mutable {
+        if (!end.ok()) return reply.fail(answer(end));
+        reply.finish();
+      };
   Change change = Change::remove(key);
   if (op == Op::Set) {
     const auto pairs = arguments.fields();

@@ -24,7 +24,11 @@ Status StoreSink::begin(std::string_view table) {
   done_ = {};
   if (failures_.waits_for_end(table)) {
     on_the_way_ = std::make_shared<OnTheWay>();
-    done_ = [frame = on_the_way_](const Status& end) { frame->end(end); };
+    on_the_way_->unwritten.refused = failures_.refuses(table);
+    done_ = [frame = on_the_way_, count = failures_.counter()](const Status& end) {
+      if (frame->unwritten.refused) count(end);
+      frame->end(end);
+    };
   } else {
     done_ = failures_.listener(table);
   }
@@ -58,7 +62,7 @@ void StoreSink::OnTheWay::end(const Status& status) {
     const std::size_t key_begin = ended == 0 ? 0 : rows[ended - 1].key_end;
     unwritten.first_row = rows[ended].number;
     unwritten.first_key = keys.substr(key_begin, rows[ended].key_end - key_begin);
-    unwritten.first = not_yet_written(status);
+    unwritten.first = unwritten.refused ? status : not_yet_written(status);
   }
   ++ended;
   settle_if_known();

@@ -16,9 +16,6 @@ namespace rondo::commands {
 /// NotFound, with the nearest name, for a table that nobody declared.
 Status check_table(const Store& store, std::string_view table);
 
-/// Of a write to a table whose writes count when they are on the disk: it has taken effect, and 'why' says that the disk has it not.
-Status not_yet_written(const Status& why);
-
 class StoreSink final : public BulkSink {
  public:
   StoreSink(Store& store, WriteFailures& failures, Watchers& watchers) : store_(store), failures_(failures), watchers_(watchers) {}
@@ -28,7 +25,7 @@ class StoreSink final : public BulkSink {
   void when_settled(Settled settled) override;
 
  private:
-  /// Rows of one frame that wait for the disk. Each has a share in it.
+  /// Rows of one frame that wait for the disk or for a server. Each has a share in it.
   struct OnTheWay {
     struct Row {
       std::uint64_t number = 0;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -12,6 +13,9 @@
 #include "rondo/store/store.h"
 
 namespace rondo::commands {
+
+/// Of a write to a table whose writes count when they are on the disk: it has taken effect, and 'why' says that the disk has it not.
+Status not_yet_written(const Status& why);
 
 class WriteFailures {
  public:
@@ -22,13 +26,30 @@ class WriteFailures {
   /// The callback for Store::write() to 'table' that counts a later failure; empty unless these are counted.
   WriteDone listener(std::string_view table) {
     if (answer_of(table) != WriteAnswer::Counted) return {};
+    return counter();
+  }
+  /// Counts the writes that fail.
+  WriteDone counter() {
     return [failures = failures_](const Status& end) {
       if (end.ok()) return;
       ++failures->count;
       failures->last = end;
     };
   }
-  bool waits_for_end(std::string_view table) const { return answer_of(table) == WriteAnswer::Stored; }
+  bool waits_for_end(std::string_view table) const {
+    const WriteAnswer answer = answer_of(table);
+    return answer == WriteAnswer::Stored || answer == WriteAnswer::Confirmed;
+  }
+  /// Makes the answer for a write to 'table', one that waits_for_end(), which ended with an error. Counts it where the write was refused.
+  std::function<Status(const Status& why)> answerer(std::string_view table, std::string_view key) {
+    if (!refuses(table)) return not_yet_written;
+    return [count = counter(), key = std::string{key}](const Status& why) {
+      count(why);
+      return why.with_context("key " + quoted(key));
+    };
+  }
+  /// A write to 'table' that fails later has not taken effect.
+  bool refuses(std::string_view table) const { return answer_of(table) == WriteAnswer::Confirmed; }
   std::uint64_t count() const noexcept { return failures_->count; }
   const Status& last() const noexcept { return failures_->last; }
 

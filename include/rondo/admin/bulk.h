@@ -32,12 +32,14 @@ class BulkSink {
   virtual Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) = 0;
   /// No more rows for now. Also called when a malformed frame ends early.
   virtual Status end() = 0;
-  /// Of the rows accepted between the last begin() and end(): those that took effect, but are not where they are certain (on the disk).
+  /// Of the rows accepted between the last begin() and end(): those that took effect, but are not where they are certain (on the disk),
+  /// or, with 'refused', those that the store refused later.
   struct Unwritten {
     std::uint64_t rows = 0;
     std::uint64_t first_row = 0;  // Of the first of them: its number among all rows since begin(), from 0, its key, and why.
     std::string first_key = {};
     Status first = {};
+    bool refused = false;
   };
   using Settled = std::function<void(const Unwritten& unwritten)>;
   /// Called after end(), before the next begin(). Calls 'settled' once, now or in a later turn, when it is known of all those rows what

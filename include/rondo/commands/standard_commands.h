@@ -27,9 +27,10 @@ class Runtime;
 
 /// When a write of the admin socket (`set`, `del`, a row of a bulk write) is answered.
 enum class WriteAnswer : std::uint8_t {
-  Accepted,  // When the store has accepted it. For stores that do not refuse an accepted write later, such as the embedded one.
-  Counted,   // When the store has accepted it. A later failure is counted: `stats` and `health` report it.
-  Stored,    // When the store has reported the end of the write. A failure is the answer.
+  Accepted,   // When the store has accepted it. For stores that do not refuse an accepted write later, such as the embedded one.
+  Counted,    // When the store has accepted it. A later failure is counted: `stats` and `health` report it.
+  Stored,     // When the store has reported the end of the write. A failure is the answer: it took effect, and is not on the disk yet.
+  Confirmed,  // When the store has reported the end of the write. A failure is the answer, and is counted: the write is refused.
 };
 
 /// What a program adds to the standard commands. Everything has a default.
