@@ -37,6 +37,7 @@ LOCAL_BOUNDS = {
     "src/orch/journal_record.cc:kMost": "what a record that is not ours could claim",
     "src/orch/journal_record.cc:kShown": "how many orders of a batch one line repeats",
     "src/orch/journal_record.h:kTimeMost": "what a record that is not ours could claim",
+    "src/store/watched_view.h:kGoneKept": "keys that were told gone and are kept: beyond it a Delete is told twice, which is no fault",
     "src/sched/stall_watchdog.cc:kLooksPerLimit": "looks at a turn in the time that it may take",
     "src/sim/event_trace.h:kKept": "the last steps of a simulation that are shown when it fails",
     "src/sim/replay.cc:kMost": "what a record that is not ours could claim",

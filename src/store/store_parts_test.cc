@@ -76,6 +76,24 @@ TEST(WatchedView, OrderOfFieldsIsNoDifference) {
   EXPECT_TRUE(view.empty());
 }
 
+TEST(WatchedView, DeleteOfAKeyIsToldOnceHoweverOftenItIsRead) {
+  WatchedView view;
+  view.resync(std::vector<Record>{Record::make("a", {{"x", "1"}})});
+  EXPECT_THAT(lines(view), ElementsAre("SET a x=1"));
+  view.changed(Change::remove("a"));
+  EXPECT_THAT(lines(view), ElementsAre("DEL a"));
+  view.changed(Change::remove("a"));
+  EXPECT_THAT(lines(view), IsEmpty()) << "the second read of a key that is gone";
+  view.changed(Change::set("a", {{"x", "2"}}));
+  view.changed(Change::remove("a"));
+  EXPECT_THAT(lines(view), IsEmpty()) << "came and went untold, and is known to be gone";
+  view.changed(Change::set("a", {{"x", "2"}}));
+  view.changed(Change::remove("never told"));
+  EXPECT_THAT(lines(view), ElementsAre("SET a x=2", "DEL never told"));
+  view.changed(Change::remove("a"));
+  EXPECT_THAT(lines(view), ElementsAre("DEL a"));
+}
+
 TEST(WatchedView, KeyOfADeleteThatWaitsIsSetAgain) {
   WatchedView view;
   view.changed(Change::remove("a"));

@@ -100,6 +100,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   std::uint64_t due_ = 0;  // Answers that Confirming waits for; set() goes on meanwhile.
   unsigned tries_ = 0;     // In which the store had no room and nothing of ours was under way.
   bool asked_ = false;     // For a page.
+  bool is_spent_ = false;  // Applied, and neither set() nor remove() was called since.
   bool again_ = false;     // What became of a write is unknown: compare once more.
   Status failed_;
 };
@@ -122,6 +123,7 @@ Status TableView::Parts::set(const Record& given) {
     if (Status refused = write(Change{Op::Set, change}); !refused.ok()) return refused;
   }
   Row& row = (*rows_)[rows_->find_or_add(change.key(), hash).id];
+  is_spent_ = false;
   row.record = in_view ? Record::merged(row.record, change) : change;
   row.gone = false;
   if (write_now) row.pass = pass_;
@@ -130,6 +132,7 @@ Status TableView::Parts::set(const Record& given) {
 }
 
 Status TableView::Parts::remove(std::string_view key) {
+  if (!is_applying()) is_spent_ = false;
   const std::uint64_t hash = hash_key(key);
   const std::uint32_t id = rows_->find(key, hash);
   if (id == Rows::kNone || (*rows_)[id].gone) return {};
@@ -149,6 +152,10 @@ Status TableView::Parts::remove(std::string_view key) {
 
 Status TableView::Parts::apply(ViewDone done) {
   if (is_applying()) return {Code::FailedPrecondition, "the view of table " + quoted(table_) + " is being applied already"};
+  if (is_spent_) {
+    return {Code::FailedPrecondition,
+            "the view of table " + quoted(table_) + " was applied and is empty: a second apply() would delete all rows"};
+  }
   done_ = std::move(done);
   totals_ = {};
   tries_ = 0;
@@ -340,6 +347,7 @@ void TableView::Parts::finish() {
   if (failed_.ok()) {
     applied_ = std::exchange(rows_, std::make_unique<Rows>());
     size_ = 0;
+    is_spent_ = true;
   }
   const ViewDone done = std::exchange(done_, nullptr);
   if (done) done(failed_.ok() ? Result<ViewTotals>{totals_} : failure(failed_));

@@ -83,6 +83,23 @@ TEST_F(Views, MergesLikeATableAndRefusesWhatATableRefuses) {
   EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1 b=3"));
 }
 
+TEST_F(Views, ASecondApplyAfterSuccessIsRefusedAndKeepsTheRows) {
+  const auto store = memory();
+  TableView view(scheduler_, *store, "T");
+  EXPECT_TRUE(view.set("k", {{"a", "1"}}).ok());
+  ASSERT_TRUE(view.apply().ok());
+  scheduler_.run_until_idle();
+  const auto consumer = consume(*store);
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k a=1"));
+  EXPECT_EQ(view.apply().code(), Code::FailedPrecondition);
+  scheduler_.run_until_idle();
+  EXPECT_THAT(take(*consumer), IsEmpty()) << "the row stands";
+  EXPECT_TRUE(view.set("k", {{"a", "2"}}).ok());
+  EXPECT_TRUE(view.apply().ok()) << "a view that was filled again is applied";
+  scheduler_.run_until_idle();
+  EXPECT_THAT(take(*consumer), ElementsAre("SET k a=2"));
+}
+
 TEST_F(Views, ItsEndMayFillItAndApplyItAgain) {
   const auto store = memory();
   TableView view(scheduler_, *store, "T");

@@ -25,6 +25,11 @@ bool same_fields(const Fields& a, const Fields& b) {
 }
 
 void WatchedView::changed(const Change& change) {
+  if (change.op() == Op::Delete && knows_gone(change.key())) {
+    const std::uint32_t known = rows_.find(change.key(), change.record().key_hash());
+    if (known == rows_.kNone) return;
+    if (!rows_[known].told) return gone(known);
+  }
   const std::uint32_t id = rows_.find_or_add(change.key(), change.record().key_hash()).id;
   Row& row = rows_[id];
   row.newest = change.record();
@@ -101,6 +106,16 @@ void WatchedView::gone(std::uint32_t id) {
   append(id, In::Waiting);
 }
 
+bool WatchedView::knows_gone(std::string_view key) const {
+  const std::string wanted{key};
+  return gone_.contains(wanted) || gone_before_.contains(wanted);
+}
+
+void WatchedView::keep_gone(std::string_view key) {
+  if (gone_.size() >= kGoneKept) gone_before_ = std::exchange(gone_, {});
+  gone_.emplace(key);
+}
+
 void WatchedView::resync(std::span<const Record> rows) {
   begin_read();
   for (const Record& row : rows) read(row);
@@ -139,6 +154,7 @@ std::size_t WatchedView::take(std::size_t max, std::vector<Change>& out) {
     if (row.deleted) {
       Record gone = std::move(row.newest);
       rows_.erase(id, gone.key_hash());
+      keep_gone(gone.key());
       out.emplace_back(Op::Delete, std::move(gone));
     } else {
       row.told = row.newest;

@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -17,7 +19,8 @@ namespace rondo::store {
 
 class WatchedView {
  public:
-  /// A row's newest full state, or its Delete. Told once, however often it changes before it is taken.
+  /// A row's newest full state, or its Delete. Told once, however often it changes before it is taken. The Delete of a row that the
+  /// consumer was told is gone is not told again: a key that is set and deleted in quick succession is read twice.
   void changed(const Change& change);
 
   /// A full read: begin_read(), each row as it comes, and end_read() until it is done. What is left to be told then is the difference to
@@ -69,11 +72,18 @@ class WatchedView {
   void leave(std::uint32_t id);
   void gone(std::uint32_t id);
   bool end_round(std::size_t max);
+  bool knows_gone(std::string_view key) const;
+  void keep_gone(std::string_view key);
   void settle_first(Row& row) noexcept {
     if (std::exchange(row.first, false)) --first_left_;
   }
 
+  /// Keys kept in each of two sets; more than the reads under way, so that the second read of a key finds it.
+  static constexpr std::size_t kGoneKept = 4096;
+
   KeyedRows<Row> rows_;
+  std::unordered_set<std::string> gone_;  // Of the newest Deletes that were taken; with those before them.
+  std::unordered_set<std::string> gone_before_;
   Chain waiting_;
   Chain held_;  // Found by a read that has not ended.
   std::uint32_t round_ = 0;

@@ -85,10 +85,11 @@ class TableView {
   /// Rows of the view.
   std::size_t size() const noexcept;
 
-  /// Begins to make the table what the view is; FailedPrecondition while it is being applied. 'done' is told once: when all of the
-  /// difference is confirmed, and then the view is empty, and writes go to the table again, or with the error of what no waiting can cure
-  /// (no such table, one that has no rows, a row the store refuses, a table that stays full for 20 tries). Then the view is as before and
-  /// may be applied again.
+  /// Begins to make the table what the view is; FailedPrecondition while it is being applied, and after success until set() or remove() is
+  /// called: the view is empty then, and a second call would delete every row. A new view that is empty does delete them. 'done' is told
+  /// once: when all of the difference is confirmed, and then the view is empty, and writes go to the table again, or with the error of what
+  /// no waiting can cure (no such table, one that has no rows, a row the store refuses, a table that stays full for 20 tries). Then the
+  /// view is as before and may be applied again.
   Status apply(ViewDone done = {});
   bool is_applying() const noexcept;
 

@@ -92,6 +92,22 @@ void PoppedEnd::send_pop() {
   });
 }
 
+/// The consumer came back for more and there was nothing: no pop is due that would carry the numbers. A batch that stays in flight is
+/// applied again by the next process, over what other consumers wrote meanwhile.
+void PoppedEnd::acknowledge() {
+  if (done_.empty() || !link().up || !is_open() || !ready_ || pops_ > 0) return;
+  Commands& out = link().commands.out();
+  out.begin(2 + done_.size()).word("HDEL").word(keys().inflight);
+  for (const std::uint64_t done : done_) {
+    out.number(done);
+    acknowledged_.push_back(done);
+  }
+  ask(1, shape::kCount, [this, sent = std::exchange(done_, {})](const Reply& reply) {
+    std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
+    if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());
+  });
+}
+
 void PoppedEnd::send_count() {
   counting_ = true;
   dirty_ = false;
@@ -298,6 +314,7 @@ std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
     ++entries_taken_;
   }
   pump();
+  if (out.size() == before) acknowledge();
   return out.size() - before;
 }
 

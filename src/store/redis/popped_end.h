@@ -103,6 +103,7 @@ class PoppedEnd : public End {
  private:
   void send_pop();
   void popped(const Reply& reply, std::uint64_t number);
+  void acknowledge();
   void send_recover();
   void recovered(const Reply& reply);
   void read_rows(Batch& batch, bool recovered = false);

@@ -43,6 +43,40 @@ TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
   EXPECT_EQ(driver().store().stats().malformed, 1U);
 }
 
+TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockConsumers) {
+  {
+    StoreDriver ours(quick_options());
+    declare(ours, "Q", TableKind::Queue);
+    write(ours, "Q", Change::set("k", {{"v", "1"}}));
+    const auto consumer = subscribe(ours, "Q");
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("SET k v=1"));
+    EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "it came for more: the batch is dealt with";
+    ours.settle();
+  }
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
+  server().command({"HSET", "Q:k", "v", "2"});  // What a stock consumer applies meanwhile.
+  StoreDriver back(quick_options());
+  declare(back, "Q", TableKind::Queue);
+  const auto consumer = subscribe(back, "Q");
+  EXPECT_THAT(take_all(back, *consumer), testing::IsEmpty());
+  EXPECT_EQ(server().command({"HGET", "Q:k", "v"}), "2") << "not written over with what is older";
+}
+
+TEST_F(RedisMixing, AWatchedKeyThatGoesAsQuicklyAsItCameIsNotToldGoneTwice) {
+  StoreDriver ours(quick_options());
+  declare(ours, "W", TableKind::Watched);
+  const auto consumer = subscribe(ours, "W");
+  EXPECT_THAT(take_all(ours, *consumer), testing::IsEmpty());
+  std::map<std::string, int> deletes;
+  for (int i = 0; i < 200; ++i) {
+    const std::string key = std::to_string(i);
+    write(ours, "W", Change::set(key, {{"v", "1"}}));
+    write(ours, "W", Change::remove(key));
+    for (const std::string& line : take_all(ours, *consumer)) deletes[key] += line.starts_with("DEL") ? 1 : 0;
+  }
+  for (const auto& [key, count] : deletes) EXPECT_LE(count, 1) << key;
+}
+
 TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
   const std::string nul("a\0b", 3);
   set(driver(), "Q", "ours", {{"x", nul}});
