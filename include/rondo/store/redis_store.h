@@ -36,6 +36,10 @@ struct RedisStoreOptions {
   std::size_t write_bytes_max = limits::kRedisWriteBytes;
   /// Keys of one pop, 1 to limits::kRedisPopKeys. A pop of 128 holds the server for about a millisecond.
   std::size_t pop_batch = 128;
+  /// Staged tables: a notification for each key instead of one for each transaction of up to 128 keys. For a stock consumer that pops fewer
+  /// than 128 keys a wake-up: it pops once for each notification, and one for a transaction leaves it short. Costs Redis and every
+  /// subscriber a message a key. Our consumers need none of it.
+  bool notify_each_key = false;
   /// Replicas that must have a write before it counts as done (WAIT), and how long that may take. With an asynchronous fail-over what no
   /// replica had is lost; a write that found fewer ends with DeadlineExceeded and may be lost.
   unsigned replicas = 0;

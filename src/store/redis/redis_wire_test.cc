@@ -180,6 +180,21 @@ TEST_F(RedisWire, OneGForEach128KeysAtLeast) {
   EXPECT_EQ(client().command({"SCARD", "T2_DEL_SET"}), std::to_string((kKeys + 2) / 3));
 }
 
+// A stock consumer that pops one key for each "G".
+TEST_F(RedisWire, OneGForEachKeyWhereTheConsumerPopsFewerThan128) {
+  constexpr int kKeys = 1000;
+  RedisStoreOptions options;
+  options.address = server().address(0);
+  options.notify_each_key = true;
+  StoreDriver producer(options);
+  declare(producer, "T");
+  static_cast<void>(heard());
+  for (int i = 0; i < kKeys; ++i) write(producer, "T", Change::set(std::to_string(i), {{"a", "1"}}));
+  producer.settle();
+  EXPECT_EQ(std::ranges::count(heard(), "T_CHANNEL@0 G"), kKeys);
+  EXPECT_EQ(client().command({"SCARD", "T_KEY_SET"}), std::to_string(kKeys));
+}
+
 // The 128 writes of a transaction end between the Delete and the Set: nobody may pop there.
 TEST_F(RedisWire, ReplacedRowIsDeletedAndSetInOneTransaction) {
   for (int i = 0; i < 127; ++i) set("T", std::to_string(i), {{"a", "1"}});

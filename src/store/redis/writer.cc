@@ -166,6 +166,9 @@ void Writer::write_group(const Group& group, const std::shared_ptr<Batch>& batch
     for (const Field field : fields) out.word(field.name).word(field.value);
     if (fields.empty()) out.word(kNoField).word(kNoField);
   }
+  const std::size_t notifications = options_.notify_each_key ? group.keys.size() : 1;
+  answers += notifications - 1;
+  for (std::size_t i = 1; i < notifications; ++i) out.command({"PUBLISH", keys.channel, "G"});
   out.command({"SCARD", keys.pending});
   out.command({"PUBLISH", keys.channel, "G"});
   out.command({"EXEC"});
