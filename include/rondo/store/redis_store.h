@@ -61,7 +61,8 @@ struct RedisStoreStats {
   std::uint64_t recovered = 0;   // Keys and entries found in flight after a gap and handed out again.
   std::uint64_t reads = 0;       // Rows fetched for Watched tables.
   std::uint64_t resyncs = 0;     // Full reads of Watched tables.
-  std::uint64_t malformed = 0;   // Events and queue entries that could not be read; dropped.
+  std::uint64_t malformed = 0;   // Events, queue entries and batches in flight that could not be read; dropped.
+  std::string last_damage = {};  // The newest such batch in flight: names its hash and field.
   std::uint64_t connects = 0;    // Times the store became usable.
   std::uint64_t epoch = 0;       // Grows with each server that takes the tables over; the same for all stores. 0: not known, or refused.
   std::uint64_t failovers = 0;   // Times the server, or the epoch, was another one than before.

@@ -159,6 +159,7 @@ void PoppedEnd::recovered(const Reply& reply) {
   if (reply.is_error()) return failed(reply, "recovery");
   ready_ = true;
   target().waiting = static_cast<std::size_t>(std::max<std::int64_t>(0, reply.items()[0].integer()));
+  if (reply.items().size() > 2) note_damage(reply.items()[2]);
   if (target().waiting == 0) trouble_ = {};  // Else the next pop tells.
   if (!was_empty()) dirty_ = true;           // The answer that would have reported the empty table may be lost: it is asked for again.
   const std::vector<std::uint64_t> dealt_with = std::exchange(done_, {});
@@ -178,6 +179,14 @@ void PoppedEnd::recovered(const Reply& reply) {
   }
   hand_over();
   pump();
+}
+
+/// The script dropped them, so they are met once.
+void PoppedEnd::note_damage(const Reply& fields) {
+  for (const Reply& field : fields.items()) {
+    ++stats().malformed;
+    stats().last_damage = "field " + quoted(field.text()) + " of " + quoted(keys().inflight) + " held no batch and was removed";
+  }
 }
 
 void PoppedEnd::read_rows(Batch& batch, bool recovered) {

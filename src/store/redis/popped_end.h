@@ -106,6 +106,7 @@ class PoppedEnd : public End {
   void acknowledge();
   void send_recover();
   void recovered(const Reply& reply);
+  void note_damage(const Reply& fields);
   void read_rows(Batch& batch, bool recovered = false);
   void hand_over();
   void learn_pop_size(const Batch& batch);

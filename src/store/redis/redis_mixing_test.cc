@@ -77,6 +77,25 @@ TEST_F(RedisMixing, AWatchedKeyThatGoesAsQuicklyAsItCameIsNotToldGoneTwice) {
   for (const auto& [key, count] : deletes) EXPECT_LE(count, 1) << key;
 }
 
+TEST_F(RedisMixing, AStrayFieldAmongBatchesInFlightIsNamedOnceAndEndsNoConnection) {
+  for (const char* const table : {"T", "Q"}) {
+    SCOPED_TRACE(table);
+    const std::string hash = std::string{"RONDO_INFLIGHT@"} + table;
+    server().command({"HSET", hash, "stray", "x", "7", "no batch", "9", "\x91\x05"});
+    set(driver(), table, "k", {{"a", "1"}});
+    driver().settle();
+    const std::uint64_t connects = driver().store().stats().connects;
+    const std::uint64_t malformed = driver().store().stats().malformed;
+    const auto consumer = subscribe(driver(), table);
+    EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k a=1"));
+    EXPECT_EQ(driver().store().stats().malformed, malformed + 3);
+    EXPECT_THAT(driver().store().stats().last_damage, testing::HasSubstr(hash));
+    EXPECT_EQ(driver().store().stats().connects, connects) << "no connection ends";
+    EXPECT_EQ(server().command({"HEXISTS", hash, "stray"}), "0");
+    EXPECT_TRUE(driver().store().health().ok());
+  }
+}
+
 TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
   const std::string nul("a\0b", 3);
   set(driver(), "Q", "ours", {{"x", nul}});

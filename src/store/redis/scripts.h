@@ -16,6 +16,22 @@ namespace rondo::redis {
   "  return time.err and 0 or time[1] + time[2] / 1e6\n" \
   "end\n"
 
+/// batch() in a script: what a field of an in-flight hash holds; nothing, and the field is dropped and named, where it is no batch of ours:
+/// a number of at most 18 digits with a list, whose list 'keys' (the content itself for nil) holds texts.
+#define RONDO_LUA_BATCH                                                                                    \
+  "local damaged = {}\n"                                                                                   \
+  "local function batch(hash, number, packed, keys)\n"                                                     \
+  "  local good, content = pcall(cmsgpack.unpack, packed)\n"                                               \
+  "  good = good and type(content) == 'table' and #number <= 18 and string.find(number, '^0*[1-9]%d*$')\n" \
+  "  local texts = good and content\n"                                                                     \
+  "  if good and keys then texts = content[keys] end\n"                                                    \
+  "  good = good and type(texts) == 'table'\n"                                                             \
+  "  for _, text in ipairs(good and texts or {}) do good = good and type(text) == 'string' end\n"          \
+  "  if good then return content end\n"                                                                    \
+  "  damaged[#damaged + 1] = number\n"                                                                     \
+  "  redis.call('HDEL', hash, number)\n"                                                                   \
+  "end\n"
+
 /// Pops a batch of a Staged table.
 /// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, most bytes, "1" to
 /// rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, then the numbers of batches that were dealt
@@ -149,25 +165,28 @@ return {call('SCARD', KEYS[1]), out}
 
 /// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
 /// If such a key has no row yet and had no Delete, nothing of it is to be told before that.
-/// KEYS: pending set, in-flight hash. ARGV: staging prefix, row prefix. Answer: {keys pending, {batch, {keys}, {deleted}, ...}}.
-inline constexpr std::string_view kRecoverStaged = R"lua(
+/// KEYS: pending set, in-flight hash. ARGV: staging prefix, row prefix. Answer: {keys pending, {batch, {keys}, {deleted}, ...},
+/// {fields that are no batch}}.
+inline constexpr std::string_view kRecoverStaged = RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
 for i = 1, #batches, 2 do
-  local content = cmsgpack.unpack(batches[i + 1])
+  local content = batch(KEYS[2], batches[i], batches[i + 1], 1)
   local keys, gone = {}, {}
-  for k, key in ipairs(content[1]) do
-    local deleted = content[2] and content[2][k] or 0
+  for k, key in ipairs(content and content[1] or {}) do
+    local deleted = type(content[2]) == 'table' and content[2][k] == 1 and 1 or 0
     local again = redis.call('EXISTS', ARGV[1] .. key) == 1
     if again then redis.call('SADD', KEYS[1], key) end
     if not again or deleted == 1 or redis.call('EXISTS', ARGV[2] .. key) == 1 then
       keys[#keys + 1], gone[#gone + 1] = key, deleted
     end
   end
-  out[n + 1], out[n + 2], out[n + 3] = batches[i], keys, gone
-  n = n + 3
+  if content then
+    out[n + 1], out[n + 2], out[n + 3] = batches[i], keys, gone
+    n = n + 3
+  end
 end
-return {redis.call('SCARD', KEYS[1]), out}
+return {redis.call('SCARD', KEYS[1]), out, damaged}
 )lua";
 
 /// Rows of a Staged table as they are, and what waits for them.
@@ -223,15 +242,19 @@ call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
-/// What of a Queue is in flight. KEYS: list, in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...}}.
-inline constexpr std::string_view kRecoverQueue = R"lua(
+/// What of a Queue is in flight. KEYS: list, in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...},
+/// {fields that are no batch}}.
+inline constexpr std::string_view kRecoverQueue = RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
 for i = 1, #batches, 2 do
-  out[n + 1], out[n + 2] = batches[i], cmsgpack.unpack(batches[i + 1])
-  n = n + 2
+  local content = batch(KEYS[2], batches[i], batches[i + 1])
+  if content then
+    out[n + 1], out[n + 2] = batches[i], content
+    n = n + 2
+  end
 end
-return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out}
+return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged}
 )lua";
 
 /// Marks the server that answers; the number grows when it is another one than the last. KEYS: the hash. ARGV: its run id. Answer: the
@@ -244,6 +267,7 @@ redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
 return epoch
 )lua";
 
+#undef RONDO_LUA_BATCH
 #undef RONDO_LUA_CLOCK
 
 }  // namespace rondo::redis

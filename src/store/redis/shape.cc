@@ -17,11 +17,12 @@ bool is_list_of(const Reply& reply, std::size_t together) { return is_list(reply
 bool are_texts(const Reply& reply) { return is_list(reply) && std::ranges::all_of(reply.items(), is_text); }
 bool is_row(const Reply& reply) { return are_texts(reply) && reply.items().size() % 2 == 0; }
 
-/// Of a script: what is left, and a list of groups of 'together', each of which fits.
+/// Of a script: what is left, a list of groups of 'together', each of which fits, and, of a recovery, the names of what is damaged.
 template <class Fits>
 bool is_count_and_groups(const Reply& reply, std::size_t together, const Fits& fits) {
   const std::span<const Reply> parts = reply.items();
-  if (parts.size() != 2 || !is_count(parts[0]) || !is_list_of(parts[1], together)) return false;
+  const bool names_damage = parts.size() == 3 && are_texts(parts[2]);
+  if ((parts.size() != 2 && !names_damage) || !is_count(parts[0]) || !is_list_of(parts[1], together)) return false;
   const std::span<const Reply> items = parts[1].items();
   for (std::size_t i = 0; i < items.size(); i += together) {
     if (!fits(items.subspan(i, together))) return false;
