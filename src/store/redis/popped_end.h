@@ -40,7 +40,9 @@ class PoppedEnd : public End {
     bool deleted = false;
     bool unread = false;    // Its row must be read.
     bool left_out = false;  // Not to be given.
-    Change change;          // Empty record: none beside the Delete.
+    bool sets_row = false;  // Of a Queue: what is done to the row when the entry is handed out.
+    bool removes_row = false;
+    Change change;  // Empty record: none beside the Delete.
   };
   struct Batch {
     std::uint64_t number = 0;  // 0: was read and not popped, and needs no acknowledgement.

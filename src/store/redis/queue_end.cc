@@ -33,6 +33,10 @@ void QueueEnd::read_popped(const Reply& content, Batch& batch) {
     entry.key = items[i].text();
     entry.deleted = change->op() == Op::Delete;
     if (!entry.deleted) entry.change = std::move(*change);
+    // The letter decides what becomes of the row, as in SONiC's script, also where the word says something else.
+    const bool of_row = names_row(items[i + 2].text().substr(1));
+    entry.removes_row = of_row && items[i + 2].text().starts_with('D');
+    entry.sets_row = of_row && !entry.removes_row;
   }
 }
 
@@ -53,11 +57,9 @@ void QueueEnd::complete(Batch& batch) {
   Commands& out = link().commands.out();
   std::size_t answers = 0;
   for (const Entry& entry : batch.entries) {
-    const bool set = entry.change.record() && sets_row(entry.change);
-    const bool remove = entry.deleted || (entry.change.record() && removes_row(entry.change));
-    if (!set && !remove) continue;
+    if (!entry.sets_row && !entry.removes_row) continue;
     ++answers;
-    if (remove) {
+    if (entry.removes_row) {
       out.begin(2).word("DEL").word(keys().rows, entry.key);
       continue;
     }

@@ -96,6 +96,20 @@ TEST_F(RedisMixing, AStrayFieldAmongBatchesInFlightIsNamedOnceAndEndsNoConnectio
   }
 }
 
+TEST_F(RedisMixing, TheLetterOfAQueuesOperationDecidesAboutTheRowAsInAStockConsumer) {
+  server().command({"HSET", "Q:a", "x", "1"});
+  server().command({"HSET", "Q:b", "x", "1"});
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["y","2"])", "Dset", "b", R"(["y","2"])", "Sremove", "c", R"(["y","2"])",
+                    "SDEL", "d", R"(["y","2"])", "Sget"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 4U);
+  EXPECT_EQ(server().command({"EXISTS", "Q:a"}), "0");
+  EXPECT_EQ(server().command({"HGET", "Q:b", "y"}), "2");
+  EXPECT_EQ(server().command({"HGET", "Q:c", "y"}), "2");
+  EXPECT_EQ(server().command({"EXISTS", "Q:d"}), "0");
+}
+
 TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
   const std::string nul("a\0b", 3);
   set(driver(), "Q", "ours", {{"x", nul}});

@@ -119,10 +119,6 @@ Result<Change> parse_entry(std::string_view key, std::string_view text, std::str
   return Change::event(verb, key, fields);
 }
 
-bool sets_row(const Change& change) {
-  return change.op() == Op::Set || (change.op() == Op::Event && (change.verb() == "set" || change.verb() == "create"));
-}
-
-bool removes_row(const Change& change) { return change.op() == Op::Delete || (change.op() == Op::Event && change.verb() == "remove"); }
+bool names_row(std::string_view word) { return word == "set" || word == "SET" || word == "create" || word == "remove" || word == "DEL"; }
 
 }  // namespace rondo::redis

@@ -19,9 +19,7 @@ std::string queue_operation(const Change& change);
 Result<Change> parse_event(std::string_view text);
 /// An entry of a queue: the operation decides between Set, Delete and Event.
 Result<Change> parse_entry(std::string_view key, std::string_view fields, std::string_view operation);
-/// Does SONiC's consumer set the row's fields for this operation?
-bool sets_row(const Change& change);
-/// Does it delete the row?
-bool removes_row(const Change& change);
+/// Does SONiC's consumer touch the row for an operation of this word? Its letter then says whether it sets or deletes it.
+bool names_row(std::string_view word);
 
 }  // namespace rondo::redis
