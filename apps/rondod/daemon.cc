@@ -43,6 +43,19 @@ Result<std::unique_ptr<Daemon>> Daemon::open(const Config& config, Log& log, con
 /// Before anything is made: one that is refused leaves no trace. open_admin() asks again.
 Status Daemon::check_socket() { return AdminServer::check_path(config_.socket).with_context("opening the admin socket"); }
 
+Status Daemon::lock_plane() {
+  auto lock = PlaneLock::take(config_.network_namespace, config_.protocol);
+  if (!lock) return lock.error();
+  plane_lock_ = std::move(*lock);
+  if (plane_lock_.strangers().empty()) return {};
+  std::string holders;
+  for (const PlaneLock::Holder& holder : plane_lock_.strangers()) holders.append(holders.empty() ? "" : "; ").append(to_string(holder));
+  log_.warn(plane_lock_.is_held() ? "processes without CAP_NET_ADMIN hold names of the lock of the data plane, using another name"
+                                  : "processes without CAP_NET_ADMIN hold all names of the lock of the data plane, going on without it",
+            {{"protocol", static_cast<std::uint64_t>(config_.protocol)}, {"holders", holders}});
+  return {};
+}
+
 Status Daemon::open_plane() {
   if (config_.simulated) {
     auto plane = std::make_unique<sim::SimDataPlane>();
@@ -51,6 +64,7 @@ Status Daemon::open_plane() {
     plane_ = std::move(plane);
     return {};
   }
+  if (Status locked = lock_plane(); !locked.ok()) return locked.with_context("opening the data plane");
   auto plane = make_linux_dataplane(
       {.network_namespace = config_.network_namespace, .protocol = config_.protocol, .metric = config_.metric, .batch = config_.batch});
   if (!plane) return plane.error().with_context("opening the data plane");
@@ -202,6 +216,7 @@ void Daemon::tell_standing_rows() {
 void Daemon::watch_store() {
   tell_standing_rows();
   writes_.flush();
+  plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});
   }

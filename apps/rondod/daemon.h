@@ -17,6 +17,7 @@
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/leftovers.h"
+#include "rondod/plane_lock.h"
 #include "rondod/redis_maker.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
@@ -44,6 +45,8 @@ class Daemon {
   Daemon(const Config& config, Log& log, const LogKeeper& kept);
   Status check_socket();
   Status open_plane();
+  /// Keeps a second rondod off the same objects of the kernel.
+  Status lock_plane();
   Status open_runtime();
   StoreHooks store_hooks();
   void tell_long_turn(const LongTurn& turn);
@@ -85,6 +88,7 @@ class Daemon {
   std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
   std::vector<std::unique_ptr<RedisWrites>> redis_writes_;  // Of the store.
   std::vector<std::unique_ptr<TableFile>> files_;           // Of the store.
+  PlaneLock plane_lock_;                                    // Outlives what programs.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

@@ -258,6 +258,8 @@ class DurableRondodOnLinux : public SystemRondod {
     const std::string store = "[store]\nurl = \"" + url() + "?durability=every-batch\"\n";
     configure("rondod.toml", "socket", store);
     configure("second.toml", "socket2", store);
+    // Or the lock of the data plane would refuse it first.
+    std::ofstream(file("second.toml"), std::ios::app) << "protocol = 202\n";
     auto opened = make_linux_dataplane({.network_namespace = lab->path()});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     plane_ = std::move(*opened);
