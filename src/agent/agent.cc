@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "agent/interfaces.h"
 #include "agent/neighbors.h"
 #include "agent/priorities.h"
 #include "orch/journal_recorder.h"
@@ -27,11 +26,10 @@ constexpr unsigned kQuietLooks = 5;
 /// Routes deleted between two of them: the making of the orders takes a turn well below a millisecond.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
-Ports& add_upper_orchs(Runtime& runtime, Programmer& programmer, PortIds& ids) {
-  Ports& ports = runtime.add<Ports>(programmer, ids);
-  runtime.add<Interfaces>(programmer, ids);
+Interfaces& add_interfaces_and_neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids) {
+  Interfaces& interfaces = runtime.add<Interfaces>(programmer, ids);
   runtime.add<Neighbors>(programmer, ids);
-  return ports;
+  return interfaces;
 }
 
 }  // namespace
@@ -46,7 +44,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
                    .ops_max = options_.orders_max,
                    .watch = watch_of(runtime),
                    .answers = options_.answers}),
-      ports_(add_upper_orchs(runtime, programmer_, port_ids_)),
+      ports_(runtime.add<Ports>(programmer_, port_ids_)),
+      interfaces_(add_interfaces_and_neighbors(runtime, programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name)),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
@@ -142,6 +141,7 @@ std::vector<DeleteOrder> Agent::unwanted() {
 
 void Agent::end_restart() {
   reconciler_.end();
+  interfaces_.end_restart();
   routes_.end_restart();
   restart_timer_.disarm();
   restarted_ = true;

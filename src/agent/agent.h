@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/group_ids.h"
+#include "agent/interfaces.h"
 #include "agent/nexthop_groups.h"
 #include "agent/port_ids.h"
 #include "agent/ports.h"
@@ -82,6 +83,7 @@ class Agent {
   PortIds port_ids_;
   GroupIds group_ids_;
   Ports& ports_;
+  Interfaces& interfaces_;
   NexthopGroups& nexthop_groups_;
   Routes& routes_;
   std::unique_ptr<Source> monitor_;

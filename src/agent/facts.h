@@ -2,6 +2,8 @@
 // tables and in the two directories (port_ids.h, group_ids.h) that carry the kernel's numbers.
 #pragma once
 
+#include <string_view>
+
 #include "rondo/orch/constraint.h"
 
 namespace rondo::agent {
@@ -17,6 +19,7 @@ inline constexpr ConstraintKind kAddressed{"addressed"};     // port:ipv4|ipv6  
 inline constexpr ConstraintKind kInterfaceUnused{"interface-unused"};  // port   interfaces      no address is left on it
 inline constexpr ConstraintKind kAddressFree{
     "address-free"};  // port:address/length  interfaces  no neighbour needs it: none is left, or another address is there
+inline constexpr ConstraintKind kRestartOver{"restart-over"};  // kDataPlane      interfaces      what an earlier run left is in use or gone
 inline constexpr ConstraintKind kNeighborsGone{"neighbors-gone"};    // port   neighbors       no neighbour is left on it
 inline constexpr ConstraintKind kNeighbor{"neighbor"};               // port:address    neighbors       it is in the kernel
 inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};  // port:address  nexthop-groups  no group has it as a member
@@ -27,5 +30,8 @@ inline constexpr ConstraintKind kGroupUnused{"group-unused"};  // index         
 inline constexpr ConstraintKind kSetUnused{"set-unused"};      // set             routes          no route uses it
 inline constexpr ConstraintKind kSetKnown{"set-known"};        // set             nexthop-groups  it has a NEXTHOP_SET row
 inline constexpr ConstraintKind kVrf{"vrf"};                   // name            nobody yet
+
+/// The key of kRestartOver: there is one data plane.
+inline constexpr std::string_view kDataPlane = "data-plane";
 
 }  // namespace rondo::agent

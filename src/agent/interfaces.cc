@@ -38,6 +38,10 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     const Result<InterfaceKey> parsed = parse_interface_key(key);
     return !parsed || !parsed->address || is_free(parsed->port, *parsed->address);
   });
+  provide(kRestartOver, [this](std::string_view) { return restarted_; });
+  runtime.explain(kRestartOver, [](std::string_view) {
+    return FactOrigin{"", "", "what an earlier run left in the data plane stays until the rows have been compared with it"};
+  });
   observe(kNeighborsGone, [this](std::string_view key, bool) {
     const std::size_t colon = key.rfind(':');
     if (colon != std::string_view::npos) tell_free(std::string{key.substr(0, colon)}, key.substr(colon + 1) == "ipv6");
@@ -176,9 +180,16 @@ Outcome Interfaces::remove_address(const std::string& port, const Prefix& addres
 Outcome Interfaces::remove_unknown(const std::string& port, const Prefix& address) {
   const IfIndex id = ids_.find(port);
   if (!id) return Outcome::done();
+  const Constraint over{kRestartOver, std::string{kDataPlane}};
+  if (!holds(over)) return Outcome::wait_for(over);
   program(programmer_, AddressDelete{id, address},
           [this, ticket = current_ticket()](const Status& status) { settle(ticket, outcome_of_delete(status)); });
   return Outcome::staged();
+}
+
+void Interfaces::end_restart() {
+  restarted_ = true;
+  announce({kRestartOver, std::string{kDataPlane}});
 }
 
 /// No neighbour of its family is left, or another address of the family stays.

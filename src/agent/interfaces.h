@@ -21,6 +21,10 @@ class Interfaces final : public Orch {
  public:
   Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids);
 
+  /// What an earlier run left is in use or gone. Until then Deletes of its addresses wait: with the last address of a family the kernel
+  /// drops the neighbours of the port, and the row of another address may come.
+  void end_restart();
+
  private:
   struct Address {
     bool applied = false;  // Its row is.
@@ -52,6 +56,7 @@ class Interfaces final : public Orch {
   Programmer& programmer_;
   const PortIds& ids_;
   std::map<std::string, Interface, std::less<>> interfaces_;
+  bool restarted_ = false;
   Later later_;
 };
 

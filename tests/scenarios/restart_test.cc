@@ -284,6 +284,27 @@ TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
   EXPECT_EQ(box.plane.addresses().value().size(), addresses);
 }
 
+// With the last address of a family the kernel drops the neighbours: the row of the new address goes first, in whatever order they come.
+TEST(Restart, AnAddressThatGivesWayToAnotherLeavesItsNeighborsAlone) {
+  Rows rows = RestartBox::base();
+  RestartBox box;
+  box.start();
+  box.feed(rows);
+  box.run_for(2s);
+  const Lines before = lines_of(box.plane);
+  const std::size_t neighbors = box.plane.neighbors().value().size();
+  box.stop();
+  box.start();
+  ASSERT_TRUE(box.runtime->table("INTF_TABLE").remove("C:10.2.0.1/24").ok());
+  box.run_for(100ms);
+  EXPECT_EQ(box.plane.neighbors().value().size(), neighbors);
+  rows.erase({"INTF_TABLE", "C:10.2.0.1/24"});
+  rows[{"INTF_TABLE", "C:10.2.0.9/24"}] = {};
+  box.feed(rows);
+  box.run_for(2s);
+  EXPECT_THAT(difference(lines_of(box.plane), before), testing::UnorderedElementsAre("+ address C 10.2.0.9/24", "- address C 10.2.0.1/24"));
+}
+
 // Each kind of object is a leftover once: the journal has a form for the Delete of each.
 TEST(Restart, LeftoversOfEveryKindAreDeletedAndRecorded) {
   const std::string file = testing::TempDir() + "rondo-leftovers-" + std::to_string(::getpid()) + ".journal";

@@ -1,0 +1,159 @@
+// For tests: what the kernel tells of the devices, addresses, neighbours, next hops and routes of a namespace, as lines of text, and what
+// it holds as lines that begin the same way. So a test can say which objects a program touched. One thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <linux/rtnetlink.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../agent_lines.h"
+#include "dataplane/netlink/decode.h"
+#include "dataplane/netlink/network_namespace.h"
+#include "dataplane/netlink/socket.h"
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo::restart {
+
+using agent::Lines;
+
+/// Ours: devices "swpN", and neither the kernel's own addresses nor the other ends of the cables.
+inline bool is_foreign(const std::string& line) {
+  return line.find(" fe80:") != std::string::npos || line.find(" line") != std::string::npos || line.find(" lo") != std::string::npos;
+}
+
+/// What the kernel holds: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
+/// kernel drops them then, and takes new ones.
+inline Lines kernel_lines(DataPlane& plane) {
+  Lines lines = agent::lines_of(plane);
+  const std::vector<LinkEvent> links = plane.links().value();
+  for (const LinkEvent& link : links) {
+    if (!link.admin_up)
+      std::erase_if(lines, [&link](const std::string& line) {
+        return line.starts_with("address " + link.name + " ") && line.find(':') != std::string::npos;
+      });
+    lines.push_back("link " + link.name + (link.admin_up ? " up" : " down") + " mtu " + std::to_string(link.mtu));
+  }
+  std::erase_if(lines, is_foreign);
+  std::ranges::sort(lines);
+  return lines;
+}
+
+/// What a line is about: its words without the state.
+inline std::string object_of(const std::string& line) {
+  const auto up_to = [&line](std::size_t words) {
+    std::size_t end = 0;
+    for (; words > 0 && end != std::string::npos; --words) end = line.find(' ', end + 1);
+    return line.substr(0, end);
+  };
+  if (line.starts_with("link ") || line.starts_with("route ")) return up_to(2);
+  if (line.starts_with("neighbor ")) return up_to(3);
+  return line;
+}
+
+/// Listens from its making on.
+class KernelEvents {
+ public:
+  KernelEvents(const std::string& network_namespace, DataPlane& plane)
+      : socket_(netlink::Socket::open(netlink::NetworkNamespace::open(network_namespace).value(),
+                                      {.receive_buffer_bytes = 8 << 20,
+                                       .groups = {RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV4_ROUTE,
+                                                  RTNLGRP_IPV6_ROUTE, RTNLGRP_NEXTHOP}})
+                    .value()),
+        buffer_(netlink::kDatagramBytes) {
+    const std::vector<LinkEvent> links = plane.links().value();
+    for (const LinkEvent& link : links) ports_[link.port] = link.name;
+    const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
+    for (const NexthopEntry& entry : nexthops) learn(entry);
+  }
+
+  /// Since the last call, in their order: a line as kernel_lines() has them, with "gone: " before it where the object went.
+  Lines take() {
+    Lines lines;
+    for (;;) {
+      const auto datagram = socket_.receive(buffer_, Duration{0});
+      if (!datagram) {
+        ADD_FAILURE() << datagram.error().to_string();
+        return lines;
+      }
+      if (datagram->empty()) return lines;
+      netlink::MessageReader reader{*datagram};
+      for (netlink::Message message; reader.next(message);) {
+        std::string line = line_of(message);
+        if (!line.empty() && !is_foreign(line)) lines.push_back(std::move(line));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::uint8_t kProtocol = 201;
+
+  /// Empty for what another program, or the kernel by itself, did.
+  std::string line_of(netlink::Message message) {
+    std::uint16_t& type = message.header.nlmsg_type;
+    const bool gone = type == RTM_DELLINK || type == RTM_DELADDR || type == RTM_DELNEIGH || type == RTM_DELNEXTHOP || type == RTM_DELROUTE;
+    if (const auto link = netlink::decode_link(message)) {
+      return (gone ? "gone: link " : "link ") + link->event.name + (link->event.admin_up ? " up" : " down") + " mtu " +
+             std::to_string(link->event.mtu);
+    }
+    if (gone) --type;  // RTM_DELx follows RTM_NEWx.
+    std::string line = object_line(message);
+    return gone && !line.empty() ? "gone: " + line : line;
+  }
+  std::string object_line(const netlink::Message& message) {
+    if (const auto address = netlink::decode_address(message, kProtocol)) {
+      return "address " + ports_[address->port] + " " + address->address.to_string();
+    }
+    if (const auto neighbor = netlink::decode_neighbor(message, kProtocol)) {
+      return "neighbor " + ports_[neighbor->port] + " " + neighbor->address.to_string() + " " + neighbor->mac.to_string();
+    }
+    if (const auto nexthop = netlink::decode_nexthop(message, kProtocol)) {
+      learn(*nexthop);
+      return (nexthop->members.empty() ? "nexthop " : "group ") + text_of(nexthop->id);
+    }
+    if (const auto route = netlink::decode_route(message, kProtocol)) {
+      const std::string name = "route " + route->prefix.to_string();
+      return route->type == RouteType::Unicast ? name + " via " + text_of(route->nexthop) : name + " blackhole";
+    }
+    return {};
+  }
+  void learn(const NexthopEntry& entry) { nexthops_[entry.id] = entry; }
+  /// As agent_lines.h writes it.
+  std::string text_of(NexthopId id) {
+    const NexthopEntry& entry = nexthops_[id];
+    if (entry.members.empty()) return ports_[entry.port] + " " + entry.gateway.to_string();
+    Lines members;
+    for (const GroupMember& member : entry.members) members.push_back(text_of(member.nexthop) + "*" + std::to_string(member.weight));
+    return agent::group_text(std::move(members));
+  }
+
+  netlink::Socket socket_;
+  std::vector<std::byte> buffer_;
+  std::map<IfIndex, std::string> ports_;
+  std::map<NexthopId, NexthopEntry> nexthops_;
+};
+
+/// The events about objects that were right: those whose lines did not change between 'before' and 'after'.
+inline Lines needless(const Lines& events, const Lines& before, const Lines& after) {
+  std::set<std::string> changed;
+  for (const std::string& line : agent::difference(after, before)) changed.insert(object_of(line.substr(2)));
+  Lines found;
+  for (const std::string& event : events) {
+    const std::string line = event.starts_with("gone: ") ? event.substr(6) : event;
+    if (!changed.contains(object_of(line))) found.push_back(event);
+  }
+  return found;
+}
+
+}  // namespace rondo::restart

@@ -1,0 +1,127 @@
+// For the restart matrix: what the kernel must hold for rows of which some may wait for rows that are not there. Pure; any thread.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../agent_lines.h"
+#include "restart_objects.h"
+#include "rondo/dataplane/dataplane.h"
+
+namespace rondo::restart {
+
+class Expected {
+ public:
+  Expected(const Rows& rows, const std::vector<LinkEvent>& links) : rows_(rows) {
+    for (const LinkEvent& link : links) links_[link.name] = link;
+    for (const auto& [name, fields] : rows_) {
+      if (name.first == "INTF_TABLE") add_address(name.second);
+    }
+    for (const auto& [name, fields] : rows_) {
+      if (name.first == "NEIGH_TABLE") add_neighbor(name.second, fields);
+    }
+    for (const auto& [name, fields] : rows_) {
+      if (name.first == "NEXTHOP_GROUP_TABLE" || name.first == "NEXTHOP_SET") add_group(name.first + name.second, fields);
+    }
+    for (const auto& [name, fields] : rows_) {
+      if (name.first == "ROUTE_TABLE") add_route(name.second, fields);
+    }
+    lines_ = state_.expected(links);
+    for (const LinkEvent& link : links) {
+      if (link.name.starts_with("swp")) lines_.push_back(link_line(link));
+    }
+    std::ranges::sort(lines_);
+  }
+  const agent::Lines& lines() const noexcept { return lines_; }
+
+ private:
+  using Hops = agent::DesiredState::Hops;
+
+  const RowFields* find(const std::string& table, const std::string& key) const {
+    const auto row = rows_.find({table, key});
+    return row == rows_.end() ? nullptr : &row->second;
+  }
+  static std::string text(const RowFields& fields, const std::string& name) {
+    const auto field = fields.find(name);
+    return field == fields.end() ? std::string{} : field->second;
+  }
+  static std::vector<std::string> list(const RowFields& fields, const std::string& name) {
+    std::istringstream text_of(text(fields, name));
+    std::vector<std::string> parts;
+    for (std::string part; std::getline(text_of, part, ',');) parts.push_back(part);
+    return parts;
+  }
+  static bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
+
+  bool has_interface(const std::string& port) const { return find("PORT_TABLE", port) != nullptr && find("INTF_TABLE", port) != nullptr; }
+  void add_address(const std::string& key) {
+    const std::size_t colon = key.find(':');
+    if (colon == std::string::npos || !has_interface(key.substr(0, colon))) return;
+    const std::string port = key.substr(0, colon);
+    const std::string address = key.substr(colon + 1);
+    addressed_.insert({port, is_v6(address)});
+    // See kernel_lines().
+    if (!is_v6(address) || links_[port].admin_up) state_.addresses.insert({port, address});
+  }
+  void add_neighbor(const std::string& key, const RowFields& fields) {
+    const std::size_t colon = key.find(':');
+    const std::string port = key.substr(0, colon);
+    const std::string address = key.substr(colon + 1);
+    if (addressed_.contains({port, is_v6(address)}) && links_[port].admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
+  }
+  /// None if one of them lacks its neighbour.
+  Hops hops_of(const RowFields& fields) const {
+    const std::vector<std::string> gateways = list(fields, "nexthop");
+    const std::vector<std::string> ports = list(fields, "ifname");
+    const std::vector<std::string> weights = list(fields, "weight");
+    Hops hops;
+    for (std::size_t i = 0; i < gateways.size(); ++i) {
+      if (!state_.neighbors.contains({ports.at(i), gateways[i]})) return {};
+      hops.insert({ports[i], gateways[i], weights.empty() ? 1 : std::stoi(weights.at(i))});
+    }
+    return hops;
+  }
+  void add_group(const std::string& name, const RowFields& fields) {
+    if (Hops hops = hops_of(fields); !hops.empty()) state_.groups[name] = std::move(hops);
+  }
+  void add_route(const std::string& prefix, const RowFields& fields) {
+    if (text(fields, "blackhole") == "true") {
+      state_.routes[prefix] = {};
+    } else if (const std::string group = text(fields, "nexthop_group"); !group.empty()) {
+      if (state_.groups.contains("NEXTHOP_GROUP_TABLE" + group)) state_.routes[prefix] = {"NEXTHOP_GROUP_TABLE" + group, {}};
+    } else if (const Hops hops = hops_of(fields); !hops.empty()) {
+      // Its group is a row of NEXTHOP_SET, which is among the rows.
+      const auto set =
+          std::ranges::find_if(state_.groups, [&](const auto& one) { return one.first.starts_with("NEXTHOP_SET") && one.second == hops; });
+      if (set != state_.groups.end())
+        state_.routes[prefix] = {set->first, {}};
+      else
+        state_.routes[prefix] = {"", hops};
+    }
+  }
+  /// A device keeps what no row says.
+  std::string link_line(const LinkEvent& link) const {
+    std::string state = link.admin_up ? "up" : "down";
+    std::string mtu = std::to_string(link.mtu);
+    for (const char* const table : {"PORT_TABLE", "INTF_TABLE"}) {
+      const RowFields* const row = find(table, link.name);
+      if (row == nullptr || (table == std::string{"INTF_TABLE"} && !has_interface(link.name))) continue;
+      if (const std::string wanted = text(*row, "admin_status"); !wanted.empty()) state = wanted;
+      if (const std::string wanted = text(*row, "mtu"); !wanted.empty()) mtu = wanted;
+    }
+    return "link " + link.name + " " + state + " mtu " + mtu;
+  }
+
+  const Rows& rows_;
+  std::map<std::string, LinkEvent> links_;
+  std::set<std::pair<std::string, bool>> addressed_;
+  agent::DesiredState state_;
+  agent::Lines lines_;
+};
+
+}  // namespace rondo::restart

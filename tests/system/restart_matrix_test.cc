@@ -1,0 +1,340 @@
+// The restart matrix: every object kind x store x journal x end of the daemon, on the real kernel with real processes. A cell is a store,
+// the journal on or off, and an end; all object kinds of restart_objects.h go through it together. After the start the kernel equals the
+// rows, the kernel told no event of what was right, and the daemon ended with 0. Skipped, aloud, where a namespace is not permitted, and on
+// a Redis without redis-tools.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <boost/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "agent/tables.h"
+#include "kernel_events.h"
+#include "restart_expected.h"
+#include "restart_objects.h"
+#include "restart_stores.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondod_on_linux.h"
+
+namespace rondo::restart {
+namespace {
+
+namespace fs = std::filesystem;
+namespace json = boost::json;
+
+/// What happens to the daemon, and to the rows while it is away.
+enum class End { Terminated, Killed, StoreEmptied, RowsChanged, RowsDeleted, PortTakenDown };
+
+std::string name_of(StoreKind kind) {
+  switch (kind) {
+    case StoreKind::Embedded: return "Embedded";
+    case StoreKind::File: return "File";
+    case StoreKind::Redis: return "Redis";
+  }
+  return "";
+}
+std::string name_of(End end) {
+  switch (end) {
+    case End::Terminated: return "Terminated";
+    case End::Killed: return "Killed";
+    case End::StoreEmptied: return "StoreEmptied";
+    case End::RowsChanged: return "RowsChanged";
+    case End::RowsDeleted: return "RowsDeleted";
+    case End::PortTakenDown: return "PortTakenDown";
+  }
+  return "";
+}
+constexpr std::array kStores{StoreKind::Embedded, StoreKind::File, StoreKind::Redis};
+constexpr std::array kEnds{End::Terminated, End::Killed, End::StoreEmptied, End::RowsChanged, End::RowsDeleted, End::PortTakenDown};
+
+/// Rows after a restart of the embedded store have to come within this time.
+constexpr int kHoldSeconds = 2;
+
+Rows rows_after(End end) {
+  if (end == End::StoreEmptied) return {};
+  Rows rows = all_rows();
+  for (const Kind& kind : kKinds) {
+    // A port that goes down ends all belief of a restart in what it read (reconciler.h), so it is an end of its own.
+    if (end == (kind.object == Object::PortState ? End::PortTakenDown : End::RowsChanged)) write_rows(kind.change, kind.port, rows);
+    if (end == End::RowsDeleted) write_rows(kind.deletions, kind.port, rows);
+  }
+  return rows;
+}
+
+/// One write of a row; no fields: a Delete.
+struct RowWrite {
+  std::pair<std::string, std::string> name;
+  RowFields fields;
+  bool is_delete = false;
+};
+std::vector<RowWrite> writes_between(const Rows& before, const Rows& after) {
+  std::vector<RowWrite> writes;
+  for (const auto& [name, fields] : before) {
+    if (!after.contains(name)) writes.push_back({name, {}, true});
+  }
+  for (const auto& [name, fields] : after) {
+    const auto old = before.find(name);
+    if (old == before.end() || old->second != fields) writes.push_back({name, fields, false});
+  }
+  return writes;
+}
+
+class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInterface<std::tuple<StoreKind, bool, End>> {
+ protected:
+  RestartMatrixOnLinux() : SystemRondod(0) {}
+  void SetUp() override {
+    SystemRondod::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
+    if (!lab) skip("this is about the real kernel");
+    if (std::get<StoreKind>(GetParam()) == StoreKind::Redis && redis_kit::server_program().empty())
+      skip("no redis-server; install redis-tools");
+    if (IsSkipped()) return;
+    ASSERT_NO_FATAL_FAILURE(make_ports());
+    store_ = std::make_unique<TestStore>(std::get<StoreKind>(GetParam()), directory);
+    auto opened = make_linux_dataplane({.network_namespace = lab->path()});
+    ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
+    plane_ = std::move(*opened);
+    configure_for_the_kernel();
+  }
+  static void skip(const char* why) {
+    std::cerr << "SKIPPED: " << why << '\n';
+    GTEST_SKIP() << why;
+  }
+  /// Without duplicate address detection: the kernel tells its end as an event of the address, seconds later.
+  void make_ports() const {
+    const auto where = netlink::NetworkNamespace::open(lab->path());
+    ASSERT_TRUE(where.has_value()) << where.error().to_string();
+    for (const char* const all : {"all", "default"}) {
+      const std::string file = std::string{"/proc/sys/net/ipv6/conf/"} + all + "/accept_dad";
+      const Status written = where->inside([&file] { return netlink::write_sysctl(file, "0"); });
+      ASSERT_TRUE(written.ok()) << written.to_string();
+    }
+    for (int port = 1; port <= kPorts; ++port) ASSERT_TRUE(lab->add_port(port));
+  }
+  std::string sections() const {
+    std::string text = "[store]\nurl = \"" + store_->url() + "\"\n";
+    if (std::get<bool>(GetParam())) text += "[journal]\nfile = \"" + file("day.journal") + "\"\n";
+    return text;
+  }
+  void configure_for_the_kernel() const {
+    configure("rondod.toml", "socket", sections());
+    if (!store_->keeps()) std::ofstream(file("rondod.toml"), std::ios::app) << "hold_s = " << kHoldSeconds << "\n";
+  }
+  /// Another data plane, so that the kernel learns nothing.
+  void configure_for_no_kernel() const {
+    std::ofstream config(file("rondod.toml"));
+    config << "[admin]\nsocket = \"" << socket() << "\"\n" << sections() << "[dataplane]\nkind = \"simulated\"\nsimulated_ports = [";
+    for (int port = 1; port <= kPorts; ++port) config << (port == 1 ? "" : ", ") << "\"swp" << port << '"';
+    config << "]\n";
+  }
+
+  void write(const RowWrite& row) {
+    json::object arguments{{"table", row.name.first}, {"key", row.name.second}};
+    if (!row.is_delete) {
+      json::array fields;
+      for (const auto& [name, value] : row.fields) {
+        json::array field;
+        field.emplace_back(name);
+        field.emplace_back(value);
+        fields.push_back(std::move(field));
+      }
+      arguments["fields"] = std::move(fields);
+    }
+    const auto answer = client->call(row.is_delete ? "del" : "set", arguments);
+    ASSERT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
+  }
+  /// What depends on others first, which is the worst order.
+  void load(const Rows& rows) {
+    std::vector<RowWrite> writes = writes_between({}, rows);
+    std::ranges::reverse(writes);
+    for (const RowWrite& row : writes) write(row);
+  }
+
+  json::object stats() {
+    const auto answer = client->call("stats", {});
+    EXPECT_TRUE(answer.has_value()) << answer.error().to_string() << log_text();
+    return answer ? *answer : json::object{};
+  }
+  bool has_settled() {
+    const json::object all = stats();
+    if (HasFailure()) return true;  // Nothing more to wait for.
+    const auto idle = [](const json::value& consumer) {
+      return consumer.at("queued").to_number<int>() == 0 && consumer.at("in_flight").to_number<int>() == 0;
+    };
+    return all.at("agent").at("restarted").as_bool() && all.at("dataplane").at("in_flight").to_number<int>() == 0 &&
+           std::ranges::all_of(all.at("consumers").as_array(), idle);
+  }
+  /// The daemon's own rows: the groups of routes that have hops of their own. Some may be nobody's for a while.
+  Rows with_sets(Rows rows) {
+    const auto keys = client->call("keys", {{"table", "NEXTHOP_SET"}});
+    if (!keys) return rows;
+    for (const json::value& row : keys->at("rows").as_array()) {
+      const auto answer = client->call("get", {{"table", "NEXTHOP_SET"}, {"key", row.at("key")}});
+      if (!answer) continue;
+      RowFields& fields = rows[{"NEXTHOP_SET", std::string{row.at("key").as_string()}}];
+      for (const json::value& field : answer->at("fields").as_array())
+        fields[std::string{field.at(0).as_string()}] = std::string{field.at(1).as_string()};
+    }
+    return rows;
+  }
+  /// Waits until the daemon has dealt with everything and the kernel equals 'rows'.
+  void expect_the_kernel_equals(const Rows& rows) {
+    EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
+    Lines wrong;
+    EXPECT_TRUE(becomes([&] {
+      wrong = agent::difference(kernel_lines(*plane_), Expected(with_sets(rows), plane_->links().value()).lines());
+      return wrong.empty() && has_settled();
+    })) << testing::PrintToString(wrong)
+        << log_text();
+  }
+
+  void end_daemon(int signal) {
+    client.reset();
+    ASSERT_EQ(::kill(pid, signal), 0);
+    const int status = wait();
+    if (signal == SIGKILL)
+      EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "it ended by itself\n" << log_text();
+    else
+      EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "status " << status << '\n' << log_text();
+  }
+  /// While the daemon is away from this kernel.
+  void write_meanwhile(const Rows& before, const Rows& after) {
+    const std::vector<RowWrite> writes = writes_between(before, after);
+    if (!store_->keeps() || writes.empty()) return;
+    if (store_->kind() == StoreKind::Redis) return write_as_another_producer(writes);
+    configure_for_no_kernel();
+    ASSERT_NO_FATAL_FAILURE(start());
+    for (const RowWrite& row : writes) write(row);
+    EXPECT_TRUE(becomes([this] { return has_settled(); })) << log_text();
+    end_daemon(SIGTERM);
+    configure_for_the_kernel();
+  }
+  void write_as_another_producer(const std::vector<RowWrite>& writes) const {
+    json::array entries;
+    for (const RowWrite& row : writes) {
+      json::object fields;
+      for (const auto& [name, value] : row.fields) fields[name] = value;
+      entries.push_back(json::object{{row.name.first + ":" + row.name.second, std::move(fields)}, {"OP", row.is_delete ? "DEL" : "SET"}});
+    }
+    std::ofstream(file("rows.json")) << json::serialize(entries);
+    const fs::path rondo = fs::path(program_).parent_path().parent_path() / "rondo" / "rondo";
+    const std::string command =
+        rondo.string() + " --store " + store_->url() + " load " + file("rows.json") + " > " + file("load") + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(file("load")).rdbuf();
+  }
+
+  std::unique_ptr<TestStore> store_;
+  std::unique_ptr<DataPlane> plane_;
+};
+
+TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) {
+  const End end = std::get<End>(GetParam());
+  const Rows rows = all_rows();
+  const Rows after = rows_after(end);
+  ASSERT_NO_FATAL_FAILURE(start());
+  load(rows);
+  expect_the_kernel_equals(rows);
+  ASSERT_FALSE(HasFailure());
+
+  end_daemon(end == End::Killed || end == End::RowsDeleted ? SIGKILL : SIGTERM);
+  if (end == End::StoreEmptied)
+    store_->lose_all();
+  else
+    ASSERT_NO_FATAL_FAILURE(write_meanwhile(rows, after));
+
+  KernelEvents events(lab->path(), *plane_);
+  const Lines before = kernel_lines(*plane_);
+  const SystemClock clock;
+  const Instant started = clock.now();
+  ASSERT_NO_FATAL_FAILURE(start());
+  if (!store_->keeps()) load(after);
+  // On a machine that is too busy for the hold nothing is known of the events.
+  const bool in_time = store_->keeps() || clock.now() - started < Duration{1s} * kHoldSeconds;
+  expect_the_kernel_equals(after);
+  const Lines held = kernel_lines(*plane_);
+  EXPECT_LT(stats().at("agent").at("restart_found").to_number<int>(), 100) << "a restart may hold where it would delete so many objects";
+  if (in_time && end != End::PortTakenDown) {
+    const Lines told = events.take();
+    EXPECT_THAT(needless(told, before, held), testing::IsEmpty()) << log_text();
+    if (end == End::Terminated || end == End::Killed) {
+      EXPECT_EQ(stats().at("agent").at("restart_changed").to_number<int>(), 0);
+    }
+  }
+  end_daemon(SIGTERM);
+  EXPECT_EQ(kernel_lines(*plane_), held);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, RestartMatrixOnLinux,
+                         ::testing::Combine(::testing::ValuesIn(kStores), ::testing::Bool(), ::testing::ValuesIn(kEnds)),
+                         [](const auto& cell) {
+                           return name_of(std::get<StoreKind>(cell.param)) + (std::get<bool>(cell.param) ? "Journal" : "NoJournal") +
+                                  name_of(std::get<End>(cell.param));
+                         });
+
+std::set<std::string> texts_of(const Kind& kind) {
+  std::set<std::string> texts;
+  for (const RowTexts part : {RowTexts{kChain}, RowTexts{kChainV6}, kind.rows, kind.change, kind.deletions}) {
+    texts.insert(part.begin(), part.end());
+  }
+  return texts;
+}
+
+TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
+  // vrf_name makes a row wait: there are no VRFs.
+  const std::set<std::string> unused{"vrf_name"};
+  for (const agent::TableReference& table : agent::tables()) {
+    for (const agent::FieldReference* const field : table.fields) {
+      if (unused.contains(std::string{field->name})) continue;
+      const bool is_used = std::ranges::any_of(kKinds, [&](const Kind& kind) {
+        const auto texts = texts_of(kind);
+        return std::ranges::any_of(texts, [&](const std::string& text) {
+          return text.starts_with(std::string{table.name} + "|") && text.find(std::string{field->name} + "=") != std::string::npos;
+        });
+      });
+      EXPECT_TRUE(is_used) << table.name << " has the field " << field->name << ", and no object kind of restart_objects.h";
+    }
+  }
+}
+
+TEST(RestartMatrix, ChangesAndDeletesARowOfEachDeclaredTable) {
+  for (const agent::TableReference& table : agent::tables()) {
+    for (const auto part : {&Kind::change, &Kind::deletions}) {
+      EXPECT_TRUE(std::ranges::any_of(kKinds, [&](const Kind& kind) {
+        return std::ranges::any_of(kind.*part, [&](std::string_view text) { return text.find(std::string{table.name} + "|") <= 1; });
+      })) << table.name;
+    }
+  }
+}
+
+TEST(RestartMatrix, KnowsEachStoreOfTheTree) {
+  const fs::path stores = "src/store";
+  if (!fs::exists(stores)) GTEST_SKIP() << "SKIPPED: not in the folder of the source";
+  for (const auto& entry : fs::directory_iterator(stores)) {
+    if (!entry.is_directory()) continue;
+    EXPECT_TRUE(std::ranges::any_of(kStoreFolders, [&](const StoreFolder& known) { return entry.path().filename() == known.folder; }))
+        << entry.path() << " is a store that restart_stores.h does not have";
+  }
+  for (const StoreFolder& known : kStoreFolders) {
+    EXPECT_NE(known.store.empty(), known.why_not.empty()) << known.folder;
+    const bool is_tested = std::ranges::any_of(kStores, [&](StoreKind kind) { return name_of(kind) == known.store; });
+    EXPECT_NE(is_tested, known.store.empty()) << known.folder;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::restart

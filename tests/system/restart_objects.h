@@ -1,0 +1,228 @@
+// For the restart matrix: the table of object kinds. A kind names the rows that make its objects, the change of them and their deletion;
+// the compiler and two tests hold the table against the declared tables and fields (agent/tables.h) and the orders of the data plane
+// (dataplane/op.h), so that no object kind can be left out. Pure; any thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "rondo/dataplane/op.h"
+
+namespace rondo::restart {
+
+using RowFields = std::map<std::string, std::string>;
+/// Table and key; the fields.
+using Rows = std::map<std::pair<std::string, std::string>, RowFields>;
+
+/// Every kind of object that rows make in the data plane.
+enum class Object {
+  Port,
+  PortState,
+  Interface,
+  Address,
+  Neighbor,
+  Nexthop,
+  Group,
+  RouteByGroup,
+  RouteByHop,
+  RouteByHops,
+  RouteToNowhere,
+};
+inline constexpr std::size_t kObjects = static_cast<std::size_t>(Object::RouteToNowhere) + 1;
+
+/// Rows are written as "TABLE|key|field=value field=value", "-TABLE|key" deletes one. '#' stands for the number of the kind's port.
+using RowTexts = std::span<const std::string_view>;
+
+struct Kind {
+  Object object;
+  std::string_view name;
+  int port;            // Kinds with a port of their own cannot disturb each other.
+  RowTexts rows;       // Beside the chain of its port.
+  RowTexts change;     // Made while the daemon is away.
+  RowTexts deletions;  // Likewise.
+};
+
+/// Each port has these, so that what depends on the subject of a change is there.
+inline constexpr std::array<std::string_view, 7> kChain{
+    "PORT_TABLE|swp#|admin_status=up",
+    "INTF_TABLE|swp#|",
+    "INTF_TABLE|swp#:10.#.0.1/24|scope=global",
+    "INTF_TABLE|swp#:fd00:#::1/64|",
+    "NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:02 family=IPv4",
+    "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=swp#",
+    "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#",
+};
+/// Not of the first two: fewer than 100 objects are deleted when the store is emptied.
+inline constexpr std::array<std::string_view, 3> kChainV6{
+    "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:02 family=IPv6",
+    "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2 ifname=swp#",
+    "ROUTE_TABLE|fd20:#::/32|nexthop_group=group6-#",
+};
+inline constexpr int kFirstPortWithV6Chain = 3;
+inline constexpr int kPorts = 8;
+
+namespace rows {
+
+inline constexpr std::array<std::string_view, 0> kNone{};
+inline constexpr std::array<std::string_view, 2> kNoGroup{"-NEXTHOP_GROUP_TABLE|group#", "-NEXTHOP_GROUP_TABLE|group6-#"};
+/// A second neighbour of each family.
+inline constexpr std::array<std::string_view, 2> kSecond{"NEIGH_TABLE|swp#:10.#.0.3|neigh=02:00:00:00:00:03",
+                                                         "NEIGH_TABLE|swp#:fd00:#::3|neigh=02:00:00:00:06:03"};
+
+inline constexpr std::array<std::string_view, 1> kPort{"PORT_TABLE|swp#|mtu=9000"};
+inline constexpr std::array<std::string_view, 1> kPortChange{"PORT_TABLE|swp#|mtu=8000"};
+inline constexpr std::array<std::string_view, 1> kPortGone{"-PORT_TABLE|swp#"};
+inline constexpr std::array<std::string_view, 1> kPortDown{"PORT_TABLE|swp#|admin_status=down"};
+
+inline constexpr std::array<std::string_view, 1> kInterface{"INTF_TABLE|swp#|mtu=1500"};
+inline constexpr std::array<std::string_view, 1> kInterfaceChange{"INTF_TABLE|swp#|mtu=1400"};
+inline constexpr std::array<std::string_view, 1> kInterfaceGone{"-INTF_TABLE|swp#"};
+
+inline constexpr std::array<std::string_view, 4> kAddressChange{"-INTF_TABLE|swp#:10.#.0.1/24", "INTF_TABLE|swp#:10.#.0.9/24|",
+                                                                "-INTF_TABLE|swp#:fd00:#::1/64", "INTF_TABLE|swp#:fd00:#::9/64|"};
+inline constexpr std::array<std::string_view, 2> kAddressGone{"-INTF_TABLE|swp#:10.#.0.1/24", "-INTF_TABLE|swp#:fd00:#::1/64"};
+
+inline constexpr std::array<std::string_view, 2> kNeighborChange{"NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:12",
+                                                                 "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:12"};
+inline constexpr std::array<std::string_view, 2> kNeighborGone{"-NEIGH_TABLE|swp#:10.#.0.2", "-NEIGH_TABLE|swp#:fd00:#::2"};
+
+inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.3",
+                                                                "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::3"};
+
+inline constexpr std::array<std::string_view, 4> kGroup{
+    kSecond[0], kSecond[1], "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
+    "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2"};
+inline constexpr std::array<std::string_view, 2> kGroupChange{"NEXTHOP_GROUP_TABLE|group#|weight=1,3",
+                                                              "NEXTHOP_GROUP_TABLE|group6-#|weight=1,3"};
+
+inline constexpr std::array<std::string_view, 2> kByGroupChange{"ROUTE_TABLE|20.#.0.0/16|nexthop_group=group7",
+                                                                "ROUTE_TABLE|fd20:#::/32|nexthop_group=group6-7"};
+inline constexpr std::array<std::string_view, 2> kByGroupGone{"-ROUTE_TABLE|20.#.0.0/16", "-ROUTE_TABLE|fd20:#::/32"};
+
+inline constexpr std::array<std::string_view, 4> kByHop{kSecond[0], kSecond[1], "ROUTE_TABLE|30.#.0.0/16|nexthop=10.#.0.2 ifname=swp#",
+                                                        "ROUTE_TABLE|fd30:#::/32|nexthop=fd00:#::2 ifname=swp#"};
+inline constexpr std::array<std::string_view, 2> kByHopChange{"ROUTE_TABLE|30.#.0.0/16|nexthop=10.#.0.3",
+                                                              "ROUTE_TABLE|fd30:#::/32|nexthop=fd00:#::3"};
+inline constexpr std::array<std::string_view, 2> kByHopGone{"-ROUTE_TABLE|30.#.0.0/16", "-ROUTE_TABLE|fd30:#::/32"};
+
+inline constexpr std::array<std::string_view, 2> kByHops{"ROUTE_TABLE|40.#.0.0/16|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
+                                                         "ROUTE_TABLE|fd40:#::/32|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2"};
+inline constexpr std::array<std::string_view, 2> kByHopsChange{"ROUTE_TABLE|40.#.0.0/16|weight=1,3", "ROUTE_TABLE|fd40:#::/32|weight=1,3"};
+inline constexpr std::array<std::string_view, 2> kByHopsGone{"-ROUTE_TABLE|40.#.0.0/16", "-ROUTE_TABLE|fd40:#::/32"};
+
+inline constexpr std::array<std::string_view, 2> kToNowhere{"ROUTE_TABLE|50.#.0.0/16|blackhole=true",
+                                                            "ROUTE_TABLE|fd50:#::/32|blackhole=true"};
+inline constexpr std::array<std::string_view, 2> kToNowhereChange{"ROUTE_TABLE|50.#.0.0/16|blackhole=false nexthop_group=group#",
+                                                                  "ROUTE_TABLE|fd50:#::/32|blackhole=false nexthop_group=group6-#"};
+inline constexpr std::array<std::string_view, 2> kToNowhereGone{"-ROUTE_TABLE|50.#.0.0/16", "-ROUTE_TABLE|fd50:#::/32"};
+
+}  // namespace rows
+
+inline constexpr std::array<Kind, kObjects> kKinds{{
+    {Object::Port, "port", 1, rows::kPort, rows::kPortChange, rows::kPortGone},
+    {Object::PortState, "state of a port", 2, rows::kNone, rows::kPortDown, rows::kPortGone},
+    {Object::Interface, "interface", 3, rows::kInterface, rows::kInterfaceChange, rows::kInterfaceGone},
+    {Object::Address, "address", 4, rows::kNone, rows::kAddressChange, rows::kAddressGone},
+    {Object::Neighbor, "neighbour", 5, rows::kNone, rows::kNeighborChange, rows::kNeighborGone},
+    {Object::Nexthop, "next hop", 6, rows::kSecond, rows::kNexthopChange, rows::kNoGroup},
+    {Object::Group, "group", 7, rows::kGroup, rows::kGroupChange, rows::kNoGroup},
+    {Object::RouteByGroup, "route by a group", 8, rows::kNone, rows::kByGroupChange, rows::kByGroupGone},
+    {Object::RouteByHop, "route by a hop", 8, rows::kByHop, rows::kByHopChange, rows::kByHopGone},
+    {Object::RouteByHops, "route by several hops", 8, rows::kByHops, rows::kByHopsChange, rows::kByHopsGone},
+    {Object::RouteToNowhere, "route to nowhere", 8, rows::kToNowhere, rows::kToNowhereChange, rows::kToNowhereGone},
+}};
+
+// --- what holds the table against the declarations
+
+constexpr bool has_each_object() {
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (static_cast<std::size_t>(kKinds[i].object) != i || kKinds[i].change.empty() || kKinds[i].deletions.empty()) return false;
+  }
+  return true;
+}
+static_assert(has_each_object(), "each kind has a row of the table, in the order of the enumeration, with its change and its deletion");
+
+/// The kind that tests an order. A new order does not compile until it has one here.
+constexpr Object object_of(std::type_identity<LinkSet>) { return Object::Port; }
+constexpr Object object_of(std::type_identity<AddressSet>) { return Object::Address; }
+constexpr Object object_of(std::type_identity<AddressDelete>) { return Object::Address; }
+constexpr Object object_of(std::type_identity<NeighborSet>) { return Object::Neighbor; }
+constexpr Object object_of(std::type_identity<NeighborDelete>) { return Object::Neighbor; }
+constexpr Object object_of(std::type_identity<NexthopSet>) { return Object::Nexthop; }
+constexpr Object object_of(std::type_identity<NexthopDelete>) { return Object::Nexthop; }
+constexpr Object object_of(std::type_identity<GroupSet>) { return Object::Group; }
+constexpr Object object_of(std::type_identity<RouteSet>) { return Object::RouteByGroup; }
+constexpr Object object_of(std::type_identity<RouteDelete>) { return Object::RouteByGroup; }
+
+template <class Variant>
+struct EveryOrder;
+template <class... Orders>
+struct EveryOrder<std::variant<Orders...>> {
+  static constexpr bool is_in_the_table =
+      (std::ranges::any_of(kKinds, [](const Kind& kind) { return kind.object == object_of(std::type_identity<Orders>{}); }) && ...);
+};
+static_assert(EveryOrder<Order>::is_in_the_table);
+
+/// Whether rows can ask for routes of that type. Without a default: a new type does not compile until it is here.
+constexpr bool is_in_rows(RouteType type) {
+  switch (type) {
+    case RouteType::Unicast:
+    case RouteType::Blackhole: return true;
+    case RouteType::Unreachable:
+    case RouteType::Prohibit: return false;  // No field of ROUTE_TABLE asks for them.
+  }
+  return false;
+}
+
+// --- rows
+
+inline std::string with_port(std::string_view text, int port) {
+  std::string made;
+  for (const char c : text) c == '#' ? made.append(std::to_string(port)) : made.append(1, c);
+  return made;
+}
+
+/// One row of the table in 'rows': a Set overlays its fields, as the command does.
+inline void write_row(std::string_view text, int port, Rows& rows) {
+  const std::string row = with_port(text, port);
+  const bool is_delete = row.starts_with('-');
+  const std::size_t bar = row.find('|');
+  const std::size_t end = row.find('|', bar + 1);
+  std::pair name{row.substr(is_delete ? 1 : 0, bar - (is_delete ? 1 : 0)), row.substr(bar + 1, end - bar - 1)};
+  if (is_delete) {
+    rows.erase(name);
+    return;
+  }
+  RowFields& fields = rows[std::move(name)];
+  for (std::size_t at = end + 1; at < row.size();) {
+    const std::size_t equal = row.find('=', at);
+    const std::size_t blank = std::min(row.find(' ', at), row.size());
+    fields[row.substr(at, equal - at)] = row.substr(equal + 1, blank - equal - 1);
+    at = blank + 1;
+  }
+}
+
+inline void write_rows(RowTexts texts, int port, Rows& rows) {
+  for (const std::string_view text : texts) write_row(text, port, rows);
+}
+
+/// All object kinds together.
+inline Rows all_rows() {
+  Rows rows;
+  for (int port = 1; port <= kPorts; ++port) {
+    write_rows(kChain, port, rows);
+    if (port >= kFirstPortWithV6Chain) write_rows(kChainV6, port, rows);
+  }
+  for (const Kind& kind : kKinds) write_rows(kind.rows, kind.port, rows);
+  return rows;
+}
+
+}  // namespace rondo::restart
