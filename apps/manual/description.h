@@ -31,7 +31,8 @@ struct Option {
   double high = 1e15;
   std::string_view fallback = {};  // What holds without it, for people; empty: nothing to say.
   std::vector<std::string_view> choices = {};
-  bool list = false;  // Several, divided by commas.
+  bool list = false;            // Several, divided by commas.
+  bool value_optional = false;  // --wait or --wait=SECONDS: 'fallback' stands for a value that is not given.
 };
 
 struct Example {

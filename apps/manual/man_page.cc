@@ -92,7 +92,8 @@ void add_options(Page& page, const std::vector<Option>& options) {
       for (const std::string_view& choice : option.choices) help.append(&choice == &option.choices.front() ? "" : ", ").append(choice);
     }
     if (!option.fallback.empty()) help.append("; default ").append(option.fallback);
-    page.entry(bold(option.name) + (option.value.empty() ? "" : " " + italic(option.value)), help + ".");
+    const std::string value = option.value.empty() ? std::string{} : italic(option.value);
+    page.entry(bold(option.name) + (option.value_optional ? "[=" + value + "]" : option.value.empty() ? "" : " " + value), help + ".");
   }
 }
 

@@ -20,7 +20,8 @@ Program small() {
           .commands = {{.name = "go",
                         .help = "Goes",
                         .arguments = {{.name = "WHERE", .help = "To"}, {.name = "AND", .help = "", .required = false, .many = true}},
-                        .options = {{.name = "--how", .value = "HOW", .help = "So", .choices = {"this", "that"}}}},
+                        .options = {{.name = "--how", .value = "HOW", .help = "So", .choices = {"this", "that"}},
+                                    {.name = "--soon", .value = "S", .help = "Soon", .fallback = "3", .value_optional = true}}},
                        {.name = "secret-door", .help = "For programs", .hidden = true}},
           .exit_codes = {{"0", "done"}},
           .see_also = {"other(1)", "more(5)"}};
@@ -38,7 +39,7 @@ TEST(ManPage, HasItsSectionsInOrder) {
   EXPECT_THAT(page, HasSubstr("tool \\- does it"));
   EXPECT_THAT(page, HasSubstr("\\fB\\-\\-count\\fR \\fIN\\fR\nSo many; default 3.\n"));
   EXPECT_THAT(page, HasSubstr("\\fBgo\\fR \\fIWHERE\\fR [\\fIAND\\fR ...]\nGoes.\n.RS\n.TP\n\\fIWHERE\\fR\nTo.\n.TP\n\\fB\\-\\-how\\fR "
-                              "\\fIHOW\\fR\nSo; one of this, that.\n"));
+                              "\\fIHOW\\fR\nSo; one of this, that.\n.TP\n\\fB\\-\\-soon\\fR[=\\fIS\\fR]\nSoon; default 3.\n"));
   EXPECT_THAT(page, Not(HasSubstr("secret")));
   EXPECT_THAT(page, HasSubstr("\\fBother\\fR(1),\n\\fBmore\\fR(5)\n"));
 }

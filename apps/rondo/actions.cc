@@ -100,6 +100,28 @@ Options patient(const Options& options) {
   return more;
 }
 
+/// What became of a row that was written, and the exit code for it.
+int print_row_end(const Options& options, const SetRow& row, const json::object& result) {
+  const auto text = [&result](std::string_view name) { return std::string{result.at(name).as_string()}; };
+  const std::string state = text("state");
+  if (options.json) print(json_text(result) + "\n");
+  const int printed = finish_output();
+  if (printed != kExitDone || state == "done") return printed;
+  if (!options.json)
+    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + visible_text(text("note")) + "\n");
+  return state == "parked" ? kExitParked : kExitFailed;
+}
+
+int write_and_wait(const Options& options, const SetRow& row, const std::string& command, json::object arguments) {
+  Options more = options;
+  more.patience = std::max(options.patience, *row.wait + 3s);
+  arguments["wait_ms"] = std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::milliseconds>(*row.wait).count());
+  const Result<std::unique_ptr<Backend>> backend = open_backend(more);
+  if (!backend) return report(options, backend.error());
+  const Result<json::object> result = (*backend)->call(command, arguments, {});
+  return result ? print_row_end(options, row, *result) : report(options, result.error());
+}
+
 int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {
   if (command == "export") return print_export(backend, options, arguments);
   if (options.json) {
@@ -194,8 +216,13 @@ struct Run {
     return answer(**backend, options, asked.command, *arguments);
   }
   int operator()(const SetRow& row) const {
-    warn_of_unknown_fields(row);
-    return call(options, "set", {{"table", typed(row.table)}, {"key", typed(row.key)}, {"fields", typed_fields(row)}});
+    json::object arguments{{"table", typed(row.table)}, {"key", typed(row.key)}};
+    if (!row.is_delete) {
+      warn_of_unknown_fields(row);
+      arguments["fields"] = typed_fields(row);
+    }
+    const std::string command = row.is_delete ? "del" : "set";
+    return row.wait ? write_and_wait(options, row, command, std::move(arguments)) : call(options, command, arguments);
   }
   int operator()(const SendEvent& sent) const {
     const SetRow& row = sent.event;

@@ -170,6 +170,8 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"--store", "file:///t", "watch", "T"}, "can only be looked at: get, keys, tables"},
       {{"--store", "unix:///s", "export"}, "'export' is a daemon's to answer"},
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
+      {{"--store", "unix:///s", "set", "--wait", "T", "k"}, "--wait: goes with a daemon"},
+      {{"set", "--wait=soon", "T", "k"}, "--wait: 'soon' is no number"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},
       {{"--store", "files:///t", "tables"}, "'files://' is no kind of store: a Redis is redis://"},

@@ -20,6 +20,17 @@ Argument table(bool required = true) {
   return {.name = "TABLE", .help = "Table, such as ROUTE_TABLE", .word = Word::Table, .required = required};
 }
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
+/// Of a command that writes a row.
+Option wait() {
+  return {.name = "--wait",
+          .value = "SECONDS",
+          .help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)",
+          .word = Word::Seconds,
+          .low = 0.001,
+          .high = 1e6,
+          .fallback = "30",
+          .value_optional = true};
+}
 Option count(std::string_view what) { return {.name = "--count", .value = "N", .help = what, .word = Word::Number, .low = 1}; }
 
 /// Of a command that can have more rows than a screen holds.
@@ -35,9 +46,11 @@ std::vector<Command> row_commands() {
        .arguments = {table(),
                      key(),
                      {.name = "FIELD=VALUE", .help = "Fields to set", .word = Word::Field, .required = false, .many = true}},
+       .options = {wait()},
        .answered_by = Daemon | Redis,
-       .examples = {{"rondo set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "A route to the next-hop group 102:"}}},
-      {.name = "del", .help = "Delete a row", .arguments = {table(), key()}, .answered_by = Daemon | Redis},
+       .examples = {{"rondo set ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "A route to the next-hop group 102:"},
+                    {"rondo set --wait ROUTE_TABLE 10.0.0.0/24 nexthop_group=102", "The same, and what became of it:"}}},
+      {.name = "del", .help = "Delete a row", .arguments = {table(), key()}, .options = {wait()}, .answered_by = Daemon | Redis},
       {.name = "get",
        .help = "Show a row as its consumer has taken it",
        .arguments = {table(), key()},
@@ -378,6 +391,7 @@ manual::Program described() {
                      {"1", "failed; doctor and health: something is wrong"},
                      {"2", "wrong usage or argument"},
                      {"3", "a replay came out different; a wait was longer than its bound"},
+                     {"4", "set and del with --wait: the row waits for facts"},
                      {"69", "no daemon (or Redis) answers"},
                      {"75", "try again later"},
                      {"78", "bad input file"}},

@@ -137,7 +137,7 @@ class Completer {
       only_words_ = true;
     } else if (word.starts_with("-") && !only_words_) {
       const manual::Option* const option = find_option(word);
-      if (option != nullptr && !option->value.empty()) awaited_ = option;
+      if (option != nullptr && !option->value.empty() && !option->value_optional) awaited_ = option;
     } else if (command_ == nullptr || !command_->commands.empty()) {
       path_.push_back(word);
       command_ = find_command({path_.begin(), path_.end()});

@@ -9,6 +9,7 @@ inline constexpr int kExitDone = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitDifferent = 3;  // A replay came out different, or a wait was longer than its bound.
+inline constexpr int kExitParked = 4;     // The row that was written waits for facts.
 inline constexpr int kExitNoDaemon = 69;  // EX_UNAVAILABLE
 inline constexpr int kExitTryAgain = 75;  // EX_TEMPFAIL
 inline constexpr int kExitBadFile = 78;   // EX_CONFIG

@@ -173,7 +173,13 @@ SetRow row_of(const Words& words, std::string_view key) {
   return row;
 }
 
-Action set_row(const Words& words) { return row_of(words, "KEY"); }
+template <bool is_delete>
+Action write_row(const Words& words) {
+  SetRow row = row_of(words, "KEY");
+  row.is_delete = is_delete;
+  if (words.has("--wait")) row.wait = seconds_of(words.real("--wait", 0));
+  return row;
+}
 Action send_event(const Words& words) { return SendEvent{words.text("OP"), row_of(words, "DATA")}; }
 
 Action own_call(const Words& words) {
@@ -270,8 +276,9 @@ Action call(std::string_view name, const manual::Command& command, const Words& 
 }
 
 /// The commands that are more than a call.
-constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 18> kMakers{
-    {{"set", set_row},
+constexpr std::array<std::pair<std::string_view, Action (*)(const Words&)>, 19> kMakers{
+    {{"set", write_row<false>},
+     {"del", write_row<true>},
      {"send", send_event},
      {"schema", show_schema_of},
      {"call", own_call},
@@ -368,7 +375,10 @@ struct Parser {
       if ((command.answered_by & manual::Daemon) == 0) throw CLI::ValidationError(name, "needs --store file:///PATH");
       throw CLI::ValidationError("--store", "'" + name + "' is a daemon's to answer; leave --store away");
     }
-    if (store.given()) return;
+    if (store.given()) {
+      if (words.has("--wait")) throw CLI::ValidationError("--wait", "goes with a daemon: only its consumers know what becomes of a row");
+      return;
+    }
     if ((command.answered_by & manual::Daemon) == 0 && !by_itself) {
       throw CLI::ValidationError(name, (command.answered_by & manual::Redis) == 0 ? "needs --store file:///PATH" : "needs --store URL");
     }
@@ -437,6 +447,21 @@ std::string usage_error(const CLI::Error& error, std::span<const char* const> wo
   return std::string{"rondo: "} + error.what() + "\nRun 'rondo --help' or 'rondo COMMAND --help' for usage.\n";
 }
 
+/// "--wait" becomes "--wait=30": an option whose value may be left away never takes the next word, which may be a key.
+std::vector<std::string> with_fallback_values(std::span<const char* const> words) {
+  std::vector<std::string> given(words.begin(), words.end());
+  for (std::string& word : given) {
+    if (word == "--") break;
+    for (const manual::Command& command : program().commands) {
+      const manual::Option* const option = find_option(command.options, word);
+      if (option == nullptr || !option->value_optional) continue;
+      word.append("=").append(option->fallback);
+      break;
+    }
+  }
+  return given;
+}
+
 }  // namespace
 
 Parsed parse_command_line(int argc, const char* const* argv) {
@@ -449,13 +474,15 @@ Parsed parse_command_line(int argc, const char* const* argv) {
     return parsed;
   }
   // "help COMMAND" is "COMMAND --help".
-  std::vector<const char*> words(argv, argv + argc);
-  if (argc > 1 && std::string_view{argv[1]} == "help") {
+  const std::vector<std::string> given = with_fallback_values(std::span(argv, static_cast<std::size_t>(argc)));
+  std::vector<const char*> words;
+  for (const std::string& word : given) words.push_back(word.c_str());
+  if (argc > 1 && given[1] == "help") {
     words.erase(words.begin() + 1);
     words.push_back("--help");
-    argc = static_cast<int>(words.size());
-    argv = words.data();
   }
+  argc = static_cast<int>(words.size());
+  argv = words.data();
   Parser parser;
   parsed.finished = true;
   try {

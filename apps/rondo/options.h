@@ -28,6 +28,8 @@ struct SetRow {
   std::string table;
   std::string key;
   std::vector<std::pair<std::string, std::string>> fields;  // As typed.
+  bool is_delete = false;
+  std::optional<Duration> wait = {};  // For what becomes of the row.
 };
 
 /// An event for a Channel, as typed.

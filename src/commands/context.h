@@ -5,6 +5,7 @@
 
 #include "commands/command_adder.h"
 #include "commands/mishaps.h"
+#include "commands/row_waits.h"
 #include "commands/watchers.h"
 #include "commands/write_failures.h"
 #include "rondo/admin/server.h"
@@ -24,6 +25,7 @@ struct Context : std::enable_shared_from_this<Context> {
   WriteFailures failures;
   Mishaps mishaps;
   Watchers watchers;
+  RowWaits waits;
   TimerSource timer;                    // Calls mishaps.look() every second, so that the time of a mishap is right.
   std::unique_ptr<AdminServer> server;  // Ends first: its connections use the members above.
 };

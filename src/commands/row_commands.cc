@@ -1,5 +1,5 @@
 // The commands about rows: set, del, get, keys, show, tables.
-#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -7,6 +7,7 @@
 #include "commands/answers.h"
 #include "commands/context.h"
 #include "commands/row_lister.h"
+#include "commands/row_state.h"
 #include "commands/store_sink.h"
 #include "commands/watchers.h"
 #include "rondo/base/limits.h"
@@ -22,6 +23,19 @@ namespace json = boost::json;
 /// and meets no bound.
 constexpr std::size_t kWholeBytes = 32 * 1024;
 
+/// The longest that a write waits for its row, as of watch.
+constexpr std::int64_t kWaitMsMost = 1'000'000'000;
+
+/// Lets 'reply' wait for what becomes of the row that is about to be written.
+Status wait_for_row(Context& context, const std::string& table, const Change& change, std::int64_t wait_ms, const Reply& reply) {
+  if (wait_ms < 1 || wait_ms > kWaitMsMost) {
+    return {Code::InvalidArgument, "'wait_ms' must be from 1 to " + std::to_string(kWaitMsMost)};
+  }
+  const Instant deadline = context.runtime.clock().now() + std::chrono::milliseconds{wait_ms};
+  const Status added = context.waits.add(table, change, deadline, reply);
+  return added.ok() ? added : added.with_context("nothing was written");
+}
+
 void write_row(Context& context, const Arguments& arguments, Reply reply, Op op) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
@@ -29,11 +43,14 @@ void write_row(Context& context, const Arguments& arguments, Reply reply, Op op)
   const std::string key = arguments.text("key");
   // Done means on the disk, or in the server, where that is what the table promises.
   const bool waits = context.failures.waits_for_end(table);
-  const WriteDone done =
-      !waits ? context.failures.listener(table) : [answer = context.failures.answerer(table, key), reply](const Status& end) mutable {
-        if (!end.ok()) return reply.fail(answer(end));
-        reply.finish();
-      };
+  const bool waits_for_row = arguments.has("wait_ms");
+  WriteDone done = context.failures.listener(table);
+  if (waits) {
+    done = [answer = context.failures.answerer(table, key), waits_for_row, reply](const Status& end) mutable {
+      if (!end.ok()) return reply.fail(answer(end));
+      if (!waits_for_row) reply.finish();
+    };
+  }
   Change change = Change::remove(key);
   if (op == Op::Set) {
     const auto pairs = arguments.fields();
@@ -42,10 +59,17 @@ void write_row(Context& context, const Arguments& arguments, Reply reply, Op op)
     if (Status bad = check_record(key, fields); !bad.ok()) return reply.fail(bad);
     change = Change::set(key, std::span<const Field>{fields});
   }
-  const Status written = store.write(table, change, done);
-  if (!written.ok()) return reply.fail(written);
+  if (waits_for_row) {
+    if (Status waiting = wait_for_row(context, table, change, arguments.integer("wait_ms", 0), reply); !waiting.ok()) {
+      return reply.fail(waiting);
+    }
+  }
+  if (const Status written = store.write(table, change, done); !written.ok()) {
+    context.waits.look_soon();
+    return reply.fail(written);
+  }
   context.watchers.written(table, change);
-  if (!waits) reply.finish();
+  if (!waits && !waits_for_row) reply.finish();
 }
 
 void command_set(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Set); }
@@ -67,26 +91,6 @@ void answer_parts(Reply reply, const Record& record) {
     }
     return field < fields.size();
   });
-}
-
-std::string_view state_word(const WhyLink& link) {
-  switch (link.state) {
-    case WhyLink::State::Rejected: return "rejected";
-    case WhyLink::State::Parked: return "parked";
-    case WhyLink::State::Queued: return "queued";
-    case WhyLink::State::InFlight: return "in-flight";
-    case WhyLink::State::Absent: break;  // Nothing is owed for a row that the store has.
-  }
-  return "done";
-}
-
-std::string state_note(const WhyLink& link) {
-  if (link.state == WhyLink::State::Absent) return {};
-  std::string note = link.note;
-  for (std::size_t i = 0; i < std::min(link.missing, link.facts.size()); ++i) {
-    note.append(note.empty() ? "" : "; ").append("waits for ").append(link.facts[i].to_string());
-  }
-  return note;
 }
 
 void command_get(Context& context, const Arguments& arguments, Reply reply) {
@@ -151,10 +155,13 @@ void command_tables(Context& context, Reply reply) {
 void add_row_commands(StandardAdder& commands) {
   const ArgumentSpec table = table_argument();
   const ArgumentSpec key = key_argument();
-  commands.add(
-      {"set", "Write a row; fields that are not named keep their value", {table, key, optional("fields", ArgumentKind::Fields, "Fields")}},
-      command_set);
-  commands.add({"del", "Delete a row", {table, key}}, command_del);
+  const ArgumentSpec wait =
+      optional("wait_ms", ArgumentKind::Integer, "Answer when the row is done, rejected or parked, or after this time");
+  commands.add({"set",
+                "Write a row; fields that are not named keep their value",
+                {table, key, optional("fields", ArgumentKind::Fields, "Fields"), wait}},
+               command_set);
+  commands.add({"del", "Delete a row", {table, key, wait}}, command_del);
   commands.add({"get", "Show a row as its consumer has taken it", {table, key}, CommandEffect::Reads}, command_get);
   commands.add({"keys",
                 "List the keys of a table",

@@ -20,6 +20,7 @@ Context::Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions
       started(of.clock().now()),
       failures(options.write_answer),
       watchers(of, options.priority),
+      waits(of, options.priority),
       timer("mishaps", options.priority, [this] { mishaps.look(runtime, failures); }) {
   runtime.scheduler().add(timer);
   timer.arm_every(kMishapPeriod, started + kMishapPeriod);

@@ -60,6 +60,11 @@ def offered(daemon):
 
 def fill(daemon, checker):
     """Rows that are done, parked on several facts, in a cycle of nobody, rejected; and one that is large."""
+    # A write that waits: what became of the row, and its exit code.
+    for code, state, words in ((0, "done", ("set", "PORT_TABLE", "swp1", "mtu=9100")), (4, "parked", ("set", "ROUTE_TABLE", "10.9.0.0/24", "nexthop_group=109")),
+                               (1, "rejected", ("set", "PORT_TABLE", "swp1", "mtu=many")), (0, "done", ("del", "ROUTE_TABLE", "10.9.0.0/24"))):
+        said = daemon.run("--json", *words, "--wait")
+        assert said.returncode == code and checker.check(words[0], said.stdout)["state"] == state, (words, said)
     checker.check("set", daemon.run("--json", "set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=102").stdout)
     for words in (("NEIGH_TABLE", "swp1:10.0.0.2", "neigh=02:00:00:00:00:02"), ("INTF_TABLE", "swp1:10.0.0.1/24"), ("INTF_TABLE", "swp1"),
                   ("NEXTHOP_GROUP_TABLE", "7", "nexthop=10.0.0.2,10.0.0.9", "ifname=swp1,swp9"), ("PORT_TABLE", "swp1", f"mtu=redis://user:{PASSWORD}@host"),

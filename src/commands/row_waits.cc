@@ -1,0 +1,135 @@
+#include "commands/row_waits.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "commands/answers.h"
+#include "commands/row_state.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::commands {
+
+namespace json = boost::json;
+
+namespace {
+
+/// Whether 'taken' brings what 'written' asked for: the subscription may have held an older change of the same key.
+bool brings(const Change& taken, const Change& written) {
+  if (taken.op() != written.op()) return false;
+  const Fields fields = written.fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    bool is_last = true;
+    for (std::size_t later = i + 1; later < fields.size(); ++later) is_last = is_last && fields[later].name != fields[i].name;
+    const auto same = [field = fields[i]](const Field& other) { return other.name == field.name && other.value == field.value; };
+    const Fields others = taken.fields();
+    bool found = false;
+    for (const Field other : others) found = found || same(other);
+    if (is_last && !found) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+class RowWaits::Wait {
+ public:
+  Wait(std::string table, Change change, Instant deadline, Reply reply)
+      : table_(std::move(table)), change_(std::move(change)), deadline_(deadline), reply_(std::move(reply)) {}
+
+  void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
+  Instant deadline() const noexcept { return deadline_; }
+
+  /// Whether the event may end the wait. What it means is decided after the consumer's turn, when the row is as the event left it.
+  bool hear(const RowEvent& event) {
+    if (event.key != change_.key()) return false;
+    switch (event.what) {
+      case RowEvent::What::Taken:
+        if (!brings(*event.change, change_)) return false;
+        taken_ = true;
+        outcome_.reset();  // What was told before was of an older change.
+        break;
+      case RowEvent::What::Done: outcome_.emplace(); break;
+      case RowEvent::What::Rejected: outcome_ = *event.why; break;
+      case RowEvent::What::Parked: break;
+      default: return false;
+    }
+    return taken_;
+  }
+
+  /// True when the answer has ended or nobody wants it any more.
+  bool is_over(const Runtime& runtime, Instant now) {
+    if (!reply_.wanted()) return true;
+    const WhyLink link = runtime.row_state(table_, change_.key());
+    if (taken_ && has_end(link)) {
+      answer(link);
+    } else if (now >= deadline_) {
+      reply_.fail(Status{Code::DeadlineExceeded, "the row was written and the time is over: " + still(link)});
+    }
+    return !reply_.wanted();
+  }
+
+ private:
+  /// A row parked on a time alone is tried again by itself.
+  bool has_end(const WhyLink& link) const {
+    if (link.state == WhyLink::State::Parked) return link.missing > 0;
+    return outcome_ && (link.state == WhyLink::State::Absent || link.state == WhyLink::State::Rejected);
+  }
+
+  void answer(const WhyLink& link) {
+    if (link.state == WhyLink::State::Parked) {
+      return reply_.finish(json::object{{"state", "parked"}, {"note", sentence(state_note(link))}, {"facts", facts_json(link.facts)}});
+    }
+    const bool done = outcome_->ok();
+    reply_.finish(json::object{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}});
+  }
+
+  std::string still(const WhyLink& link) const {
+    if (!taken_) return "its consumer has not taken it yet";
+    const std::string note = state_note(link);
+    return "it is still " + std::string{state_word(link)} + (note.empty() ? "" : ", " + note);
+  }
+
+  const std::string table_;
+  const Change change_;
+  const Instant deadline_;
+  Reply reply_;
+  std::unique_ptr<RowTap> tap_;
+  bool taken_ = false;                  // The consumer has taken the change.
+  std::optional<Status> outcome_ = {};  // The newest of the row's.
+};
+
+RowWaits::RowWaits(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("row-waits", priority, [this] { look(); }) {
+  runtime_.scheduler().add(timer_);
+}
+
+RowWaits::~RowWaits() = default;
+
+Status RowWaits::add(const std::string& table, const Change& change, Instant deadline, Reply reply) {
+  reply.on_gone([this] { look_soon(); });
+  auto wait = std::make_unique<Wait>(table, change, deadline, std::move(reply));
+  auto tap = runtime_.tap(table, [this, wait = wait.get()](const RowEvent& event) {
+    if (wait->hear(event)) look_soon();
+  });
+  if (!tap) return tap.error();
+  wait->listen(std::move(*tap));
+  waits_.push_back(std::move(wait));
+  look_soon();
+  return {};
+}
+
+void RowWaits::look_soon() {
+  if (!std::exchange(is_soon_, true)) timer_.arm_at(runtime_.clock().now());
+}
+
+void RowWaits::look() {
+  is_soon_ = false;
+  const Instant now = runtime_.clock().now();
+  std::erase_if(waits_, [this, now](const std::unique_ptr<Wait>& wait) { return wait->is_over(runtime_, now); });
+  const auto next = std::ranges::min_element(waits_, {}, &Wait::deadline);
+  if (next != waits_.end()) timer_.arm_at((*next)->deadline());
+}
+
+}  // namespace rondo::commands

@@ -1,0 +1,40 @@
+// RowWaits: answers to writes that wait for what becomes of their row ('set' and 'del' with wait_ms). A tap of the table tells when the
+// consumer has taken the change and what its handler answered; nothing is polled. Scheduler's thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rondo/admin/command.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/priority.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo::commands {
+
+class RowWaits {
+ public:
+  RowWaits(Runtime& runtime, Priority priority);
+  ~RowWaits();
+  RowWaits(const RowWaits&) = delete;
+  RowWaits& operator=(const RowWaits&) = delete;
+
+  /// Call it before the write of 'change'. 'reply' ends when the row is done, rejected or parked on facts, or at 'deadline'. A caller that
+  /// ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime consumes 'table'.
+  Status add(const std::string& table, const Change& change, Instant deadline, Reply reply);
+  /// Looks at every wait in a turn of its own.
+  void look_soon();
+  std::size_t size() const noexcept { return waits_.size(); }
+
+ private:
+  class Wait;
+  void look();
+
+  Runtime& runtime_;
+  TimerSource timer_;
+  std::vector<std::unique_ptr<Wait>> waits_;
+  bool is_soon_ = false;  // A look is due.
+};
+
+}  // namespace rondo::commands

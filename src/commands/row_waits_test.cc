@@ -1,0 +1,132 @@
+// Writes that wait for what becomes of their row, in simulated time: done, rejected, parked on facts, and the end of the time. Method: the
+// standard commands on a runtime whose handlers the test writes, through a session without a socket.
+#include "commands/row_waits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "admin/frame.h"
+#include "admin/session.h"
+#include "orch/runtime_fixture.h"
+#include "rondo/commands/standard_commands.h"
+
+namespace rondo::commands {
+namespace {
+
+namespace json = boost::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+class WaitingWrites : public testing::Test, public RuntimeFixture {
+ protected:
+  WaitingWrites() {
+    consumer_ = &orch_.consume(
+        "T", [this](std::string_view, const Fields& fields) { return handle(fields); }, [](std::string_view) { return Outcome::done(); });
+    add_groups();
+    commands_ = std::move(add_standard_commands(registry_, runtime).value());
+    session_ = std::make_unique<AdminSession>(registry_, nullptr, options_, figures_, [] {});
+  }
+
+  /// What the row's fields ask for.
+  Outcome handle(const Fields& fields) const {
+    for (const Field field : fields) {
+      if (field.name == "group" && !groups.contains(field.value)) return Outcome::wait_for({kGroup, std::string{field.value}});
+      if (field.name == "bad") return Outcome::reject(Status{Code::InvalidArgument, "it is bad"});
+      if (field.name == "later") return Outcome::retry_after(10s, Status{Code::Unavailable, "not now"});
+    }
+    return Outcome::done();
+  }
+
+  void ask(std::string_view request) {
+    std::string frame;
+    const std::size_t start = begin_frame(frame, FrameKind::Json);
+    frame.append(request);
+    end_frame(frame, start);
+    session_->input().append(frame);
+    while (session_->has_step()) session_->step();
+  }
+  /// What was answered since the last call; empty when nothing was.
+  std::string answer() {
+    const std::string bytes{session_->output().view()};
+    session_->output().clear();
+    const auto frame = next_frame(bytes);
+    return frame && *frame ? std::string{(**frame).payload} : std::string{};
+  }
+
+  OpenOrch& orch_ = runtime.add<OpenOrch>();
+  Consumer* consumer_ = nullptr;
+  CommandRegistry registry_;
+  AdminServerOptions options_;
+  AdminServerStats figures_;
+  std::unique_ptr<StandardCommands> commands_;
+  std::unique_ptr<AdminSession> session_;
+};
+
+TEST_F(WaitingWrites, EndWhenTheRowIsDone) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"],["x","2"]],"wait_ms":1000})");
+  EXPECT_EQ(answer(), "") << "nobody has taken it yet";
+  run_for(10ms);
+  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{"state":"done","note":""}})");
+  ask(R"({"id":2,"command":"del","table":"T","key":"a","wait_ms":1000})");
+  run_for(10ms);
+  EXPECT_EQ(answer(), R"({"id":2,"ok":true,"result":{"state":"done","note":""}})");
+}
+
+TEST_F(WaitingWrites, EndWithTheReasonWhenTheRowIsRejected) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["bad","1"]],"wait_ms":1000})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("ok":true)"), HasSubstr(R"("state":"rejected")"), HasSubstr("it is bad")));
+}
+
+TEST_F(WaitingWrites, EndWithTheFactWhenTheRowIsParked) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["group","7"]],"wait_ms":1000})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("state":"parked")"), HasSubstr("waits for group:7"),
+                              HasSubstr(R"("facts":[{"kind":"group","key":"7"}])")));
+}
+
+TEST_F(WaitingWrites, AreNotEndedByWhatBecameOfOlderChangesOrOtherRows) {
+  set("T", "a", {{"bad", "1"}});
+  run_for(10ms);
+  set("T", "b", {{"group", "7"}});
+  ask(R"({"id":1,"command":"del","table":"T","key":"a","wait_ms":1000})");
+  run_for(10ms);
+  EXPECT_THAT(answer(), HasSubstr(R"("state":"done")"));
+}
+
+TEST_F(WaitingWrites, EndWithTheTimeAndSayWhereTheRowStands) {
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["later","1"]],"wait_ms":1000})");
+  run_for(900ms);
+  EXPECT_EQ(answer(), "") << "it is tried again by itself";
+  run_for(200ms);
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("code":"deadline-exceeded")"), HasSubstr("still parked"), HasSubstr("not now")));
+}
+
+TEST_F(WaitingWrites, OfACallerThatGoesAreForgotten) {
+  const std::size_t timers = runtime.scheduler().timers().size();
+  orch_.hold(*consumer_);
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","wait_ms":1000000})");
+  run_for(10ms);
+  EXPECT_EQ(runtime.scheduler().timers().size(), timers + 1);
+  session_.reset();
+  run_for(10ms);
+  EXPECT_EQ(runtime.scheduler().timers().size(), timers);
+}
+
+TEST_F(WaitingWrites, AreRefusedBeforeAnythingIsWrittenWhereNobodyConsumes) {
+  ASSERT_TRUE(runtime.store().declare({.name = "U"}).ok());
+  ask(R"({"id":1,"command":"set","table":"U","key":"a","wait_ms":1000})");
+  EXPECT_THAT(answer(), AllOf(HasSubstr(R"("ok":false)"), HasSubstr("nothing was written")));
+  EXPECT_EQ(runtime.store().size("U")->staged, 0U);
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","wait_ms":0})");
+  EXPECT_THAT(answer(), HasSubstr("'wait_ms' must be from 1 to"));
+}
+
+}  // namespace
+}  // namespace rondo::commands
