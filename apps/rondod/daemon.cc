@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "agent/tables.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
@@ -327,6 +328,10 @@ StandardCommandsOptions Daemon::command_options() {
   options.write_answer = [this](std::string_view table) {
     if (waits_for_disk(config_, table)) return WriteAnswer::Stored;
     return ends_elsewhere(config_, table) ? WriteAnswer::Confirmed : WriteAnswer::Accepted;
+  };
+  options.canonical_key = [](std::string_view table) {
+    const agent::TableReference* const reference = agent::find_table(table);
+    return reference != nullptr ? reference->canonical_key : nullptr;
   };
   options.log = &kept_;
   options.stalls = [this] { return watchdog_ == nullptr ? 0 : watchdog_->stalls(); };

@@ -26,10 +26,13 @@ inline constexpr ConstraintKind kNeighborUnused{"neighbor-unused"};  // port:add
 inline constexpr ConstraintKind kNexthopGroup{"nexthop-group"};      // index  nexthop-groups  in the kernel with one member at least
 inline constexpr ConstraintKind kNexthopSet{
     "nexthop-set"};  // set             nexthop-groups  the same, for routes that name their next hops
-inline constexpr ConstraintKind kGroupUnused{"group-unused"};  // index           routes          no route uses it
-inline constexpr ConstraintKind kSetUnused{"set-unused"};      // set             routes          no route uses it
-inline constexpr ConstraintKind kSetKnown{"set-known"};        // set             nexthop-groups  it has a NEXTHOP_SET row
-inline constexpr ConstraintKind kVrf{"vrf"};                   // name            nobody yet
+inline constexpr ConstraintKind kGroupUnused{"group-unused"};            // index           routes          no route uses it
+inline constexpr ConstraintKind kSetUnused{"set-unused"};                // set             routes          no route uses it
+inline constexpr ConstraintKind kSetKnown{"set-known"};                  // set             nexthop-groups  it has a NEXTHOP_SET row
+inline constexpr ConstraintKind kRouteSpelling{"route-spelling"};        // prefix        routes      no row has it under another spelling
+inline constexpr ConstraintKind kNeighborSpelling{"neighbor-spelling"};  // port:address  neighbors   the same
+inline constexpr ConstraintKind kAddressSpelling{"address-spelling"};    // port:address/length  interfaces  the same
+inline constexpr ConstraintKind kVrf{"vrf"};                             // name            nobody yet
 
 /// The key of kRestartOver: there is one data plane.
 inline constexpr std::string_view kDataPlane = "data-plane";

@@ -11,6 +11,10 @@
 
 namespace rondo::agent {
 
+namespace {
+std::string address_key(const std::string& port, const Prefix& address) { return port + ":" + address.to_string(); }
+}  // namespace
+
 std::string family_key(std::string_view port, bool ipv6) { return std::string{port} + (ipv6 ? ":ipv6" : ":ipv4"); }
 
 Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids)
@@ -41,6 +45,13 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
   provide(kRestartOver, [this](std::string_view) { return restarted_; });
   runtime.explain(kRestartOver, [](std::string_view) {
     return FactOrigin{"", "", "what an earlier run left in the data plane stays until the rows have been compared with it"};
+  });
+  provide(kAddressSpelling, [this](std::string_view key) {
+    const Result<InterfaceKey> parsed = parse_interface_key(key);
+    return !parsed || !parsed->address || !is_wanted(parsed->port, *parsed->address);
+  });
+  runtime.explain(kAddressSpelling, [this](std::string_view key) {
+    return FactOrigin{"", "", spellings_.explain("address", "INTF_TABLE", key)};
   });
   observe(kNeighborsGone, [this](std::string_view key, bool) {
     const std::size_t colon = key.rfind(':');
@@ -79,13 +90,13 @@ bool Interfaces::addressed(std::string_view key) const {
 Outcome Interfaces::set(std::string_view key, const Fields& fields) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
-  return parsed->address ? set_address(parsed->port, *parsed->address) : set_base(parsed->port, fields);
+  return parsed->address ? set_address(key, parsed->port, *parsed->address) : set_base(parsed->port, fields);
 }
 
 Outcome Interfaces::remove(std::string_view key) {
   const Result<InterfaceKey> parsed = parse_interface_key(key);
   if (!parsed) return Outcome::reject_key(parsed.error());
-  return parsed->address ? remove_address(parsed->port, *parsed->address) : remove_base(parsed->port);
+  return parsed->address ? remove_address(key, parsed->port, *parsed->address) : remove_base(parsed->port);
 }
 
 Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
@@ -121,11 +132,22 @@ void Interfaces::base_applied(const std::string& port, std::optional<std::uint32
   announce({kInterface, port});
 }
 
-Outcome Interfaces::set_address(const std::string& port, const Prefix& address) {
+bool Interfaces::is_wanted(const std::string& port, const Prefix& address) const {
+  const auto it = interfaces_.find(port);
+  return it != interfaces_.end() && it->second.addresses.contains(address);
+}
+
+Outcome Interfaces::set_address(std::string_view key, const std::string& port, const Prefix& address) {
   const Constraint base{kInterface, port};
   if (!holds(base)) return Outcome::wait_for(base);
   const Constraint device{kDevice, port};
   if (!holds(device)) return Outcome::wait_for(device);
+  const std::string canonical = address_key(port, address);
+  if (!spellings_.may_act(canonical, key, is_wanted(port, address))) {
+    spellings_.contest(canonical);
+    return Outcome::wait_for({kAddressSpelling, canonical});
+  }
+  spellings_.take(canonical, key);
   Interface& interface = interfaces_[port];
   const bool is_first = interface.addresses.empty();
   Address& entry = interface.addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
@@ -152,13 +174,14 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
   return outcome;
 }
 
-Outcome Interfaces::remove_address(const std::string& port, const Prefix& address) {
+Outcome Interfaces::remove_address(std::string_view key, const std::string& port, const Prefix& address) {
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return remove_unknown(port, address);
   const auto entry = it->second.addresses.find(address);
   if (entry == it->second.addresses.end()) return remove_unknown(port, address);
+  if (!spellings_.may_act(address_key(port, address), key, true)) return Outcome::done();  // Another row's.
   const bool ipv6 = address.address.is_v6();
-  const Constraint free{kAddressFree, port + ":" + address.to_string()};
+  const Constraint free{kAddressFree, address_key(port, address)};
   if (!holds(free)) return Outcome::wait_for(free);
   // From here on nobody new may count on it: the fact ends before the order is given.
   entry->second.leaving = true;
@@ -209,7 +232,7 @@ void Interfaces::tell_free(const std::string& port, bool ipv6) {
   if (it == interfaces_.end()) return;
   for (const auto& [prefix, address] : it->second.addresses) {
     if (prefix.address.is_v6() != ipv6) continue;
-    const Constraint free{kAddressFree, port + ":" + prefix.to_string()};
+    const Constraint free{kAddressFree, address_key(port, prefix)};
     is_free(port, prefix) ? announce(free) : withdraw(free);
   }
 }
@@ -217,6 +240,8 @@ void Interfaces::tell_free(const std::string& port, bool ipv6) {
 void Interfaces::address_gone(const std::string& port, const Prefix& address) {
   Interface& interface = interfaces_[port];
   interface.addresses.erase(address);
+  const std::string canonical = address_key(port, address);
+  if (spellings_.release(canonical)) announce({kAddressSpelling, canonical});
   if (!interface.addresses.empty()) return;
   announce({kInterfaceUnused, port});
   drop_if_empty(port);

@@ -12,6 +12,7 @@
 #include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
+#include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 
@@ -40,11 +41,12 @@ class Interfaces final : public Orch {
   Outcome remove(std::string_view key);
   Outcome set_base(const std::string& port, const Fields& fields);
   void base_applied(const std::string& port, std::optional<std::uint32_t> mtu);
-  Outcome set_address(const std::string& port, const Prefix& address);
+  Outcome set_address(std::string_view key, const std::string& port, const Prefix& address);
   Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
   Outcome remove_base(const std::string& port);
   Outcome remove_unknown(const std::string& port, const Prefix& address);
-  Outcome remove_address(const std::string& port, const Prefix& address);
+  Outcome remove_address(std::string_view key, const std::string& port, const Prefix& address);
+  bool is_wanted(const std::string& port, const Prefix& address) const;
   bool is_free(const std::string& port, const Prefix& address) const;
   void tell_free(const std::string& port, bool ipv6);
   void address_gone(const std::string& port, const Prefix& address);
@@ -57,6 +59,7 @@ class Interfaces final : public Orch {
   const PortIds& ids_;
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
+  Spellings spellings_;  // Of addresses.
   Later later_;
 };
 

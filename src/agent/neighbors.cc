@@ -32,6 +32,13 @@ Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& id
     return it != neighbors_.end() && it->second.applied && !it->second.leaving;
   });
   provide(kNeighborsGone, [this](std::string_view key) { return !counts_.contains(key); });
+  provide(kNeighborSpelling, [this](std::string_view key) {
+    const Result<NeighborKey> parsed = parse_neighbor_key(key);
+    return !parsed || !neighbors_.contains({parsed->port, parsed->address});
+  });
+  runtime.explain(kNeighborSpelling, [this](std::string_view key) {
+    return FactOrigin{"", "", spellings_.explain("neighbour", "NEIGH_TABLE", key)};
+  });
   runtime.explain(kNeighbor, [](std::string_view key) { return FactOrigin{"NEIGH_TABLE", std::string{key}, ""}; });
   runtime.explain(kNeighborsGone, [this](std::string_view key) {
     const auto it = counts_.find(key);
@@ -53,6 +60,12 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   }
   if (!missing.empty()) return Outcome::wait_for(std::move(missing));
   const Place place{parsed->port, parsed->address};
+  const std::string canonical = neighbor_key(place.first, place.second);
+  if (!spellings_.may_act(canonical, key, neighbors_.contains(place))) {
+    spellings_.contest(canonical);
+    return Outcome::wait_for({kNeighborSpelling, canonical});
+  }
+  spellings_.take(canonical, key);
   const auto [it, first] = neighbors_.try_emplace(place);
   if (first) count(place, true);
   it->second.leaving = false;
@@ -83,6 +96,7 @@ Outcome Neighbors::remove(std::string_view key) {
   const Place place{parsed->port, parsed->address};
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end()) return Outcome::done();
+  if (!spellings_.may_act(neighbor_key(place.first, place.second), key, true)) return Outcome::done();  // Another row's.
   const std::string name = neighbor_key(place.first, place.second);
   const Constraint unused{kNeighborUnused, name};
   if (!holds(unused)) return Outcome::wait_for(unused);
@@ -104,6 +118,8 @@ Outcome Neighbors::remove(std::string_view key) {
 
 void Neighbors::gone(const Place& place) {
   if (neighbors_.erase(place) != 0) count(place, false);
+  const std::string name = neighbor_key(place.first, place.second);
+  if (spellings_.release(name)) announce({kNeighborSpelling, name});
 }
 
 void Neighbors::count(const Place& place, bool more) {

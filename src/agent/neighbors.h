@@ -1,6 +1,6 @@
 // Neighbors: owns NEIGH_TABLE. A row puts a permanent neighbour into the kernel; next-hop groups wait for it. The kernel drops the
-// neighbours of a port that goes administratively down or away; what is wanted comes back with it. Known by port and address, however a key
-// spells the address.
+// neighbours of a port that goes administratively down or away; what is wanted comes back with it. Known by port and address; of rows that
+// spell an address differently the first has the neighbour (spellings.h).
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "agent/port_ids.h"
 #include "agent/schema.h"
+#include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 
@@ -34,7 +35,8 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
-  std::map<Place, Neighbor> neighbors_;                     // Wanted, or their Delete is under way.
+  std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
+  Spellings spellings_;
   std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.
 };
 

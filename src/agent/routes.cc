@@ -130,6 +130,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       if (usable && slot != RouteMap::kNone) put_back_->add(slot);
     });
   }
+  provide_spellings();
   // A row of an earlier run, which the store has kept, may be nobody's by now.
   observe(kSetKnown, [this](std::string_view name, bool known) {
     if (!known) return wake_if_in_vain(std::string{name});
@@ -171,7 +172,7 @@ void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key)
       batch.answer(index, Outcome::wait_for({kVrf, std::string{key->vrf}}));
     }
   } else if (change.op() == Op::Delete) {
-    order_delete(batch, index, key->prefix);
+    order_delete(batch, index, *key);
   } else {
     order_set(batch, index, *key);
   }
@@ -184,9 +185,10 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
     return;
   }
   if (row->not_ours) {
-    order_delete(batch, index, key.prefix);  // It may have been ours before.
+    order_delete(batch, index, key);  // It may have been ours before.
     return;
   }
+  if (another_row_has(key, batch[index].key())) return wait_for_row(batch, index, key.prefix);
   const std::uint32_t slot = routes_.find(key.prefix);
   if (wait_if_busy(batch, index, slot)) return;
   std::uint32_t group = RouteMap::kNone;
@@ -205,7 +207,8 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   if (group != RouteMap::kNone) ++routes_.group(group).uses;
   if (operations_.empty()) reserve(batch.size());
   operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type}, {}});
-  ordered_.push_back({batch.stage(index), group, losses, false});
+  if (!key.canonical) spellings_.take(key.prefix.to_string(), batch[index].key());
+  ordered_.push_back({batch.stage(index), group, losses, false, key.canonical});
 }
 
 /// The ledger lets one change of a key run at a time; two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later one waits.
@@ -280,16 +283,17 @@ void Routes::write_set_again(const std::string& name) {
   if (!write_set(Change{Op::Set, requested->second}).ok()) sets_again_.add(name);
 }
 
-void Routes::order_delete(Batch& batch, std::size_t index, const Prefix& prefix) {
+void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
+  const Prefix& prefix = key.prefix;
   const std::uint32_t slot = routes_.find(prefix);
-  if (slot == RouteMap::kNone) {
+  if (slot == RouteMap::kNone || another_row_has(key, batch[index].key())) {
     batch.done(index);
     return;
   }
   if (wait_if_busy(batch, index, slot)) return;
   routes_[slot].busy = true;
   operations_.push_back({RouteDelete{prefix, table_}, {}});
-  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true});
+  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, key.canonical});
 }
 
 /// One allocation a batch instead of eight: both go with the submission.
@@ -345,12 +349,13 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     routes_.link(slot, ordered.group, lost);
     if (lost) put_back_->add(ordered.group);
     if (before != RouteMap::kNone) release_group(before);
-    settle(ordered.ticket, Outcome::done());
+    settle(ordered.ticket, outcome_of_answer(ordered, order.prefix));
     return;
   }
   ++counts_.refused;
   // What was there before may have been passed over meanwhile.
-  if (const std::uint32_t slot = routes_.find(order.prefix); slot != RouteMap::kNone) mark_lost(slot);
+  const std::uint32_t slot = routes_.find(order.prefix);
+  slot != RouteMap::kNone ? mark_lost(slot) : tell_free(order.prefix);
   // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
   // is given up, so that a set which only this route uses is seen to be awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
@@ -367,6 +372,7 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
       const std::uint32_t group = routes_[slot].group;
       routes_.erase(slot);
       if (group != RouteMap::kNone) release_group(group);
+      tell_free(std::get<RouteDelete>(operation.order).prefix);
     } else {
       mark_lost(slot);
     }

@@ -18,6 +18,7 @@
 #include "agent/later.h"
 #include "agent/route_map.h"
 #include "agent/schema.h"
+#include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
 #include "rondo/sched/timer.h"
@@ -53,6 +54,7 @@ class Routes final : public Orch {
     std::uint32_t group = RouteMap::kNone;  // Holds a use of it.
     std::uint32_t losses = 0;               // Of the group when the order was given.
     bool is_delete = false;
+    bool canonical = true;  // The row's key is.
   };
   struct Bulk {
     std::vector<Ordered> ordered;
@@ -62,7 +64,12 @@ class Routes final : public Orch {
   void apply(Batch& batch);
   void apply(Batch& batch, std::size_t index, const Result<RouteKey>& key);
   void order_set(Batch& batch, std::size_t index, const RouteKey& key);
-  void order_delete(Batch& batch, std::size_t index, const Prefix& prefix);
+  void order_delete(Batch& batch, std::size_t index, const RouteKey& key);
+  bool another_row_has(const RouteKey& key, std::string_view spelt) const;
+  void wait_for_row(Batch& batch, std::size_t index, const Prefix& prefix);
+  void provide_spellings();
+  void tell_free(const Prefix& prefix);
+  Outcome outcome_of_answer(const Ordered& ordered, const Prefix& prefix);
   bool wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot);
   bool find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group);
   void wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row);
@@ -84,6 +91,7 @@ class Routes final : public Orch {
   const std::uint32_t table_;
   Consumer* consumer_ = nullptr;
   RouteMap routes_;
+  Spellings spellings_;
   std::vector<Result<RouteKey>> keys_;  // Of the batch being handled, like the next two.
   std::vector<Operation> operations_;   // Of the batch being handled.
   std::vector<Ordered> ordered_;

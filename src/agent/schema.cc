@@ -96,6 +96,20 @@ Result<InterfaceKey> parse_interface_key(std::string_view key) {
 
 namespace {
 
+std::optional<std::string> if_other(std::string canonical, std::string_view key) {
+  return canonical == key ? std::nullopt : std::optional{std::move(canonical)};
+}
+
+}  // namespace
+
+std::optional<std::string> canonical_interface_key(std::string_view key) {
+  const Result<InterfaceKey> parsed = parse_interface_key(key);
+  if (!parsed || !parsed->address) return std::nullopt;
+  return if_other(parsed->port + ":" + parsed->address->to_string(), key);
+}
+
+namespace {
+
 Result<InterfaceRow> read_interface(const Fields& fields) {
   InterfaceRow row;
   row.vrf = std::string{fields.find(field::kVrfName.name).value_or("")};
@@ -116,6 +130,12 @@ Result<NeighborKey> parse_neighbor_key(std::string_view key) {
   const Result<IpAddress> address = IpAddress::parse(parts->second);
   if (!address) return failure(address.error());
   return NeighborKey{std::string{parts->first}, *address};
+}
+
+std::optional<std::string> canonical_neighbor_key(std::string_view key) {
+  const Result<NeighborKey> parsed = parse_neighbor_key(key);
+  if (!parsed) return std::nullopt;
+  return if_other(parsed->port + ":" + parsed->address.to_string(), key);
 }
 
 namespace {
@@ -227,7 +247,16 @@ Result<RouteKey> parse_route_key(std::string_view key) {
   const Result<Prefix> prefix = Prefix::parse(key);
   if (!prefix) return failure(prefix.error());
   parsed.prefix = *prefix;
+  // Of IPv4 only the length can be left out: Prefix::parse() refuses leading zeros.
+  parsed.canonical = prefix->address.is_v6() ? key == prefix->to_string() : key.find('/') != std::string_view::npos;
   return parsed;
+}
+
+std::optional<std::string> canonical_route_key(std::string_view key) {
+  const Result<RouteKey> parsed = parse_route_key(key);
+  if (!parsed || parsed->canonical) return std::nullopt;
+  const std::string vrf = parsed->vrf.empty() ? "" : std::string{parsed->vrf} + ":";
+  return vrf + parsed->prefix.to_string();
 }
 
 namespace {

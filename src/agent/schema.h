@@ -34,6 +34,9 @@ struct InterfaceKey {
   std::optional<Prefix> address;
 };
 Result<InterfaceKey> parse_interface_key(std::string_view key);
+/// The one spelling of a key, which `rondo` writes: addresses and prefixes as Prefix::to_string() has them, names as they are. Nothing for
+/// a key that is spelt so already, or is no key of the table.
+std::optional<std::string> canonical_interface_key(std::string_view key);
 struct InterfaceRow {
   std::string vrf;  // Empty: the default one.
   std::optional<std::uint32_t> mtu;
@@ -46,6 +49,7 @@ struct NeighborKey {
   IpAddress address;
 };
 Result<NeighborKey> parse_neighbor_key(std::string_view key);
+std::optional<std::string> canonical_neighbor_key(std::string_view key);
 Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields);
 
 /// One next hop of a group or of a route.
@@ -66,8 +70,10 @@ std::string name_of(const std::vector<Hop>& hops);
 struct RouteKey {
   std::string_view vrf;  // Empty: the default one. A view into the key.
   Prefix prefix;
+  bool canonical = true;  // The key spells the prefix as Prefix::to_string() does.
 };
 Result<RouteKey> parse_route_key(std::string_view key);
+std::optional<std::string> canonical_route_key(std::string_view key);
 /// What a route's fields ask for; exactly one of the three.
 struct RouteRow {
   RouteType type = RouteType::Unicast;

@@ -243,6 +243,34 @@ TEST(RouteSchema, AKeyIsAPrefixPerhapsAfterAVrf) {
   }
 }
 
+TEST(Schema, AKeyHasOneCanonicalSpelling) {
+  const struct {
+    const char* table;
+    const char* key;
+    const char* canonical;
+  } cases[] = {{"ROUTE_TABLE", "2001:DB8:7::/48", "2001:db8:7::/48"},
+               {"ROUTE_TABLE", "2001:db8:0:0:0::/48", "2001:db8::/48"},
+               {"ROUTE_TABLE", "10.0.0.1", "10.0.0.1/32"},
+               {"ROUTE_TABLE", "::FFFF:10.0.0.1/128", "::ffff:10.0.0.1/128"},
+               {"ROUTE_TABLE", "VrfRed:2001:DB8::/32", "VrfRed:2001:db8::/32"},
+               {"ROUTE_TABLE", "VrfRed:10.0.0.1", "VrfRed:10.0.0.1/32"},
+               {"NEIGH_TABLE", "A:2001:DB8::2", "A:2001:db8::2"},
+               {"INTF_TABLE", "A:2001:DB8::1/64", "A:2001:db8::1/64"}};
+  for (const auto& c : cases) {
+    const auto canonical_key = find_table(c.table)->canonical_key;
+    ASSERT_NE(canonical_key, nullptr) << c.table;
+    EXPECT_EQ(canonical_key(c.key), c.canonical) << c.key;
+    EXPECT_EQ(canonical_key(c.canonical), std::nullopt) << c.canonical;
+  }
+  // Spelt so already, other names, or keys of no row: a prefix with bits beyond its length is refused, as the kernel refuses it.
+  for (const char* const key : {"10.0.0.0/8", "10.0.0.1/8", "2001:DB8::1/32", "nonsense", "", "resync"})
+    EXPECT_EQ(canonical_route_key(key), std::nullopt) << key;
+  for (const char* const key : {"A", "Ethernet0", "A:10.0.0.1/24", "A:10.0.0.1", ""})
+    EXPECT_EQ(canonical_interface_key(key), std::nullopt) << key;
+  EXPECT_EQ(find_table("PORT_TABLE")->canonical_key, nullptr);
+  EXPECT_EQ(find_table("NEXTHOP_GROUP_TABLE")->canonical_key, nullptr);
+}
+
 TEST(RouteSchema, BadKeysAreRefusedWithTheirText) {
   for (const char* bad : {"", "Vrf", "VrfRed:", "VrfRed", "10.0.0.1/8", "10.0.0.0/33", "2001:db8::1/32", "10.0.0.0/", "red:10.0.0.0/8",
                           "10.0.0.0/8 ", "::/129"}) {

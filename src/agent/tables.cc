@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "agent/schema.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/text.h"
 
@@ -39,6 +40,7 @@ constexpr std::array<TableReference, 5> kTables{{
      .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
      .key = "PORT or PORT:ADDRESS/LENGTH",
      .key_help = "The port must have a row of PORT_TABLE; an address needs the row of its port.",
+     .canonical_key = canonical_interface_key,
      .fields = kInterfaceFields,
      .rule = "The fields belong to the row of the port. The row of an address needs none.",
      .ignored = kInterfaceIgnored,
@@ -47,6 +49,7 @@ constexpr std::array<TableReference, 5> kTables{{
      .help = "Neighbours: the link address of an IP address on a port.",
      .key = "PORT:ADDRESS",
      .key_help = "The interface needs an address of the same family.",
+     .canonical_key = canonical_neighbor_key,
      .fields = kNeighborFields,
      .rule = "neigh is required.",
      .ignored = kNeighborIgnored,
@@ -63,7 +66,10 @@ constexpr std::array<TableReference, 5> kTables{{
     {.name = "ROUTE_TABLE",
      .help = "Routes.",
      .key = "[VRF:]ADDRESS/LENGTH",
-     .key_help = "The name of a VRF begins with Vrf. VRFs are not supported yet, so a route in a VRF waits.",
+     .key_help =
+         "The bits beyond the length are zero; an address without a length is a host's. The name of a VRF begins with Vrf. VRFs are "
+         "not supported yet, so a route in a VRF waits.",
+     .canonical_key = canonical_route_key,
      .fields = kRouteFields,
      .rule = "Exactly one of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. Routes out of eth0, docker0, "
              "usb0, lo, tun0 or Loopback devices are left to other software.",

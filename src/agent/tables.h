@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ struct TableReference {
   std::string_view help;
   std::string_view key;
   std::string_view key_help;
+  /// The canonical spelling of a key that is spelt otherwise. Null: any text is a key of its own.
+  std::optional<std::string> (*canonical_key)(std::string_view key) = nullptr;
   std::span<const FieldReference* const> fields;
   std::string_view rule;                      // Which fields go together.
   std::span<const std::string_view> ignored;  // SONiC's fields that are accepted and have no effect.

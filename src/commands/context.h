@@ -1,7 +1,11 @@
 // Context: the state that the standard commands share. StandardCommands owns it. Scheduler thread.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "commands/command_adder.h"
 #include "commands/mishaps.h"
@@ -17,6 +21,11 @@ namespace rondo::commands {
 
 struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
+
+  CanonicalKey canonical_key_of(std::string_view table) const { return options.canonical_key ? options.canonical_key(table) : nullptr; }
+  /// The key of the row that 'key' means: itself if the store has a row of it, else its canonical spelling. Later where the store is
+  /// elsewhere and 'key' is spelt otherwise; else before it returns.
+  void with_key(const std::string& table, const std::string& key, std::function<void(const std::string& key)> use);
 
   CommandRegistry& registry;
   Runtime& runtime;

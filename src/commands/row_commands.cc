@@ -1,8 +1,10 @@
 // The commands about rows: set, del, get, keys, show, tables.
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "commands/answers.h"
 #include "commands/context.h"
@@ -36,14 +38,20 @@ Status wait_for_row(Context& context, const std::string& table, const Change& ch
   return added.ok() ? added : added.with_context("nothing was written");
 }
 
-void write_row(Context& context, const Arguments& arguments, Reply reply, Op op) {
-  const std::string table = arguments.text("table");
+/// Of the commands set and del.
+struct RowWrite {
+  std::string table;
+  Op op = Op::Set;
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::optional<std::int64_t> wait_ms;
+};
+
+void write_row(Context& context, const RowWrite& row, const std::string& key, Reply reply) {
+  const std::string& table = row.table;
   Store& store = context.runtime.store();
-  if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
-  const std::string key = arguments.text("key");
   // Done means on the disk, or in the server, where that is what the table promises.
   const bool waits = context.failures.waits_for_end(table);
-  const bool waits_for_row = arguments.has("wait_ms");
+  const bool waits_for_row = row.wait_ms.has_value();
   WriteDone done = context.failures.listener(table);
   if (waits) {
     done = [answer = context.failures.answerer(table, key), waits_for_row, reply](const Status& end) mutable {
@@ -52,15 +60,14 @@ void write_row(Context& context, const Arguments& arguments, Reply reply, Op op)
     };
   }
   Change change = Change::remove(key);
-  if (op == Op::Set) {
-    const auto pairs = arguments.fields();
+  if (row.op == Op::Set) {
     std::vector<Field> fields;
-    for (const auto& [name, value] : pairs) fields.push_back({name, value});
+    for (const auto& [name, value] : row.fields) fields.push_back({name, value});
     if (Status bad = check_record(key, fields); !bad.ok()) return reply.fail(bad);
     change = Change::set(key, std::span<const Field>{fields});
   }
   if (waits_for_row) {
-    if (Status waiting = wait_for_row(context, table, change, arguments.integer("wait_ms", 0), reply); !waiting.ok()) {
+    if (Status waiting = wait_for_row(context, table, change, *row.wait_ms, reply); !waiting.ok()) {
       return reply.fail(waiting);
     }
   }
@@ -70,6 +77,17 @@ void write_row(Context& context, const Arguments& arguments, Reply reply, Op op)
   }
   context.watchers.written(table, change);
   if (!waits && !waits_for_row) reply.finish();
+}
+
+void write_row(Context& context, const Arguments& arguments, Reply reply, Op op) {
+  RowWrite row{.table = arguments.text("table"), .op = op, .fields = {}, .wait_ms = {}};
+  if (Status known = check_table(context.runtime.store(), row.table); !known.ok()) return reply.fail(known);
+  if (op == Op::Set) row.fields = arguments.fields();
+  if (arguments.has("wait_ms")) row.wait_ms = arguments.integer("wait_ms", 0);
+  const std::string table = row.table;
+  context.with_key(table, arguments.text("key"), [of = context.shared_from_this(), row = std::move(row), reply](const std::string& key) {
+    write_row(*of, row, key, reply);
+  });
 }
 
 void command_set(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Set); }
@@ -97,12 +115,13 @@ void command_get(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
-  const std::string key = arguments.text("key");
-  store.get(table, key, [reply, table, key](const Result<Record>& record) mutable {
-    if (!record) return reply.fail(record.error());
-    if (!*record) return reply.fail(Status{Code::NotFound, "no row '" + escape_text(key) + "' in " + table});
-    if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
-    reply.finish(json::object{{"key", text(key)}, {"fields", fields_json(record->fields())}});
+  context.with_key(table, arguments.text("key"), [&store, reply, table](const std::string& key) {
+    store.get(table, key, [reply, table, key](const Result<Record>& record) mutable {
+      if (!record) return reply.fail(record.error());
+      if (!*record) return reply.fail(Status{Code::NotFound, "no row '" + escape_text(key) + "' in " + table});
+      if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
+      reply.finish(json::object{{"key", text(key)}, {"fields", fields_json(record->fields())}});
+    });
   });
 }
 
@@ -117,8 +136,11 @@ void list_rows(Context& context, const Arguments& arguments, Reply reply, RowLis
   const std::int64_t most = arguments.integer("count", INT64_MAX);
   if (most < 1) return reply.fail(Status{Code::InvalidArgument, "'count' must be at least 1"});
   reply.expect_rows();
-  std::make_shared<RowLister>(store, table, std::move(pattern), static_cast<std::uint64_t>(most), std::move(make_row))
-      ->ask(std::move(reply));
+  const auto list = [&store, table, most, make_row = std::move(make_row), reply](const std::string& keys) {
+    std::make_shared<RowLister>(store, table, keys, static_cast<std::uint64_t>(most), make_row)->ask(reply);
+  };
+  if (pattern.find_first_of("*?") != std::string::npos) return list(pattern);
+  context.with_key(table, pattern, list);
 }
 
 void command_keys(Context& context, const Arguments& arguments, Reply reply) {

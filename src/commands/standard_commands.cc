@@ -9,6 +9,15 @@ namespace rondo {
 
 namespace commands {
 
+void Context::with_key(const std::string& table, const std::string& key, std::function<void(const std::string& key)> use) {
+  const CanonicalKey canonical_key = canonical_key_of(table);
+  const std::optional<std::string> canonical = canonical_key != nullptr ? canonical_key(key) : std::nullopt;
+  if (!canonical) return use(key);
+  runtime.store().get(table, key, [key, canonical = *canonical, use = std::move(use)](const Result<Record>& record) {
+    use(record && *record ? key : canonical);
+  });
+}
+
 namespace {
 constexpr Duration kMishapPeriod = 1s;
 }  // namespace
@@ -35,7 +44,8 @@ StandardCommands::~StandardCommands() = default;
 Status StandardCommands::serve(AdminServerOptions options) {
   if (is_serving()) return {Code::FailedPrecondition, "the commands are already served at " + context_->server->path()};
   const auto make_sink = [context = context_.get()] {
-    return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers);
+    return std::make_unique<commands::StoreSink>(context->runtime.store(), context->failures, context->watchers,
+                                                 context->options.canonical_key);
   };
   options.on_write = [&journal = context_->runtime.journal(), tell = std::move(options.on_write)](const AdminWrite& write) {
     if (journal.on()) {

@@ -19,6 +19,7 @@ Status not_yet_written(const Status& why) { return why.with_context("accepted an
 
 Status StoreSink::begin(std::string_view table) {
   table_ = std::string{table};
+  canonical_key_ = canonical_key_of_ ? canonical_key_of_(table) : nullptr;
   row_ = 0;
   on_the_way_.reset();
   done_ = {};
@@ -50,6 +51,8 @@ Status StoreSink::row(BulkOp op, std::string_view key, std::span<const BulkField
 }
 
 Status StoreSink::take(BulkOp op, std::string_view key, std::span<const BulkField> fields) {
+  const std::optional<std::string> canonical = canonical_key_ != nullptr ? canonical_key_(key) : std::nullopt;
+  if (canonical) key = *canonical;
   if (op == BulkOp::Delete) return write(Change::remove(key));
   fields_.clear();
   for (const BulkField& field : fields) fields_.push_back({field.name, field.value});

@@ -2,6 +2,7 @@
 // disk has the last of its rows, or cannot have them. Scheduler's thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,7 +19,10 @@ Status check_table(const Store& store, std::string_view table);
 
 class StoreSink final : public BulkSink {
  public:
-  StoreSink(Store& store, WriteFailures& failures, Watchers& watchers) : store_(store), failures_(failures), watchers_(watchers) {}
+  using CanonicalKeyOf = std::function<CanonicalKey(std::string_view table)>;
+  /// With 'canonical_key_of', rows are written under the canonical spelling of their key.
+  StoreSink(Store& store, WriteFailures& failures, Watchers& watchers, CanonicalKeyOf canonical_key_of = {})
+      : store_(store), failures_(failures), watchers_(watchers), canonical_key_of_(std::move(canonical_key_of)) {}
   Status begin(std::string_view table) override;
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
   Status end() override { return {}; }
@@ -46,6 +50,8 @@ class StoreSink final : public BulkSink {
   Store& store_;
   WriteFailures& failures_;
   Watchers& watchers_;
+  const CanonicalKeyOf canonical_key_of_;
+  CanonicalKey canonical_key_ = nullptr;  // Of the table.
   std::string table_;
   std::uint64_t row_ = 0;  // Since begin().
   WriteDone done_;

@@ -91,9 +91,10 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
 
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
-  Store& store = context.runtime.store();
-  if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
-  std::make_shared<WhyAnswer>(store, context.runtime.why(table, arguments.text("key")), std::move(reply))->go_on();
+  if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
+  context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, reply](const std::string& key) {
+    std::make_shared<WhyAnswer>(runtime.store(), runtime.why(table, key), reply)->go_on();
+  });
 }
 
 json::object row_json(const ParkedRow& row) {

@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "rondo/admin/command.h"
@@ -33,12 +35,17 @@ enum class WriteAnswer : std::uint8_t {
   Confirmed,  // When the store has reported the end of the write. A failure is the answer, and is counted: the write is refused.
 };
 
+using CanonicalKey = std::optional<std::string> (*)(std::string_view key);
+
 /// What a program adds to the standard commands. Everything has a default.
 struct StandardCommandsOptions {
   /// Of the timers of the commands. The server has its own in AdminServerOptions.
   Priority priority = Priority{};
   /// Of writes to this table; empty: Counted, which is right for every store.
   std::function<WriteAnswer(std::string_view table)> write_answer = {};
+  /// Of a table whose keys have several spellings, a function that gives the canonical one of a key that is spelt otherwise; null or empty:
+  /// each text is a key of its own. Commands take a key that the store has as it is given, and any other in its canonical spelling.
+  std::function<CanonicalKey(std::string_view table)> canonical_key = {};
   /// The lines of `log`, which answers no lines without it. Must outlive the result of add_standard_commands().
   const LogKeeper* log = nullptr;
   /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
