@@ -30,7 +30,9 @@ using agent::Lines;
 
 /// Ours: devices "swpN", and neither the kernel's own addresses nor the other ends of the cables.
 inline bool is_foreign(const std::string& line) {
-  return line.find(" fe80:") != std::string::npos || line.find(" line") != std::string::npos || line.find(" lo") != std::string::npos;
+  const bool is_of_the_kernel = line.find("address ") != std::string::npos && line.find(" fe80:") != std::string::npos;
+  return is_of_the_kernel || line.starts_with("link old") || line.find(" line") != std::string::npos ||
+         line.find(" lo") != std::string::npos;
 }
 
 /// What the kernel holds: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
@@ -48,6 +50,35 @@ inline Lines kernel_lines(DataPlane& plane) {
   std::erase_if(lines, is_foreign);
   std::ranges::sort(lines);
   return lines;
+}
+
+/// The order that deletes an object, beside the beginning of its line. Not of devices.
+inline std::vector<std::pair<std::string, DeleteOrder>> deletes_by_line(DataPlane& plane) {
+  std::map<IfIndex, std::string> ports;
+  const std::vector<LinkEvent> links = plane.links().value();
+  for (const LinkEvent& link : links) ports[link.port] = link.name;
+  std::vector<std::pair<std::string, DeleteOrder>> found;
+  const auto add_route = [&found](const RouteEntry& route) {
+    found.emplace_back("route " + route.prefix.to_string(), RouteDelete{route.prefix, route.table});
+  };
+  EXPECT_TRUE(plane.routes(add_route).ok());
+  const std::vector<AddressEntry> addresses = plane.addresses().value();
+  for (const AddressEntry& entry : addresses) {
+    if (!entry.ours) continue;
+    found.emplace_back("address " + ports[entry.port] + " " + entry.address.to_string(), AddressDelete{entry.port, entry.address});
+  }
+  const std::vector<NeighborEntry> neighbors = plane.neighbors().value();
+  for (const NeighborEntry& entry : neighbors) {
+    found.emplace_back("neighbor " + ports[entry.port] + " " + entry.address.to_string(), NeighborDelete{entry.port, entry.address});
+  }
+  std::map<NexthopId, std::string> texts;
+  const std::vector<NexthopEntry> nexthops = plane.nexthops().value();
+  for (const NexthopEntry& entry : nexthops) texts[entry.id] = ports[entry.port] + " " + entry.gateway.to_string();
+  for (const NexthopEntry& entry : nexthops) {
+    const bool is_group = !entry.members.empty();
+    found.emplace_back(is_group ? "group {" + texts[entry.members.front().nexthop] : "nexthop " + texts[entry.id], NexthopDelete{entry.id});
+  }
+  return found;
 }
 
 /// What a line is about: its words without the state.

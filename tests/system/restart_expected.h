@@ -58,7 +58,9 @@ class Expected {
   }
   static bool is_v6(const std::string& address) { return address.find(':') != std::string::npos; }
 
-  bool has_interface(const std::string& port) const { return find("PORT_TABLE", port) != nullptr && find("INTF_TABLE", port) != nullptr; }
+  bool has_interface(const std::string& port) const {
+    return links_.contains(port) && find("PORT_TABLE", port) != nullptr && find("INTF_TABLE", port) != nullptr;
+  }
   void add_address(const std::string& key) {
     const std::size_t colon = key.find(':');
     if (colon == std::string::npos || !has_interface(key.substr(0, colon))) return;
@@ -66,13 +68,14 @@ class Expected {
     const std::string address = key.substr(colon + 1);
     addressed_.insert({port, is_v6(address)});
     // See kernel_lines().
-    if (!is_v6(address) || links_[port].admin_up) state_.addresses.insert({port, address});
+    if (!is_v6(address) || links_.at(port).admin_up) state_.addresses.insert({port, address});
   }
   void add_neighbor(const std::string& key, const RowFields& fields) {
     const std::size_t colon = key.find(':');
     const std::string port = key.substr(0, colon);
     const std::string address = key.substr(colon + 1);
-    if (addressed_.contains({port, is_v6(address)}) && links_[port].admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
+    const bool has_subnet = address.starts_with("fe80:") ? has_interface(port) : addressed_.contains({port, is_v6(address)});
+    if (has_subnet && links_.at(port).admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
   }
   /// None if one of them lacks its neighbour.
   Hops hops_of(const RowFields& fields) const {

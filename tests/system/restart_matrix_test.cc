@@ -1,7 +1,8 @@
 // The restart matrix: every object kind x store x journal x end of the daemon, on the real kernel with real processes. A cell is a store,
 // the journal on or off, and an end; all object kinds of restart_objects.h go through it together. After the start the kernel equals the
-// rows, the kernel told no event of what was right, and the daemon ended with 0. Skipped, aloud, where a namespace is not permitted, and on
-// a Redis without redis-tools.
+// rows, the kernel told no event of what was right, the daemon ended with 0, another restart changes nothing, and the journal can be
+// replayed. Skipped, aloud, where a namespace is not permitted, on a Redis without redis-tools, and on a store that rondod was built
+// without.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +39,7 @@ namespace fs = std::filesystem;
 namespace json = boost::json;
 
 /// What happens to the daemon, and to the rows while it is away.
-enum class End { Terminated, Killed, StoreEmptied, RowsChanged, RowsDeleted, PortTakenDown };
+enum class End { Terminated, Killed, StoreEmptied, RowsChanged, RowsDeleted, PortTakenDown, KernelChanged, DevicesChanged };
 
 std::string name_of(StoreKind kind) {
   switch (kind) {
@@ -56,14 +57,26 @@ std::string name_of(End end) {
     case End::RowsChanged: return "RowsChanged";
     case End::RowsDeleted: return "RowsDeleted";
     case End::PortTakenDown: return "PortTakenDown";
+    case End::KernelChanged: return "KernelChanged";
+    case End::DevicesChanged: return "DevicesChanged";
   }
   return "";
 }
 constexpr std::array kStores{StoreKind::Embedded, StoreKind::File, StoreKind::Redis};
-constexpr std::array kEnds{End::Terminated, End::Killed, End::StoreEmptied, End::RowsChanged, End::RowsDeleted, End::PortTakenDown};
+constexpr std::array kEnds{End::Terminated,  End::Killed,        End::StoreEmptied,  End::RowsChanged,
+                           End::RowsDeleted, End::PortTakenDown, End::KernelChanged, End::DevicesChanged};
 
+/// The default of [dataplane] metric.
+constexpr std::uint32_t kMetric = 201;
 /// Rows after a restart of the embedded store have to come within this time.
-constexpr int kHoldSeconds = 2;
+constexpr int kHoldSeconds = 1;
+
+/// Where the end does not say how, half of the cells of an end are terminated, half killed.
+int signal_of(const std::tuple<StoreKind, bool, End>& cell) {
+  const auto& [store, journal, end] = cell;
+  if (end == End::Terminated) return SIGTERM;
+  return end == End::Killed || (static_cast<int>(store) + static_cast<int>(journal)) % 2 == 0 ? SIGKILL : SIGTERM;
+}
 
 Rows rows_after(End end) {
   if (end == End::StoreEmptied) return {};
@@ -106,10 +119,12 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     if (IsSkipped()) return;
     ASSERT_NO_FATAL_FAILURE(make_ports());
     store_ = std::make_unique<TestStore>(std::get<StoreKind>(GetParam()), directory);
-    auto opened = make_linux_dataplane({.network_namespace = lab->path()});
+    auto opened = make_linux_dataplane({.network_namespace = lab->path(), .metric = kMetric});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     plane_ = std::move(*opened);
     configure_for_the_kernel();
+    const std::string check = program_ + " --config " + file("rondod.toml") + " --check-config 2>&1 | grep -q 'was built without'";
+    if (std::system(check.c_str()) == 0) skip("rondod was built without this store");
   }
   static void skip(const char* why) {
     std::cerr << "SKIPPED: " << why << '\n';
@@ -232,11 +247,62 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
       entries.push_back(json::object{{row.name.first + ":" + row.name.second, std::move(fields)}, {"OP", row.is_delete ? "DEL" : "SET"}});
     }
     std::ofstream(file("rows.json")) << json::serialize(entries);
-    const fs::path rondo = fs::path(program_).parent_path().parent_path() / "rondo" / "rondo";
-    const std::string command =
-        rondo.string() + " --store " + store_->url() + " load " + file("rows.json") + " > " + file("load") + " 2>&1";
+    const std::string command = rondo() + " --store " + store_->url() + " load " + file("rows.json") + " > " + file("load") + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(file("load")).rdbuf();
   }
+
+  /// By other programs, while the daemon is away. Without a default: a new object kind says how others change it.
+  void change_in_kernel(const Kind& kind) {
+    const std::string port = "swp" + std::to_string(kind.port);
+    switch (kind.object) {
+      case Object::Port: EXPECT_TRUE(lab->ip("link set " + port + " mtu 7000")); return;
+      case Object::PortState: EXPECT_TRUE(lab->ip("link set " + port + " down")); return;
+      // Too little for IPv6: the kernel drops its addresses.
+      case Object::Interface: EXPECT_TRUE(lab->ip("link set " + port + " mtu 1200")); return;
+      case Object::Address: return delete_in_kernel("address " + port + " ");
+      case Object::Neighbor: return delete_in_kernel("neighbor " + port + " ");
+      case Object::Nexthop: return delete_in_kernel("nexthop " + port + " ");
+      case Object::Group: return delete_in_kernel("group {" + port + " ");
+      case Object::RouteByGroup:
+      case Object::RouteByHop:
+      case Object::RouteByHops:
+      case Object::RouteToNowhere:
+        for (const std::string_view text : kind.deletions)
+          delete_in_kernel("route " + with_port(text.substr(text.find('|') + 1), kind.port));
+    }
+  }
+  /// All objects whose line begins so.
+  void delete_in_kernel(const std::string& line) {
+    std::vector<Operation> orders;
+    for (const auto& [text, order] : deletes_by_line(*plane_)) {
+      if (text.starts_with(line)) orders.push_back({order_of(order), {}});
+    }
+    EXPECT_FALSE(orders.empty()) << line;
+    plane_->apply(orders);
+    for (const Operation& operation : orders) EXPECT_TRUE(operation.status.ok()) << line << ": " << operation.status.to_string();
+  }
+  /// One is removed and made again, another has a new name.
+  void change_devices() const {
+    EXPECT_TRUE(lab->remove_port(3));
+    EXPECT_TRUE(lab->add_port(3));
+    EXPECT_TRUE(lab->ip("link set swp6 down"));
+    EXPECT_TRUE(lab->ip("link set swp6 name old6"));
+  }
+
+  void expect_nothing_happens_at_another_restart(const Rows& rows, KernelEvents& events) {
+    end_daemon(SIGKILL);
+    events.take();
+    ASSERT_NO_FATAL_FAILURE(start());
+    expect_the_kernel_equals(rows);
+    if (std::get<End>(GetParam()) == End::PortTakenDown) return;  // The kernel has no IPv6 addresses there.
+    EXPECT_THAT(events.take(), testing::IsEmpty()) << log_text();
+    EXPECT_EQ(stats().at("agent").at("restart_changed").to_number<int>(), 0);
+  }
+  void expect_the_journal_can_be_replayed() const {
+    const std::string command = rondo() + " replay " + file("day.journal") + " > " + file("replay") + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0) << std::ifstream(file("replay")).rdbuf();
+  }
+  std::string rondo() const { return (fs::path(program_).parent_path().parent_path() / "rondo" / "rondo").string(); }
 
   std::unique_ptr<TestStore> store_;
   std::unique_ptr<DataPlane> plane_;
@@ -251,11 +317,12 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   expect_the_kernel_equals(rows);
   ASSERT_FALSE(HasFailure());
 
-  end_daemon(end == End::Killed || end == End::RowsDeleted ? SIGKILL : SIGTERM);
-  if (end == End::StoreEmptied)
-    store_->lose_all();
-  else
-    ASSERT_NO_FATAL_FAILURE(write_meanwhile(rows, after));
+  end_daemon(signal_of(GetParam()));
+  if (end == End::StoreEmptied) store_->lose_all();
+  if (end == End::KernelChanged) std::ranges::for_each(kKinds, [this](const Kind& kind) { change_in_kernel(kind); });
+  if (end == End::DevicesChanged) change_devices();
+  if (end != End::StoreEmptied) write_meanwhile(rows, after);
+  ASSERT_FALSE(HasFatalFailure());
 
   KernelEvents events(lab->path(), *plane_);
   const Lines before = kernel_lines(*plane_);
@@ -275,8 +342,10 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
       EXPECT_EQ(stats().at("agent").at("restart_changed").to_number<int>(), 0);
     }
   }
+  if (store_->keeps()) expect_nothing_happens_at_another_restart(after, events);
   end_daemon(SIGTERM);
   EXPECT_EQ(kernel_lines(*plane_), held);
+  if (std::get<bool>(GetParam())) expect_the_journal_can_be_replayed();
 }
 
 INSTANTIATE_TEST_SUITE_P(Every, RestartMatrixOnLinux,

@@ -90,9 +90,15 @@ inline constexpr std::array<std::string_view, 4> kAddressChange{"-INTF_TABLE|swp
                                                                 "-INTF_TABLE|swp#:fd00:#::1/64", "INTF_TABLE|swp#:fd00:#::9/64|"};
 inline constexpr std::array<std::string_view, 2> kAddressGone{"-INTF_TABLE|swp#:10.#.0.1/24", "-INTF_TABLE|swp#:fd00:#::1/64"};
 
-inline constexpr std::array<std::string_view, 2> kNeighborChange{"NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:12",
-                                                                 "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:12"};
-inline constexpr std::array<std::string_view, 2> kNeighborGone{"-NEIGH_TABLE|swp#:10.#.0.2", "-NEIGH_TABLE|swp#:fd00:#::2"};
+/// A link-local neighbour needs no row of an address.
+inline constexpr std::array<std::string_view, 3> kNeighbor{"NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:02",
+                                                           "NEXTHOP_GROUP_TABLE|grouplocal#|nexthop=fe80::2 ifname=swp#",
+                                                           "ROUTE_TABLE|fd60:#::/32|nexthop_group=grouplocal#"};
+inline constexpr std::array<std::string_view, 3> kNeighborChange{"NEIGH_TABLE|swp#:10.#.0.2|neigh=02:00:00:00:00:12",
+                                                                 "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:12",
+                                                                 "NEIGH_TABLE|swp#:fe80::2|neigh=02:00:00:00:fe:12"};
+inline constexpr std::array<std::string_view, 3> kNeighborGone{"-NEIGH_TABLE|swp#:10.#.0.2", "-NEIGH_TABLE|swp#:fd00:#::2",
+                                                               "-NEIGH_TABLE|swp#:fe80::2"};
 
 inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.3",
                                                                 "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::3"};
@@ -131,7 +137,7 @@ inline constexpr std::array<Kind, kObjects> kKinds{{
     {Object::PortState, "state of a port", 2, rows::kNone, rows::kPortDown, rows::kPortGone},
     {Object::Interface, "interface", 3, rows::kInterface, rows::kInterfaceChange, rows::kInterfaceGone},
     {Object::Address, "address", 4, rows::kNone, rows::kAddressChange, rows::kAddressGone},
-    {Object::Neighbor, "neighbour", 5, rows::kNone, rows::kNeighborChange, rows::kNeighborGone},
+    {Object::Neighbor, "neighbour", 5, rows::kNeighbor, rows::kNeighborChange, rows::kNeighborGone},
     {Object::Nexthop, "next hop", 6, rows::kSecond, rows::kNexthopChange, rows::kNoGroup},
     {Object::Group, "group", 7, rows::kGroup, rows::kGroupChange, rows::kNoGroup},
     {Object::RouteByGroup, "route by a group", 8, rows::kNone, rows::kByGroupChange, rows::kByGroupGone},
