@@ -26,8 +26,9 @@ json::value shown_row(const json::value& row) {
   const json::object* const object = row.if_object();
   if (object == nullptr) return row;
   json::object shown;
+  const bool has_plane = object->contains("plane");
   for (const std::string_view name : {"key", "state", "fields", "note"}) {
-    const json::value* const value = object->if_contains(name);
+    const json::value* const value = object->if_contains(name == "state" && has_plane ? "plane" : name);
     if (name == "fields") {
       shown[name] = object->contains("large") ? std::string{"(large: rondo get shows them)"} : fields_text(*object);
     } else if (value != nullptr) {

@@ -140,7 +140,12 @@ std::string render_get(const json::object& result, bool color) {
     const json::array* const pair = field.if_array();
     if (pair != nullptr && pair->size() == 2) rows.push_back(json::object{{"field", (*pair)[0]}, {"value", (*pair)[1]}});
   }
-  return rows.empty() ? "(the row has no fields)\n" : render_rows(rows, color);
+  const std::string told = rows.empty() ? "(the row has no fields)\n" : render_rows(rows, color);
+  const std::string plane = text_member(result, "plane");
+  const std::string state = plane.empty() ? text_member(result, "state") : plane;
+  if (state.empty()) return told;  // Of a file, or of an older daemon.
+  const std::string note = text_member(result, "note");
+  return told + plain_names("\n" + state + (note.empty() ? "" : ": " + note)) + "\n";
 }
 
 /// ", waits for a 1, b 2": the facts that are missing, or all where the daemon does not say which are.
@@ -163,7 +168,9 @@ std::string why_line(const json::object& link) {
   const std::string any_of = text_member(link, "any_of");
   std::string line = any_of.empty() ? "" : "any of " + any_of + ": ";
   line.append(table.empty() ? "(no row is known)" : table + " " + text_member(link, "key"));
-  const std::string state = text_member(link, "state");
+  const std::string plane = text_member(link, "plane");
+  const std::string owed = text_member(link, "state");
+  const std::string state = owed == "done" && !plane.empty() ? plane : owed;
   const std::string note = text_member(link, "note");
   // The note on a refusal begins with what was refused: "SET rejected: ...".
   if (state == "rejected" && note.find("rejected") != std::string::npos) return line + ": " + note;

@@ -26,12 +26,6 @@ constexpr unsigned kQuietLooks = 5;
 /// Routes deleted between two of them: the making of the orders takes a turn well below a millisecond.
 constexpr std::size_t kUnwantedOfLook = 8192;
 
-Interfaces& add_interfaces_and_neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids) {
-  Interfaces& interfaces = runtime.add<Interfaces>(programmer, ids);
-  runtime.add<Neighbors>(programmer, ids);
-  return interfaces;
-}
-
 }  // namespace
 
 Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
@@ -45,9 +39,11 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
                    .watch = watch_of(runtime),
                    .answers = options_.answers}),
       ports_(runtime.add<Ports>(programmer_, port_ids_)),
-      interfaces_(add_interfaces_and_neighbors(runtime, programmer_, port_ids_)),
+      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
+      neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name)),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
+      row_states_(runtime, {ports_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
   runtime.scheduler().add(restart_timer_);
   runtime.journal().note("agent.table", std::to_string(options_.table));

@@ -13,6 +13,7 @@
 #include "agent/port_ids.h"
 #include "agent/ports.h"
 #include "agent/routes.h"
+#include "agent/row_states.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
@@ -22,6 +23,9 @@
 #include "rondo/sched/timer.h"
 
 namespace rondo::agent {
+
+class Interfaces;
+class Neighbors;
 
 struct AgentOptions {
   Programmer::Mode mode = Programmer::Mode::Thread;
@@ -67,6 +71,7 @@ class Agent {
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
   const Programmer& programmer() const noexcept { return programmer_; }
+  RowStates& row_states() noexcept { return row_states_; }
 
  private:
   void look_at_restart();
@@ -84,8 +89,10 @@ class Agent {
   GroupIds group_ids_;
   Ports& ports_;
   Interfaces& interfaces_;
+  Neighbors& neighbors_;
   NexthopGroups& nexthop_groups_;
   Routes& routes_;
+  RowStates row_states_;
   std::unique_ptr<Source> monitor_;
   TimerSource restart_timer_;
   Instant started_;

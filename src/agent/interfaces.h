@@ -15,6 +15,7 @@
 #include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 
 namespace rondo::agent {
 
@@ -25,6 +26,8 @@ class Interfaces final : public Orch {
   /// What an earlier run left is in use or gone. Until then Deletes of its addresses wait: with the last address of a family the kernel
   /// drops the neighbours of the port, and the row of another address may come.
   void end_restart();
+  /// Where the row 'key' of INTF_TABLE stands in the data plane. O(log(rows)).
+  RowInPlane state_of(std::string_view key) const;
 
  private:
   struct Address {

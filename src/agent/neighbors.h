@@ -14,12 +14,16 @@
 #include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 
 namespace rondo::agent {
 
 class Neighbors final : public Orch {
  public:
   Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids);
+
+  /// Where the row 'key' of NEIGH_TABLE stands in the data plane. O(log(rows)).
+  RowInPlane state_of(std::string_view key) const;
 
  private:
   struct Neighbor {

@@ -22,6 +22,7 @@
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo::agent {
@@ -44,6 +45,8 @@ class NexthopGroups final : public Orch {
     std::uint64_t group_replaces = 0;
   };
   Counts counts() const;
+  /// Where the row of the group 'name' stands in the data plane. O(members of the group).
+  RowInPlane state_of_row(ConstraintKind kind, std::string_view name) const;
 
   /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and, if numbers follow from names, a group
   /// gets its own whatever its members were, and of groups with the same members each its own. Before the first row.

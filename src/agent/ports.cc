@@ -20,9 +20,10 @@ Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runt
   provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
   provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
   provide(kCarrier, [this](std::string_view name) { return is(name, &Port::carrier); });
-  runtime.explain(kDevice, [](std::string_view name) {
-    return FactOrigin{"", "", "the kernel has no device named '" + std::string{name} + "'"};
-  });
+  runtime.explain(kDevice, [this](std::string_view name) { return FactOrigin{"", "", trouble(name)}; });
+  for (const ConstraintKind kind : {kAdminUp, kCarrier}) {
+    runtime.explain(kind, [this](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, trouble(name)}; });
+  }
   runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
 }
 
@@ -72,6 +73,10 @@ void Ports::link_event(const LinkEvent& event) {
     return;
   }
   const bool is_new = !port.exists || port.id != event.port;
+  const WallTime now = runtime().clock().wall_now();
+  if (is_new) port.exists_since = now;
+  if (is_new || port.admin_up != event.admin_up) port.admin_since = now;
+  if (is_new || port.carrier != event.carrier) port.carrier_since = now;
   if (is_new && port.exists) device_gone(port);  // Removed and made again under the same name while we did not look.
   const bool was_admin_up = port.admin_up;
   const bool had_carrier = port.carrier;
@@ -116,6 +121,7 @@ void Ports::device_gone(Port& port) {
   const bool was_admin_up = std::exchange(port.admin_up, false);
   const bool had_carrier = std::exchange(port.carrier, false);
   port.exists = false;
+  port.exists_since = runtime().clock().wall_now();
   ids_.erase(port.name);
   state_facts(port, was_admin_up, had_carrier);
   if (port.configured) withdraw({kPort, port.name});

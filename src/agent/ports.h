@@ -14,6 +14,7 @@
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 
 namespace rondo::agent {
 
@@ -34,8 +35,15 @@ class Ports final : public Orch {
     bool carrier = false;
     std::uint32_t mtu = 0;
     std::uint64_t carrier_changes = 0;
+    WallTime exists_since;  // Since when each of them is as it is, or when it was first seen.
+    WallTime admin_since;
+    WallTime carrier_since;
   };
   std::vector<Port> ports() const;
+  /// Where the row 'key' of PORT_TABLE stands in the data plane. O(log(ports)).
+  RowInPlane state_of(std::string_view key) const;
+  /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
+  std::string trouble(std::string_view name) const;
 
   /// A change of carrier and when it was handled, for measuring from outside. The last limits::kCarrierChanges are kept.
   struct Handled {

@@ -64,6 +64,7 @@ class RouteMap {
     routes_.give_back(slot);
   }
   Route& operator[](std::uint32_t slot) noexcept { return routes_[slot]; }
+  const Route& operator[](std::uint32_t slot) const noexcept { return routes_[slot]; }
   std::size_t size() const noexcept { return routes_.live(); }
 
   /// Puts the route at the end of the group's list (programmed) or at its start (lost).
@@ -114,6 +115,7 @@ class RouteMap {
     groups_.give_back(slot);
   }
   Group& group(std::uint32_t slot) noexcept { return groups_[slot]; }
+  const Group& group(std::uint32_t slot) const noexcept { return groups_[slot]; }
 
  private:
   struct NameHash {

@@ -21,6 +21,7 @@
 #include "agent/spellings.h"
 #include "rondo/dataplane/programmer.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 #include "rondo/sched/timer.h"
 
 namespace rondo::agent {
@@ -42,6 +43,9 @@ class Routes final : public Orch {
     Instant last_answer;          // The latest.
   };
   Counts counts() const;
+
+  /// Where the row 'key' of ROUTE_TABLE stands in the data plane; 'row' as in Runtime::StateOf. O(1).
+  RowInPlane state_of(std::string_view key, const Record* row) const;
 
   /// What an earlier run left is in use or gone. Until then the sets of next hops that it had asked for stay: routes on them may come.
   void end_restart() { restarted_ = true; }

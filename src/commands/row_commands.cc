@@ -111,16 +111,26 @@ void answer_parts(Reply reply, const Record& record) {
   });
 }
 
+/// What is owed for a row, and where it stands in the data plane if its Orch tells.
+void add_state(json::object& row, const WhyLink& link) {
+  row["state"] = state_word(link);
+  if (link.plane != PlaneState::Unknown) row["plane"] = json::string{to_string(link.plane)};
+}
+
 void command_get(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   Store& store = context.runtime.store();
   if (Status known = check_table(store, table); !known.ok()) return reply.fail(known);
-  context.with_key(table, arguments.text("key"), [&store, reply, table](const std::string& key) {
-    store.get(table, key, [reply, table, key](const Result<Record>& record) mutable {
+  context.with_key(table, arguments.text("key"), [&store, reply, table, &runtime = context.runtime](const std::string& key) {
+    store.get(table, key, [reply, table, key, &runtime](const Result<Record>& record) mutable {
       if (!record) return reply.fail(record.error());
       if (!*record) return reply.fail(Status{Code::NotFound, "no row '" + escape_text(key) + "' in " + table});
       if (record->bytes() > kWholeBytes) return answer_parts(std::move(reply), *record);
-      reply.finish(json::object{{"key", text(key)}, {"fields", fields_json(record->fields())}});
+      const WhyLink link = runtime.row_state(table, *record);
+      json::object row{{"key", text(key)}, {"fields", fields_json(record->fields())}};
+      add_state(row, link);
+      row["note"] = sentence(state_note(link));
+      reply.finish(row);
     });
   });
 }
@@ -149,8 +159,9 @@ void command_keys(Context& context, const Arguments& arguments, Reply reply) {
 
 void command_show(Context& context, const Arguments& arguments, Reply reply) {
   list_rows(context, arguments, std::move(reply), [&runtime = context.runtime, table = arguments.text("table")](const Record& row) {
-    const WhyLink link = runtime.row_state(table, row.key());
-    json::object shown{{"key", text(row.key())}, {"state", state_word(link)}};
+    const WhyLink link = runtime.row_state(table, row);
+    json::object shown{{"key", text(row.key())}};
+    add_state(shown, link);
     if (row.bytes() > kWholeBytes) {
       shown["large"] = true;  // `get` tells its fields.
     } else {

@@ -21,7 +21,7 @@ inline std::string_view state_word(const WhyLink& link) {
 }
 
 inline std::string state_note(const WhyLink& link) {
-  if (link.state == WhyLink::State::Absent) return {};
+  if (link.state == WhyLink::State::Absent && link.plane == PlaneState::Unknown) return {};
   std::string note = link.note;
   for (std::size_t i = 0; i < std::min(link.missing, link.facts.size()); ++i) {
     note.append(note.empty() ? "" : "; ").append("waits for ").append(link.facts[i].to_string());

@@ -31,11 +31,12 @@ std::string_view state_name(WhyLink::State state) {
 /// The rows of an answer that nobody owes anything, about which the store knows more: whether its table has the row.
 class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  public:
-  WhyAnswer(Store& store, Why why, Reply reply) : store_(store), why_(std::move(why)), reply_(std::move(reply)) {}
+  WhyAnswer(Runtime& runtime, Why why, Reply reply)
+      : runtime_(runtime), store_(runtime.store()), why_(std::move(why)), reply_(std::move(reply)) {}
 
   /// Asks the store about each of them, one after the other, then answers.
   void go_on() {
-    while (next_ < why_.chain.size() && (why_.chain[next_].state != WhyLink::State::Absent || why_.chain[next_].table.empty())) ++next_;
+    while (next_ < why_.chain.size() && is_told(why_.chain[next_])) ++next_;
     if (next_ == why_.chain.size()) return finish();
     const WhyLink& link = why_.chain[next_];
     store_.get(link.table, link.key, [self = shared_from_this()](const Result<Record>& record) {
@@ -46,6 +47,10 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   }
 
  private:
+  static bool is_told(const WhyLink& link) {
+    return link.state != WhyLink::State::Absent || link.plane != PlaneState::Unknown || link.table.empty();
+  }
+
   void note(const Result<Record>& record) {
     WhyLink& link = why_.chain[next_];
     link.note = link.origin_note.empty() ? "" : link.origin_note + "; ";
@@ -56,6 +61,11 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     const bool has_row = record && *record;
     if (has_row) {
       done_.insert(next_);
+      if (const WhyLink known = runtime_.row_state(link.table, *record); known.plane != PlaneState::Unknown) {
+        link.plane = known.plane;
+        link.note += known.note;
+        return;
+      }
       link.note += next_ == 0 ? "its consumer owes nothing for this row" : "but the fact that it should make true does not hold";
       return;
     }
@@ -70,10 +80,12 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     json::array chain;
     for (std::size_t i = 0; i < why_.chain.size(); ++i) {
       const WhyLink& link = why_.chain[i];
-      const std::string_view state = done_.contains(i) ? "done" : state_name(link.state);
+      const bool is_done = link.state == WhyLink::State::Absent && (done_.contains(i) || link.plane != PlaneState::Unknown);
+      const std::string_view state = is_done ? "done" : state_name(link.state);
       json::object row{{"table", text(link.table)},       {"key", text(link.key)},   {"state", json::string{state}},
                        {"facts", facts_json(link.facts)}, {"missing", link.missing}, {"provider", text(link.provider)},
                        {"note", sentence(link.note)},     {"parent", link.parent}};
+      if (link.plane != PlaneState::Unknown) row["plane"] = json::string{to_string(link.plane)};
       if (link.op) row["op"] = json::string{to_string(*link.op)};
       if (link.fact) row["fact"] = fact_json(*link.fact);
       if (link.any_of > 1) row["any_of"] = link.any_of;
@@ -82,6 +94,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
     reply_.finish(json::object{{"chain", std::move(chain)}, {"cycle", why_.cycle}, {"cut_short", why_.cut_short}});
   }
 
+  Runtime& runtime_;
   Store& store_;
   Why why_;
   Reply reply_;
@@ -93,7 +106,7 @@ void command_why(Context& context, const Arguments& arguments, Reply reply) {
   const std::string table = arguments.text("table");
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return reply.fail(known);
   context.with_key(table, arguments.text("key"), [&runtime = context.runtime, table, reply](const std::string& key) {
-    std::make_shared<WhyAnswer>(runtime.store(), runtime.why(table, key), reply)->go_on();
+    std::make_shared<WhyAnswer>(runtime, runtime.why(table, key), reply)->go_on();
   });
 }
 

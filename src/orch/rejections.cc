@@ -40,6 +40,11 @@ const std::string* Rejections::text_of(std::string_view key) const {
   return keys_.contains(key) ? &no_longer_kept() : nullptr;
 }
 
+bool Rejections::is_of_kernel(std::string_view key) const {
+  const auto it = kept_.find(key);
+  return it != kept_.end() && it->second.named.origin_errno() != 0;
+}
+
 const Status* Rejections::newest() const {
   const auto it = std::ranges::max_element(kept_, {}, [](const auto& entry) { return entry.second.number; });
   return it == kept_.end() ? nullptr : &it->second.named;

@@ -28,6 +28,8 @@ class Rejections {
   bool empty() const noexcept { return size() == 0; }
   /// The reason of 'key', or that it is no longer kept; null if 'key' is not rejected.
   const std::string* text_of(std::string_view key) const;
+  /// Whether the reason of 'key' is kept and came from a call of the kernel.
+  bool is_of_kernel(std::string_view key) const;
   /// The newest reason that is kept, with table and key; null if none is.
   const Status* newest() const;
   /// In the order of the keys, those behind 'after', at most 'max'.

@@ -259,7 +259,11 @@ void Runtime::on_reject(std::function<void(std::string_view, const Change&, cons
 
 std::vector<ConsumerStats> Runtime::consumers() const {
   std::vector<ConsumerStats> all;
-  for (const auto& [table, consumer] : parts_->consumers) all.push_back(consumer->stats());
+  for (const auto& [table, consumer] : parts_->consumers) {
+    all.push_back(consumer->stats());
+    const auto teller = parts_->states.find(table);
+    if (teller != parts_->states.end() && teller->second.counts) all.back().plane = teller->second.counts();
+  }
   for (std::vector<ConsumerStats>& theirs : ask_workers<std::vector<ConsumerStats>>([](Runtime& worker) { return worker.consumers(); })) {
     std::ranges::move(theirs, std::back_inserter(all));
   }
@@ -379,6 +383,10 @@ void Runtime::explain(ConstraintKind kind, std::function<FactOrigin(std::string_
 
 void Runtime::explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of) {
   parts_->origins.insert_or_assign(std::string{kind.name()}, std::move(origins_of));
+}
+
+void Runtime::explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts) {
+  parts_->states.insert_or_assign(std::string{table}, Parts::StateTeller{std::move(state_of), std::move(counts)});
 }
 
 }  // namespace rondo

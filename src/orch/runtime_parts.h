@@ -71,7 +71,13 @@ struct Runtime::Parts {
   std::vector<std::pair<ConstraintKind, Observer*>> observers;  // A handful: a search of it beats a map.
   std::vector<ConstraintKind> observed;                         // Kinds with observers.
   std::map<std::string, std::function<std::vector<FactOrigin>(std::string_view)>, std::less<>> origins;  // By kind of fact.
-  std::vector<Worker*> workers;                                                                          // Of which this is the home.
+  /// What explain_state() was given.
+  struct StateTeller {
+    StateOf state_of;
+    std::function<PlaneCounts()> counts;
+  };
+  std::map<std::string, StateTeller, std::less<>> states;  // By table.
+  std::vector<Worker*> workers;                            // Of which this is the home.
   AgentsOptions agents_options;
   std::unique_ptr<Agents> agents;  // None until somebody asks.
   Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.

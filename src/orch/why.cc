@@ -30,7 +30,7 @@ WhyLink::State state_of(const Ledger& ledger, std::uint32_t row) {
 }
 
 void add_note(WhyLink& link, const std::string& note) {
-  if (note.empty()) return;
+  if (note.empty() || link.note.find(note) != std::string::npos) return;
   if (!link.note.empty()) link.note += "; ";
   link.note += note;
 }
@@ -70,6 +70,31 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   add_note(link, std::string{ledger.why(row)});
 }
 
+/// Adds what the row's Orch says to what the ledger knows: 'in' is of what was asked for before, where a change is owed.
+void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const ConstraintIndex& constraints) {
+  const bool is_owed = link.state != WhyLink::State::Absent;
+  const bool is_delete = link.op == Op::Delete;
+  if (is_owed && !is_delete && (in.state == PlaneState::Installed || in.state == PlaneState::Withdrawn)) {
+    add_note(link, "what was asked for before is " + std::string{to_string(in.state)});
+  }
+  switch (link.state) {
+    case WhyLink::State::Queued:
+    case WhyLink::State::InFlight: link.plane = PlaneState::Pending; return;
+    case WhyLink::State::Parked: link.plane = PlaneState::Waiting; return;
+    case WhyLink::State::Rejected:
+      if (consumer.rejections().is_of_kernel(link.key)) link.plane = PlaneState::Refused;
+      return;
+    case WhyLink::State::Absent: break;
+  }
+  if (in.state == PlaneState::Unknown) return;
+  link.plane = in.state;
+  link.note = link.origin_note;
+  add_note(link, in.note);
+  link.facts = std::move(in.facts);
+  link.missing = link.facts.size();
+  if (!link.facts.empty()) link.provider = std::string{constraints.provider(link.facts.front().kind)};
+}
+
 }  // namespace
 
 /// One step of the walk, as the thread of the table's consumer sees it.
@@ -78,7 +103,7 @@ struct Runtime::WhyStep {
   WhyLink link;
 };
 
-Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
+Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) const {
   const Parts& p = *parts_;
   WhyStep step;
   const auto consumer = p.consumers.find(at.table);
@@ -88,15 +113,20 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at) const {
   step.link.note = at.note;
   step.link.origin_note = at.note;
   look_up(step.link, step.is_consumer ? consumer->second : nullptr, p.constraints, p.scheduler->clock().now());
+  const auto teller = p.states.find(at.table);
+  if (step.is_consumer && teller != p.states.end()) {
+    add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.constraints);
+  }
   return step;
 }
 
-Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& busy) const {
-  if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at);
-  for (WhyStep& step : ask_workers<WhyStep>([at](Runtime& worker) { return worker.why_step(at); }, &busy)) {
+Runtime::WhyStep Runtime::why_step_anywhere(const FactOrigin& at, BusyWorkers& busy, const Record* row) const {
+  if (parts_->workers.empty() || parts_->consumers.contains(at.table)) return why_step(at, row);
+  const auto ask = [at, copy = row == nullptr ? Record{} : *row](Runtime& worker) { return worker.why_step(at, copy ? &copy : nullptr); };
+  for (WhyStep& step : ask_workers<WhyStep>(ask, &busy)) {
     if (step.is_consumer) return std::move(step);
   }
-  WhyStep step = why_step(at);
+  WhyStep step = why_step(at, row);
   if (!busy.workers.empty()) add_note(step.link, "worker " + quoted(busy.workers.front()->name()) + " is busy; ask again");
   return step;
 }
@@ -221,6 +251,11 @@ struct Runtime::WhyWalk {
 WhyLink Runtime::row_state(std::string_view table, std::string_view key) const {
   BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
   return why_step_anywhere(FactOrigin{std::string{table}, std::string{key}, {}}, busy).link;
+}
+
+WhyLink Runtime::row_state(std::string_view table, const Record& row) const {
+  BusyWorkers busy{.until = parts_->clock->now() + limits::kWhyWait};
+  return why_step_anywhere(FactOrigin{std::string{table}, std::string{row.key()}, {}}, busy, &row).link;
 }
 
 Why Runtime::why(std::string_view table, std::string_view key) const {

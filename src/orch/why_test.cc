@@ -89,6 +89,24 @@ TEST_F(WhyTest, AFactOfNoTableIsExplainedInWords) {
   EXPECT_EQ(why.chain[1].note, "port Ethernet0 has no carrier");
 }
 
+TEST_F(WhyTest, AnOrchTellsWhereItsDoneRowsStandAndWhyWalksOn) {
+  runtime.explain_state("GROUP", [](std::string_view key, const Record*) {
+    return key == "102" ? RowInPlane{PlaneState::Withdrawn, "the device dropped it", {{kNeighbor, "192.168.1.1"}}} : RowInPlane{};
+  });
+  done.emplace(std::string{kNeighbor.name()} + ":192.168.1.1");
+  set("GROUP", "102", {{"needs", "192.168.1.1"}});
+  set("GROUP", "103", {{"needs", "192.168.1.1"}});
+  run();
+  const Why why = runtime.why("GROUP", "102");
+  EXPECT_THAT(rows(why), ElementsAre("GROUP 102", "NEIGH 192.168.1.1"));
+  EXPECT_EQ(why.chain[0].plane, PlaneState::Withdrawn);
+  EXPECT_EQ(why.chain[0].note, "the device dropped it");
+  EXPECT_EQ(why.chain[0].missing, 1U);
+  EXPECT_FALSE(why.cycle);
+  EXPECT_EQ(runtime.row_state("GROUP", "103").plane, PlaneState::Unknown);
+  EXPECT_EQ(runtime.row_state("NEIGH", "192.168.1.1").plane, PlaneState::Unknown) << "no Orch tells";
+}
+
 TEST_F(WhyTest, ACycleIsFoundAndShownOnce) {
   level("STEP", kStep, kStep);
   runtime.explain(kStep, [](std::string_view key) { return FactOrigin{"STEP", std::string{key}, {}}; });

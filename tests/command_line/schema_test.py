@@ -81,11 +81,12 @@ def check_calls(daemon, checker):
     checker.check("schema", daemon.run("--json", "schema", "ROUTE_TABLE").stdout)
     checker.check("health", daemon.run("--json", "health").stdout)
     assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp7").stdout)["fields"] == [["note", "x" * 100_000]]
-    checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)
+    assert checker.check("get", daemon.run("--json", "get", "PORT_TABLE", "swp1").stdout)["plane"] == "installed"
+    assert "installed" in daemon.run("get", "PORT_TABLE", "swp1").stdout
     assert len(checker.check("keys", daemon.run("--json", "keys", "PORT_TABLE", "swp*", "--count", "1").stdout)["rows"]) == 1
     shown = {row["key"]: row for row in checker.check("show", daemon.run("--json", "show", "PORT_TABLE", "swp*").stdout)["rows"]}
-    assert shown["swp1"]["state"] == "done" and ["mtu", "9100"] in shown["swp1"]["fields"] and shown["swp7"]["large"], shown
-    assert checker.check("show", daemon.run("--json", "show", "ROUTE_TABLE").stdout)["rows"][0]["state"] == "parked"
+    assert shown["swp1"]["state"] == "done" and shown["swp1"]["plane"] == "installed" and ["mtu", "9100"] in shown["swp1"]["fields"] and shown["swp7"]["large"], shown
+    assert checker.check("show", daemon.run("--json", "show", "ROUTE_TABLE").stdout)["rows"][0]["plane"] == "waiting"
     # The backup of a running daemon brings everything back, a large row and a row that waits among it.
     rows = {key: value for row in checker.check("export", daemon.run("--json", "export").stdout) for key, value in row.items() if key != "OP"}
     assert rows["PORT_TABLE:swp7"]["note"] == "x" * 100_000 and rows["ROUTE_TABLE:10.0.0.0/24"] == {"nexthop_group": "102"}, rows.keys()

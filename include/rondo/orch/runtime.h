@@ -18,6 +18,7 @@
 #include "rondo/orch/elsewhere.h"
 #include "rondo/orch/journal.h"
 #include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
 #include "rondo/orch/row_tap.h"
 #include "rondo/sched/executor_core.h"
 #include "rondo/sched/scheduler.h"
@@ -110,12 +111,13 @@ struct WhyLink {
   std::string table;  // Empty when no row is known that would make the fact true.
   std::string key;
   State state = State::Absent;
-  std::optional<Op> op = {};      // What is to be done with the row, while something is owed.
-  std::vector<Constraint> facts;  // What this row waits for; those that do not hold come first.
-  std::size_t missing = 0;        // How many of them do not hold.
-  std::string provider;           // Orch that provides the first fact; empty if nobody does.
-  std::string note;               // For people: what else there is to say.
-  std::string origin_note = {};   // The part of 'note' that is FactOrigin::note.
+  PlaneState plane = PlaneState::Unknown;  // Runtime::explain_state().
+  std::optional<Op> op = {};               // What is to be done with the row, while something is owed.
+  std::vector<Constraint> facts;           // What this row waits for, or was withdrawn without; those that do not hold come first.
+  std::size_t missing = 0;                 // How many of them do not hold.
+  std::string provider;                    // Orch that provides the first fact; empty if nobody does.
+  std::string note;                        // For people: what else there is to say.
+  std::string origin_note = {};            // The part of 'note' that is FactOrigin::note.
   /// The link whose row waits for this one, and for which fact; the first link is its own parent.
   std::size_t parent = 0;
   std::optional<Constraint> fact = {};
@@ -164,7 +166,8 @@ struct ConsumerStats {
   bool caught_up = false;            // Each row that stood when the Orch was made has been taken: Subscription::caught_up().
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   std::string last_reject;
-  std::string standing_reject;  // The newest one of rejected_rows.
+  std::string standing_reject;            // The newest one of rejected_rows.
+  std::optional<PlaneCounts> plane = {};  // Where its rows stand, if its Orch tells: Runtime::explain_state().
 };
 
 /// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop), and before the first turn to the
@@ -273,12 +276,19 @@ class Runtime {
   Why why(std::string_view table, std::string_view key) const;
   /// The first link of why(), without the walk.
   WhyLink row_state(std::string_view table, std::string_view key) const;
+  /// The same for a row that the store has.
+  WhyLink row_state(std::string_view table, const Record& row) const;
   /// Hears what happens at the consumer of 'table' from now on. NotFound if no Orch of this runtime (not of its workers') consumes it.
   Result<std::unique_ptr<RowTap>> tap(std::string_view table, RowTap::Listener listener);
   /// Tells `why` where facts of 'kind' come from.
   void explain(ConstraintKind kind, std::function<FactOrigin(std::string_view key)> origin_of);
   /// The same where any one of several rows would make the fact true: `why` follows each, and shows at most limits::kWhyDepth of them.
   void explain(ConstraintKind kind, std::function<std::vector<FactOrigin>(std::string_view key)> origins_of);
+  /// Tells `why`, `get` and `show` where rows of 'table' stand in what their Orch drives: 'state_of' answers for a row of which nothing is
+  /// owed, O(1). 'row' is the row as the store has it, or null if the asker does not know. 'counts', if given, is O(1), too. Both are
+  /// called on the thread of the table's consumer and may be replaced.
+  using StateOf = std::function<RowInPlane(std::string_view key, const Record* row)>;
+  void explain_state(std::string_view table, StateOf state_of, std::function<PlaneCounts()> counts = {});
 
  private:
   friend class Orch;
@@ -312,8 +322,8 @@ class Runtime {
   Status run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority priority);
   struct BusyWorkers;
   struct WhyStep;
-  WhyStep why_step(const FactOrigin& at) const;
-  WhyStep why_step_anywhere(const FactOrigin& at, BusyWorkers& busy) const;
+  WhyStep why_step(const FactOrigin& at, const Record* row) const;
+  WhyStep why_step_anywhere(const FactOrigin& at, BusyWorkers& busy, const Record* row = nullptr) const;
   std::vector<FactOrigin> origins_anywhere(const Constraint& fact, BusyWorkers& busy) const;
   struct WhyWalk;
   /// What each worker answers to 'question', asked on its thread; of those that are busy for too long nothing. Those in 'busy' are not

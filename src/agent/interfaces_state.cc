@@ -1,0 +1,28 @@
+// Where rows of INTF_TABLE stand in the data plane.
+#include "agent/facts.h"
+#include "agent/interfaces.h"
+
+namespace rondo::agent {
+
+RowInPlane Interfaces::state_of(std::string_view key) const {
+  const Result<InterfaceKey> parsed = parse_interface_key(key);
+  if (!parsed) return {};
+  const auto it = interfaces_.find(parsed->port);
+  if (it == interfaces_.end()) return {};
+  const RowInPlane gone{PlaneState::Withdrawn, "it went with the device", {{kDevice, parsed->port}}};
+  const bool has_device = static_cast<bool>(ids_.find(parsed->port));
+  if (!parsed->address) {
+    if (!it->second.applied) return {};
+    return has_device ? RowInPlane{PlaneState::Installed, {}, {}} : gone;
+  }
+  const auto entry = it->second.addresses.find(*parsed->address);
+  if (entry == it->second.addresses.end() || !entry->second.applied || entry->second.leaving) return {};
+  if (!has_device) return gone;
+  const Constraint up{kAdminUp, parsed->port};
+  if (parsed->address->address.is_v6() && !holds(up)) {
+    return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that is down", {up}};
+  }
+  return {entry->second.present ? PlaneState::Installed : PlaneState::Pending, {}, {}};
+}
+
+}  // namespace rondo::agent

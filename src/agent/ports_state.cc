@@ -1,0 +1,37 @@
+// Where rows of PORT_TABLE stand in the data plane, and what keeps a port from being used.
+#include <array>
+#include <ctime>
+
+#include "agent/facts.h"
+#include "agent/ports.h"
+#include "agent/since.h"
+
+namespace rondo::agent {
+
+std::string since_text(WallTime time) {
+  if (time == WallTime{}) return {};
+  const std::time_t calendar = time.nanoseconds() / 1'000'000'000;
+  std::tm parts{};
+  ::gmtime_r(&calendar, &parts);
+  std::array<char, 40> buffer{};
+  return {buffer.data(), std::strftime(buffer.data(), buffer.size(), " since %Y-%m-%dT%H:%M:%SZ", &parts)};
+}
+
+std::string Ports::trouble(std::string_view name) const {
+  const auto it = ports_.find(name);
+  const Port* const port = it == ports_.end() ? nullptr : &it->second;
+  if (port == nullptr || !port->exists) {
+    return "the kernel has no device named '" + std::string{name} + "'" + since_text(port == nullptr ? WallTime{} : port->exists_since);
+  }
+  if (!port->admin_up) return "port " + port->name + " is administratively down" + since_text(port->admin_since);
+  if (!port->carrier) return "port " + port->name + " has no carrier" + since_text(port->carrier_since);
+  return {};
+}
+
+RowInPlane Ports::state_of(std::string_view key) const {
+  if (!is(key, &Port::configured)) return {};
+  if (!is(key, &Port::exists)) return {PlaneState::Withdrawn, trouble(key), {{kDevice, std::string{key}}}};
+  return {PlaneState::Installed, trouble(key), {}};
+}
+
+}  // namespace rondo::agent

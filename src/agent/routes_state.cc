@@ -1,0 +1,24 @@
+// Where rows of ROUTE_TABLE stand in the data plane.
+#include "agent/routes.h"
+
+namespace rondo::agent {
+
+RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
+  const Result<RouteKey> parsed = parse_route_key(key);
+  if (!parsed || !parsed->vrf.empty()) return {};
+  const std::uint32_t slot = routes_.find(parsed->prefix);
+  if (slot == RouteMap::kNone) {
+    const Result<RouteRow> asked = row == nullptr ? failure(Status{Code::NotFound, ""}) : parse_route(row->fields());
+    if (!asked || !asked->not_ours) return {};
+    return {PlaneState::Foreign, "out of a device that is left to other software", {}};
+  }
+  const RouteMap::Route& route = routes_[slot];
+  if (route.busy) return {PlaneState::Pending, {}, {}};
+  if (route.group == RouteMap::kNone) return {PlaneState::Installed, {}, {}};
+  const RouteMap::Group& group = routes_.group(route.group);
+  if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
+  if (route.losses == group.entry->losses) return {PlaneState::Installed, {}, {}};
+  return {PlaneState::Pending, "the kernel dropped it with its next hops; it is being put back", {}};
+}
+
+}  // namespace rondo::agent

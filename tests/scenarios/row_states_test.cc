@@ -1,0 +1,139 @@
+// Where rows stand in the data plane, one cause a test, on the simulated kernel: what `why`, `get` and `show` say must be what the kernel
+// has.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+
+#include "agent_box.h"
+
+namespace rondo::agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+/// A port, a neighbour on it, a group of it, and a route by the group.
+class StatesOfRows : public ::testing::Test {
+ protected:
+  StatesOfRows() {
+    box.plane.add_port("A");
+    box.start();
+    box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+    box.set("INTF_TABLE", "A", {});
+    box.set("INTF_TABLE", "A:10.0.0.1/24", {});
+    box.set("INTF_TABLE", "A:2001:db8:a::1/64", {});
+    box.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    box.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+    box.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
+    box.set("ROUTE_TABLE", "192.169.0.0/16", {{"blackhole", "true"}});
+    box.run_for(1s);
+  }
+  std::string state(std::string_view table, std::string_view key) {
+    return std::string{to_string(box.runtime.row_state(table, key).plane)};
+  }
+  std::string last_of_why(std::string_view table, std::string_view key) {
+    const WhyLink last = box.runtime.why(table, key).chain.back();
+    return last.table + " " + last.key + " " + std::string{to_string(last.plane)} + ": " + last.note;
+  }
+  AgentBox box;
+};
+
+TEST_F(StatesOfRows, WhatTheKernelHasIsInstalled) {
+  for (const auto& [table, key] :
+       {std::pair{"PORT_TABLE", "A"}, std::pair{"INTF_TABLE", "A"}, std::pair{"INTF_TABLE", "A:10.0.0.1/24"},
+        std::pair{"INTF_TABLE", "A:2001:db8:a::1/64"}, std::pair{"NEIGH_TABLE", "A:10.0.0.2"}, std::pair{"NEXTHOP_GROUP_TABLE", "1"},
+        std::pair{"ROUTE_TABLE", "192.168.0.0/16"}, std::pair{"ROUTE_TABLE", "192.169.0.0/16"}}) {
+    EXPECT_EQ(state(table, key), "installed") << table << " " << key;
+  }
+  EXPECT_EQ(state("ROUTE_TABLE", "10.0.0.0/8"), "") << "no such row";
+}
+
+TEST_F(StatesOfRows, ARouteWhosePortLostItsCarrierIsWithdrawnAndWhyWalksToThePort) {
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  ASSERT_EQ(box.plane.route_count(), 1U) << "the blackhole";
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "withdrawn");
+  EXPECT_EQ(state("ROUTE_TABLE", "192.169.0.0/16"), "installed");
+  EXPECT_EQ(state("NEXTHOP_GROUP_TABLE", "1"), "withdrawn");
+  EXPECT_EQ(state("NEIGH_TABLE", "A:10.0.0.2"), "installed") << "the kernel keeps it";
+  const Why why = box.runtime.why("ROUTE_TABLE", "192.168.0.0/16");
+  ASSERT_EQ(why.chain.size(), 3U);
+  EXPECT_FALSE(why.cycle);
+  EXPECT_THAT(box.why("ROUTE_TABLE", "192.168.0.0/16"),
+              AllOf(HasSubstr("ROUTE_TABLE:192.168.0.0/16 waits for nexthop-group:1"),
+                    HasSubstr("NEXTHOP_GROUP_TABLE:1 waits for carrier:A (no usable member: 10.0.0.2 on A: the port has no carrier)")));
+  EXPECT_THAT(last_of_why("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr("PORT_TABLE A installed: port A has no carrier since 20"));
+  box.plane.set_carrier("A", true);
+  box.run_for(1s);
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "installed");
+  EXPECT_EQ(box.plane.route_count(), 2U);
+}
+
+TEST_F(StatesOfRows, AnAdministrativeDownIsToldOfAllThatGoesWithIt) {
+  box.set("PORT_TABLE", "A", {{"admin_status", "down"}});
+  box.run_for(1s);
+  EXPECT_EQ(state("PORT_TABLE", "A"), "installed") << "the row asks for it";
+  EXPECT_EQ(state("INTF_TABLE", "A:10.0.0.1/24"), "installed");
+  EXPECT_EQ(state("INTF_TABLE", "A:2001:db8:a::1/64"), "withdrawn");
+  EXPECT_EQ(state("NEIGH_TABLE", "A:10.0.0.2"), "waiting");
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "withdrawn");
+  EXPECT_THAT(last_of_why("NEIGH_TABLE", "A:10.0.0.2"), HasSubstr("port A is administratively down since 20"));
+  EXPECT_THAT(last_of_why("INTF_TABLE", "A:2001:db8:a::1/64"), HasSubstr("port A is administratively down since 20"));
+}
+
+TEST_F(StatesOfRows, ADeletedDeviceIsToldOfAllThatWasOnIt) {
+  box.plane.remove_port("A");
+  box.run_for(1s);
+  EXPECT_EQ(state("PORT_TABLE", "A"), "waiting");
+  EXPECT_EQ(state("INTF_TABLE", "A"), "withdrawn");
+  EXPECT_EQ(state("INTF_TABLE", "A:10.0.0.1/24"), "withdrawn");
+  EXPECT_EQ(state("NEIGH_TABLE", "A:10.0.0.2"), "waiting");
+  EXPECT_EQ(state("NEXTHOP_GROUP_TABLE", "1"), "withdrawn");
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "withdrawn");
+  EXPECT_THAT(last_of_why("ROUTE_TABLE", "192.168.0.0/16"),
+              AllOf(HasSubstr("PORT_TABLE A waiting"), HasSubstr("the kernel has no device named 'A' since 20")));
+}
+
+TEST_F(StatesOfRows, WhatTheKernelRefusesIsRefusedAndWhatParsesNotIsNot) {
+  box.plane.fail_nth(sim::OrderKind::Route, 1, EPERM);
+  box.set("ROUTE_TABLE", "172.16.0.0/16", {{"nexthop_group", "1"}});
+  box.set("ROUTE_TABLE", "172.17.0.0/16", {{"blackhole", "perhaps"}});
+  box.run_for(1s);
+  EXPECT_EQ(state("ROUTE_TABLE", "172.16.0.0/16"), "refused");
+  EXPECT_EQ(state("ROUTE_TABLE", "172.17.0.0/16"), "") << "rejected before anything was ordered";
+}
+
+TEST_F(StatesOfRows, ARejectedChangeOfAnInstalledRouteSaysThatTheOldOneStays) {
+  box.set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", ""}, {"blackhole", "perhaps"}});
+  box.run_for(1s);
+  EXPECT_THAT(box.runtime.row_state("ROUTE_TABLE", "192.168.0.0/16").note, HasSubstr("what was asked for before is installed"));
+}
+
+TEST_F(StatesOfRows, ARowThatWaitsIsWaiting) {
+  box.set("ROUTE_TABLE", "172.16.0.0/16", {{"nexthop_group", "7"}});
+  box.run_for(1s);
+  EXPECT_EQ(state("ROUTE_TABLE", "172.16.0.0/16"), "waiting");
+}
+
+TEST_F(StatesOfRows, ARouteOfOtherSoftwareIsForeign) {
+  const std::vector<Field> fields{{"nexthop", "10.0.0.2"}, {"ifname", "eth0"}};
+  box.set("ROUTE_TABLE", "172.16.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "eth0"}});
+  box.run_for(1s);
+  const WhyLink link = box.runtime.row_state("ROUTE_TABLE", Record::make("172.16.0.0/16", fields));
+  EXPECT_EQ(link.plane, PlaneState::Foreign);
+  EXPECT_THAT(link.note, HasSubstr("left to other software"));
+}
+
+TEST_F(StatesOfRows, WhatAnAuditFoundGoneIsLost) {
+  box.agent.row_states().on_lost(
+      [](std::string_view table, std::string_view key) { return table == "ROUTE_TABLE" && key == "192.168.0.0/16"; });
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "lost");
+  EXPECT_EQ(state("ROUTE_TABLE", "192.169.0.0/16"), "installed");
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "withdrawn") << "the port explains it";
+}
+
+}  // namespace
+}  // namespace rondo::agent
