@@ -27,7 +27,7 @@ LOCAL_BOUNDS = {
     "apps/rondo/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",
     "apps/rondo/redis_backend.cc:kUnansweredMax": "a pipeline's depth: the program waits, and its user meets nothing",
     "apps/rondod/write_log.cc:kWritersMost": "sums and names that one second of the log keeps; then they are logged at once",
-    "src/commands/row_commands.cc:kWaitMsMost": "a time that a caller asks for: a typing error is told, as of watch",
+    "src/commands/row_writes.cc:kWaitMsMost": "a time that a caller asks for: a typing error is told, as of watch",
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",
     "src/dataplane/netlink/dump.cc:kAttemptsMax": "tries at a dump that the kernel interrupts; then the error is told",

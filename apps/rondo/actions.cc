@@ -220,6 +220,10 @@ struct Run {
     if (!row.is_delete) {
       warn_of_unknown_fields(row);
       arguments["fields"] = typed_fields(row);
+      if (row.replace) arguments["replace"] = true;
+      json::array unset;
+      for (const std::string& name : row.unset) unset.push_back(json::array{json::string{typed(name)}, ""});
+      if (!unset.empty()) arguments["unset"] = std::move(unset);
     }
     const std::string command = row.is_delete ? "del" : "set";
     return row.wait ? write_and_wait(options, row, command, std::move(arguments)) : call(options, command, arguments);

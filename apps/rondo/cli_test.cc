@@ -171,6 +171,7 @@ TEST(CommandLine, WrongUsageIsSaidAndEndsWithTwo) {
       {{"--store", "unix:///s", "export"}, "'export' is a daemon's to answer"},
       {{"--store", "unix:///s", "why", "T", "k"}, "'why' is a daemon's to answer"},
       {{"--store", "unix:///s", "set", "--wait", "T", "k"}, "--wait: goes with a daemon"},
+      {{"--store", "unix:///s", "set", "--replace", "T", "k"}, "--replace: goes with a daemon"},
       {{"set", "--wait=soon", "T", "k"}, "--wait: 'soon' is no number"},
       {{"--socket", "/s", "sorces"}, "unknown command 'sorces'"},
       {{"doctor"}, "needs --store"},

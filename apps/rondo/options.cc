@@ -177,6 +177,8 @@ template <bool is_delete>
 Action write_row(const Words& words) {
   SetRow row = row_of(words, "KEY");
   row.is_delete = is_delete;
+  row.replace = words.has("--replace");
+  row.unset = words.all("--unset");
   if (words.has("--wait")) row.wait = seconds_of(words.real("--wait", 0));
   return row;
 }
@@ -377,6 +379,9 @@ struct Parser {
     }
     if (store.given()) {
       if (words.has("--wait")) throw CLI::ValidationError("--wait", "goes with a daemon: only its consumers know what becomes of a row");
+      for (const std::string_view option : {"--replace", "--unset"}) {
+        if (words.has(option)) throw CLI::ValidationError(std::string{option}, "goes with a daemon, which knows the row");
+      }
       return;
     }
     if ((command.answered_by & manual::Daemon) == 0 && !by_itself) {

@@ -29,7 +29,9 @@ struct SetRow {
   std::string key;
   std::vector<std::pair<std::string, std::string>> fields;  // As typed.
   bool is_delete = false;
-  std::optional<Duration> wait = {};  // For what becomes of the row.
+  bool replace = false;                 // Fields that are not named go.
+  std::vector<std::string> unset = {};  // Fields that go, as typed.
+  std::optional<Duration> wait = {};    // For what becomes of the row.
 };
 
 /// An event for a Channel, as typed.

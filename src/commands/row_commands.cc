@@ -1,10 +1,7 @@
-// The commands about rows: set, del, get, keys, show, tables.
-#include <chrono>
+// The commands that look at rows: get, keys, show, tables.
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "commands/answers.h"
 #include "commands/context.h"
@@ -24,75 +21,6 @@ namespace json = boost::json;
 /// A row up to this size is answered whole; a larger one field by field, and a value in pieces of this size. The caller puts them together
 /// and meets no bound.
 constexpr std::size_t kWholeBytes = 32 * 1024;
-
-/// The longest that a write waits for its row, as of watch.
-constexpr std::int64_t kWaitMsMost = 1'000'000'000;
-
-/// Lets 'reply' wait for what becomes of the row that is about to be written.
-Status wait_for_row(Context& context, const std::string& table, const Change& change, std::int64_t wait_ms, const Reply& reply) {
-  if (wait_ms < 1 || wait_ms > kWaitMsMost) {
-    return {Code::InvalidArgument, "'wait_ms' must be from 1 to " + std::to_string(kWaitMsMost)};
-  }
-  const Instant deadline = context.runtime.clock().now() + std::chrono::milliseconds{wait_ms};
-  const Status added = context.waits.add(table, change, deadline, reply);
-  return added.ok() ? added : added.with_context("nothing was written");
-}
-
-/// Of the commands set and del.
-struct RowWrite {
-  std::string table;
-  Op op = Op::Set;
-  std::vector<std::pair<std::string, std::string>> fields;
-  std::optional<std::int64_t> wait_ms;
-};
-
-void write_row(Context& context, const RowWrite& row, const std::string& key, Reply reply) {
-  const std::string& table = row.table;
-  Store& store = context.runtime.store();
-  // Done means on the disk, or in the server, where that is what the table promises.
-  const bool waits = context.failures.waits_for_end(table);
-  const bool waits_for_row = row.wait_ms.has_value();
-  WriteDone done = context.failures.listener(table);
-  if (waits) {
-    done = [answer = context.failures.answerer(table, key), waits_for_row, reply](const Status& end) mutable {
-      if (!end.ok()) return reply.fail(answer(end));
-      if (!waits_for_row) reply.finish();
-    };
-  }
-  Change change = Change::remove(key);
-  if (row.op == Op::Set) {
-    std::vector<Field> fields;
-    for (const auto& [name, value] : row.fields) fields.push_back({name, value});
-    if (Status bad = check_record(key, fields); !bad.ok()) return reply.fail(bad);
-    change = Change::set(key, std::span<const Field>{fields});
-  }
-  if (waits_for_row) {
-    if (Status waiting = wait_for_row(context, table, change, *row.wait_ms, reply); !waiting.ok()) {
-      return reply.fail(waiting);
-    }
-  }
-  if (const Status written = store.write(table, change, done); !written.ok()) {
-    context.waits.look_soon();
-    return reply.fail(written);
-  }
-  context.watchers.written(table, change);
-  if (!waits && !waits_for_row) reply.finish();
-}
-
-void write_row(Context& context, const Arguments& arguments, Reply reply, Op op) {
-  RowWrite row{.table = arguments.text("table"), .op = op, .fields = {}, .wait_ms = {}};
-  if (Status known = check_table(context.runtime.store(), row.table); !known.ok()) return reply.fail(known);
-  if (op == Op::Set) row.fields = arguments.fields();
-  if (arguments.has("wait_ms")) row.wait_ms = arguments.integer("wait_ms", 0);
-  const std::string table = row.table;
-  context.with_key(table, arguments.text("key"), [of = context.shared_from_this(), row = std::move(row), reply](const std::string& key) {
-    write_row(*of, row, key, reply);
-  });
-}
-
-void command_set(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Set); }
-
-void command_del(Context& context, const Arguments& arguments, Reply reply) { write_row(context, arguments, std::move(reply), Op::Delete); }
 
 /// A large row: [field number, name, part of its value], the parts of a value in order.
 void answer_parts(Reply reply, const Record& record) {
@@ -188,13 +116,6 @@ void command_tables(Context& context, Reply reply) {
 void add_row_commands(StandardAdder& commands) {
   const ArgumentSpec table = table_argument();
   const ArgumentSpec key = key_argument();
-  const ArgumentSpec wait =
-      optional("wait_ms", ArgumentKind::Integer, "Answer when the row is done, rejected or parked, or after this time");
-  commands.add({"set",
-                "Write a row; fields that are not named keep their value",
-                {table, key, optional("fields", ArgumentKind::Fields, "Fields"), wait}},
-               command_set);
-  commands.add({"del", "Delete a row", {table, key, wait}}, command_del);
   commands.add({"get", "Show a row as its consumer has taken it", {table, key}, CommandEffect::Reads}, command_get);
   commands.add({"keys",
                 "List the keys of a table",

@@ -1,7 +1,6 @@
-// Writes that wait for what becomes of their row, in simulated time: done, rejected, parked on facts, and the end of the time. Method: the
-// standard commands on a runtime whose handlers the test writes, through a session without a socket.
-#include "commands/row_waits.h"
-
+// Writes of one row, in simulated time: those that replace or unset fields, and those that wait for what becomes of their row: done,
+// rejected, parked on facts, and the end of the time. Method: the standard commands on a runtime whose handlers the test writes, through a
+// session without a socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "admin/frame.h"
 #include "admin/session.h"
@@ -27,14 +27,18 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
  protected:
   WaitingWrites() {
     consumer_ = &orch_.consume(
-        "T", [this](std::string_view, const Fields& fields) { return handle(fields); }, [](std::string_view) { return Outcome::done(); });
+        "T", [this](std::string_view, const Fields& fields) { return handle(fields); },
+        [this](std::string_view) { return handled_ += "del ", Outcome::done(); });
     add_groups();
     commands_ = std::move(add_standard_commands(registry_, runtime).value());
     session_ = std::make_unique<AdminSession>(registry_, nullptr, options_, figures_, [] {});
   }
 
   /// What the row's fields ask for.
-  Outcome handle(const Fields& fields) const {
+  Outcome handle(const Fields& fields) {
+    handled_ += "set";
+    for (const Field field : fields) handled_ += "," + std::string{field.name} + "=" + std::string{field.value};
+    handled_ += " ";
     for (const Field field : fields) {
       if (field.name == "group" && !groups.contains(field.value)) return Outcome::wait_for({kGroup, std::string{field.value}});
       if (field.name == "bad") return Outcome::reject(Status{Code::InvalidArgument, "it is bad"});
@@ -59,6 +63,13 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
     return frame && *frame ? std::string{(**frame).payload} : std::string{};
   }
 
+  /// What the handlers were given since the last call.
+  std::string handled() {
+    run_for(10ms);
+    return std::exchange(handled_, {});
+  }
+
+  std::string handled_;
   OpenOrch& orch_ = runtime.add<OpenOrch>();
   Consumer* consumer_ = nullptr;
   CommandRegistry registry_;
@@ -67,6 +78,45 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
   std::unique_ptr<StandardCommands> commands_;
   std::unique_ptr<AdminSession> session_;
 };
+
+using WritesOfARow = WaitingWrites;
+
+TEST_F(WritesOfARow, AReplacedRowHasNoFieldsButTheNamedOnes) {
+  set("T", "a", {{"x", "1"}, {"y", "2"}});
+  EXPECT_EQ(handled(), "set,x=1,y=2 ");
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["y","3"]],"replace":true})");
+  EXPECT_EQ(handled(), "del set,y=3 ");
+  EXPECT_EQ(answer(), R"({"id":1,"ok":true,"result":{}})");
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["y","4"],["z","5"]],"replace":true,"wait_ms":1000})");
+  EXPECT_EQ(handled(), "set,y=4,z=5 ") << "no field goes, so the row is not deleted";
+  EXPECT_THAT(answer(), HasSubstr(R"("state":"done")"));
+  ask(R"({"id":3,"command":"set","table":"T","key":"new","fields":[["y","4"]],"replace":true})");
+  EXPECT_EQ(handled(), "set,y=4 ");
+}
+
+TEST_F(WritesOfARow, AFieldIsUnsetAndTheOthersStay) {
+  set("T", "a", {{"x", "1"}, {"y", "2"}, {"z", "3"}});
+  handled();
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","7"]],"unset":[["y",""],["no",""]],"wait_ms":1000})");
+  EXPECT_EQ(handled(), "del set,z=3,x=7 ");
+  EXPECT_THAT(answer(), HasSubstr(R"("state":"done")"));
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["x","7"]],"unset":[["x",""]]})");
+  EXPECT_THAT(answer(), HasSubstr("field 'x' is both set and unset"));
+  ask(R"({"id":3,"command":"set","table":"T","key":"none","unset":[["x",""]]})");
+  EXPECT_EQ(handled(), "");
+  EXPECT_THAT(answer(), AllOf(HasSubstr("not-found"), HasSubstr("no row 'none' in T")));
+}
+
+TEST_F(WritesOfARow, WhatWaitsForTheConsumerIsReplacedTooAndNothingOfItIsUnsetBlindly) {
+  orch_.hold(*consumer_);
+  set("T", "a", {{"x", "1"}, {"y", "2"}});
+  ask(R"({"id":1,"command":"set","table":"T","key":"a","unset":[["y",""]]})");
+  EXPECT_THAT(answer(), AllOf(HasSubstr("failed-precondition"), HasSubstr("wait for its consumer")));
+  ask(R"({"id":2,"command":"set","table":"T","key":"a","fields":[["z","3"]],"replace":true})");
+  run_for(10ms);
+  orch_.release(*consumer_);
+  EXPECT_EQ(handled(), "del set,z=3 ");
+}
 
 TEST_F(WaitingWrites, EndWhenTheRowIsDone) {
   ask(R"({"id":1,"command":"set","table":"T","key":"a","fields":[["x","1"],["x","2"]],"wait_ms":1000})");

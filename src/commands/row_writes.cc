@@ -1,0 +1,186 @@
+// The commands that write one row: set and del. A `set` that replaces or unsets fields reads the row first and is a Set of fields where no
+// field goes, else a Delete and a Set, written in one turn.
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "commands/store_sink.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::commands {
+
+namespace {
+
+/// The longest that a write waits for its row, as of watch.
+constexpr std::int64_t kWaitMsMost = 1'000'000'000;
+
+/// One call of `set` or `del`.
+struct RowWrite {
+  std::string table;
+  Change change;
+  bool replace = false;
+  std::vector<std::string> unset = {};
+  std::optional<std::chrono::milliseconds> wait = {};
+};
+
+Status check_unset(const RowWrite& write) {
+  for (const Field field : write.change.fields()) {
+    if (std::ranges::find(write.unset, field.name) == write.unset.end()) continue;
+    return {Code::InvalidArgument, "field " + quoted(field.name) + " is both set and unset"};
+  }
+  return {};
+}
+
+/// What is to be written so that the row, which is 'row' now, becomes what was asked for. 'row' is empty if there is none.
+std::vector<Change> changes_of(const RowWrite& write, const Record& row) {
+  const Fields set = write.change.fields();
+  std::vector<Field> left;  // Fields of the row that were not named.
+  bool goes = false;
+  if (row) {
+    for (const Field field : row.fields()) {
+      if (set.contains(field.name)) continue;
+      if (write.replace || std::ranges::find(write.unset, field.name) != write.unset.end()) {
+        goes = true;
+      } else {
+        left.push_back(field);
+      }
+    }
+  }
+  if (!goes) return {write.change};
+  for (const Field field : set) left.push_back(field);
+  return {Change::remove(write.change.key()), Change::set(write.change.key(), std::span<const Field>{left})};
+}
+
+/// Writes them, in order. The last of them ends 'reply', or what becomes of the row does.
+void write_changes(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply reply) {
+  Store& store = context.runtime.store();
+  const std::string key{write.change.key()};
+  // Done means on the disk, or in the server, where that is what the table promises.
+  const bool waits = context.failures.waits_for_end(write.table);
+  if (write.wait) {
+    const Instant deadline = context.runtime.clock().now() + *write.wait;
+    if (Status added = context.waits.add(write.table, changes.back(), deadline, reply); !added.ok()) {
+      return reply.fail(added.with_context("nothing was written"));
+    }
+  }
+  for (const Change& change : changes) {
+    WriteDone done = context.failures.listener(write.table);
+    if (waits) {
+      const bool ends = &change == &changes.back() && !write.wait;
+      done = [answer = context.failures.answerer(write.table, key), ends, reply](const Status& end) mutable {
+        if (!end.ok()) return reply.fail(answer(end));
+        if (ends) reply.finish();
+      };
+    }
+    if (const Status written = store.write(write.table, change, done); !written.ok()) {
+      context.waits.look_soon();
+      return reply.fail(written);
+    }
+    context.watchers.written(write.table, change);
+  }
+  if (!waits && !write.wait) reply.finish();
+}
+
+/// Reads the row first. While changes of the table wait, what the row will be is not known here.
+void write_after_read(Context& context, std::shared_ptr<const RowWrite> write, Reply reply) {
+  Store& store = context.runtime.store();
+  if (const auto size = store.size(write->table); !write->replace && size && size->staged > 0) {
+    return reply.fail(
+        Status{Code::FailedPrecondition, "changes of " + write->table + " wait for its consumer, so what the row holds is not known"});
+  }
+  store.get(write->table, write->change.key(), [of = context.weak_from_this(), write, reply](const Result<Record>& row) mutable {
+    const std::shared_ptr<Context> alive = of.lock();
+    if (alive == nullptr || !reply.wanted()) return;
+    if (!row) return reply.fail(row.error());
+    if (!*row && !write->replace && write->change.fields().empty()) {
+      return reply.fail(Status{Code::NotFound, "no row '" + escape_text(write->change.key()) + "' in " + write->table});
+    }
+    if (!*row && !write->replace) return write_changes(*alive, *write, {write->change}, std::move(reply));
+    std::vector<Change> changes = changes_of(*write, *row);
+    // A row whose newest changes are not known: what goes with the Delete is what nobody can name.
+    const auto size = alive->runtime.store().size(write->table);
+    if (changes.size() == 1 && size && size->staged > 0) changes.insert(changes.begin(), Change::remove(write->change.key()));
+    write_changes(*alive, *write, changes, std::move(reply));
+  });
+}
+
+Change with_key(const Change& change, std::string_view key) {
+  std::vector<Field> fields;
+  for (const Field field : change.fields()) fields.push_back(field);
+  return {change.op(), Record::make(key, fields)};
+}
+
+/// Writes the row that the key means.
+void write_row(Context& context, RowWrite write, Reply reply) {
+  const std::string table = write.table;
+  const std::string given{write.change.key()};
+  context.with_key(table, given, [of = context.weak_from_this(), write = std::move(write), reply](const std::string& key) {
+    const std::shared_ptr<Context> alive = of.lock();
+    if (alive == nullptr) return;
+    RowWrite named = write;
+    if (named.change.key() != key) named.change = with_key(write.change, key);
+    if (!named.replace && named.unset.empty()) return write_changes(*alive, named, {named.change}, reply);
+    write_after_read(*alive, std::make_shared<const RowWrite>(std::move(named)), reply);
+  });
+}
+
+/// The parts of a call that set and del share. Nothing when 'reply' has failed.
+std::optional<RowWrite> read_call(Context& context, const Arguments& arguments, Change change, Reply& reply) {
+  RowWrite write{.table = arguments.text("table"), .change = std::move(change)};
+  if (Status known = check_table(context.runtime.store(), write.table); !known.ok()) return reply.fail(known), std::nullopt;
+  if (Status bad = check_record(write.change.record()); !bad.ok()) return reply.fail(bad), std::nullopt;
+  if (!arguments.has("wait_ms")) return write;
+  const std::int64_t wait_ms = arguments.integer("wait_ms", 0);
+  if (wait_ms < 1 || wait_ms > kWaitMsMost) {
+    reply.fail(Status{Code::InvalidArgument, "'wait_ms' must be from 1 to " + std::to_string(kWaitMsMost)});
+    return std::nullopt;
+  }
+  write.wait = std::chrono::milliseconds{wait_ms};
+  return write;
+}
+
+void command_set(Context& context, const Arguments& arguments, Reply reply) {
+  const std::string key = arguments.text("key");
+  const auto pairs = arguments.fields();
+  std::vector<Field> fields;
+  for (const auto& [name, value] : pairs) fields.push_back({name, value});
+  if (Status bad = check_record(key, fields); !bad.ok()) return reply.fail(bad);
+  std::optional<RowWrite> write = read_call(context, arguments, Change::set(key, std::span<const Field>{fields}), reply);
+  if (!write) return;
+  write->replace = arguments.flag("replace");
+  if (arguments.has("unset")) {
+    for (auto& [name, value] : arguments.fields("unset")) write->unset.push_back(std::move(name));
+  }
+  if (Status bad = check_unset(*write); !bad.ok()) return reply.fail(bad);
+  write_row(context, *std::move(write), std::move(reply));
+}
+
+void command_del(Context& context, const Arguments& arguments, Reply reply) {
+  const std::string key = arguments.text("key");
+  if (Status bad = check_record(key, {}); !bad.ok()) return reply.fail(bad);
+  std::optional<RowWrite> write = read_call(context, arguments, Change::remove(key), reply);
+  if (write) write_row(context, *std::move(write), std::move(reply));
+}
+
+}  // namespace
+
+void add_write_commands(StandardAdder& commands) {
+  const ArgumentSpec wait =
+      optional("wait_ms", ArgumentKind::Integer, "Answer when the row is done, rejected or parked, or after this time");
+  commands.add({"set",
+                "Write a row; fields that are not named keep their value",
+                {table_argument(), key_argument(), optional("fields", ArgumentKind::Fields, "Fields"), wait,
+                 optional("replace", ArgumentKind::Flag, "Fields that are not named go"),
+                 optional("unset", ArgumentKind::Fields, "Fields that go; their values do not count")}},
+               command_set);
+  commands.add({"del", "Delete a row", {table_argument(), key_argument(), wait}}, command_del);
+}
+
+}  // namespace rondo::commands
