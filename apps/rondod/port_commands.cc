@@ -15,10 +15,16 @@ using commands::answer_each;
 using commands::text;
 
 void command_ports(CommandContext& context, Reply reply) {
-  answer_each(std::move(reply), context.agent.ports().ports(), [](const agent::Ports::Port& port) {
-    return json::object{
-        {"name", text(port.name)},   {"index", port.id.value()}, {"exists", port.exists}, {"configured", port.configured},
-        {"admin_up", port.admin_up}, {"carrier", port.carrier},  {"mtu", port.mtu},       {"carrier_changes", port.carrier_changes}};
+  answer_each(std::move(reply), context.agent.ports().ports(), [&ports = context.agent.ports()](const agent::Ports::Port& port) {
+    return json::object{{"name", text(port.name)},
+                        {"index", port.id.value()},
+                        {"exists", port.exists},
+                        {"configured", port.configured},
+                        {"admin_up", port.admin_up},
+                        {"carrier", port.carrier},
+                        {"mtu", port.mtu},
+                        {"carrier_changes", port.carrier_changes},
+                        {"note", text(ports.trouble(port.name))}};
   });
 }
 
@@ -33,7 +39,8 @@ void command_port_events(CommandContext& context, const Arguments& arguments, Re
 void command_sim_carrier(CommandContext& context, const Arguments& arguments, Reply reply) {
   const std::string port = arguments.text("port");
   const auto ports = context.agent.ports().ports();
-  if (std::ranges::find(ports, port, &agent::Ports::Port::name) == ports.end()) {
+  const auto found = std::ranges::find(ports, port, &agent::Ports::Port::name);
+  if (found == ports.end() || !found->exists) {
     return reply.fail(Status{Code::NotFound, "no port '" + escape_text(port) + "'"});
   }
   context.simulated->set_carrier(port, arguments.flag("up"));

@@ -38,6 +38,8 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   const Result<PortRow> row = parse_port(fields);
   if (!row) return Outcome::reject(row.error());
   const std::string name{key};
+  ports_[name].name = name;
+  ports_[name].has_row = true;
   if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
   const IfIndex id = ports_[name].id;
   program(programmer_, LinkSet{id, row->admin_up, row->mtu},
@@ -56,22 +58,27 @@ Outcome Ports::set_answered(const std::string& name, IfIndex id, const Status& s
 
 Outcome Ports::remove(std::string_view key) {
   const auto it = ports_.find(key);
-  if (it == ports_.end() || !it->second.configured) return Outcome::done();
-  const Constraint unused{kPortUnused, std::string{key}};
-  if (!holds(unused)) return Outcome::wait_for(unused);
-  it->second.configured = false;
-  withdraw({kPort, std::string{key}});
+  if (it == ports_.end()) return Outcome::done();
+  if (it->second.configured) {
+    const Constraint unused{kPortUnused, std::string{key}};
+    if (!holds(unused)) return Outcome::wait_for(unused);
+    it->second.configured = false;
+    withdraw({kPort, std::string{key}});
+  }
+  it->second.has_row = false;
+  forget_if_dead(key);
   return Outcome::done();
 }
 
 void Ports::link_event(const LinkEvent& event) {
   forget_old_name(event);
+  if (event.removed) {
+    const auto it = ports_.find(event.name);
+    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);  // Else: of a namesake that went before.
+    return forget_if_dead(event.name);
+  }
   Port& port = ports_[event.name];
   port.name = event.name;
-  if (event.removed) {
-    if (port.id == event.port) device_gone(port);  // Else: of a namesake that went before.
-    return;
-  }
   const bool is_new = !port.exists || port.id != event.port;
   const WallTime now = runtime().clock().wall_now();
   if (is_new) port.exists_since = now;
@@ -111,6 +118,7 @@ void Ports::forget_old_name(const LinkEvent& event) {
   if (!name.empty() && name != event.name) {
     const auto it = ports_.find(name);  // The device has another name now.
     if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
+    forget_if_dead(name);
   }
   name = event.name;
   if (event.removed) names_.erase(event.port);
@@ -126,6 +134,12 @@ void Ports::device_gone(Port& port) {
   state_facts(port, was_admin_up, had_carrier);
   if (port.configured) withdraw({kPort, port.name});
   withdraw({kDevice, port.name});
+}
+
+/// Devices come and go, containers' among them: one that no row asks for leaves nothing behind.
+void Ports::forget_if_dead(std::string_view name) {
+  const auto it = ports_.find(name);
+  if (it != ports_.end() && !it->second.exists && !it->second.has_row) ports_.erase(it);
 }
 
 void Ports::note_handled(const Port& port) {

@@ -30,7 +30,8 @@ class Ports final : public Orch {
     std::string name;
     IfIndex id;
     bool exists = false;
-    bool configured = false;
+    bool has_row = false;     // Of PORT_TABLE, which is right by itself.
+    bool configured = false;  // As the row asks, when the device exists.
     bool admin_up = false;
     bool carrier = false;
     std::uint32_t mtu = 0;
@@ -39,6 +40,7 @@ class Ports final : public Orch {
     WallTime admin_since;
     WallTime carrier_since;
   };
+  /// All that exist or have a row.
   std::vector<Port> ports() const;
   /// Where the row 'key' of PORT_TABLE stands in the data plane. O(log(ports)).
   RowInPlane state_of(std::string_view key) const;
@@ -63,6 +65,7 @@ class Ports final : public Orch {
   void forget_old_name(const LinkEvent& event);
   void state_facts(Port& port, bool was_admin_up, bool had_carrier);
   void device_gone(Port& port);
+  void forget_if_dead(std::string_view name);
   void note_handled(const Port& port);
   bool is(std::string_view name, bool Port::*what) const;
 

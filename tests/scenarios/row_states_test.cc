@@ -95,6 +95,32 @@ TEST_F(StatesOfRows, ADeletedDeviceIsToldOfAllThatWasOnIt) {
               AllOf(HasSubstr("PORT_TABLE A waiting"), HasSubstr("the kernel has no device named 'A' since 20")));
 }
 
+TEST_F(StatesOfRows, ADeadPortIsForgottenUnlessARowAsksForIt) {
+  const auto names = [this] {
+    std::string all;
+    for (const Ports::Port& port : box.agent.ports().ports()) all += port.name + (port.exists ? " " : "(absent) ");
+    return all;
+  };
+  for (int i = 0; i < 100; ++i) {
+    box.plane.add_port("veth" + std::to_string(i));
+    box.run_for(1ms);
+    box.plane.remove_port("veth" + std::to_string(i));
+    box.run_for(1ms);
+  }
+  EXPECT_EQ(names(), "A ");
+  box.plane.remove_port("A");
+  box.set("PORT_TABLE", "B", {{"admin_status", "up"}});
+  box.run_for(1s);
+  EXPECT_EQ(names(), "A(absent) B(absent) ");
+  box.remove("PORT_TABLE", "B");
+  box.run_for(1s);
+  EXPECT_EQ(names(), "A(absent) ");
+  box.plane.add_port("A");
+  box.run_for(1s);
+  EXPECT_EQ(names(), "A ");
+  EXPECT_EQ(state("ROUTE_TABLE", "192.168.0.0/16"), "installed");
+}
+
 TEST_F(StatesOfRows, WhatTheKernelRefusesIsRefusedAndWhatParsesNotIsNot) {
   box.plane.fail_nth(sim::OrderKind::Route, 1, EPERM);
   box.set("ROUTE_TABLE", "172.16.0.0/16", {{"nexthop_group", "1"}});
