@@ -22,6 +22,7 @@ LOCAL_BOUNDS = {
     "apps/feed/next_hops.h:kGroupsMax": "how many groups the addresses of the synthetic tables have room for",
     "apps/feed/route_file.cc:kColumnsMax": "the forms of the file: one more column is a form that there is not",
     "apps/rondod/config.cc:kDirectConnectionsMost": "what a configuration may ask for; the bound itself is DirectServerOptions::connections",
+    "apps/rondod/config.cc:kLeaseMost": "what a configuration may ask for: a holder that dies elsewhere keeps the tables for so long",
     "apps/rondo/print_offers.cc:kKeysMost": "keys that the completion of a shell offers: more is no help",
     "apps/rondo/print_offers.cc:kSecondsMost": "how long the completion of a shell may wait",
     "apps/rondo/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",

@@ -15,6 +15,7 @@
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
+#include "rondod/redis_watch.h"
 
 namespace rondo::daemon {
 
@@ -26,6 +27,7 @@ struct CommandContext {
   sim::SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
+  RedisWatch& redis;
   const Config& config;
   commands::Mishap refused_orders{"orders that the data plane refused"};
 };

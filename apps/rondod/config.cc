@@ -16,6 +16,7 @@
 #include "admin/unix_socket.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
+#include "rondo/store/redis_store.h"
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
 #include "rondod/stores.h"
@@ -173,6 +174,10 @@ constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", fal
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
 
+constexpr std::array<std::pair<std::string_view, Standby>, 2> kStandbys{{{"wait", Standby::Wait}, {"refuse", Standby::Refuse}}};
+constexpr std::int64_t kLeaseLeast = kShortestRedisLease / std::chrono::milliseconds{1};
+constexpr std::int64_t kLeaseMost = 3'600'000;
+
 void read_separator(SectionReader& section, std::string& value) {
   std::string_view separator = value;
   section.choice("separator", kSeparators, separator);
@@ -184,11 +189,22 @@ void read_place(SectionReader& section, StorePlace& place) {
   read_separator(section, place.separator);
   section.integer("replicas", 0, limits::kRedisReplicas, place.replicas);
   section.integer("replicas_timeout_ms", 1, limits::kRedisReplicasWait / std::chrono::milliseconds{1}, place.replicas_timeout_ms);
+  section.integer("lease_ms", 0, kLeaseMost, place.lease_ms);
+  section.choice("standby", kStandbys, place.standby);
+  section.flag("notify_each_key", place.notify_each_key);
+  if (place.lease_ms != 0 && place.lease_ms < kLeaseLeast) {
+    section.complain("lease_ms", "must be 0, for none, or at least " + std::to_string(kLeaseLeast));
+  }
   if (!place.url.empty() && !is_durable(place.url)) return;
-  const StorePlace defaults;
-  const bool timeout_only = place.replicas == defaults.replicas;
-  if (timeout_only && place.replicas_timeout_ms == defaults.replicas_timeout_ms) return;
-  section.complain(timeout_only ? "replicas_timeout_ms" : "replicas", "is for tables on a Redis: the embedded store has no replicas");
+  const StorePlace none;
+  const std::string_view set = place.replicas != none.replicas                         ? "replicas"
+                               : place.replicas_timeout_ms != none.replicas_timeout_ms ? "replicas_timeout_ms"
+                               : place.lease_ms != none.lease_ms                       ? "lease_ms"
+                               : place.standby != none.standby                         ? "standby"
+                               : place.notify_each_key                                 ? "notify_each_key"
+                                                                                       : "";
+  if (set.starts_with("replicas")) section.complain(set, "is for tables on a Redis: the embedded store has no replicas");
+  if (!set.empty()) section.complain(set, "is for tables on a Redis");
 }
 
 /// [scheduler.KEY]: lines of PRIORITY = VALUE.
@@ -460,7 +476,10 @@ toml::table place_table(const StorePlace& place) {
   return toml::table{{"url", place.url},
                      {"separator", place.separator},
                      {"replicas", static_cast<std::int64_t>(place.replicas)},
-                     {"replicas_timeout_ms", place.replicas_timeout_ms}};
+                     {"replicas_timeout_ms", place.replicas_timeout_ms},
+                     {"lease_ms", place.lease_ms},
+                     {"standby", name_of(kStandbys, place.standby)},
+                     {"notify_each_key", place.notify_each_key}};
 }
 
 toml::table direct_table(const DirectSettings& direct) {

@@ -15,12 +15,18 @@
 
 namespace rondo::daemon {
 
+/// What a rondod does that finds its tables on a Redis consumed by another one.
+enum class Standby : std::uint8_t { Wait, Refuse };
+
 /// Where tables are, and how they are written there. Groups of the same place share a store.
 struct StorePlace {
   std::string url = {};  // See parse_redis_address; empty: the embedded store.
   std::string separator = ":";
   unsigned replicas = 0;
   std::int64_t replicas_timeout_ms = 1000;
+  std::int64_t lease_ms = 10'000;  // 0: none.
+  Standby standby = Standby::Wait;
+  bool notify_each_key = false;
   friend auto operator<=>(const StorePlace&, const StorePlace&) = default;
 };
 

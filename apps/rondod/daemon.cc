@@ -151,10 +151,7 @@ void Daemon::tell_stall(const Stall& stall) {
 
 StoreHooks Daemon::store_hooks() {
   StoreHooks hooks;
-  hooks.redis.on_failover = [this](const std::string& where, std::uint64_t epoch) {
-    log_.warn("the Redis is another one now, what the last one had not saved or replicated is lost", {{"store", where}, {"epoch", epoch}});
-  };
-  hooks.redis.on_open = [this](std::unique_ptr<RedisWrites> writes) { redis_writes_.push_back(std::move(writes)); };
+  hooks.redis = redis_.hooks();
   hooks.direct.on_open = [this](std::unique_ptr<DirectFeed> feed) { feeds_.push_back(std::move(feed)); };
   hooks.durable.on_open = [this](std::unique_ptr<TableFile> file) { files_.push_back(std::move(file)); };
   hooks.durable.on_restored = [this](const std::string& file, std::uint64_t rows) {
@@ -229,6 +226,7 @@ void Daemon::watch_store() {
   if (const std::uint64_t troubles = std::exchange(feed_troubles_, 0); troubles != 0) {
     log_.warn("direct tables have trouble", {{"count", troubles}, {"newest", feed_trouble_}});
   }
+  redis_.look(runtime_->clock());
   watch_journal();
   for (const std::unique_ptr<TableFile>& file : files_) file->look_after();
   const Status health = runtime_->store().health();
@@ -284,6 +282,7 @@ Status Daemon::open_admin() {
                                                              .simulated = simulated_,
                                                              .feeds = feeds_,
                                                              .files = files_,
+                                                             .redis = redis_,
                                                              .config = config_});
   DaemonAdder own(registry_, context_);
   add_port_commands(own);
@@ -370,12 +369,13 @@ Status Daemon::run() {
   if (!left.ok()) log_.error("ended before all was done, what nobody else keeps may be lost", {{"lost", left.message()}});
   Status lost = finish_files();
   log_.info("ended", {{"drained", drained && lost.ok()}});
+  if (!gave_way_.ok()) return gave_way_;
   return lost.ok() ? left : lost;
 }
 
 Leftovers Daemon::leftovers() const {
   Leftovers left{.rows = unkept_rows(config_, runtime_->consumers())};
-  for (const auto& writes : redis_writes_) {
+  for (const auto& writes : redis_.stores()) {
     left.writes += writes->unanswered();
     if (writes->unanswered() == 0) continue;
     log_.error("accepted writes have no answer and may be lost", {{"store", writes->where()}, {"count", writes->unanswered()}});
@@ -428,7 +428,15 @@ void Daemon::warn_of_policy() {
 }
 
 void Daemon::drain() {
-  if (is_drained() || runtime_->clock().now() >= drain_until_) runtime_->stop();
+  const bool is_late = runtime_->clock().now() >= drain_until_;
+  if (is_late || (is_drained() && redis_.release_leases())) runtime_->stop();
+}
+
+void Daemon::give_way(Status why) {
+  if (!gave_way_.ok()) return;
+  log_.error("ending", {{"why", why}});
+  gave_way_ = std::move(why);
+  runtime_->stop();
 }
 
 bool Daemon::is_drained() const {
@@ -437,10 +445,10 @@ bool Daemon::is_drained() const {
     const DirectFigures figures = feed->figures();
     return figures.staged == 0 && figures.behind == 0;
   };
-  const auto is_answered = [](const std::unique_ptr<RedisWrites>& writes) { return writes->unanswered() == 0; };
+  const auto is_answered = [](const std::unique_ptr<OpenRedis>& writes) { return writes->unanswered() == 0; };
   const auto is_on_disk = [](const std::unique_ptr<TableFile>& file) { return file->figures().waiting == 0; };
   return agent_->programmer().in_flight() == 0 && std::ranges::all_of(files_, is_on_disk) && std::ranges::all_of(feeds_, is_written) &&
-         std::ranges::all_of(redis_writes_, is_answered) &&
+         std::ranges::all_of(redis_.stores(), is_answered) &&
          std::ranges::all_of(consumers, [](const ConsumerStats& c) { return c.queued == 0 && c.in_flight == 0; });
 }
 

@@ -18,7 +18,7 @@
 #include "rondod/direct_maker.h"
 #include "rondod/leftovers.h"
 #include "rondod/plane_lock.h"
-#include "rondod/redis_maker.h"
+#include "rondod/redis_watch.h"
 #include "rondod/signals.h"
 #include "rondod/stores.h"
 #include "rondod/write_log.h"
@@ -62,6 +62,8 @@ class Daemon {
   void on_signal(int signal);
   void change_policy();
   void warn_of_policy();
+  /// Another rondod has our tables: ends without the patience of a drain.
+  void give_way(Status why);
   void drain();
   /// Logs that the store went away or came back, that the standing rows were read, that writes failed, and what direct tables dropped.
   void watch_store();
@@ -83,12 +85,13 @@ class Daemon {
   const LogKeeper& kept_;
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;
-  Status feed_trouble_;                                     // The newest.
-  std::uint64_t feed_troubles_ = 0;                         // Not logged yet.
-  std::vector<std::unique_ptr<DirectFeed>> feeds_;          // Of the store.
-  std::vector<std::unique_ptr<RedisWrites>> redis_writes_;  // Of the store.
-  std::vector<std::unique_ptr<TableFile>> files_;           // Of the store.
-  PlaneLock plane_lock_;                                    // Outlives what programs.
+  Status feed_trouble_;                             // The newest.
+  std::uint64_t feed_troubles_ = 0;                 // Not logged yet.
+  std::vector<std::unique_ptr<DirectFeed>> feeds_;  // Of the store.
+  RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }};
+  Status gave_way_;                                // Why.
+  std::vector<std::unique_ptr<TableFile>> files_;  // Of the store.
+  PlaneLock plane_lock_;                           // Outlives what programs.
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;

@@ -53,15 +53,23 @@ Section journal() {
 }
 
 std::vector<Setting> place() {
-  return {{"url", "text", "\"\"",
-           "Where the tables are. Empty: in rondod itself. \"file:///PATH\": a file from which they come back after a restart, with "
-           "?durability=none, interval (the default: a killed process loses at most the last interval_ms, 50) or every-batch (it loses "
-           "nothing that was acknowledged). Or a Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://. A password goes "
-           "into a file: ?password_file=FILE."},
-          {"separator", "\":\" or \"|\"", "\":\"", "What stands between table and key on a Redis."},
-          {"replicas", "integer from 0 to 100", "0",
-           "Replicas of the Redis that must have what rondod writes before it counts as written (WAIT). Only with a Redis."},
-          {"replicas_timeout_ms", "integer from 1 to 60000", "1000", "Milliseconds that they may take. Only with a Redis."}};
+  return {
+      {"url", "text", "\"\"",
+       "Where the tables are. Empty: in rondod itself. \"file:///PATH\": a file from which they come back after a restart, with "
+       "?durability=none, interval (the default: a killed process loses at most the last interval_ms, 50) or every-batch (it loses "
+       "nothing that was acknowledged). Or a Redis: redis://, rediss:// (TLS), unix://, redis+sentinel://. A password goes "
+       "into a file: ?password_file=FILE."},
+      {"separator", "\":\" or \"|\"", "\":\"", "What stands between table and key on a Redis."},
+      {"replicas", "integer from 0 to 100", "0",
+       "Replicas of the Redis that must have what rondod writes before it counts as written (WAIT). Only with a Redis."},
+      {"replicas_timeout_ms", "integer from 1 to 60000", "1000", "Milliseconds that they may take. Only with a Redis."},
+      {"lease_ms", "0, or integer from 3000 to 3600000", "10000",
+       "One rondod at a time consumes the tables of a database: its lease ends after so many milliseconds without a sign of it. 0: no "
+       "lease. Only with a Redis."},
+      {"standby", "\"wait\" or \"refuse\"", "\"wait\"",
+       "What a rondod does while another one has the lease: it waits for its end, or it ends itself with exit code 69. Only with a Redis."},
+      {"notify_each_key", "boolean", "false",
+       "A notification for each key that rondod writes, for stock consumers that pop fewer than 128 keys a wake-up. Only with a Redis."}};
 }
 
 Section group() {

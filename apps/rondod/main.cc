@@ -163,5 +163,6 @@ int main(int argc, char** argv) {
     log.error("cannot start", {{"why", daemon.error()}});
     return exit_code(daemon.error());
   }
-  return (*daemon)->run().ok() ? 0 : 1;
+  const rondo::Status ended = (*daemon)->run();
+  return ended.ok() ? 0 : exit_code(ended);
 }

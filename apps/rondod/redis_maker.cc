@@ -5,22 +5,54 @@
 #include <utility>
 
 #include "agent/priorities.h"
+#include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
+#include "store/redis/lease_holder.h"
 
 namespace rondo::daemon {
 namespace {
 
-class OpenWrites final : public RedisWrites {
+RedisFigures figures_of(const RedisLease& lease) {
+  return {.lease = std::string{to_string(lease.state)}, .holder = lease.described, .lease_refused = lease.refused, .token = lease.token};
+}
+
+class OpenedRedis final : public OpenRedis {
  public:
-  OpenWrites(const RedisStore& store, std::string where) : store_(store), where_(std::move(where)) {}
+  OpenedRedis(RedisStore& store, std::string where) : store_(store), where_(std::move(where)) {}
   std::string where() const override { return where_; }
   std::size_t unanswered() const override { return store_.unanswered(); }
+  RedisFigures figures() const override {
+    RedisFigures figures = figures_of(store_.lease());
+    const RedisStoreStats& stats = store_.stats();
+    figures.connects = stats.connects;
+    figures.epoch = stats.epoch;
+    figures.failovers = stats.failovers;
+    figures.fenced = stats.fenced;
+    figures.unfenced = stats.unfenced;
+    figures.pops = stats.pops;
+    figures.popped = stats.popped;
+    figures.recovered = stats.recovered;
+    figures.malformed = stats.malformed;
+    figures.last_damage = stats.last_damage;
+    return figures;
+  }
+  bool waits_for_lease() const override {
+    using State = RedisLease::State;
+    const RedisLease& lease = store_.lease();
+    // One that cannot be reached keeps the others waiting at the start only: it may answer in the next moment.
+    const bool may_answer = store_.health().ok() || clock_.now() < opened_ + kStart;
+    return lease.wanted && (lease.state == State::Standby || (lease.state == State::Asking && may_answer));
+  }
+  bool release_lease() override { return store_.release_lease(); }
 
  private:
-  const RedisStore& store_;
+  static constexpr Duration kStart = 5s;
+  RedisStore& store_;
   const std::string where_;
+  const SystemClock clock_;
+  const Instant opened_ = clock_.now();
 };
 
 }  // namespace
@@ -43,10 +75,17 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   options.write_bytes_max = limits::kWaitingWriteBytes;
   options.name = "store " + options.address.to_string();
   const std::string where = options.address.to_string();
+  options.notify_each_key = place.notify_each_key;
+  options.lease = std::chrono::milliseconds{place.lease_ms};
+  // Stores on one database with other options are two stores of one holder.
+  static const std::string kHolder = redis::new_lease_holder();
+  options.lease_holder = kHolder;
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };
+  options.on_lease = [told = std::move(hooks.on_lease), place, where](const RedisLease& lease) { told(place, where, figures_of(lease)); };
+  options.may_take_lease = [may = std::move(hooks.may_take_lease), where] { return may(where); };
   return StoreMaker{[options, where, on_open = std::move(hooks.on_open)](Scheduler& scheduler) {
     auto store = std::make_unique<RedisStore>(scheduler, options);
-    on_open(std::make_unique<OpenWrites>(*store, where));
+    on_open(std::make_unique<OpenedRedis>(*store, where));
     return store;
   }};
 }

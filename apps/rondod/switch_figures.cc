@@ -161,6 +161,7 @@ void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::a
 
 void add_stats(const CommandContext& context, json::object& stats) {
   stats["store"].as_object()["files"] = files_json(context);
+  stats["store"].as_object()["redis"] = context.redis.figures();
   stats["direct"] = direct_json(context);
   stats["dataplane"] = dataplane_json(context);
   stats["agent"] = agent_json(context.agent);
@@ -180,6 +181,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   const bool holds = !context.agent.has_restarted();
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
+  context.redis.add_health(context.runtime.clock(), troubles, notes);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);
 }

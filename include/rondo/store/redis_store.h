@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "rondo/base/limits.h"
 #include "rondo/sched/priority.h"
@@ -18,6 +19,25 @@
 namespace rondo {
 
 class Scheduler;
+
+/// The shortest RedisStoreOptions::lease: it is renewed once a second at best.
+inline constexpr Duration kShortestRedisLease = 3s;
+
+/// Which store may consume the Staged and Queue tables of a database: see RedisStoreOptions::lease.
+struct RedisLease {
+  /// Off: this store asks for none. Asking: not known yet. Held: this store consumes. Standby: another one does. Lost: this store held it,
+  /// and another one has, or had, it since; this store consumes no more. Refused: the server's user may not take it, and this store
+  /// consumes without.
+  enum class State : std::uint8_t { Off, Asking, Held, Standby, Lost, Refused };
+  State state = State::Off;
+  bool wanted = false;         // There are consumers that need it.
+  std::uint64_t token = 0;     // Of this store's last lease; grows with each new holder. 0: never held.
+  std::string holder = {};     // As the holder wrote it: text from outside.
+  std::string described = {};  // The same for people, without control characters: "pid 4711 on host leaf1".
+  std::string refused = {};    // Why, where the state is Refused.
+};
+/// "off", "asking", "held", "standby", "lost" or "refused". Static storage.
+std::string_view to_string(RedisLease::State state) noexcept;
 
 struct RedisStoreOptions {
   RedisAddress address;
@@ -45,6 +65,17 @@ struct RedisStoreOptions {
   unsigned replicas = 0;
   Duration replicas_timeout = 1s;
   std::uint64_t seed = 1;  // Of the jitter.
+  /// 0, or at least kShortestRedisLease: this store consumes Staged and Queue tables only while it holds the lease of the database, which
+  /// ends after so long without a sign of its holder. Any number of stores may ask: one holds it, the others wait. A holder that slept for
+  /// longer pops, acknowledges and hands out nothing when it wakes up. Stock consumers know nothing of it and are not kept away. Reading,
+  /// writing and Watched and Channel tables need no lease. Costs a small script for each third of it, and none for a pop.
+  Duration lease{};
+  /// Who holds it: stores of one holder share the lease. Empty: this store alone.
+  std::string lease_holder{};
+  /// Called in a turn when the state of the lease, or its holder, changes. Must not destroy the store.
+  std::function<void(const RedisLease& lease)> on_lease{};
+  /// Asked before the lease is taken; false: later. For programs with several stores, which take their leases in one order.
+  std::function<bool()> may_take_lease{};
   /// Called in a turn when the server is another one than before (a fail-over, a restart): what the last one had not saved or replicated is
   /// lost, also of what was written and answered. A producer writes its rows again; writes from here on come behind those that are sent
   /// again by themselves. 'epoch' as in RedisStoreStats. Must not destroy the store.
@@ -96,6 +127,10 @@ class RedisStore final : public Store {
   const RedisStoreStats& stats() const noexcept;
   /// Accepted writes whose end is not known yet.
   std::size_t unanswered() const noexcept;
+  const RedisLease& lease() const noexcept;
+  /// Consumers get nothing any more, and the lease is given back; true when that is done, so ask again in later turns. For an orderly end:
+  /// the next holder need not wait until the lease ends.
+  bool release_lease();
 
  private:
   struct Parts;

@@ -23,12 +23,17 @@ class End;
 
 /// What every end needs; outlives it.
 struct Link {
+  bool may_take() const { return fence.empty() || scheduler.clock().now() < taken_until; }
+
   Scheduler& scheduler;
   Connection& commands;
   Connection& events;
   const RedisStoreOptions& options;
   RedisStoreStats& stats;
   bool up = false;                               // Both connections are usable.
+  std::string fence{};                           // The value of the lease, which pops and acknowledgements compare; empty: no lease.
+  Instant taken_until = Instant::never();        // Later the lease may have ended: consumers of Staged and Queue tables take nothing.
+  std::function<void()> on_fenced{};             // The server refused what only the holder may do.
   std::vector<std::weak_ptr<End>> unfinished{};  // Ends that go on in the next turn of 'commands'.
 };
 
@@ -52,6 +57,8 @@ class End : public std::enable_shared_from_this<End> {
     go_offline();
     online();
   }
+  /// It may have something that it was not to give for a while.
+  void tell_again() const { tell(); }
   void go_offline() {
     ++generation_;
     offline();

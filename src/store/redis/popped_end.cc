@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rondo/base/assert.h"
+#include "store/redis/scripts.h"
 
 namespace rondo::redis {
 
@@ -53,6 +54,7 @@ void PoppedEnd::tick() {
 }
 
 void PoppedEnd::failed(const Reply& reply, std::string_view what) {
+  if (reply.text().starts_with("FENCED")) return link().on_fenced();
   stuck_ = true;
   const Status why = status_of(reply, std::string{what} + " of table " + quoted(spec().name));
   if (why.code() == Code::Unavailable && !lacks_replicas(why)) return link().commands.give_up(why);
@@ -97,14 +99,20 @@ void PoppedEnd::send_pop() {
 void PoppedEnd::acknowledge() {
   if (done_.empty() || !link().up || !is_open() || !ready_ || pops_ > 0) return;
   Commands& out = link().commands.out();
-  out.begin(2 + done_.size()).word("HDEL").word(keys().inflight);
+  if (link().fence.empty()) {
+    out.begin(2 + done_.size()).word("HDEL").word(keys().inflight);
+  } else {
+    out.begin(6 + done_.size()).word("EVAL").word(kAcknowledge).word("2").word(keys().inflight).word(kLeaseKey).word(link().fence);
+  }
   for (const std::uint64_t done : done_) {
     out.number(done);
     acknowledged_.push_back(done);
   }
   ask(1, shape::kCount, [this, sent = std::exchange(done_, {})](const Reply& reply) {
     std::erase_if(acknowledged_, [&sent](std::uint64_t known) { return contains(sent, known); });
-    if (reply.is_error()) done_.insert(done_.end(), sent.begin(), sent.end());
+    if (!reply.is_error()) return;
+    done_.insert(done_.end(), sent.begin(), sent.end());
+    if (reply.text().starts_with("FENCED")) link().on_fenced();
   });
 }
 
@@ -302,6 +310,7 @@ void PoppedEnd::learn_pop_size(const Batch& batch) {
 // --- the consumer
 
 std::size_t PoppedEnd::take(std::size_t max, std::vector<Change>& out) {
+  if (!link().may_take()) return 0;
   // Whoever comes for more has dealt with what he took before.
   done_.insert(done_.end(), taken_.begin(), taken_.end());
   taken_.clear();

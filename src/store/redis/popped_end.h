@@ -27,7 +27,7 @@ class PoppedEnd : public End {
   void message(std::string_view) final;
   void tick() final;
   std::size_t take(std::size_t max, std::vector<Change>& out) final;
-  bool empty() const final { return waiting_.empty(); }
+  bool empty() const final { return waiting_.empty() || !link().may_take(); }
   std::size_t depth() const final { return waiting_entries_ + target().waiting; }
   /// Of the standing rows nothing is staged.
   std::size_t fetched() const final { return waiting_entries_ - waiting_read_; }

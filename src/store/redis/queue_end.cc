@@ -10,12 +10,23 @@ namespace rondo::redis {
 
 void QueueEnd::write_pop(std::size_t max, std::uint64_t number, const std::vector<std::uint64_t>& done) {
   Commands& out = link().commands.out();
-  out.begin(9 + done.size()).word("EVAL").word(kPopQueue).word("2").word(keys().queue).word(keys().inflight);
-  out.number(max).number(number).number(kPopBytes).word(kPopSeconds);
+  const std::string& fence = link().fence;
+  out.begin((fence.empty() ? 10 : 11) + done.size()).word("EVAL").word(kPopQueue).word(fence.empty() ? "2" : "3");
+  out.word(keys().queue).word(keys().inflight);
+  if (!fence.empty()) out.word(kLeaseKey);
+  out.number(max).number(number).number(kPopBytes).word(kPopSeconds).word(fence);
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
-void QueueEnd::write_recover() { link().commands.out().command({"EVAL", kRecoverQueue, "2", keys().queue, keys().inflight}); }
+void QueueEnd::write_recover() {
+  Commands& out = link().commands.out();
+  const std::string& fence = link().fence;
+  if (fence.empty()) {
+    out.command({"EVAL", kRecoverQueue, "2", keys().queue, keys().inflight});
+  } else {
+    out.command({"EVAL", kRecoverQueue, "3", keys().queue, keys().inflight, kLeaseKey, fence});
+  }
+}
 
 void QueueEnd::write_count() {
   link().commands.out().command({"EVAL", "return math.floor(redis.call('LLEN', KEYS[1]) / 3)", "1", keys().queue});
@@ -54,6 +65,7 @@ std::vector<PoppedEnd::Batch> QueueEnd::read_recovered(const Reply& content) {
 }
 
 void QueueEnd::complete(Batch& batch) {
+  if (!link().fence.empty()) return complete_fenced(batch);
   Commands& out = link().commands.out();
   std::size_t answers = 0;
   for (const Entry& entry : batch.entries) {
@@ -74,6 +86,28 @@ void QueueEnd::complete(Batch& batch) {
     if (reply.is_error() && status_of(reply, "a row").code() == Code::Unavailable) failed(reply, "writing rows");
   };
   ask(answers, shape::kCount, written, true);
+}
+
+void QueueEnd::complete_fenced(const Batch& batch) {
+  std::size_t words = 0;
+  for (const Entry& entry : batch.entries) {
+    if (entry.removes_row) words += 2;
+    if (entry.sets_row) words += 2 + 2 * std::max<std::size_t>(1, entry.change.fields().size());
+  }
+  if (words == 0) return;
+  Commands& out = link().commands.out();
+  out.begin(5 + words).word("EVAL").word(kWriteRows).word("1").word(kLeaseKey).word(link().fence);
+  for (const Entry& entry : batch.entries) {
+    if (!entry.sets_row && !entry.removes_row) continue;
+    const Fields fields = entry.sets_row ? entry.change.fields() : Fields{};
+    out.word(keys().rows, entry.key);
+    out.number(entry.removes_row ? 0 : 2 * std::max<std::size_t>(1, fields.size()));
+    for (const Field field : fields) out.word(field.name).word(field.value);
+    if (entry.sets_row && fields.empty()) out.word(kNoField).word(kNoField);
+  }
+  ask(1, shape::kCount, [this](const Reply& reply) {
+    if (reply.is_error()) failed(reply, "writing rows");
+  });
 }
 
 }  // namespace rondo::redis

@@ -19,6 +19,9 @@ class QueueEnd final : public PoppedEnd {
   void read_popped(const Reply& content, Batch& batch) override;
   std::vector<Batch> read_recovered(const Reply& content) override;
   void complete(Batch& batch) override;
+
+ private:
+  void complete_fenced(const Batch& batch);
 };
 
 }  // namespace rondo::redis

@@ -15,6 +15,7 @@
 #include "store/redis/channel_end.h"
 #include "store/redis/connection.h"
 #include "store/redis/epoch.h"
+#include "store/redis/lease.h"
 #include "store/redis/queue_end.h"
 #include "store/redis/reader.h"
 #include "store/redis/sentinel_finder.h"
@@ -34,6 +35,8 @@ using redis::Reply;
 /// Where Redis says which keys changed, to a client that asked for it in RESP2.
 constexpr std::string_view kInvalidations = "__redis__:invalidate";
 constexpr Duration kTick = 1s;
+
+bool is_popped(const End& end) { return end.spec().kind == TableKind::Staged || end.spec().kind == TableKind::Queue; }
 
 redis::ConnectionOptions connection_options(const RedisStoreOptions& options, std::string_view role, bool subscriber) {
   return {.name = options.name + ":" + std::string{role},
@@ -61,7 +64,9 @@ struct RedisStore::Parts final : Connection::User {
         writer(commands, completions, stats, options),
         reader(commands, completions),
         epoch(commands, stats, [this](bool while_connected) { failed_over(while_connected); }),
+        lease(link, {.granted = [this] { lease_granted(); }, .paused = [this] { lease_paused(); }}),
         timer(options.name + ":tick", options.priority, [this] { tick(); }) {
+    link.on_fenced = [this] { lease.fenced(); };
     on.add(timer);
     timer.arm_every(kTick, on.now() + kTick);
     if (options.address.sentinels.empty()) {
@@ -94,6 +99,10 @@ struct RedisStore::Parts final : Connection::User {
   /// The server, or its data, is not the one of before.
   void failed_over(bool while_connected);
 
+  bool is_consumed() const;
+  void lease_granted();
+  void lease_paused();
+
   // --- both connections together
   void come_up();
   void go_down();
@@ -123,6 +132,7 @@ struct RedisStore::Parts final : Connection::User {
   redis::Writer writer;
   redis::Reader reader;
   redis::Epoch epoch;
+  redis::Lease lease;
   TimerSource timer;
   std::map<std::string, redis::Target, std::less<>> tables;
   std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
@@ -140,6 +150,7 @@ void RedisStore::Parts::connected(Connection& connection) {
     if (commands.greeting().ended_earlier) ++stats.fenced;
     if (!commands.greeting().refused.ok()) ++stats.unfenced;
     epoch.ask();
+    lease.ask(is_consumed());
   } else {
     channels.clear();
     events_id = 0;
@@ -158,6 +169,7 @@ void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was
     writer.lost();
     reader.lost(why);
     epoch.lost();
+    lease.lost();
   } else {
     channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
     events_id = 0;
@@ -182,6 +194,24 @@ void RedisStore::Parts::failed_over(bool while_connected) {
   if (options.on_failover) options.on_failover(stats.epoch);
 }
 
+bool RedisStore::Parts::is_consumed() const {
+  return std::ranges::any_of(popped, [](const auto& known) { return known.second->is_open(); });
+}
+
+void RedisStore::Parts::lease_granted() {
+  for (const std::shared_ptr<End>& end : living()) {
+    if (!is_popped(*end)) continue;
+    bring_online(end);
+    end->tell_again();
+  }
+}
+
+void RedisStore::Parts::lease_paused() {
+  for (const std::shared_ptr<End>& end : living()) {
+    if (is_popped(*end)) end->go_offline();
+  }
+}
+
 void RedisStore::Parts::come_up() {
   if (link.up) return;
   link.up = true;
@@ -201,6 +231,7 @@ void RedisStore::Parts::go_down() {
 
 void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
   if (!link.up || !end->is_open()) return;
+  if (is_popped(*end) && !lease.allows()) return;
   if (end->spec().kind == TableKind::Watched) {
     track(*end);
     end->go_online();
@@ -261,7 +292,7 @@ void RedisStore::Parts::subscribed(std::string_view channel) {
   }
   if (!link.up) return;
   for (const std::shared_ptr<End>& end : living()) {
-    if (end->channel() == channel && end->is_open()) end->go_online();
+    if (end->channel() == channel) bring_online(end);
   }
 }
 
@@ -287,6 +318,7 @@ void RedisStore::Parts::invalidated(const Reply& keys) {
 void RedisStore::Parts::tick() {
   if (!link.up) return;
   epoch.ask();
+  lease.ask(is_consumed());
   writer.tick();
   for (auto& [name, target] : tables) {
     if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
@@ -334,6 +366,7 @@ void RedisStore::Parts::adopt(const std::shared_ptr<End>& end) {
     events.out().command({"SUBSCRIBE", channel});
     events.wake();
   }
+  lease.ask(is_consumed());
   bring_online(end);
 }
 
@@ -433,6 +466,7 @@ Status RedisStore::health() const {
   if (!parts_->commands.is_connected()) return parts_->commands.trouble();
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
+  if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
   for (const auto& [table, end] : parts_->popped) {
     if (Status trouble = end->trouble(); !trouble.ok()) return trouble;
   }
@@ -441,5 +475,19 @@ Status RedisStore::health() const {
 
 const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }
 std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unanswered(); }
+const RedisLease& RedisStore::lease() const noexcept { return parts_->lease.state(); }
+bool RedisStore::release_lease() { return parts_->lease.release(); }
+
+std::string_view to_string(RedisLease::State state) noexcept {
+  switch (state) {
+    case RedisLease::State::Off: return "off";
+    case RedisLease::State::Asking: return "asking";
+    case RedisLease::State::Held: return "held";
+    case RedisLease::State::Standby: return "standby";
+    case RedisLease::State::Lost: return "lost";
+    case RedisLease::State::Refused: return "refused";
+  }
+  return "unknown";
+}
 
 }  // namespace rondo

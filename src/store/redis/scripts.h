@@ -32,23 +32,29 @@ namespace rondo::redis {
   "  redis.call('HDEL', hash, number)\n"                                                                   \
   "end\n"
 
+/// The fence of a script: nothing is done where the lease is not 'value' any more. Without a lease there is no such key.
+#define RONDO_LUA_FENCE(key, value)                                                             \
+  "if KEYS[" #key "] and redis.call('GET', KEYS[" #key "]) ~= ARGV[" #value                     \
+  "] then\n"                                                                                    \
+  "  return redis.error_reply('FENCED another store may consume the tables of the database')\n" \
+  "end\n"
+
 /// Pops a batch of a Staged table.
-/// KEYS: pending set, deleted set, in-flight hash. ARGV: row prefix, staging prefix, most keys, number of this batch, most bytes, "1" to
-/// rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, then the numbers of batches that were dealt
-/// with. Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}; what was set is a list of fields and values, or the
-/// number 1 for a row that is new as a whole and is to be read, or nil where nothing was set. Whole rows: the row's fields that were not
-/// set come first; they count as bytes, too.
-/// A batch ends with the key whose fields go beyond the bytes, or beyond the time, at which is looked every eighth key and after each that
-/// is large (an eighth of the bytes); the keys behind it wait again. (What is renamed is not read here.) A name or a value counts 32 bytes
-/// more than it has: many small ones take as long as a few large ones. A key of another type under a name of ours is found out before
-/// anything is popped. What is refused later (a user without the right) breaks the pop off: the keys are in flight by then, those whose
-/// staged hash is left wait again after the recovery. As that tells their Deletes, it must find their rows deleted: nothing throws between
-/// the in-flight record and the DEL.
-inline constexpr std::string_view kPopStaged = RONDO_LUA_CLOCK R"lua(
+/// KEYS: pending set, deleted set, in-flight hash, with a fence the lease. ARGV: row prefix, staging prefix, most keys, number of this
+/// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, the value of the
+/// lease, then the numbers of batches that were dealt with. Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}};
+/// what was set is a list of fields and values, or the number 1 for a row that is new as a whole and is to be read, or nil where nothing
+/// was set. Whole rows: the row's fields that were not set come first; they count as bytes, too. A batch ends with the key whose fields go
+/// beyond the bytes, or beyond the time, at which is looked every eighth key and after each that is large (an eighth of the bytes); the
+/// keys behind it wait again. (What is renamed is not read here.) A name or a value counts 32 bytes more than it has: many small ones take
+/// as long as a few large ones. A key of another type under a name of ours is found out before anything is popped. What is refused later (a
+/// user without the right) breaks the pop off: the keys are in flight by then, those whose staged hash is left wait again after the
+/// recovery. As that tells their Deletes, it must find their rows deleted: nothing throws between the in-flight record and the DEL.
+inline constexpr std::string_view kPopStaged = RONDO_LUA_FENCE(4, 9) RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call, try = redis.call, redis.pcall
 local stop = clock() + ARGV[7]
-if #ARGV > 8 then call('HDEL', KEYS[3], unpack(ARGV, 9)) end
+if #ARGV > 9 then call('HDEL', KEYS[3], unpack(ARGV, 10)) end
 call('HLEN', KEYS[3])
 local marks = call('SCARD', KEYS[2])
 local keys = call('SPOP', KEYS[1], ARGV[3])
@@ -165,9 +171,9 @@ return {call('SCARD', KEYS[1]), out}
 
 /// What of a Staged table is in flight. A key whose pop was broken off in the middle (its staged hash is still there) waits again.
 /// If such a key has no row yet and had no Delete, nothing of it is to be told before that.
-/// KEYS: pending set, in-flight hash. ARGV: staging prefix, row prefix. Answer: {keys pending, {batch, {keys}, {deleted}, ...},
-/// {fields that are no batch}}.
-inline constexpr std::string_view kRecoverStaged = RONDO_LUA_BATCH R"lua(
+/// KEYS: pending set, in-flight hash, with a fence the lease. ARGV: staging prefix, row prefix, the value of the lease. Answer: {keys
+/// pending, {batch, {keys}, {deleted}, ...}, {fields that are no batch}}.
+inline constexpr std::string_view kRecoverStaged = RONDO_LUA_FENCE(3, 3) RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
 for i = 1, #batches, 2 do
@@ -212,16 +218,16 @@ end
 return out
 )lua";
 
-/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash. ARGV: most entries, number of this batch, most bytes, most
-/// seconds, then the numbers of batches that were dealt with. Answer: {entries left, {key, value, operation, ...}}. A
-/// batch ends with the entry that goes beyond the bytes or the time. Looks at one entry, then four, then sixteen at a time: more would be
-/// copied for nothing when they are large.
-inline constexpr std::string_view kPopQueue = RONDO_LUA_CLOCK R"lua(
+/// Pops entries of a Queue, oldest first. KEYS: list, in-flight hash, with a fence the lease. ARGV: most entries, number of this batch,
+/// most bytes, most seconds, the value of the lease, then the numbers of batches that were dealt with. Answer: {entries left, {key, value,
+/// operation, ...}}. A batch ends with the entry that goes beyond the bytes or the time. Looks at one entry, then four, then sixteen at a
+/// time: more would be copied for nothing when they are large.
+inline constexpr std::string_view kPopQueue = RONDO_LUA_FENCE(3, 5) RONDO_LUA_CLOCK R"lua(
 if redis.replicate_commands then redis.replicate_commands() end
 local call = redis.call
 call('HLEN', KEYS[2])
 local stop = clock() + ARGV[4]
-if #ARGV > 4 then call('HDEL', KEYS[2], unpack(ARGV, 5)) end
+if #ARGV > 5 then call('HDEL', KEYS[2], unpack(ARGV, 6)) end
 local out, n, bytes, all, most, step = {}, 0, 0, 3 * ARGV[1], tonumber(ARGV[3]), 3
 repeat
   if step > all - n then step = all - n end
@@ -242,9 +248,9 @@ call('HSET', KEYS[2], ARGV[2], cmsgpack.pack(out))
 return {math.floor(call('LLEN', KEYS[1]) / 3), out}
 )lua";
 
-/// What of a Queue is in flight. KEYS: list, in-flight hash. Answer: {entries pending, {batch, {key, value, operation, ...}, ...},
-/// {fields that are no batch}}.
-inline constexpr std::string_view kRecoverQueue = RONDO_LUA_BATCH R"lua(
+/// What of a Queue is in flight. KEYS: list, in-flight hash, with a fence the lease. ARGV: the value of the lease. Answer: {entries
+/// pending, {batch, {key, value, operation, ...}, ...}, {fields that are no batch}}.
+inline constexpr std::string_view kRecoverQueue = RONDO_LUA_FENCE(3, 1) RONDO_LUA_BATCH R"lua(
 local batches = redis.call('HGETALL', KEYS[2])
 local out, n = {}, 0
 for i = 1, #batches, 2 do
@@ -257,6 +263,60 @@ end
 return {math.floor(redis.call('LLEN', KEYS[1]) / 3), out, damaged}
 )lua";
 
+/// Acknowledges batches. KEYS: in-flight hash, the lease. ARGV: the value of the lease, then the numbers. Answer: how many there were.
+inline constexpr std::string_view kAcknowledge = RONDO_LUA_FENCE(2, 1) R"lua(
+return redis.call('HDEL', KEYS[1], unpack(ARGV, 2))
+)lua";
+
+/// Does to the rows of a Queue what its entries say. KEYS: the lease. ARGV: its value, then for each entry the row's key, how many words of
+/// fields follow (0: the row goes), and these. Answer: 0. A key of another type is left.
+inline constexpr std::string_view kWriteRows = RONDO_LUA_FENCE(1, 1) R"lua(
+local i = 2
+while i < #ARGV do
+  local row, words = ARGV[i], tonumber(ARGV[i + 1])
+  i = i + 2
+  local answer
+  if words == 0 then answer = redis.pcall('DEL', row) end
+  for f = i, i + words - 1, 2000 do
+    answer = redis.pcall('HSET', row, unpack(ARGV, f, math.min(f + 1999, i + words - 1)))
+    if type(answer) == 'table' and answer.err then break end
+  end
+  if type(answer) == 'table' and answer.err and not string.find(answer.err, 'WRONGTYPE', 1, true) then return answer end
+  i = i + words
+end
+return 0
+)lua";
+
+/// Takes the lease, or renews it. KEYS: the lease, the epoch's hash. ARGV: the holder that asks, milliseconds, the token that it holds or
+/// held last (0: none), the value that a holder left which is gone, if any. Answer: {token, ""}, or {0, value of the other holder}. That
+/// answer is for a holder, too, whose lease ended and was another's in between: what it has taken since is not its own. One to whom that
+/// did not happen keeps its token. Where a server has lost the token (a fail-over) the next one is greater than any that a holder knows.
+inline constexpr std::string_view kTakeLease = R"lua(
+local call, me, held = redis.call, ARGV[1], tonumber(ARGV[3])
+local now = call('GET', KEYS[1])
+local mine = now and string.match(now, '^(%d+) ')
+if mine and now == mine .. ' ' .. me then
+  call('PEXPIRE', KEYS[1], ARGV[2])
+  return {tonumber(mine), ''}
+end
+if now and now ~= ARGV[4] then return {0, now} end
+local known = call('HMGET', KEYS[2], 'lease', 'lease_holder')
+local token, last = tonumber(known[1] or '0') or 0, known[2]
+if held > 0 and last and last ~= me then return {0, token .. ' ' .. last} end
+if last ~= me or token < held or token == 0 then
+  token = math.max(token, held) + 1
+  call('HSET', KEYS[2], 'lease', token, 'lease_holder', me)
+end
+call('SET', KEYS[1], token .. ' ' .. me, 'PX', ARGV[2])
+return {token, ''}
+)lua";
+
+/// Gives the lease back. KEYS: the lease. ARGV: its value. Answer: how many there were.
+inline constexpr std::string_view kReleaseLease = R"lua(
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
+)lua";
+
 /// Marks the server that answers; the number grows when it is another one than the last. KEYS: the hash. ARGV: its run id. Answer: the
 /// number. The number comes first: where it cannot be counted on, nothing is marked.
 inline constexpr std::string_view kMarkEpoch = R"lua(
@@ -267,6 +327,7 @@ redis.call('HSET', KEYS[1], 'run_id', ARGV[1])
 return epoch
 )lua";
 
+#undef RONDO_LUA_FENCE
 #undef RONDO_LUA_BATCH
 #undef RONDO_LUA_CLOCK
 

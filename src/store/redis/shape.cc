@@ -65,6 +65,11 @@ bool is_written(const Reply& reply) {
   return true;
 }
 
+bool is_lease(const Reply& reply) {
+  const std::span<const Reply> items = reply.items();
+  return items.size() == 2 && is_count(items[0]) && is_text(items[1]) && (items[0].integer() != 0 || !items[1].text().empty());
+}
+
 }  // namespace
 
 namespace shape {
@@ -80,6 +85,7 @@ const Shape kPoppedStaged{"entries of a table", is_popped_staged};
 const Shape kPoppedQueue{"entries of a queue", is_popped_queue};
 const Shape kRecoveredStaged{"batches of a table", is_recovered_staged};
 const Shape kRecoveredQueue{"batches of a queue", is_recovered_queue};
+const Shape kLease{"a lease or its holder", is_lease};
 
 }  // namespace shape
 

@@ -26,6 +26,7 @@ extern const Shape kPoppedStaged;     // Of kPopStaged and the following scripts
 extern const Shape kPoppedQueue;      // Of kPopQueue.
 extern const Shape kRecoveredStaged;  // Of kRecoverStaged.
 extern const Shape kRecoveredQueue;   // Of kRecoverQueue.
+extern const Shape kLease;            // Of kTakeLease: a count, and a text where that is 0.
 
 }  // namespace shape
 

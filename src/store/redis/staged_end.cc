@@ -163,15 +163,23 @@ void StagedEnd::write_pop(std::size_t max, std::uint64_t number, const std::vect
   Commands& out = link().commands.out();
   // Rows that the consumer has not seen are given whole: until the table was found empty any may be one.
   const bool whole = rows_ == Rows::Whole || !was_empty();
-  out.begin(14 + done.size()).word("EVAL").word(kPopStaged).word("3");
+  const std::string& fence = link().fence;
+  out.begin((fence.empty() ? 15 : 16) + done.size()).word("EVAL").word(kPopStaged).word(fence.empty() ? "3" : "4");
   out.word(keys().pending).word(keys().deleted).word(keys().inflight);
+  if (!fence.empty()) out.word(kLeaseKey);
   out.word(keys().rows).word(keys().staging).number(max).number(number).number(kPopBytes).word(rename ? "1" : "0").word(kPopSeconds);
-  out.word(whole ? "1" : "0");
+  out.word(whole ? "1" : "0").word(fence);
   for (const std::uint64_t batch : done) out.number(batch);
 }
 
 void StagedEnd::write_recover() {
-  link().commands.out().command({"EVAL", kRecoverStaged, "2", keys().pending, keys().inflight, keys().staging, keys().rows});
+  Commands& out = link().commands.out();
+  const std::string& fence = link().fence;
+  if (fence.empty()) {
+    out.command({"EVAL", kRecoverStaged, "2", keys().pending, keys().inflight, keys().staging, keys().rows});
+  } else {
+    out.command({"EVAL", kRecoverStaged, "3", keys().pending, keys().inflight, kLeaseKey, keys().staging, keys().rows, fence});
+  }
 }
 
 void StagedEnd::read_popped(const Reply& content, Batch& batch) {

@@ -29,6 +29,9 @@ struct TableKeys {
 /// Hash of a database: which server a store of ours last came up on, see epoch.h. Ours alone.
 inline constexpr std::string_view kEpochKey = "RONDO_EPOCH";
 
+/// Which store may consume the tables of a database, see lease.h. Ours alone.
+inline constexpr std::string_view kLeaseKey = "RONDO_LEASE";
+
 /// Redis has no empty hash: a row without fields holds this one, by SONiC's convention, and readers leave it out.
 inline constexpr std::string_view kNoField = "NULL";
 

@@ -1,0 +1,47 @@
+// RedisWatch: rondod's stores on Redis from outside: their leases, which decide whether this rondod consumes or stands by, what they could
+// not read, and their figures for log, stats and health. Scheduler's thread.
+#pragma once
+
+#include <boost/json/fwd.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands/mishaps.h"
+#include "rondo/base/clock.h"
+#include "rondo/base/log.h"
+#include "rondod/redis_maker.h"
+
+namespace rondo::daemon {
+
+class RedisWatch {
+ public:
+  /// 'end' is called when this rondod must not go on: another one consumes its tables.
+  RedisWatch(Log& log, std::function<void(Status why)> end) : log_(log), end_(std::move(end)) {}
+
+  /// For the stores that are made; this outlives them.
+  RedisHooks hooks();
+  const std::vector<std::unique_ptr<OpenRedis>>& stores() const noexcept { return stores_; }
+  /// Consumers get nothing any more, and the leases are given back; true when that is done, so ask again.
+  bool release_leases();
+  /// Logs what was dropped because it could not be read. Every second.
+  void look(const Clock& clock);
+
+  boost::json::array figures() const;
+  void add_health(const Clock& clock, boost::json::array& troubles, boost::json::array& notes);
+
+ private:
+  void tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures);
+  /// Two rondods with the same stores take the leases in the same order, so that none has a part of them and waits for the rest.
+  bool may_take_lease(const std::string& where) const;
+
+  Log& log_;
+  const std::function<void(Status why)> end_;
+  std::vector<std::unique_ptr<OpenRedis>> stores_;
+  std::vector<std::uint64_t> damage_told_;  // By store.
+  commands::Mishap damage_{"events, entries and batches on Redis that could not be read and were dropped"};
+};
+
+}  // namespace rondo::daemon
