@@ -80,8 +80,13 @@ std::vector<Command> row_commands() {
        .arguments = {{.name = "FILE",
                       .help = "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input",
                       .word = Word::File}},
-       .options = {{.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them"}},
-       .answered_by = Daemon | Redis},
+       .options = {{.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
+                   {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
+                   {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},
+                   {.name = "--replace", .value = {}, .help = "The same; rows that are SET have the fields of the file and no others"},
+                   {.name = "--atomic", .value = {}, .help = "The same; write nothing if a row would be refused or makes no sense"}},
+       .answered_by = Daemon | Redis,
+       .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"}}},
   };
 }
 

@@ -194,7 +194,16 @@ Action own_call(const Words& words) {
   return asked;
 }
 
-Action load(const Words& words) { return LoadFile{words.text("FILE"), words.has("--dry-run")}; }
+Action load(const Words& words) {
+  LoadFile load{.file = words.text("FILE"), .dry_run = words.has("--dry-run")};
+  load.diff = words.has("--diff");
+  load.changes = words.has("--changes");
+  load.replace = words.has("--replace");
+  load.atomic = words.has("--atomic");
+  // Beside the rows that the daemon has, a dry run has more to say than the file.
+  if (load.dry_run && load.is_planned()) load.diff = true;
+  return load;
+}
 
 Action feed_routes(const Words& words) {
   FeedRoutes feed;
@@ -379,8 +388,8 @@ struct Parser {
     }
     if (store.given()) {
       if (words.has("--wait")) throw CLI::ValidationError("--wait", "goes with a daemon: only its consumers know what becomes of a row");
-      for (const std::string_view option : {"--replace", "--unset"}) {
-        if (words.has(option)) throw CLI::ValidationError(std::string{option}, "goes with a daemon, which knows the row");
+      for (const std::string_view option : {"--replace", "--unset", "--diff", "--changes", "--atomic"}) {
+        if (words.has(option)) throw CLI::ValidationError(std::string{option}, "goes with a daemon, which knows its rows");
       }
       return;
     }

@@ -49,6 +49,11 @@ struct OwnCall {
 struct LoadFile {
   std::string file;  // "-" is standard input.
   bool dry_run = false;
+  bool diff = false;     // Print the difference that it makes.
+  bool changes = false;  // Write only what differs; 'replace' and 'atomic' do, too.
+  bool replace = false;  // A SET names all fields of its row.
+  bool atomic = false;   // Nothing if a row would be refused.
+  bool is_planned() const noexcept { return diff || changes || replace || atomic; }
 };
 
 enum class Order : unsigned char { AsIs, Sorted, Shuffled };

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "actions.h"
 #include "backend.h"
@@ -21,6 +22,7 @@
 #include "progress.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
+#include "row_plan.h"
 
 namespace rondo::cli {
 namespace {
@@ -141,12 +143,45 @@ Result<std::vector<feed::Route>> read_files(const FeedRoutes& feed, const feed::
 
 }  // namespace
 
+namespace {
+
+/// With the rows that the daemon has at hand: what differs is printed, or written.
+int load_changes(const Options& options, const LoadFile& load, const std::vector<LoadRow>& rows,
+                 const std::function<std::string(std::size_t offset)>& place_of) {
+  const Result<std::unique_ptr<Backend>> backend = open_backend(options);
+  if (!backend) return report(options, backend.error());
+  const Result<std::vector<PlannedRow>> plan = plan_rows(**backend, rows, load.replace);
+  if (!plan) return report(options, plan.error());
+  if (load.atomic) {
+    const Result<std::optional<RefusedRow>> refused = first_refused(**backend, *plan);
+    if (!refused) return report(options, refused.error());
+    if (*refused) return report(options, (**refused).why.with_context(place_of((**refused).offset) + ": nothing was written"), kExitFailed);
+  }
+  if (load.diff) {
+    print(options.json ? json_text(diff_json(*plan)) + "\n" : diff_text(*plan));
+    return finish_output();
+  }
+  const SystemClock clock;
+  const Instant start = clock.now();
+  std::vector<std::size_t> offsets;
+  const Result<BulkTotals> totals =
+      (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); }, [](const BulkTotals&) {});
+  if (!totals) return report(options, totals.error());
+  return print_totals(options, *totals, clock.now() - start,
+                      [&](std::uint64_t row) { return place_of(row < offsets.size() ? offsets[row] : 0); });
+}
+
+}  // namespace
+
 int load_file(const Options& options, const LoadFile& load) {
   const Result<std::string> text = read_text(load.file);
   if (!text) return report(options, text.error(), kExitFailed);
   const std::string name = load.file == "-" ? "standard input" : load.file;
   const Result<std::vector<LoadRow>> rows = parse_load(*text, name);
   if (!rows) return report_file(options, rows.error());
+  if (load.is_planned()) {
+    return load_changes(options, load, *rows, [&](std::size_t offset) { return place_in(*text, name, offset); });
+  }
   return write_many(
       options, load.file, rows->size(), load.dry_run, [&rows](BulkSink& sink) { return write_rows(*rows, sink); },
       [&](std::uint64_t row) { return place_in(*text, name, row < rows->size() ? (*rows)[row].offset : 0); });

@@ -118,6 +118,15 @@ def check_writes(daemon, checker):
     with open(path, "w", encoding="utf-8") as file:
         file.write('[{"PORT_TABLE:swp1": {"mtu": "9000"}, "OP": "SET"}]')
     checker.check("load", daemon.run("--json", "load", path).stdout)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('[{"PORT_TABLE:swp1": {"mtu": "9001"}, "OP": "SET"}, {"PORT_TABLE:swp8": {"mtu": "many"}, "OP": "SET"}]')
+    said = daemon.run("load", "--atomic", path)
+    assert said.returncode == 1 and ":1:" in said.stderr and "nothing was written" in said.stderr, said
+    with open(path, "w", encoding="utf-8") as file:
+        file.write('[{"PORT_TABLE:swp1": {"mtu": "9001"}, "OP": "SET"}, {"PORT_TABLE:swp8": {"mtu": "1500"}, "OP": "SET"}]')
+    diff = checker.check("load-diff", daemon.run("--json", "load", "--diff", path).stdout, "load")
+    assert [(row["key"], row["change"]) for row in diff["rows"]] == [("swp1", "changed"), ("swp8", "added")], diff
+    assert checker.check("load", daemon.run("--json", "load", "--changes", path).stdout)["rows"] == 2
     checker.check("feed-routes", daemon.run("--json", "feed", "routes", "--synthetic", "100").stdout)
     # A dry run prints the rows as export does.
     checker.check("export", daemon.run("--json", "load", "--dry-run", path).stdout)
