@@ -81,7 +81,7 @@ TEST_F(RedisLeaseTest, OneOfTwoStoresConsumesAndTheOtherNamesIt) {
   const auto first = join_as(State::Held);
   const auto second = join_as(State::Standby);
   EXPECT_THAT(second->driver->store().lease().described, HasSubstr("pid " + std::to_string(::getpid()) + " on host "));
-  EXPECT_TRUE(second->driver->store().health().ok());
+  EXPECT_TRUE(second->driver->run_until([&] { return second->driver->store().health().ok(); })) << "to stand by is no trouble";
   for (int i = 0; i < 100; ++i) produce(std::to_string(i), "1");
   EXPECT_THAT(take_all(*second->driver, *second->routes), IsEmpty());
   EXPECT_EQ(take_all(*first->driver, *first->routes).size(), 100U);
