@@ -23,6 +23,8 @@ LOCAL_BOUNDS = {
     "apps/feed/route_file.cc:kColumnsMax": "the forms of the file: one more column is a form that there is not",
     "apps/rondod/config.cc:kDirectConnectionsMost": "what a configuration may ask for; the bound itself is DirectServerOptions::connections",
     "apps/rondod/config.cc:kLeaseMost": "what a configuration may ask for: a holder that dies elsewhere keeps the tables for so long",
+    "apps/rondod/config.cc:kSafetyLeastMost": "what a configuration may ask for: no data plane has so many objects",
+    "apps/rondod/config.cc:kSafetyWaitMost": "what a configuration may ask for: a year",
     "apps/rondo/print_offers.cc:kKeysMost": "keys that the completion of a shell offers: more is no help",
     "apps/rondo/print_offers.cc:kSecondsMost": "how long the completion of a shell may wait",
     "apps/rondo/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",

@@ -168,6 +168,12 @@ std::vector<Command> figure_commands() {
       {.name = "config", .help = "The daemon's configuration, without secrets", .answered_by = Daemon},
       {.name = "limits", .help = "The daemon's bounds", .answered_by = Daemon},
       {.name = "health", .help = "What is known to be wrong; ends with 1 if there is something", .answered_by = Daemon},
+      {.name = "confirm",
+       .help = "Let a deletion go on that the safety stop holds",
+       .details =
+           "rondo health tells what is held: much of what an earlier run left in the kernel, for which no row asks. The answer says what\n"
+           "is deleted now. Ends with 1 if nothing is held.",
+       .answered_by = Daemon},
       {.name = "log", .help = "The newest lines of the daemon's log", .answered_by = Daemon},
       {.name = "dump",
        .help = "Gather what help needs to know into one file",

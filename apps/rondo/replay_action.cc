@@ -34,6 +34,7 @@ Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
   settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
+  settings.delete_leftovers = replay.note("agent.delete_leftovers").has_value();
   settings.answers = &replay.answers();
   settings.restart = &replay.restart();
   return {};

@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "commands/command_adder.h"
 #include "commands/mishaps.h"
+#include "rondo/base/log.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
@@ -23,6 +24,7 @@ namespace rondo::daemon {
 struct CommandContext {
   Runtime& runtime;
   const agent::Agent& agent;
+  agent::SafetyStop& safety;
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
@@ -36,11 +38,16 @@ using DaemonAdder = commands::CommandAdder<CommandContext>;
 
 void add_port_commands(DaemonAdder& commands);   // ports, port-events, and what moves the simulated ports.
 void add_config_command(DaemonAdder& commands);  // config.
+void add_safety_command(DaemonAdder& commands);  // confirm.
 
 /// The switch's members of the answers of `stats`, `top` and `health`.
 void add_stats(const CommandContext& context, boost::json::object& stats);
 void add_top(const CommandContext& context, boost::json::object& top);
 void add_health(CommandContext& context, boost::json::array& troubles, boost::json::array& notes);
+/// Troubles: what the safety stop holds.
+void add_held(const CommandContext& context, boost::json::array& troubles);
+/// Writes what the safety stop does into the log.
+void log_safety(Log& log, agent::SafetyStop::Event event, const agent::SafetyStop::Held& held);
 /// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.
 void look_for_refused_orders(CommandContext& context);
 

@@ -98,6 +98,9 @@ struct Config {
   std::size_t batch = 256;
   std::uint32_t table = 254;
   std::int64_t hold_s = 0;
+  double safety_share = 0.2;
+  std::int64_t safety_least = 100;
+  std::int64_t safety_wait_s = 0;
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
 };

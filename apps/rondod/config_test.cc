@@ -124,6 +124,10 @@ TEST(Config, AWrongValueSaysWhatIsAllowed) {
   EXPECT_THAT(message_of("[scheduler]\ntie = \"random\"\n"), AllOf(HasSubstr("'arrival'"), HasSubstr("'least-recently-served'")));
   EXPECT_THAT(message_of("[dataplane]\nkind = 7\n"), HasSubstr("'simulated'"));
   EXPECT_THAT(message_of("[dataplane]\nprotocol = 256\n"), HasSubstr("from 5 to 255"));
+  for (const char* const share : {"1.5", "-0.1", "\"0.2\"", "nan", "true"}) {
+    EXPECT_THAT(message_of("[dataplane]\nsafety_share = " + std::string{share} + "\n"), HasSubstr("must be a number from 0 to 1"));
+  }
+  EXPECT_EQ(parse_config("[dataplane]\nsafety_share = 1\n", "x")->safety_share, 1.0);
   EXPECT_THAT(message_of("[dataplane]\nsimulated_ports = [1]\n"), HasSubstr("list of texts"));
   EXPECT_THAT(message_of("[scheduler]\nnice = -21\n"), AllOf(HasSubstr("scheduler.nice"), HasSubstr("from -20 to 19")));
   EXPECT_THAT(message_of("[scheduler]\ncpus = 1\n"), AllOf(HasSubstr("scheduler.cpus"), HasSubstr("list of CPU numbers")));

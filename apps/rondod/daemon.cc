@@ -102,7 +102,11 @@ Status Daemon::open_runtime() {
                                                               .retry_quota = config_.retry_quota,
                                                               .programmer_cpus = config_.dataplane_cpus,
                                                               .hold = std::chrono::seconds{config_.hold_s},
-                                                              .rows_have_come = [this] { return rows_have_come(); }});
+                                                              .rows_have_come = [this] { return rows_have_come(); },
+                                                              .safety = {.share = config_.safety_share,
+                                                                         .least = static_cast<std::uint64_t>(config_.safety_least),
+                                                                         .wait = std::chrono::seconds{config_.safety_wait_s}}});
+  agent_->safety().on_event([this](agent::SafetyStop::Event event, const agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
   if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
@@ -278,6 +282,7 @@ Status Daemon::open_admin() {
   runtime_->scheduler().add(*drain_timer_);
   context_ = std::make_shared<CommandContext>(CommandContext{.runtime = *runtime_,
                                                              .agent = *agent_,
+                                                             .safety = agent_->safety(),
                                                              .plane = *plane_,
                                                              .simulated = simulated_,
                                                              .feeds = feeds_,
@@ -287,6 +292,7 @@ Status Daemon::open_admin() {
   DaemonAdder own(registry_, context_);
   add_port_commands(own);
   add_config_command(own);
+  add_safety_command(own);
   if (!own.status().ok()) return own.status();
   auto commands = add_standard_commands(registry_, *runtime_, command_options());
   if (!commands) return commands.error();

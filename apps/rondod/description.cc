@@ -109,6 +109,11 @@ Section dataplane() {
            "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
            "time "
            "that feeders need to come back. 0: an hour if a file of tables was found damaged, else none."},
+          {"safety_share", "number from 0 to 1", "0.2",
+           "When more than this share of what an earlier run left would be deleted because no row asks for it, nothing of it is, until "
+           "`rondo confirm` or the end of safety_wait_s. Log and `rondo health` tell of it; rows are programmed meanwhile. 1: never."},
+          {"safety_least", "integer from 1 to 1000000000", "100", "But fewer objects than this are deleted at any share."},
+          {"safety_wait_s", "integer from 0 to 31536000", "0", "Seconds after which what is held is deleted unconfirmed. 0: never."},
           {"simulated_ports", "list of texts", "[]", "Ports of the simulated data plane."},
           {"cpus", "list of CPU numbers", "[]", "CPUs of the thread that programs the data plane. Empty: any."},
       }};

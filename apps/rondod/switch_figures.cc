@@ -182,6 +182,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   for (const std::unique_ptr<TableFile>& file : context.files) add_file_troubles(file->path(), file->figures(), now, holds, troubles);
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
+  add_held(context, troubles);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);
 }

@@ -44,11 +44,16 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
       nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name)),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       row_states_(runtime, {ports_, interfaces_, neighbors_, nexthop_groups_, routes_}),
-      restart_timer_("restart", kRoutes, [this] { look_at_restart(); }) {
+      restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
+      safety_(runtime.clock(), options_.safety) {
   runtime.scheduler().add(restart_timer_);
   runtime.journal().note("agent.table", std::to_string(options_.table));
   runtime.journal().note("agent.orders_max", std::to_string(options_.orders_max));
   runtime.journal().note("agent.retry_quota", std::to_string(options_.retry_quota));
+  if (options_.delete_leftovers) {
+    routes_.delete_leftovers();
+    runtime.journal().note("agent.delete_leftovers", "1");
+  }
   if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
 }
 
@@ -80,7 +85,7 @@ Status Agent::start() {
 }
 
 void Agent::look_at_restart() {
-  const bool come = rows_have_come();
+  const bool come = rows_have_come() && !is_held();
   JournalRecorder::of(runtime_.journal()).restart_look(come);
   if (!come) return;
   // For a while: a row may be on its way through a store, or wait for a moment.
@@ -99,6 +104,19 @@ bool Agent::rows_have_come() {
 bool Agent::rows_are_handled() const {
   if (programmer_.in_flight() > 0) return false;
   return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
+}
+
+/// Asked when everything has been quiet for long enough, so that rows under way are not missed. Its answer is in the record of the look.
+bool Agent::is_held() {
+  if (options_.restart != nullptr || is_allowed_ || quiet_looks_ + 1 < kQuietLooks || !rows_are_handled()) return false;
+  const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
+  std::string parts;
+  for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
+                                    std::pair{counts.neighbors, " neighbours"}, std::pair{counts.addresses, " addresses"}}) {
+    if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
+  }
+  is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
+  return !is_allowed_;
 }
 
 /// A stage at a time, each looked at anew when nothing is under way: what was refused is tried again, and what a row asks for by then is

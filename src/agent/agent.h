@@ -14,6 +14,7 @@
 #include "agent/ports.h"
 #include "agent/routes.h"
 #include "agent/row_states.h"
+#include "agent/safety_stop.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
@@ -38,6 +39,8 @@ struct AgentOptions {
   /// The number of a next-hop group follows from its name, which a restart needs; false is for the replay of a day that was recorded
   /// before: from the order in which they came.
   bool groups_by_name = true;
+  /// Until the end of a restart a Delete takes a route that an earlier run left; false is for the replay of a day that was recorded before.
+  bool delete_leftovers = true;
   /// CPUs of the programming thread; empty: any.
   std::vector<unsigned> programmer_cpus = {};
   /// What an earlier run left in the kernel, and no row asks for, stays at least so long after the start: the time that feeders need to
@@ -45,6 +48,8 @@ struct AgentOptions {
   Duration hold{0};
   /// And until this says so, if given. It always stays until the consumers have taken the standing rows of their tables.
   std::function<bool()> rows_have_come = {};
+  /// When what no row asks for is so much of what an earlier run left that it stays.
+  SafetyOptions safety = {};
   /// Of a recorded run, in place of the data plane's; it must outlive the agent.
   RecordedAnswers* answers = nullptr;
   /// Likewise, in place of what an earlier run left in it.
@@ -66,6 +71,8 @@ class Agent {
   /// The restart is over: what an earlier run left is in use or gone.
   bool has_restarted() const noexcept { return restarted_; }
   Reconciler::Counts reconciled() const noexcept { return reconciler_.counts(); }
+  /// Of deletions that no row orders.
+  SafetyStop& safety() noexcept { return safety_; }
 
   const Ports& ports() const noexcept { return ports_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
@@ -77,6 +84,7 @@ class Agent {
   void look_at_restart();
   bool rows_have_come();
   bool rows_are_handled() const;
+  bool is_held();
   void delete_unwanted();
   std::vector<DeleteOrder> unwanted();
   void end_restart();
@@ -95,8 +103,10 @@ class Agent {
   RowStates row_states_;
   std::unique_ptr<Source> monitor_;
   TimerSource restart_timer_;
+  SafetyStop safety_;
   Instant started_;
   unsigned quiet_looks_ = 0;
+  bool is_allowed_ = false;  // To delete what no row asks for.
   bool restarted_ = false;
 };
 

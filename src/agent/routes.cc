@@ -286,12 +286,13 @@ void Routes::write_set_again(const std::string& name) {
 void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
   const Prefix& prefix = key.prefix;
   const std::uint32_t slot = routes_.find(prefix);
-  if (slot == RouteMap::kNone || another_row_has(key, batch[index].key())) {
+  const bool may_be_there = slot != RouteMap::kNone || (deletes_leftovers_ && !restarted_);
+  if (!may_be_there || another_row_has(key, batch[index].key())) {
     batch.done(index);
     return;
   }
   if (wait_if_busy(batch, index, slot)) return;
-  routes_[slot].busy = true;
+  if (slot != RouteMap::kNone) routes_[slot].busy = true;
   operations_.push_back({RouteDelete{prefix, table_}, {}});
   ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, key.canonical});
 }

@@ -49,6 +49,8 @@ class Routes final : public Orch {
 
   /// What an earlier run left is in use or gone. Until then the sets of next hops that it had asked for stay: routes on them may come.
   void end_restart() { restarted_ = true; }
+  /// Until the end of the restart, a Delete is carried out although no row had the route: an earlier run may have left it.
+  void delete_leftovers() { deletes_leftovers_ = true; }
 
  private:
   class PutBack;
@@ -103,6 +105,7 @@ class Routes final : public Orch {
   std::map<std::string, Record, std::less<>> requested_sets_;
   std::set<std::string, std::less<>> orphan_sets_;  // Rows that were there, and no route has asked for.
   bool restarted_ = false;
+  bool deletes_leftovers_ = false;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
   Later sets_again_;

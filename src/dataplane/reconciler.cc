@@ -254,6 +254,15 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   return unwanted;
 }
 
+Reconciler::UnwantedCounts Reconciler::unwanted_counts() const {
+  if (known_ == nullptr) return {};
+  const auto neighbors = std::ranges::count_if(known_->neighbors, [](const auto& known) { return !known.second.wanted; });
+  return {.routes = known_->routes.size(),
+          .neighbors = static_cast<std::uint64_t>(neighbors),
+          .nexthops = known_->unwanted_nexthops.size(),
+          .addresses = known_->unwanted_addresses.size()};
+}
+
 void Reconciler::end() {
   known_.reset();
   nexthops_ = {};
@@ -283,7 +292,9 @@ void Reconciler::apply(std::span<Operation> ops) {
   if (!rest_.empty()) plane_.apply(rest_);
   for (std::size_t i = 0; i < places_.size(); ++i) {
     // What was refused may be there as before. A Delete that is refused for good need not be asked for again.
-    const Operation& operation = ops[places_[i]] = std::move(rest_[i]);
+    Operation& operation = ops[places_[i]] = std::move(rest_[i]);
+    // A Delete of a route that no row had, in case an earlier run left it.
+    if (operation.status.code() == Code::NotFound && std::holds_alternative<RouteDelete>(operation.order)) operation.status = Status{};
     const Code code = operation.status.code();
     const bool for_good =
         code == Code::NotFound || code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;

@@ -47,6 +47,15 @@ class Reconciler final : public DataPlane {
     std::vector<DeleteOrder> addresses;
   };
   Unwanted unwanted(std::size_t max_routes = SIZE_MAX) const;
+  struct UnwantedCounts {
+    std::uint64_t routes = 0;
+    std::uint64_t neighbors = 0;
+    std::uint64_t nexthops = 0;  // And groups.
+    std::uint64_t addresses = 0;
+    std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses; }
+  };
+  /// How many these are. O(neighbours).
+  UnwantedCounts unwanted_counts() const;
   /// The restart is over: forgets what was read and passes everything through.
   void end();
 
