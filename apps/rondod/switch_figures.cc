@@ -157,6 +157,30 @@ void add_feed_troubles(const DirectFigures& feed, json::array& troubles, json::a
   }
 }
 
+/// "18500 routes", "1 route".
+std::string counted(std::size_t number, const std::string& what) { return std::to_string(number) + " " + what + (number == 1 ? "" : "s"); }
+
+/// A screen has room for more than these.
+constexpr std::size_t kPortsNamed = 10;
+
+/// Rows that are done, and that the data plane has dropped: a port is down, which only its owner knows to be right or wrong.
+void add_withdrawn(const CommandContext& context, json::array& notes) {
+  std::string told;
+  for (const auto& [table, what] :
+       {std::pair{"ROUTE_TABLE", "route"}, std::pair{"NEXTHOP_GROUP_TABLE", "next-hop group"}, std::pair{"INTF_TABLE", "interface row"}}) {
+    const PlaneCounts counts = context.agent.row_states().counts(table);
+    if (counts.withdrawn != 0) told.append(told.empty() ? "" : ", ").append(counted(counts.withdrawn, what));
+  }
+  if (told.empty()) return;
+  const agent::Withdrawals all = context.agent.withdrawals();
+  for (std::size_t i = 0; i < std::min(kPortsNamed, all.by_port.size()); ++i) {
+    const agent::Withdrawal& one = all.by_port[i];
+    told.append("; ").append(one.why).append(": ").append(counted(one.routes, "route"));
+  }
+  if (all.is_cut || all.by_port.size() > kPortsNamed) told.append("; and more");
+  notes.push_back(sentence("withdrawn from the data plane: " + told));
+}
+
 }  // namespace
 
 void add_stats(const CommandContext& context, json::object& stats) {
@@ -183,6 +207,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
   add_held(context, troubles);
+  add_withdrawn(context, notes);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);
 }

@@ -15,6 +15,7 @@
 #include "agent/routes.h"
 #include "agent/row_states.h"
 #include "agent/safety_stop.h"
+#include "agent/withdrawals.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/programmer.h"
@@ -79,6 +80,8 @@ class Agent {
   const Routes& routes() const noexcept { return routes_; }
   const Programmer& programmer() const noexcept { return programmer_; }
   RowStates& row_states() noexcept { return row_states_; }
+  const RowStates& row_states() const noexcept { return row_states_; }
+  Withdrawals withdrawals() const { return agent::withdrawals(ports_, nexthop_groups_, routes_); }
 
  private:
   void look_at_restart();

@@ -25,7 +25,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
   consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_cancels_parked_delete = true});
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
-    return it != interfaces_.end() && it->second.applied;
+    return it != interfaces_.end() && static_cast<bool>(it->second.applied);
   });
   provide(kAddressed, [this](std::string_view key) { return addressed(key); });
   provide(kPortUnused, [this](std::string_view port) { return !interfaces_.contains(port); });
@@ -127,7 +127,7 @@ Outcome Interfaces::set_base(const std::string& port, const Fields& fields) {
 
 void Interfaces::base_applied(const std::string& port, std::optional<std::uint32_t> mtu) {
   Interface& interface = interfaces_[port];
-  interface.applied = true;
+  interface.applied.set(applied_);
   interface.mtu = mtu;
   announce({kInterface, port});
 }
@@ -153,7 +153,7 @@ Outcome Interfaces::set_address(std::string_view key, const std::string& port, c
   Address& entry = interface.addresses[address];  // Before the answer: whatever the kernel drops from now on is put back.
   if (is_first) withdraw({kInterfaceUnused, port});
   // A Delete that the kernel put off has given way to this Set. Whether the address is there, the answer tells.
-  if (std::exchange(entry.leaving, false)) entry.applied = false;
+  if (std::exchange(entry.leaving, false)) entry.applied.clear();
   const IfIndex id = ids_.find(port);
   program(programmer_, AddressSet{id, address}, [this, ticket = current_ticket(), port, address, id](const Status& status) {
     settle(ticket, address_answered(port, address, id, status));
@@ -164,7 +164,8 @@ Outcome Interfaces::set_address(std::string_view key, const std::string& port, c
 Outcome Interfaces::address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status) {
   if (status.ok() && ids_.find(port) == id) {
     Address& entry = interfaces_[port].addresses[address];
-    entry.applied = entry.present = true;
+    entry.applied.set(applied_);
+    entry.present = true;
     announce({kAddressed, family_key(port, address.address.is_v6())});
     tell_free(port, address.address.is_v6());
     return Outcome::done();
@@ -260,7 +261,7 @@ Outcome Interfaces::remove_base(const std::string& port) {
   const Constraint unused{kInterfaceUnused, port};
   const Constraint gone{kNeighborsGone, port};
   if (!holds(unused) || !holds(gone)) return Outcome::wait_for({unused, gone});
-  it->second.applied = false;
+  it->second.applied.clear();
   withdraw({kInterface, port});
   drop_if_empty(port);
   return Outcome::done();

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "agent/counted_flag.h"
 #include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
@@ -28,15 +29,17 @@ class Interfaces final : public Orch {
   void end_restart();
   /// Where the row 'key' of INTF_TABLE stands in the data plane. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
+  /// How many rows stand where. O(ports, and addresses of those that are down).
+  PlaneCounts state_counts() const;
 
  private:
   struct Address {
-    bool applied = false;  // Its row is.
+    CountedFlag applied;   // Its row is.
     bool present = false;  // In the kernel, as far as we know.
     bool leaving = false;  // Its Delete is under way: not to be put back.
   };
   struct Interface {
-    bool applied = false;              // The base row.
+    CountedFlag applied;               // The base row.
     std::optional<std::uint32_t> mtu;  // Of the base row.
     std::map<Prefix, Address> addresses;
   };
@@ -60,6 +63,7 @@ class Interfaces final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
+  std::size_t applied_ = 0;  // Rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
   Spellings spellings_;  // Of addresses.

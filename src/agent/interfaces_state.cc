@@ -25,4 +25,18 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   return {entry->second.present ? PlaneState::Installed : PlaneState::Pending, {}, {}};
 }
 
+PlaneCounts Interfaces::state_counts() const {
+  PlaneCounts counts;
+  for (const auto& [port, interface] : interfaces_) {
+    const bool has_device = static_cast<bool>(ids_.find(port));
+    if (has_device && holds({kAdminUp, port})) continue;
+    if (!has_device && interface.applied) ++counts.withdrawn;
+    for (const auto& [prefix, address] : interface.addresses) {
+      if (address.applied && (!has_device || prefix.address.is_v6())) ++counts.withdrawn;
+    }
+  }
+  counts.installed = applied_ - counts.withdrawn;
+  return counts;
+}
+
 }  // namespace rondo::agent

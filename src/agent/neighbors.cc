@@ -81,7 +81,7 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& st
     return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
   Neighbor& neighbor = it->second;
   if (status.ok() && ids_.find(place.first) == id) {
-    neighbor.applied = true;
+    neighbor.applied.set(applied_);
     announce({kNeighbor, neighbor_key(place.first, place.second)});
     return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/counted_flag.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "agent/spellings.h"
@@ -24,10 +25,12 @@ class Neighbors final : public Orch {
 
   /// Where the row 'key' of NEIGH_TABLE stands in the data plane. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
+  /// How many rows stand where; those of ports that are down wait. O(ports).
+  PlaneCounts state_counts() const;
 
  private:
   struct Neighbor {
-    bool applied = false;  // Its row is.
+    CountedFlag applied;   // Its row is.
     bool leaving = false;  // Its Delete is under way.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
@@ -39,6 +42,7 @@ class Neighbors final : public Orch {
 
   Programmer& programmer_;
   const PortIds& ids_;
+  std::size_t applied_ = 0;              // Rows.
   std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
   Spellings spellings_;
   std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.

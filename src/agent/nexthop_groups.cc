@@ -218,6 +218,7 @@ Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
   if (group.asking) return Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "an order for this group is under way"});
   // No route may take it up again: it ends before the order is given.
   become_unusable(group);
+  count(group, PlaneState::Pending);
   ids_.forget(group.fact);
   group.deleting = true;
   program(programmer_, NexthopDelete{group.id},
@@ -426,6 +427,7 @@ void NexthopGroups::answered(const Constraint& fact, const Status& status) {
 void NexthopGroups::arrived(Group& group) {
   release_leaving(group);
   const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return m.nexthop->refused; });
+  if (refused == group.members.end() && !ids_.at(group.fact).usable) count(group, PlaneState::Withdrawn);
   settle_group(group, refused == group.members.end() ? Outcome::done() : Outcome::reject(refused->nexthop->failure));
 }
 
@@ -440,6 +442,7 @@ void NexthopGroups::become_usable(Group& group) {
   if (entry.usable || group.possible.front().empty()) return;
   entry.id = group.id;
   entry.usable = true;
+  count(group, PlaneState::Installed);
   announce(group.fact);
 }
 
@@ -448,6 +451,7 @@ void NexthopGroups::become_unusable(Group& group) {
   if (!entry.usable) return;
   entry.usable = false;
   ++entry.losses;
+  count(group, PlaneState::Withdrawn);
   withdraw(group.fact);
 }
 

@@ -9,7 +9,9 @@
 // sets: it never goes.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -47,6 +49,12 @@ class NexthopGroups final : public Orch {
   Counts counts() const;
   /// Where the row of the group 'name' stands in the data plane. O(members of the group).
   RowInPlane state_of_row(ConstraintKind kind, std::string_view name) const;
+  /// How many rows of groups of 'kind' stand where. O(1).
+  PlaneCounts state_counts(ConstraintKind kind) const { return tallies_[tally_of(kind)]; }
+  /// Calls 'visit' with each port that has next hops, until it returns false. O(ports * log(next hops)).
+  void for_each_port(const std::function<bool(std::string_view port)>& visit) const;
+  /// Calls 'visit' with the groups that are withdrawn and have a next hop on 'port', until it returns false.
+  void for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const;
 
   /// What an earlier run left in the kernel: an equal next hop or group gets the same number, and, if numbers follow from names, a group
   /// gets its own whatever its members were, and of groups with the same members each its own. Before the first row.
@@ -91,7 +99,8 @@ class NexthopGroups final : public Orch {
     bool asking = false;
     bool again = false;
     bool deleting = false;
-    Ticket ticket;  // Of the row that waits for this group's first answer; consumer is null when none does.
+    PlaneState counted = PlaneState::Unknown;  // In a tally: Installed, Withdrawn or not at all.
+    Ticket ticket;                             // Of the row that waits for this group's first answer; consumer is null when none does.
   };
 
   Outcome set(ConstraintKind kind, std::string_view name, const Fields& fields);
@@ -124,6 +133,9 @@ class NexthopGroups final : public Orch {
   void forget_set(ConstraintKind kind, std::string_view name);
   void finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status);
 
+  static std::size_t tally_of(ConstraintKind kind);
+  void count(Group& group, PlaneState state);
+
   void carrier(std::string_view port, bool up);
   void retry_later();
   void retry();
@@ -148,6 +160,7 @@ class NexthopGroups final : public Orch {
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same, by number.
   std::uint64_t group_replaces_ = 0;
+  std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
   TimerSource retry_timer_;
 };
 

@@ -24,4 +24,31 @@ RowInPlane NexthopGroups::state_of_row(ConstraintKind kind, std::string_view nam
   return in;
 }
 
+std::size_t NexthopGroups::tally_of(ConstraintKind kind) { return kind == kNexthopGroup ? 0 : 1; }
+
+void NexthopGroups::count(Group& group, PlaneState state) {
+  PlaneCounts& tally = tallies_[tally_of(group.fact.kind)];
+  if (group.counted == PlaneState::Installed) --tally.installed;
+  if (group.counted == PlaneState::Withdrawn) --tally.withdrawn;
+  group.counted = state;
+  if (state == PlaneState::Installed) ++tally.installed;
+  if (state == PlaneState::Withdrawn) ++tally.withdrawn;
+}
+
+void NexthopGroups::for_each_port(const std::function<bool(std::string_view port)>& visit) const {
+  for (auto it = nexthops_.begin(); it != nexthops_.end();) {
+    const std::string& port = it->first.first;
+    if (!visit(port)) return;
+    it = nexthops_.lower_bound({port + '\0', IpAddress{}});
+  }
+}
+
+void NexthopGroups::for_each_withdrawn(std::string_view port, const std::function<bool(const Constraint& fact)>& visit) const {
+  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+    for (const Group* const group : it->second.users) {
+      if (group->counted == PlaneState::Withdrawn && !visit(group->fact)) return;
+    }
+  }
+}
+
 }  // namespace rondo::agent

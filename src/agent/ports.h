@@ -44,6 +44,8 @@ class Ports final : public Orch {
   std::vector<Port> ports() const;
   /// Where the row 'key' of PORT_TABLE stands in the data plane. O(log(ports)).
   RowInPlane state_of(std::string_view key) const;
+  /// How many rows stand where. O(ports).
+  PlaneCounts state_counts() const;
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
 

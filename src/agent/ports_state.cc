@@ -34,4 +34,12 @@ RowInPlane Ports::state_of(std::string_view key) const {
   return {PlaneState::Installed, trouble(key), {}};
 }
 
+PlaneCounts Ports::state_counts() const {
+  PlaneCounts counts;
+  for (const auto& [name, port] : ports_) {
+    if (port.configured && port.exists) ++counts.installed;
+  }
+  return counts;
+}
+
 }  // namespace rondo::agent

@@ -17,6 +17,7 @@
 #include "base/slab.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/constraint.h"
+#include "rondo/orch/plane_state.h"
 
 namespace rondo::agent {
 
@@ -35,11 +36,16 @@ class RouteMap {
   };
   struct Group {
     Constraint fact;
-    std::shared_ptr<const GroupIds::Entry> entry;
+    std::shared_ptr<const GroupIds::Entry> entry = nullptr;
     std::uint32_t uses = 0;  // Routes on it and orders under way.
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     bool queued_for_put_back = false;
+    // Of the tally.
+    std::uint32_t routes = 0;  // Linked.
+    std::uint32_t there = 0;   // Of these: those that the kernel has not dropped since 'losses'.
+    std::uint32_t losses = 0;  // Of the entry, when the group was counted.
+    bool is_down = false;
   };
 
   std::uint32_t find(const Prefix& prefix) const {
@@ -67,12 +73,25 @@ class RouteMap {
   const Route& operator[](std::uint32_t slot) const noexcept { return routes_[slot]; }
   std::size_t size() const noexcept { return routes_.live(); }
 
+  /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
+  PlaneCounts tally() const noexcept {
+    return {.installed = routes_.live() - linked_ + there_, .pending = linked_ - there_ - withdrawn_, .withdrawn = withdrawn_};
+  }
+  /// The group became usable, or the kernel dropped it.
+  void touch(std::uint32_t slot) {
+    Group& group = groups_[slot];
+    const Counting counting(*this, group);
+  }
+
   /// Puts the route at the end of the group's list (programmed) or at its start (lost).
   void link(std::uint32_t slot, std::uint32_t group, bool lost) {
     Route& route = routes_[slot];
     route.group = group;
     if (group == kNone) return;
     Group& g = groups_[group];
+    const Counting counting(*this, g);
+    ++g.routes;
+    if (route.losses == g.losses) ++g.there;
     route.previous = lost ? kNone : g.tail;
     route.next = lost ? g.head : kNone;
     (route.previous == kNone ? g.head : routes_[route.previous].next) = slot;
@@ -82,6 +101,9 @@ class RouteMap {
     Route& route = routes_[slot];
     if (route.group == kNone) return;
     Group& g = groups_[route.group];
+    const Counting counting(*this, g);
+    --g.routes;
+    if (route.losses == g.losses) --g.there;
     (route.previous == kNone ? g.head : routes_[route.previous].next) = route.next;
     (route.next == kNone ? g.tail : routes_[route.next].previous) = route.previous;
     route.next = route.previous = kNone;
@@ -93,11 +115,12 @@ class RouteMap {
     std::uint32_t slot = find_group(kind, name);
     if (slot == kNone) {
       slot = groups_.take();
-      groups_[slot] = Group{{kind, std::string{name}}, nullptr, 0, kNone, kNone, false};
+      groups_[slot] = Group{{kind, std::string{name}}};
       names_of(kind).emplace(std::string{name}, slot);
     }
     Group& group = groups_[slot];
     if (!group.entry || group.entry->forgotten) group.entry = ids.find(kind, name);
+    touch(slot);
     return slot;
   }
   std::uint32_t find_group(ConstraintKind kind, std::string_view name) const {
@@ -118,6 +141,29 @@ class RouteMap {
   const Group& group(std::uint32_t slot) const noexcept { return groups_[slot]; }
 
  private:
+  /// While a group is changed: takes it out of the tally, brings what was counted up to date, and adds it again in the end.
+  class Counting {
+   public:
+    Counting(RouteMap& map, Group& group) : map_(map), group_(group) {
+      add(std::minus<>{});
+      if (!group.entry || group.losses != group.entry->losses) group.there = 0;
+      group.losses = group.entry ? group.entry->losses : 0;
+      group.is_down = !group.entry || !group.entry->usable;
+    }
+    ~Counting() { add(std::plus<>{}); }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+
+   private:
+    template <class Change>
+    void add(Change change) {
+      map_.linked_ = change(map_.linked_, std::size_t{group_.routes});
+      map_.there_ = change(map_.there_, std::size_t{group_.there});
+      map_.withdrawn_ = change(map_.withdrawn_, std::size_t{group_.is_down ? group_.routes - group_.there : 0});
+    }
+    RouteMap& map_;
+    Group& group_;
+  };
   struct NameHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
@@ -135,7 +181,7 @@ class RouteMap {
   Slab<Route> routes_;
   // Groups hold a Constraint, which has no default: a place is made with an empty one.
   struct GroupPlace : Group {
-    GroupPlace() : Group{{ConstraintKind{}, ""}, nullptr, 0, kNone, kNone, false} {}
+    GroupPlace() : Group{{ConstraintKind{}, ""}} {}
     GroupPlace& operator=(Group group) {
       Group::operator=(std::move(group));
       return *this;
@@ -143,6 +189,9 @@ class RouteMap {
   };
   Slab<GroupPlace> groups_;
   std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; looked up once a route.
+  std::size_t linked_ = 0;                                 // Routes on groups.
+  std::size_t there_ = 0;                                  // Of these: in the kernel.
+  std::size_t withdrawn_ = 0;                              // Of these: on groups that are not usable, and not in the kernel.
 };
 
 }  // namespace rondo::agent

@@ -98,5 +98,53 @@ TEST(RouteMapModel, LinksAndUnlinksAsThePlainModelDoes) {
   }
 }
 
+TEST(RouteMapModel, TheTallyIsWhatAWalkCounts) {
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random{seed};
+    GroupIds ids;
+    RouteMap map;
+    const auto entry_of = [&ids](std::uint64_t group) -> GroupIds::Entry& { return ids.at({kKind, std::to_string(group)}); };
+    std::uint32_t groups[3];
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      entry_of(i).usable = true;
+      groups[i] = map.group_at(kKind, std::to_string(i), ids);
+    }
+    for (int step = 0; step < 400; ++step) {
+      const std::uint64_t group = random.below(4);
+      if (group < 3 && random.chance(0.1)) {
+        GroupIds::Entry& entry = entry_of(group);
+        entry.usable = !entry.usable;
+        if (!entry.usable) ++entry.losses;
+        if (random.chance(0.5)) map.touch(groups[group]);  // The news comes later than the loss.
+      }
+      const Prefix prefix = prefix_of(random.below(60));
+      if (random.chance(0.2) && map.find(prefix) != RouteMap::kNone) {
+        map.erase(map.find(prefix));
+        continue;
+      }
+      const std::uint32_t slot = map.find_or_add(prefix);
+      map.unlink(slot);
+      const bool lost = group < 3 && random.chance(0.3);
+      if (group < 3) map[slot].losses = entry_of(group).losses - (lost ? 1 : 0);
+      map.link(slot, group == 3 ? RouteMap::kNone : groups[group], lost);
+    }
+    PlaneCounts expected;
+    std::size_t linked = 0;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      map.touch(groups[i]);
+      for (const std::uint32_t slot : list_of(map, groups[i])) {
+        ++linked;
+        const bool there = map[slot].losses == entry_of(i).losses;
+        ++(there ? expected.installed : entry_of(i).usable ? expected.pending : expected.withdrawn);
+      }
+    }
+    expected.installed += map.size() - linked;
+    EXPECT_EQ(map.tally().installed, expected.installed);
+    EXPECT_EQ(map.tally().pending, expected.pending);
+    EXPECT_EQ(map.tally().withdrawn, expected.withdrawn);
+  }
+}
+
 }  // namespace
 }  // namespace rondo::agent

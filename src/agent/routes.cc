@@ -76,8 +76,8 @@ class Routes::PutBack final : public Source {
     const std::uint32_t slot = group.head;
     RouteMap::Route& route = map[slot];
     map.unlink(slot);
-    map.link(slot, groups_.front(), false);
     route.losses = group.entry->losses;
+    map.link(slot, groups_.front(), false);
     if (!route.busy) operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast}, {}});
     return true;
   }
@@ -127,7 +127,9 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
     });
     observe(kind, [this, kind = kind](std::string_view name, bool usable) {
       const std::uint32_t slot = routes_.find_group(kind, name);
-      if (usable && slot != RouteMap::kNone) put_back_->add(slot);
+      if (slot == RouteMap::kNone) return;
+      routes_.touch(slot);
+      if (usable) put_back_->add(slot);
     });
   }
   provide_spellings();

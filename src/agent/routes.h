@@ -46,6 +46,10 @@ class Routes final : public Orch {
 
   /// Where the row 'key' of ROUTE_TABLE stands in the data plane; 'row' as in Runtime::StateOf. O(1).
   RowInPlane state_of(std::string_view key, const Record* row) const;
+  /// How many rows stand where. O(1).
+  PlaneCounts state_counts() const { return routes_.tally(); }
+  /// Routes on the group of 'fact'. O(1).
+  std::size_t routes_of(const Constraint& fact) const;
 
   /// What an earlier run left is in use or gone. Until then the sets of next hops that it had asked for stay: routes on them may come.
   void end_restart() { restarted_ = true; }

@@ -1,4 +1,6 @@
 // The commands that look at rows: get, keys, show, tables.
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -100,14 +102,30 @@ void command_show(Context& context, const Arguments& arguments, Reply reply) {
   });
 }
 
+/// What becomes of the rows of a table that an Orch consumes.
+void add_counts(json::object& row, const ConsumerStats& stats) {
+  if (stats.plane) row["installed"] = stats.plane->installed;
+  row["pending"] = stats.queued + stats.in_flight + (stats.plane ? stats.plane->pending : 0);
+  row["waiting"] = stats.parked;
+  if (stats.plane) {
+    row["withdrawn"] = stats.plane->withdrawn;
+    row["lost"] = stats.plane->lost;
+  }
+  row["rejected"] = stats.rejected_rows;
+}
+
 void command_tables(Context& context, Reply reply) {
   Store& store = context.runtime.store();
-  answer_each(std::move(reply), store.tables(), [&store](const TableSpec& spec) {
+  std::map<std::string, ConsumerStats, std::less<>> consumers;
+  for (ConsumerStats& stats : context.runtime.consumers()) consumers.emplace(stats.table, std::move(stats));
+  answer_each(std::move(reply), store.tables(), [&store, consumers = std::move(consumers)](const TableSpec& spec) {
     const auto size = store.size(spec.name);
-    return json::object{{"table", text(spec.name)},
-                        {"kind", json::string{to_string(spec.kind)}},
-                        {"rows", size && size->rows ? json::value(*size->rows) : json::value(nullptr)},
-                        {"staged", size ? size->staged : 0}};
+    json::object row{{"table", text(spec.name)},
+                     {"kind", json::string{to_string(spec.kind)}},
+                     {"rows", size && size->rows ? json::value(*size->rows) : json::value(nullptr)},
+                     {"staged", size ? size->staged : 0}};
+    if (const auto consumer = consumers.find(spec.name); consumer != consumers.end()) add_counts(row, consumer->second);
+    return row;
   });
 }
 

@@ -70,6 +70,58 @@ TEST_F(StatesOfRows, ARouteWhosePortLostItsCarrierIsWithdrawnAndWhyWalksToThePor
   EXPECT_EQ(box.plane.route_count(), 2U);
 }
 
+TEST_F(StatesOfRows, RowsAreCountedByWhereTheyStand) {
+  const auto told = [this](std::string_view table) {
+    const PlaneCounts counts = box.stats(table).plane.value();
+    return std::to_string(counts.installed) + " installed, " + std::to_string(counts.pending) + " pending, " +
+           std::to_string(counts.withdrawn) + " withdrawn";
+  };
+  EXPECT_EQ(told("PORT_TABLE"), "1 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("INTF_TABLE"), "3 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("NEIGH_TABLE"), "1 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("NEXTHOP_GROUP_TABLE"), "1 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("ROUTE_TABLE"), "2 installed, 0 pending, 0 withdrawn");
+  EXPECT_TRUE(box.agent.withdrawals().by_port.empty());
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  EXPECT_EQ(told("NEXTHOP_GROUP_TABLE"), "0 installed, 0 pending, 1 withdrawn");
+  EXPECT_EQ(told("ROUTE_TABLE"), "1 installed, 0 pending, 1 withdrawn");
+  EXPECT_EQ(told("INTF_TABLE"), "3 installed, 0 pending, 0 withdrawn");
+  const Withdrawals by = box.agent.withdrawals();
+  ASSERT_EQ(by.by_port.size(), 1U);
+  EXPECT_THAT(by.by_port.front().why, HasSubstr("port A has no carrier since 20"));
+  EXPECT_EQ(by.by_port.front().routes, 1U);
+  EXPECT_EQ(by.by_port.front().groups, 1U);
+  box.plane.remove_port("A");
+  box.run_for(1s);
+  EXPECT_EQ(told("PORT_TABLE"), "0 installed, 0 pending, 0 withdrawn") << "it waits for its device";
+  EXPECT_EQ(told("INTF_TABLE"), "0 installed, 0 pending, 3 withdrawn");
+  EXPECT_EQ(told("NEIGH_TABLE"), "0 installed, 0 pending, 0 withdrawn") << "it waits for the port";
+  box.plane.add_port("A");
+  box.run_for(1s);
+  EXPECT_EQ(told("ROUTE_TABLE"), "2 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("INTF_TABLE"), "3 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("NEXTHOP_GROUP_TABLE"), "1 installed, 0 pending, 0 withdrawn");
+  box.remove("ROUTE_TABLE", "192.168.0.0/16");
+  box.remove("NEXTHOP_GROUP_TABLE", "1");
+  box.remove("NEIGH_TABLE", "A:10.0.0.2");
+  box.remove("INTF_TABLE", "A:10.0.0.1/24");
+  box.run_for(1s);
+  EXPECT_EQ(told("ROUTE_TABLE"), "1 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("NEXTHOP_GROUP_TABLE"), "0 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("NEIGH_TABLE"), "0 installed, 0 pending, 0 withdrawn");
+  EXPECT_EQ(told("INTF_TABLE"), "2 installed, 0 pending, 0 withdrawn");
+}
+
+TEST_F(StatesOfRows, AGroupThatComesWhileItsPortIsDownIsWithdrawn) {
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  box.set("NEXTHOP_GROUP_TABLE", "2", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+  box.run_for(1s);
+  EXPECT_EQ(state("NEXTHOP_GROUP_TABLE", "2"), "withdrawn");
+  EXPECT_EQ(box.stats("NEXTHOP_GROUP_TABLE").plane->withdrawn, 2U);
+}
+
 TEST_F(StatesOfRows, AnAdministrativeDownIsToldOfAllThatGoesWithIt) {
   box.set("PORT_TABLE", "A", {{"admin_status", "down"}});
   box.run_for(1s);

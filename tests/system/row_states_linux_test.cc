@@ -1,0 +1,92 @@
+// Where rows stand, told by the real rondod on the real kernel: a port loses its carrier, is renamed and deleted, and what get, why,
+// tables, ports and health say is what the kernel has. Without the right to make a namespace only the carrier moves, on the simulated data
+// plane.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+#include <tuple>
+
+#include "rondod_on_linux.h"
+
+namespace rondo {
+namespace {
+
+namespace json = boost::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RowStatesOnLinux : public SystemRondod {
+ protected:
+  void start_with_rows() {
+    start();
+    set("PORT_TABLE", "swp1", {{"admin_status", "up"}});
+    set("INTF_TABLE", "swp1", {});
+    set("INTF_TABLE", "swp1:10.0.0.1/24", {});
+    set("NEIGH_TABLE", "swp1:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
+    set("ROUTE_TABLE", "192.168.0.0/16", {{"nexthop_group", "1"}});
+    ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "installed"; })) << log_text();
+    ASSERT_EQ(kernel_routes(), lab ? 1U : 0U);
+  }
+  void set_carrier(bool up) {
+    if (lab) {
+      ASSERT_TRUE(lab->set_carrier(1, up));
+    } else {
+      ASSERT_TRUE(client->call("sim-carrier", {{"port", "swp1"}, {"up", up}}).has_value());
+    }
+  }
+  std::string plane(std::string_view table, std::string_view key) {
+    const auto row = client->call("get", {{"table", table}, {"key", key}});
+    const json::value* const told = row ? row->if_contains("plane") : nullptr;
+    return told == nullptr ? "" : std::string{told->as_string()};
+  }
+  std::string answer(std::string_view command, const json::object& arguments = {}) {
+    const auto told = client->call(command, arguments);
+    return told ? json::serialize(*told) : told.error().to_string();
+  }
+  std::string why_route() { return answer("why", {{"table", "ROUTE_TABLE"}, {"key", "192.168.0.0/16"}}); }
+};
+
+TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  set_carrier(false);
+  ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "withdrawn"; })) << log_text();
+  EXPECT_EQ(kernel_routes(), 0U);
+  EXPECT_EQ(plane("NEXTHOP_GROUP_TABLE", "1"), "withdrawn");
+  EXPECT_EQ(plane("NEIGH_TABLE", "swp1:10.0.0.2"), "installed");
+  EXPECT_THAT(why_route(), AllOf(HasSubstr(R"("table":"PORT_TABLE","key":"swp1")"), HasSubstr("port swp1 has no carrier since 20")));
+  EXPECT_THAT(answer("health"),
+              AllOf(HasSubstr("withdrawn from the data plane: 1 route, 1 next-hop group; port swp1 has no carrier since 20"),
+                    HasSubstr(": 1 route")));
+  EXPECT_THAT(answer("tables"), HasSubstr(R"("withdrawn":1)"));
+  set_carrier(true);
+  ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "installed"; })) << log_text();
+  EXPECT_TRUE(becomes([&] { return kernel_routes() == (lab ? 1U : 0U); }));
+  EXPECT_THAT(answer("health"), ::testing::Not(HasSubstr("withdrawn")));
+}
+
+TEST_F(RowStatesOnLinux, ARenamedAndADeletedPortAreToldOfAllThatWasOnThem) {
+  ASSERT_NO_FATAL_FAILURE(start_with_rows());
+  if (!lab) GTEST_SKIP() << "the simulated data plane renames no ports for a client";
+  ASSERT_TRUE(lab->ip("link set swp1 down") && lab->ip("link set swp1 name other"));
+  const auto is_gone = [&] { return why_route().find("the kernel has no device named 'swp1' since 20") != std::string::npos; };
+  ASSERT_TRUE(becomes(is_gone)) << why_route();
+  for (const auto& [table, key, expected] :
+       {std::tuple{"PORT_TABLE", "swp1", "waiting"}, std::tuple{"INTF_TABLE", "swp1", "withdrawn"},
+        std::tuple{"INTF_TABLE", "swp1:10.0.0.1/24", "withdrawn"}, std::tuple{"NEIGH_TABLE", "swp1:10.0.0.2", "waiting"},
+        std::tuple{"NEXTHOP_GROUP_TABLE", "1", "withdrawn"}, std::tuple{"ROUTE_TABLE", "192.168.0.0/16", "withdrawn"}}) {
+    EXPECT_EQ(plane(table, key), expected) << table << " " << key;
+  }
+  EXPECT_THAT(answer("ports"), AllOf(HasSubstr(R"("name":"swp1")"), HasSubstr(R"("name":"other")")));
+  ASSERT_TRUE(lab->ip("link del other"));
+  EXPECT_TRUE(becomes([&] { return answer("ports").find("other") == std::string::npos; })) << answer("ports");
+  ASSERT_TRUE(lab->add_port(1) && lab->ip("link set line1 up"));
+  EXPECT_TRUE(becomes([&] { return kernel_routes() == 1; })) << why_route();
+  EXPECT_EQ(plane("ROUTE_TABLE", "192.168.0.0/16"), "installed");
+}
+
+}  // namespace
+}  // namespace rondo
