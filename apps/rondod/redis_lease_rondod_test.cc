@@ -126,6 +126,19 @@ TEST_F(TwoRondodsOnRedis, OneConsumesAndTheOtherStandsByAndNamesIt) {
   EXPECT_EQ(second->call("stats").at("store").at("health"), "ok");
 }
 
+TEST_F(TwoRondodsOnRedis, AStandbySaysOfNoRowThatItIsDone) {
+  start_both();
+  make_ports(*first);
+  make_routes(*first, 0, 3);
+  EXPECT_TRUE(OneRondod::becomes([&] { return first->routes() == 3; })) << first->log_text();
+  const json::object row{{"table", "ROUTE_TABLE"}, {"key", route(1)}};
+  EXPECT_EQ(first->call("get", row).at("state"), "done");
+  for (const json::object& told : {second->call("get", row), second->call("why", row).at("chain").at(0).as_object()}) {
+    EXPECT_EQ(told.at("state"), "queued") << json::serialize(told);
+    EXPECT_THAT(std::string{told.at("note").as_string()}, HasSubstr("not read all rows of its table yet"));
+  }
+}
+
 TEST_F(TwoRondodsOnRedis, AKilledOneIsFollowedAndNoRowIsLost) {
   start_both("lease_ms = 3600000\n");  // It is seen to be gone: nobody waits for its lease.
   make_ports(*second);

@@ -63,6 +63,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
       done_.insert(next_);
       if (const WhyLink known = runtime_.row_state(link.table, *record); known.plane != PlaneState::Unknown) {
         link.plane = known.plane;
+        link.state = known.state;
         link.note += known.note;
         return;
       }

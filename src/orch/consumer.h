@@ -76,6 +76,8 @@ class Consumer final : public Source {
   ConsumerStats stats() const;
   /// Rows whose newest change was rejected, except Deletes of a key that is wrong by itself (Outcome::reject_key).
   const Rejections& rejections() const noexcept { return rejections_; }
+  /// Subscription::caught_up().
+  bool is_caught_up() const { return subscription_->caught_up(); }
 
   /// For those who look on.
   RowAccount& account() noexcept { return account_; }

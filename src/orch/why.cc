@@ -117,6 +117,13 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   if (step.is_consumer && teller != p.states.end()) {
     add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.constraints);
   }
+  // A row that the store has: nothing is owed for it because nothing was read.
+  const bool is_known = step.link.state != WhyLink::State::Absent || step.link.plane != PlaneState::Unknown;
+  if (row != nullptr && step.is_consumer && !is_known && !consumer->second->is_caught_up()) {
+    step.link.state = WhyLink::State::Queued;
+    step.link.plane = PlaneState::Pending;
+    add_note(step.link, "its consumer has not read all rows of its table yet");
+  }
   return step;
 }
 
