@@ -90,22 +90,23 @@ Status Daemon::open_runtime() {
   auto runtime = Runtime::open(std::move(options));
   if (!runtime) return runtime.error();
   runtime_ = std::move(*runtime);
-  runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) {
-    log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
-  });
+  runtime_->on_reject([this](std::string_view, const Change& change, const Status& why) { events_.rejected(change, why); });
   runtime_->scheduler().on_quarantine([this](const Source& source, const Status& why) {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
-  agent_ = std::make_unique<agent::Agent>(*runtime_, *plane_,
-                                          agent::AgentOptions{.table = config_.table,
-                                                              .retry_quota = config_.retry_quota,
-                                                              .programmer_cpus = config_.dataplane_cpus,
-                                                              .hold = std::chrono::seconds{config_.hold_s},
-                                                              .rows_have_come = [this] { return rows_have_come(); },
-                                                              .safety = {.share = config_.safety_share,
-                                                                         .least = static_cast<std::uint64_t>(config_.safety_least),
-                                                                         .wait = std::chrono::seconds{config_.safety_wait_s}}});
+  agent_ = std::make_unique<agent::Agent>(
+      *runtime_, *plane_,
+      agent::AgentOptions{.table = config_.table,
+                          .retry_quota = config_.retry_quota,
+                          .programmer_cpus = config_.dataplane_cpus,
+                          .hold = std::chrono::seconds{config_.hold_s},
+                          .rows_have_come = [this] { return rows_have_come(); },
+                          .safety = {.share = config_.safety_share,
+                                     .least = static_cast<std::uint64_t>(config_.safety_least),
+                                     .wait = std::chrono::seconds{config_.safety_wait_s}},
+                          .on_refused = [this](const Operation& op) { events_.refused(op); },
+                          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); }});
   agent_->safety().on_event([this](agent::SafetyStop::Event event, const agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
   if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
@@ -218,6 +219,7 @@ void Daemon::tell_standing_rows() {
 void Daemon::watch_store() {
   tell_standing_rows();
   writes_.flush();
+  events_.look(runtime_->consumers());
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});

@@ -16,6 +16,7 @@
 #include "rondod/commands.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
+#include "rondod/event_log.h"
 #include "rondod/leftovers.h"
 #include "rondod/plane_lock.h"
 #include "rondod/redis_watch.h"
@@ -82,6 +83,7 @@ class Daemon {
   Config config_;  // Of it only the policy changes, see change_policy().
   Log& log_;
   WriteLog writes_{log_};
+  EventLog events_{log_, [this](std::string_view port) { return agent_->ports().state_of(port).state != PlaneState::Unknown; }};
   const LogKeeper& kept_;
   std::uint64_t failures_told_ = 0;
   std::uint64_t rescues_told_ = 0;

@@ -38,13 +38,20 @@ json::object agent_json(const agent::Agent& agent) {
                       {"group_replaces", groups.group_replaces}};
 }
 
+/// A delete of what is gone already is no refusal. It is counted when it is applied, a failure when it is answered.
+std::uint64_t refused_orders(const Programmer& programmer) {
+  const std::uint64_t failed = programmer.stats().failed;
+  return failed - std::min(failed, programmer.gone_deletes());
+}
+
 json::object dataplane_json(const CommandContext& context) {
   const Programmer& programmer = context.agent.programmer();
   const ProgrammerStats& stats = programmer.stats();
   return json::object{{"kind", text(context.plane.describe())},
                       {"submitted", stats.submitted},
                       {"applied", stats.applied},
-                      {"failed", stats.failed},
+                      {"failed", refused_orders(programmer)},
+                      {"gone_deletes", programmer.gone_deletes()},
                       {"batches", stats.batches},
                       {"full_batches", stats.full_batches},
                       {"full", stats.full},
@@ -196,7 +203,7 @@ void add_top(const CommandContext& context, json::object& top) {
   const Programmer& programmer = context.agent.programmer();
   const ProgrammerStats& programmed = programmer.stats();
   top["dataplane"] = json::object{{"kind", text(context.plane.describe())}, {"submitted", programmed.submitted},
-                                  {"applied", programmed.applied},          {"failed", programmed.failed},
+                                  {"applied", programmed.applied},          {"failed", refused_orders(programmer)},
                                   {"in_flight", programmer.in_flight()},    {"busy_us", microseconds(programmed.busy)}};
 }
 
@@ -213,7 +220,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
 }
 
 void look_for_refused_orders(CommandContext& context) {
-  context.refused_orders.look(context.agent.programmer().stats().failed, "what it refuses for good is rejected, the log has why",
+  context.refused_orders.look(refused_orders(context.agent.programmer()), "what it refuses for good is rejected, the log has why",
                               context.runtime.clock());
 }
 

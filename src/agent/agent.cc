@@ -37,7 +37,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
                    .priority = kAnswers,
                    .ops_max = options_.orders_max,
                    .watch = watch_of(runtime),
-                   .answers = options_.answers}),
+                   .answers = options_.answers,
+                   .on_refused = options_.on_refused}),
       ports_(runtime.add<Ports>(programmer_, port_ids_)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
@@ -64,6 +65,7 @@ Status Agent::start() {
   // Before the reading: what changes from then on is told.
   Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
     JournalRecorder::of(runtime_.journal()).link(event);
+    if (options_.on_link) options_.on_link(event);
     if (!restarted_) reconciler_.link_event(event);
     ports_.link_event(event);
   });

@@ -51,6 +51,10 @@ struct AgentOptions {
   std::function<bool()> rows_have_come = {};
   /// When what no row asks for is so much of what an earlier run left that it stays.
   SafetyOptions safety = {};
+  /// See Programmer::Options::on_refused.
+  std::function<void(const Operation& refused)> on_refused = {};
+  /// Told each link event, before the ports are.
+  std::function<void(const LinkEvent& event)> on_link = {};
   /// Of a recorded run, in place of the data plane's; it must outlive the agent.
   RecordedAnswers* answers = nullptr;
   /// Likewise, in place of what an earlier run left in it.

@@ -4,8 +4,9 @@ namespace rondo {
 
 Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
     : plane_(plane),
+      on_refused_(std::move(options.on_refused)),
       executor_(
-          scheduler, [&plane](std::span<Operation> ops) { plane.apply(ops); },
+          scheduler, [this](std::span<Operation> ops) { apply(ops); },
           {.name = "programmer",
            .target = "the data plane",
            .mode = options.mode,
@@ -14,5 +15,17 @@ Programmer::Programmer(Scheduler& scheduler, DataPlane& plane, Options options)
            .operations_max = options.ops_max,
            .batch_max = limits::kNetlinkBatch},
           options.watch, options.answers) {}
+
+void Programmer::apply(std::span<Operation> ops) {
+  plane_.apply(ops);
+  for (const Operation& op : ops) {
+    if (op.status.ok()) continue;
+    if (op.status.code() == Code::NotFound && is_delete(op.order)) {
+      gone_deletes_.fetch_add(1, std::memory_order_relaxed);
+    } else if (on_refused_) {
+      on_refused_(op);
+    }
+  }
+}
 
 }  // namespace rondo

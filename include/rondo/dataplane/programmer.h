@@ -4,6 +4,7 @@
 // depends on an Urgent order must have seen that order's answer first.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -41,6 +42,8 @@ class Programmer {
     std::size_t ops_max = limits::kProgrammerOps;
     OrderWatch* watch = nullptr;         // If given, it must outlive the programmer.
     RecordedAnswers* answers = nullptr;  // Likewise. Then nothing is programmed, in either mode.
+    /// Told each order that the data plane refused, on the thread that programs; not a delete of what is gone already, which is done.
+    std::function<void(const Operation& refused)> on_refused = {};
   };
   /// 'scheduler' and 'plane' must outlive it.
   Programmer(Scheduler& scheduler, DataPlane& plane, Options options);
@@ -59,11 +62,18 @@ class Programmer {
   void on_room(std::function<void()> wake) { executor_.on_room(std::move(wake)); }
 
   std::size_t in_flight() const noexcept { return executor_.in_flight(); }
+  /// Among those that failed are gone_deletes().
   const ProgrammerStats& stats() const noexcept { return executor_.stats(); }
+  /// Deletes of what was gone already. Any thread.
+  std::uint64_t gone_deletes() const noexcept { return gone_deletes_.load(std::memory_order_relaxed); }
   DataPlane& plane() noexcept { return plane_; }
 
  private:
+  void apply(std::span<Operation> ops);
+
   DataPlane& plane_;
+  const std::function<void(const Operation& refused)> on_refused_;
+  std::atomic<std::uint64_t> gone_deletes_ = 0;
   Executor<Operation> executor_;
 };
 
