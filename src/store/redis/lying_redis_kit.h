@@ -63,6 +63,8 @@ class LyingRedis {
     const std::lock_guard lock(mutex_);
     lies_ = false;
   }
+  /// Every SCAN names two keys of the table and another page, as no Redis does for good.
+  void scan_without_end(bool endless) { endless_ = endless; }
   std::uint64_t lies_told() const noexcept { return told_; }
 
   /// Answers of the wrong shape for most commands.
@@ -171,7 +173,8 @@ class LyingRedis {
     return words[0] == "AUTH" || words[0] == "SELECT" || words[0] == "PING" || words[0] == "INFO" || words[0] == "CLIENT";
   }
   std::string answer(Client& client, const std::vector<std::string>& words) {
-    const std::string honest = honest_answer(client, words);
+    const bool endless = endless_ && words[0] == "SCAN" && !client.in_transaction;
+    const std::string honest = endless ? "*2\r\n$1\r\n7\r\n*2\r\n" + bulk("T:a") + bulk("T:b") : honest_answer(client, words);
     const std::lock_guard lock(mutex_);
     if (!lies_ || is_handshake(words)) return honest;
     if (always_.empty() && random_.below(2) == 0) return honest;
@@ -208,6 +211,13 @@ class LyingRedis {
       return all;
     }
     if (verb == "EVAL" && words[1].find("HINCRBY") != std::string::npos) return ":1\r\n";
+    if (verb == "EVAL" && words[1].find("lease_holder") != std::string::npos) return "*2\r\n:1\r\n$0\r\n\r\n";
+    if (verb == "EVAL" && words[1].find("SISMEMBER") != std::string::npos) {  // Rows that are not there.
+      const std::size_t keys = words.size() - std::min<std::size_t>(words.size(), 8);
+      std::string all = "*" + std::to_string(3 * keys) + "\r\n";
+      for (std::size_t i = 0; i < keys; ++i) all += ":0\r\n*0\r\n*0\r\n";
+      return all;
+    }
     if (verb == "EVAL" && words[1].find("cmsgpack") != std::string::npos) return "*2\r\n:0\r\n*0\r\n";
     return ":0\r\n";
   }
@@ -215,6 +225,7 @@ class LyingRedis {
   TempFolder folder_;
   int listener_ = -1;
   std::atomic<bool> ending_ = false;
+  std::atomic<bool> endless_ = false;
   std::atomic<std::uint64_t> told_ = 0;
   std::mutex mutex_;
   bool lies_ = false;

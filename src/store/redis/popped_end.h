@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/redis/end.h"
@@ -101,6 +102,8 @@ class PoppedEnd : public End {
   void send_count();
   /// tick() begins again with what is in flight. A server that serves nobody now is given up.
   void failed(const Reply& reply, std::string_view what);
+  /// For trouble(), until the connection goes.
+  void stopped(Status why) { trouble_ = std::move(why); }
 
  private:
   void send_pop();

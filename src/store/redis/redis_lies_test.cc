@@ -24,6 +24,7 @@ class LyingServer : public testing::Test {
     options.connect_timeout = options.answer_timeout = 1s;
     options.backoff_low = 1ms;
     options.backoff_high = 5ms;
+    options.lease = kShortestRedisLease;
     driver_ = std::make_unique<StoreDriver>(options);
     for (const auto& [table, kind] : kTables) {
       ASSERT_TRUE(store().declare({.name = table, .kind = kind}).ok());
@@ -96,6 +97,39 @@ TEST_F(LyingServer, HealthSaysWhatCameAndWhatWasDue) {
   }));
   EXPECT_THAT(trouble, HasSubstr("the server answered a list of 0 where"));
 }
+
+class EndlessScan : public testing::TestWithParam<TableKind> {};
+
+/// Also when it names the same keys again and again.
+TEST_P(EndlessScan, StopsTheReadingAndIsNamedUntilTheConnectionComesBack) {
+  redis_kit::LyingRedis server;
+  server.scan_without_end(true);
+  RedisStoreOptions options;
+  options.address = server.address();
+  options.connect_timeout = options.answer_timeout = 1s;
+  options.backoff_low = 1ms;
+  options.backoff_high = 5ms;
+  options.scan_keys_max = 1000;
+  StoreDriver driver(options);
+  ASSERT_TRUE(driver.store().declare({.name = "T", .kind = GetParam()}).ok());
+  const auto consumer = std::move(driver.store().subscribe("T", {}).value());
+  std::vector<Change> out;
+  const auto trouble = [&] {
+    consumer->take(100, out);
+    return driver.store().health().to_string();
+  };
+  EXPECT_TRUE(driver.run_until([&] { return trouble().find("reading table 'T' stopped") != std::string::npos; })) << trouble();
+  EXPECT_THAT(trouble(), HasSubstr("1002 keys in 501 pages, above the limit of 1000 keys"));
+  EXPECT_FALSE(consumer->caught_up());
+  server.scan_without_end(false);
+  server.lie("?\r\n", 1);
+  EXPECT_TRUE(driver.run_until([&] { return server.lies_told() > 0; }));
+  server.be_honest();
+  EXPECT_TRUE(driver.run_until([&] { return trouble() == "ok" && consumer->caught_up(); })) << trouble();
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EndlessScan, testing::Values(TableKind::Staged, TableKind::Watched),
+                         [](const auto& kind) { return std::string{kind.param == TableKind::Staged ? "Staged" : "Watched"}; });
 
 }  // namespace
 }  // namespace rondo::redis

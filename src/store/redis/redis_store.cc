@@ -467,8 +467,8 @@ Status RedisStore::health() const {
   if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
   if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
   if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
-  for (const auto& [table, end] : parts_->popped) {
-    if (Status trouble = end->trouble(); !trouble.ok()) return trouble;
+  for (const std::shared_ptr<End>& end : parts_->living()) {
+    if (Status trouble = end->is_open() ? end->trouble() : Status{}; !trouble.ok()) return trouble;
   }
   return {};
 }

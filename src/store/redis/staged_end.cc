@@ -48,7 +48,7 @@ void StagedEnd::closed() {
 void StagedEnd::broke_off() {
   if (walk_ == Walk::UnderWay) walk_ = Walk::ToBegin;
   found_.clear();
-  page_asked_ = again_asked_ = false;
+  page_asked_ = again_asked_ = walk_stopped_ = false;
 }
 
 /// What an earlier process had in flight. A row that stands is given by the walk.
@@ -63,10 +63,11 @@ void StagedEnd::row_recovered(Entry& entry) {
 
 bool StagedEnd::goes_before_pops() {
   if (walk_ == Walk::Ended) return false;
-  if (page_asked_ || !has_room()) return true;
+  if (walk_stopped_ || page_asked_ || !has_room()) return true;
   if (walk_ == Walk::ToBegin) {
     walk_ = Walk::UnderWay;
     cursor_ = "0";
+    bound_.begin();
     ask_keys();
     return true;
   }
@@ -93,6 +94,10 @@ void StagedEnd::ask_keys() {
   ask(1, shape::kPage, [this](const Reply& reply) {
     page_asked_ = false;
     if (reply.is_error()) return failed(reply, "the walk over the rows");
+    if (Status endless = bound_.add(reply.items()[1].items().size(), spec()); !endless.ok()) {
+      walk_stopped_ = true;
+      return stopped(std::move(endless));
+    }
     cursor_ = reply.items()[0].text();
     for (const Reply& key : reply.items()[1].items()) {
       found_.emplace_back(key.text().substr(std::min(keys().rows.size(), key.text().size())));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/redis/popped_end.h"
+#include "store/redis/scan_bound.h"
 
 namespace rondo::redis {
 
@@ -49,7 +50,9 @@ class StagedEnd final : public PoppedEnd {
   Rows rows_ = Rows::Whole;
   Walk walk_ = Walk::Ended;
   std::string cursor_;  // Redis' own; of the keys behind those in found_.
-  Keys found_;          // Their rows are to be read.
+  ScanBound bound_{link().options.scan_keys_max};
+  bool walk_stopped_ = false;  // The server does not end it: nothing is popped before the connection comes back.
+  Keys found_;                 // Their rows are to be read.
   bool page_asked_ = false;
   std::set<std::string> told_;   // In flight from an earlier process, and given with their Deletes: not given by the walk.
   std::set<std::string> again_;  // To be given again.

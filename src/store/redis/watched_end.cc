@@ -17,6 +17,7 @@ void WatchedEnd::offline() {
   dirty_.clear();
   reading_ = 0;
   scanning_ = comparing_ = again_ = failed_ = unread_ = false;
+  stopped_ = {};
 }
 
 void WatchedEnd::tick() {
@@ -38,7 +39,7 @@ void WatchedEnd::requeue(std::string_view key) {
 }
 
 void WatchedEnd::resync() {
-  if (!is_open() || !link().up) return;
+  if (!is_open() || !link().up || !stopped_.ok()) return;
   if (scanning_) {
     again_ = true;
     return;
@@ -47,6 +48,7 @@ void WatchedEnd::resync() {
   scanning_ = true;
   again_ = unread_ = false;
   view_.begin_read();
+  bound_.begin();
   scan("0");
 }
 
@@ -59,6 +61,11 @@ void WatchedEnd::scanned(const Reply& reply) {
   if (reply.is_error()) {
     scanning_ = false;
     failed_ = true;
+    return;
+  }
+  if (Status endless = bound_.add(reply.items()[1].items().size(), spec()); !endless.ok()) {
+    stopped_ = std::move(endless);  // What was known until then stays.
+    scanning_ = false;
     return;
   }
   const std::string cursor{reply.items()[0].text()};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/redis/end.h"
+#include "store/redis/scan_bound.h"
 #include "store/watched_view.h"
 
 namespace rondo::redis {
@@ -34,6 +35,7 @@ class WatchedEnd final : public End {
   std::size_t take(std::size_t max, std::vector<Change>& out) override { return view_.take(max, out); }
   bool empty() const override { return view_.empty(); }
   std::size_t depth() const override { return view_.depth() + dirty_.size(); }
+  Status trouble() const override { return stopped_; }
 
  protected:
   void online() override { resync(); }
@@ -51,6 +53,8 @@ class WatchedEnd final : public End {
   store::WatchedView view_;
   std::unordered_set<std::string> dirty_;
   std::size_t reading_ = 0;
+  ScanBound bound_{link().options.scan_keys_max};
+  Status stopped_;          // Why the full read is not gone on with.
   bool scanning_ = false;   // A full read is under way.
   bool comparing_ = false;  // All of it is there; what is left is to find what went.
   bool again_ = false;      // Another full read is due when this one ends.

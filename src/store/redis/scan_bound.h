@@ -1,0 +1,34 @@
+// ScanBound: counts what a SCAN names, so that a server which never ends one does not keep a reading under way for good. A table has at
+// most limits::kTableRows rows, and no Redis has as many keys as that many pages.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "rondo/base/limits.h"
+#include "rondo/store/store.h"
+
+namespace rondo::redis {
+
+class ScanBound {
+ public:
+  explicit ScanBound(std::size_t keys_most) : keys_most_(keys_most) {}
+
+  void begin() { keys_ = pages_ = 0; }
+  /// A page of so many keys came. ResourceExhausted: the reading stops.
+  Status add(std::size_t keys, const TableSpec& spec) {
+    keys_ += keys;
+    ++pages_;
+    if (keys_ <= keys_most_ && pages_ <= limits::kTableRows) return {};
+    return {Code::ResourceExhausted, "reading table " + quoted(spec.name) + " stopped: the server named " + std::to_string(keys_) +
+                                         " keys in " + std::to_string(pages_) + " pages, above the limit of " + std::to_string(keys_most_) +
+                                         " keys"};
+  }
+
+ private:
+  const std::size_t keys_most_;
+  std::size_t keys_ = 0;
+  std::size_t pages_ = 0;
+};
+
+}  // namespace rondo::redis
