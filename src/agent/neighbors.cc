@@ -81,7 +81,8 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& st
     return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
   Neighbor& neighbor = it->second;
   if (status.ok() && ids_.find(place.first) == id) {
-    neighbor.applied.set(applied_);
+    neighbor.applied = true;
+    note_present(place.first, neighbor);
     announce({kNeighbor, neighbor_key(place.first, place.second)});
     return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
   }
@@ -117,7 +118,12 @@ Outcome Neighbors::remove(std::string_view key) {
 }
 
 void Neighbors::gone(const Place& place) {
-  if (neighbors_.erase(place) != 0) count(place, false);
+  if (const auto it = neighbors_.find(place); it != neighbors_.end()) {
+    note_absent(place.first, it->second);
+    neighbors_.erase(it);
+    count(place, false);
+    if (!counts_.contains(place.first)) present_.erase(place.first);
+  }
   const std::string name = neighbor_key(place.first, place.second);
   if (spellings_.release(name)) announce({kNeighborSpelling, name});
 }

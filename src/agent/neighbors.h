@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "agent/counted_flag.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "agent/spellings.h"
@@ -25,24 +25,33 @@ class Neighbors final : public Orch {
 
   /// Where the row 'key' of NEIGH_TABLE stands in the data plane. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
-  /// How many rows stand where; those of ports that are down wait. O(ports).
+  /// How many rows stand where; those of ports that are down wait. O(ports with neighbours).
   PlaneCounts state_counts() const;
 
  private:
   struct Neighbor {
-    CountedFlag applied;   // Its row is.
-    bool leaving = false;  // Its Delete is under way.
+    bool applied = false;         // Its row is.
+    bool leaving = false;         // Its Delete is under way.
+    std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
   Outcome set_answered(const Place& place, IfIndex id, const Status& status);
   Outcome remove(std::string_view key);
   void gone(const Place& place);
+  void note_present(const std::string& port, Neighbor& neighbor);
+  void note_absent(const std::string& port, const Neighbor& neighbor);
+  bool is_present(const std::string& port, const Neighbor& neighbor) const;
   void count(const Place& place, bool more);
 
   Programmer& programmer_;
   const PortIds& ids_;
-  std::size_t applied_ = 0;              // Rows.
+  /// How many neighbours of a port were set under a number of PortIds::up_number().
+  struct Present {
+    std::uint64_t set_under = 0;
+    std::size_t neighbors = 0;
+  };
+  std::map<std::string, Present, std::less<>> present_;
   std::map<Place, Neighbor> neighbors_;  // Wanted, or their Delete is under way.
   Spellings spellings_;
   std::map<std::string, std::size_t, std::less<>> counts_;  // How many on each port, and of each family that need an address there.

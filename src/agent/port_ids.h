@@ -1,7 +1,8 @@
-// PortIds: the kernel's numbers of ports, by name. Written by the ports Orch from link events, read by those who give orders to the data
-// plane. That a name is known says nothing about its state; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports, by name, and whether they are up. Written by the ports Orch from link events, read by those who
+// give orders to the data plane. That a name is known says nothing about its state; the facts in facts.h do.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -24,8 +25,24 @@ class PortIds {
     if (it != by_name_.end()) by_name_.erase(it);
   }
 
+  /// Another number each time that the port comes up; 0 while it is administratively down or absent. What the kernel drops with an
+  /// administrative down is there only if it was set under the number of now.
+  std::uint64_t up_number(std::string_view name) const {
+    const auto it = up_.find(name);
+    return it == up_.end() ? 0 : it->second;
+  }
+  void set_up(const std::string& name, bool up) {
+    if (up) {
+      up_.insert_or_assign(name, ++last_up_);
+    } else {
+      up_.erase(name);
+    }
+  }
+
  private:
   std::map<std::string, IfIndex, std::less<>> by_name_;
+  std::map<std::string, std::uint64_t, std::less<>> up_;
+  std::uint64_t last_up_ = 0;
 };
 
 }  // namespace rondo::agent

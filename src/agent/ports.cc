@@ -108,6 +108,7 @@ void Ports::link_event(const LinkEvent& event) {
 void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
   // Ends before beginnings, and from the top down: who follows both facts sees the carrier go first and come last.
   if (had_carrier && !port.carrier) withdraw({kCarrier, port.name});
+  if (was_admin_up != port.admin_up) ids_.set_up(port.name, port.admin_up);
   if (was_admin_up && !port.admin_up) withdraw({kAdminUp, port.name});
   if (!was_admin_up && port.admin_up) announce({kAdminUp, port.name});
   if (!had_carrier && port.carrier) announce({kCarrier, port.name});

@@ -1,5 +1,8 @@
 #include "agent_life.h"
 
+#include <algorithm>
+#include <map>
+
 #include "agent/facts.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
@@ -102,12 +105,55 @@ bool AgentLife::owes() const {
   return false;
 }
 
+/// The first row that is said to stand where it does not: what is installed is in the kernel, what is withdrawn is not, and the counts are
+/// those of the kernel. Empty if there is none.
+std::string AgentLife::told_wrong() const {
+  const Lines lines = agent::lines_of(world_->plane());
+  const auto has = [&lines](const std::string& begin) {
+    const auto at = std::ranges::lower_bound(lines, begin);
+    return at != lines.end() && at->starts_with(begin);
+  };
+  const auto is_wrong = [&](std::string_view table, std::string_view key, const std::string& line) {
+    const PlaneState state = world_->runtime().row_state(table, key).plane;
+    return state == PlaneState::Installed ? !has(line) : state == PlaneState::Withdrawn && has(line);
+  };
+  for (const auto& [prefix, route] : desired_.routes) {
+    if (is_wrong("ROUTE_TABLE", prefix, "route " + prefix + " ")) return "the state of route " + prefix + " is told wrong";
+  }
+  for (const auto& [place, mac] : desired_.neighbors) {
+    const std::string line = "neighbor " + place.first + " " + place.second + " ";
+    if (is_wrong("NEIGH_TABLE", place.first + ":" + place.second, line)) return "the state of " + line + "is told wrong";
+  }
+  for (const auto& [port, prefix] : desired_.addresses) {
+    const std::string line = "address " + port + " " + prefix;
+    if (is_wrong("INTF_TABLE", port + ":" + prefix, line)) return "the state of " + line + " is told wrong";
+  }
+  const auto count = [&lines](std::string_view what) {
+    return static_cast<std::size_t>(std::ranges::count_if(lines, [&](const std::string& line) { return line.starts_with(what); }));
+  };
+  std::map<std::string, std::size_t> installed;
+  std::size_t neighbors_owed = 0;  // One whose Delete waits may be there or not: a flap of its port may have taken it.
+  for (const ConsumerStats& stats : world_->runtime().consumers()) {
+    installed[stats.table] = stats.plane ? stats.plane->installed : 0;
+    if (stats.table == "NEIGH_TABLE") neighbors_owed = stats.queued + stats.parked + stats.in_flight;
+  }
+  if (installed["ROUTE_TABLE"] != count("route "))
+    return "routes are counted wrong: " + std::to_string(installed["ROUTE_TABLE"]) + " of " + std::to_string(count("route "));
+  if (neighbors_owed == 0 && installed["NEIGH_TABLE"] != count("neighbor "))
+    return "neighbours are counted wrong: " + std::to_string(installed["NEIGH_TABLE"]) + " of " + std::to_string(count("neighbor "));
+  const std::size_t groups = installed["NEXTHOP_GROUP_TABLE"] + installed["NEXTHOP_SET"];
+  if (groups != count("group "))
+    return "next-hop groups are counted wrong: " + std::to_string(groups) + " of " + std::to_string(count("group "));
+  return {};
+}
+
 /// With some ports without carrier a route that wants only those may keep what it was before; everything else is as it should be, and
 /// whatever is owed waits for a fact. When every port has been up, nothing is owed and the kernel holds exactly what it should.
 Status AgentLife::check() const {
   Lines wrong = agent::difference(agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
+  if (const std::string lie = told_wrong(); !lie.empty()) return {Code::Internal, lie};
   if (wrong.empty() && (!is_whole_ || !owes())) return {};
   std::string text = "the kernel is not as the rows say:";
   for (const std::string& line : wrong) text += "\n    " + line;

@@ -77,6 +77,7 @@ class AgentLife final : public Life {
   struct Process;
 
   Status check() const;
+  std::string told_wrong() const;
   bool owes() const;
   std::string waiting() const;
 
