@@ -80,6 +80,7 @@ struct Config {
   bool stall_stack = false;
   // [admin]
   std::string socket = "/run/rondo/rondod.sock";
+  bool socket_given = false;  // On the command line, whatever the file says.
   std::string read_group;
   // [log]
   LogLevel log_level = LogLevel::Info;
@@ -109,6 +110,8 @@ struct Config {
 Result<Config> read_config(const std::string& path);
 /// The same from text; 'name' stands for the file in messages.
 Result<Config> parse_config(std::string_view text, const std::string& name);
+/// The names of the settings in which they differ, such as "admin.socket", by the alphabet.
+std::vector<std::string> differences(const Config& one, const Config& other);
 /// InvalidArgument: no socket can have such a path.
 Status check_socket_path(const std::string& path);
 /// The whole configuration as TOML, defaults included: what --check-config prints.

@@ -393,12 +393,7 @@ Leftovers Daemon::leftovers() const {
 }
 
 void Daemon::on_signal(int signal) {
-  if (signal == SIGHUP) {
-    runtime_->journal().rotate();
-    log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
-    change_policy();
-    return;
-  }
+  if (signal == SIGHUP) return reload();
   if (!commands_->is_serving()) {  // The second one: no more patience.
     runtime_->stop();
     return;
@@ -411,21 +406,55 @@ void Daemon::on_signal(int signal) {
   drain_timer_->arm_every(10ms, runtime_->clock().now());
 }
 
-/// What the configuration says of it now. The rest of a changed configuration waits for a restart.
-void Daemon::change_policy() {
+/// The service manager waits for READY=1, and knows by the time that it belongs to this reload.
+void Daemon::reload() {
+  const std::int64_t now_us = runtime_->clock().now().nanoseconds() / 1000;
+  static_cast<void>(notify("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now_us)));
+  runtime_->journal().rotate();
+  log_.info("asked the journal to reopen its file", {{"file", config_.journal_file}});
+  read_config_again();
+  read_passwords_again();
+  if (Status told = notify("READY=1\nSTATUS=serving"); !told.ok()) log_.warn("service manager not told, going on", {{"why", told}});
+}
+
+void Daemon::read_config_again() {
   if (config_.path.empty()) return;
-  const Result<Config> read = read_config(config_.path);
+  Result<Config> read = read_config(config_.path);
   if (!read) {
-    log_.error("the configuration cannot be read, the policy stays", {{"why", read.error()}});
+    log_.error("the configuration cannot be read, all stays as it was", {{"why", read.error()}});
     return;
   }
-  if (read->policy == config_.policy) return;
-  auto policy = make_policy(read->policy.options());
+  if (config_.socket_given) read->socket = config_.socket;
+  if (read->log_level != config_.log_level) {
+    config_.log_level = read->log_level;
+    log_.set_level(config_.log_level);
+    log_.info("the log has another level", {{"level", to_string(config_.log_level)}});
+  }
+  if (read->policy != config_.policy) change_policy(read->policy);
+  read->policy = config_.policy;  // Where it could not be taken, that was told.
+  std::string settings;
+  for (const std::string& name : differences(config_, *read)) settings.append(settings.empty() ? "" : ", ").append(name);
+  if (!settings.empty()) log_.warn("changed settings are taken at the next start only", {{"settings", settings}});
+}
+
+void Daemon::read_passwords_again() {
+  for (const auto& store : redis_.stores()) {
+    const Result<bool> changed = store->read_passwords();
+    if (!changed) {
+      log_.error("a password file cannot be read, the password stays", {{"store", store->where()}, {"why", changed.error()}});
+    } else if (*changed) {
+      log_.info("the next connections use another password", {{"store", store->where()}});
+    }
+  }
+}
+
+void Daemon::change_policy(const PolicyChoice& choice) {
+  auto policy = make_policy(choice.options());
   if (!policy) {
     log_.error("the policy stays", {{"why", policy.error()}});
     return;
   }
-  config_.policy = read->policy;
+  config_.policy = choice;
   runtime_->scheduler().set_policy(std::move(*policy));
   log_.info("turns are given by another policy", {{"policy", runtime_->scheduler().policy().describe()}});
   warn_of_policy();

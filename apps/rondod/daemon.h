@@ -36,8 +36,8 @@ class Daemon {
   Daemon& operator=(const Daemon&) = delete;
 
   /// Serves until SIGTERM or SIGINT: then takes no more requests, finishes what was accepted (for at most limits::kDaemonDrain; a second
-  /// signal ends at once) and returns. SIGHUP reopens the journal's files, and reads the policy of the scheduler again. DataLoss: what was
-  /// accepted is lost (leftovers.h), or in no file.
+  /// signal ends at once) and returns. SIGHUP reopens the journal's file and reads the policy, the log's level and password files again.
+  /// DataLoss: what was accepted is lost (leftovers.h), or in no file.
   Status run();
 
  private:
@@ -61,7 +61,11 @@ class Daemon {
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
   void on_signal(int signal);
-  void change_policy();
+  /// SIGHUP: takes what can change while it serves, and names what needs a restart.
+  void reload();
+  void read_config_again();
+  void read_passwords_again();
+  void change_policy(const PolicyChoice& choice);
   void warn_of_policy();
   /// Another rondod has our tables: ends without the patience of a drain.
   void give_way(Status why);
@@ -80,7 +84,7 @@ class Daemon {
   /// Writes what the files of the tables lack; logs and tells what cannot be written.
   Status finish_files();
 
-  Config config_;  // Of it only the policy changes, see change_policy().
+  Config config_;  // In force. Of it only the policy and the log's level change, see reload().
   Log& log_;
   WriteLog writes_{log_};
   EventLog events_{log_, [this](std::string_view port) { return agent_->ports().state_of(port).state != PlaneState::Unknown; }};

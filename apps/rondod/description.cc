@@ -16,7 +16,7 @@ Section scheduler() {
            "highest, "
            "for ever. strictly-ordered: that, and tables of one priority in the order in which they became ready, one row a turn (rows of "
            "several tables are not put into the order of their arrival). quoted-round-robin: each priority up to its quota, from the "
-           "highest down. SIGHUP reads the policy and what belongs to it again."},
+           "highest down. SIGHUP reads the policy and what belongs to it again, and the log's level."},
           {"tie", "\"least-recently-served\", \"arrival\" or \"consumed-time\"", "\"least-recently-served\"",
            "Who goes first among ready sources of equal priority, with frames and strict: the one served longest ago, the one that became "
            "ready first, or the one that has consumed the least time."},
@@ -129,7 +129,9 @@ manual::Program described() {
           "kernel.\nWhat cannot be done yet waits for what it needs; rondo why says for what.\n\n"
           "SIGTERM and SIGINT end it after what was accepted is done, for at most 5 seconds; a second one ends it at once. It ends with 1\n"
           "if anything that was accepted is lost; what a Redis or a file keeps is not, the next start has it again.\n"
-          "SIGHUP reopens the journal's files, and reads the scheduler's policy again.",
+          "SIGHUP reopens the journal's file, and reads the scheduler's policy, the log's level and password files again (open "
+          "connections\n"
+          "stay). The log names what else has changed in the configuration and is taken at the next start only.",
       .options = {{.name = "--config",
                    .value = "FILE",
                    .help = "Configuration file (TOML); without it the defaults hold",

@@ -130,7 +130,8 @@ int main(int argc, char** argv) {
     }
     config = *read;
   }
-  if (!socket.empty()) config.socket = socket;
+  config.socket_given = !socket.empty();
+  if (config.socket_given) config.socket = socket;
   if (const rondo::Status bad = rondo::daemon::check_socket_path(config.socket); !bad.ok()) {
     std::fprintf(stderr, "rondod: %s\n", rondo::visible_text(bad.message()).c_str());
     return 78;

@@ -187,7 +187,7 @@ TEST_F(RondodPolicy, AConfigurationThatCannotBeReadLeavesThePolicyAsItIs) {
     EXPECT_TRUE(becomes([&] { return log_text().find(words) != std::string::npos; })) << words << "\n" << log_text();
   };
   configure(sections("policy = \"fair\"\n"));
-  hear("the configuration cannot be read, the policy stays");
+  hear("the configuration cannot be read, all stays as it was");
   configure(sections("policy = \"one_per_prio\"\n"));
   hear("cannot be 'one_per_prio'");
   EXPECT_FALSE(bound().has_value()) << "strict priority is in force";

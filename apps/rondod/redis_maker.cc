@@ -20,7 +20,8 @@ RedisFigures figures_of(const RedisLease& lease) {
 
 class OpenedRedis final : public OpenRedis {
  public:
-  OpenedRedis(RedisStore& store, std::string where) : store_(store), where_(std::move(where)) {}
+  OpenedRedis(RedisStore& store, std::string where, std::string url, RedisAddress address)
+      : store_(store), where_(std::move(where)), url_(std::move(url)), address_(std::move(address)) {}
   std::string where() const override { return where_; }
   std::size_t unanswered() const override { return store_.unanswered(); }
   RedisFigures figures() const override {
@@ -45,12 +46,22 @@ class OpenedRedis final : public OpenRedis {
     const bool may_answer = store_.health().ok() || clock_.now() < opened_ + kStart;
     return lease.wanted && (lease.state == State::Standby || (lease.state == State::Asking && may_answer));
   }
+  Result<bool> read_passwords() override {
+    Result<RedisAddress> read = parse_redis_address(url_);
+    if (!read) return failure(read.error());
+    const bool differs = read->password != address_.password || read->sentinel_password != address_.sentinel_password;
+    if (differs) store_.set_passwords(read->password, read->sentinel_password);
+    address_ = std::move(*read);
+    return differs;
+  }
   bool release_lease() override { return store_.release_lease(); }
 
  private:
   static constexpr Duration kStart = 5s;
   RedisStore& store_;
   const std::string where_;
+  const std::string url_;
+  RedisAddress address_;  // As it was read last.
   const SystemClock clock_;
   const Instant opened_ = clock_.now();
 };
@@ -83,9 +94,9 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   options.on_failover = [told = std::move(hooks.on_failover), where](std::uint64_t epoch) { told(where, epoch); };
   options.on_lease = [told = std::move(hooks.on_lease), place, where](const RedisLease& lease) { told(place, where, figures_of(lease)); };
   options.may_take_lease = [may = std::move(hooks.may_take_lease), where] { return may(where); };
-  return StoreMaker{[options, where, on_open = std::move(hooks.on_open)](Scheduler& scheduler) {
+  return StoreMaker{[options, where, url, on_open = std::move(hooks.on_open)](Scheduler& scheduler) {
     auto store = std::make_unique<RedisStore>(scheduler, options);
-    on_open(std::make_unique<OpenedRedis>(*store, where));
+    on_open(std::make_unique<OpenedRedis>(*store, where, url, options.address));
     return store;
   }};
 }

@@ -49,6 +49,8 @@ class OpenRedis {
   virtual RedisFigures figures() const = 0;
   /// It has consumers and does not hold the lease that they need, and its server can be asked.
   virtual bool waits_for_lease() const = 0;
+  /// Reads the password files of the address again, for the next connections. True if a password is another one.
+  virtual Result<bool> read_passwords() = 0;
   /// RedisStore::release_lease().
   virtual bool release_lease() = 0;
 };

@@ -292,5 +292,24 @@ TEST_F(RondodOnRedis, AnUnknownTableOfAGroupIsNamed) {
   EXPECT_THAT(log_text(), AllOf(HasSubstr("PORTS_TABLE"), HasSubstr("did you mean 'PORT_TABLE'")));
 }
 
+// A password is changed without a restart: the server's first, then the file's, and SIGHUP says to read it.
+TEST_F(RondodOnRedis, ANewPasswordIsReadOnSighup) {
+  server = std::make_unique<redis_kit::RedisServer>(redis_kit::RedisServerOptions{.password = "first"});
+  std::ofstream(file("password")) << "first\n";
+  start("url = \"" + url() + "?password_file=" + file("password") + "\"\n");
+  produce("PORT_TABLE", "swp1", {"admin_status", "up"});
+  server->command({"CONFIG", "SET", "requirepass", "second"});
+  server->command({"CLIENT", "KILL", "SKIPME", "yes"});
+  const auto trouble = [this] { return json::serialize(call("health").at("troubles")); };
+  EXPECT_TRUE(becomes([&] { return trouble().find("WRONGPASS") != std::string::npos; })) << trouble();
+  std::ofstream(file("password")) << "second\n";
+  signal(SIGHUP);
+  EXPECT_TRUE(becomes([&] { return trouble().find("WRONGPASS") == std::string::npos; })) << trouble() << log_text();
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("the next connections use another password"), Not(HasSubstr("second"))));
+  std::filesystem::remove(file("password"));
+  signal(SIGHUP);
+  EXPECT_TRUE(becomes([&] { return log_text().find("a password file cannot be read, the password stays") != std::string::npos; }));
+}
+
 }  // namespace
 }  // namespace rondo::daemon

@@ -134,6 +134,8 @@ class RedisStore final : public Store {
   /// Consumers get nothing any more, and the lease is given back; true when that is done, so ask again in later turns. For an orderly end:
   /// the next holder need not wait until the lease ends.
   bool release_lease();
+  /// The passwords of the next connections, to the server and to Sentinels. Open connections stay.
+  void set_passwords(const std::string& password, const std::string& sentinel_password);
 
  private:
   struct Parts;

@@ -478,6 +478,15 @@ std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unan
 const RedisLease& RedisStore::lease() const noexcept { return parts_->lease.state(); }
 bool RedisStore::release_lease() { return parts_->lease.release(); }
 
+void RedisStore::set_passwords(const std::string& password, const std::string& sentinel_password) {
+  for (Connection* const connection : {&parts_->commands, &parts_->events}) {
+    RedisAddress address = connection->address();
+    address.password = password;
+    connection->set_address(std::move(address));
+  }
+  if (parts_->finder) parts_->finder->set_passwords(password, sentinel_password);
+}
+
 std::string_view to_string(RedisLease::State state) noexcept {
   switch (state) {
     case RedisLease::State::Off: return "off";

@@ -19,6 +19,11 @@ class SentinelFinder final : Connection::User {
   /// Begins a search, if none is under way. It ends with an answer, however long that takes. Searches that follow each other are more and
   /// more apart: the Sentinels name a dead master until they have agreed on another.
   void find();
+  /// Of the master, and of the Sentinels from the next of them on.
+  void set_passwords(const std::string& password, const std::string& sentinel_password) {
+    address_.password = password;
+    address_.sentinel_password = sentinel_password;
+  }
   /// Why there is no answer yet; ok when there is no search.
   const Status& trouble() const noexcept { return trouble_; }
 
@@ -29,7 +34,7 @@ class SentinelFinder final : Connection::User {
   void ask_next();
 
   Scheduler& owner_;
-  const RedisAddress address_;
+  RedisAddress address_;
   const Duration pause_low_;
   const Duration pause_high_;
   const Found found_;
