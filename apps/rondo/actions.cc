@@ -103,13 +103,14 @@ Options patient(const Options& options) {
 /// What became of a row that was written, and the exit code for it.
 int print_row_end(const Options& options, const SetRow& row, const json::object& result) {
   const auto text = [&result](std::string_view name) { return std::string{result.at(name).as_string()}; };
-  const std::string state = text("state");
+  const bool is_withdrawn = result.contains("plane") && text("plane") == "withdrawn";
+  const std::string state = is_withdrawn ? "withdrawn" : text("state");
   if (options.json) print(json_text(result) + "\n");
   const int printed = finish_output();
   if (printed != kExitDone || state == "done") return printed;
   if (!options.json)
     print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + visible_text(text("note")) + "\n");
-  return state == "parked" ? kExitParked : kExitFailed;
+  return state == "parked" || is_withdrawn ? kExitParked : kExitFailed;
 }
 
 int write_and_wait(const Options& options, const SetRow& row, const std::string& command, json::object arguments) {

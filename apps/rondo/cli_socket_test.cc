@@ -81,7 +81,10 @@ class Program : public testing::Test {
     add("set", {table, key, fields, wait}, [this](const Arguments& arguments, Reply reply) {
       if (arguments.has("wait_ms")) {
         waited_ms = arguments.integer("wait_ms", 0);
-        return reply.finish(json::object{{"state", arguments.text("key")}, {"note", "so it is\x1b"}, {"facts", json::array{}}});
+        const bool is_withdrawn = arguments.text("key") == "withdrawn";
+        json::object end{{"state", is_withdrawn ? "done" : arguments.text("key")}, {"note", "so it is\x1b"}, {"facts", json::array{}}};
+        if (is_withdrawn) end["plane"] = "withdrawn";
+        return reply.finish(end);
       }
       written = arguments.text("table") + "|" + arguments.text("key");
       for (const auto& [field, value] : arguments.fields()) written += "|" + field + "=" + value;
@@ -221,6 +224,9 @@ TEST_F(Program, AWriteThatWaitsEndsWithWhatBecameOfTheRow) {
   EXPECT_EQ(parked.code, 4);
   EXPECT_EQ(parked.out, "rondo: T parked is parked: so it is\\x1b\n");
   EXPECT_EQ(waited_ms, 500);
+  const Outcome withdrawn = rondo("set --wait T withdrawn 2>&1");
+  EXPECT_EQ(withdrawn.code, 4);
+  EXPECT_EQ(withdrawn.out, "rondo: T withdrawn is withdrawn: so it is\\x1b\n");
   const Outcome rejected = rondo("--json set --wait T rejected");
   EXPECT_EQ(rejected.code, 1);
   EXPECT_THAT(rejected.out, HasSubstr(R"({"state":"rejected",)"));

@@ -83,7 +83,13 @@ class RowWaits::Wait {
       return reply_.finish(json::object{{"state", "parked"}, {"note", sentence(state_note(link))}, {"facts", facts_json(link.facts)}});
     }
     const bool done = outcome_->ok();
-    reply_.finish(json::object{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}});
+    json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}};
+    if (done && link.plane == PlaneState::Withdrawn) {  // Done, and a port is down: the data plane does not have it.
+      end["plane"] = json::string{to_string(link.plane)};
+      end["note"] = sentence(state_note(link));
+      end["facts"] = facts_json(link.facts);
+    }
+    reply_.finish(end);
   }
 
   std::string still(const WhyLink& link) const {

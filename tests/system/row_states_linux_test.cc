@@ -62,6 +62,11 @@ TEST_F(RowStatesOnLinux, ARouteThatTheKernelDroppedWithItsPortIsNotCalledDone) {
               AllOf(HasSubstr("withdrawn from the data plane: 1 route, 1 next-hop group; port swp1 has no carrier since 20"),
                     HasSubstr(": 1 route")));
   EXPECT_THAT(answer("tables"), HasSubstr(R"("withdrawn":1)"));
+  const json::object group{{"table", "NEXTHOP_GROUP_TABLE"},
+                           {"key", "2"},
+                           {"fields", json::array{json::array{"nexthop", "10.0.0.2"}, json::array{"ifname", "swp1"}}},
+                           {"wait_ms", 10'000}};
+  EXPECT_THAT(answer("set", group), AllOf(HasSubstr(R"("state":"done")"), HasSubstr(R"("plane":"withdrawn")"), HasSubstr("no carrier")));
   set_carrier(true);
   ASSERT_TRUE(becomes([&] { return plane("ROUTE_TABLE", "192.168.0.0/16") == "installed"; })) << log_text();
   EXPECT_TRUE(becomes([&] { return kernel_routes() == (lab ? 1U : 0U); }));
