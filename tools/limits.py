@@ -25,6 +25,7 @@ LOCAL_BOUNDS = {
     "apps/rondod/config.cc:kLeaseMost": "what a configuration may ask for: a holder that dies elsewhere keeps the tables for so long",
     "apps/rondod/config.cc:kSafetyLeastMost": "what a configuration may ask for: no data plane has so many objects",
     "apps/rondod/config.cc:kSafetyWaitMost": "what a configuration may ask for: a year",
+    "src/dataplane/netlink/route_holders.cc:kOthersMost": "routes of other programs that are remembered: of one more it is not said whose it is",
     "apps/rondo/print_offers.cc:kKeysMost": "keys that the completion of a shell offers: more is no help",
     "apps/rondo/print_offers.cc:kSecondsMost": "how long the completion of a shell may wait",
     "apps/rondo/render.cc:kPaddedMost": "the widest cell that other rows of a table are padded to: nothing is cut off",

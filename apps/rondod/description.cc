@@ -101,7 +101,9 @@ Section dataplane() {
           {"network_namespace", "text", "\"\"", "Network namespace to program, such as /run/netns/blue. Empty: the one rondod runs in."},
           {"protocol", "integer from 5 to 255", "201",
            "rtm_protocol, nh_protocol and IFA_PROTO of all that rondod makes. What carries this number at the start is an earlier run's; "
-           "what carries another is never touched. One rondod at a time has a number in a network namespace: a second one does not start."},
+           "a route that carries another is neither replaced nor deleted: a row of the same table, prefix and metric waits until it is "
+           "gone. "
+           "One rondod at a time has a number in a network namespace: a second one does not start."},
           {"metric", "integer from 1 to 4294967295", "201", "Metric of every route. Change it only before the first start."},
           {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
           {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},

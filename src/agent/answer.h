@@ -14,6 +14,9 @@ namespace rondo::agent {
 /// The world below is about to tell us why (a link event is on its way), or is short of something for a moment.
 inline constexpr Duration kSoon = 100ms;
 
+/// Another program has a route where ours should be. How soon its end is noticed.
+inline constexpr Duration kForeignRetry = 1s;
+
 /// True when asking again later may help: the state below changes without us.
 inline bool is_passing(const Status& status) noexcept {
   switch (status.code()) {

@@ -78,14 +78,16 @@ class Routes::PutBack final : public Source {
     map.unlink(slot);
     route.losses = group.entry->losses;
     map.link(slot, groups_.front(), false);
-    if (!route.busy) operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast}, {}});
+    if (!route.busy) operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast, true}, {}});
     return true;
   }
 
   void answered(std::span<Operation> done) {
     for (const Operation& operation : done) {
+      const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
+      routes_.note_holder(prefix, operation.status);
       if (operation.status.ok()) continue;
-      const std::uint32_t slot = routes_.routes_.find(std::get<RouteSet>(operation.order).prefix);
+      const std::uint32_t slot = routes_.routes_.find(prefix);
       if (slot != RouteMap::kNone && !routes_.routes_[slot].busy) routes_.mark_lost(slot);
     }
   }
@@ -197,8 +199,10 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
   const GroupIds::Entry* entry = group == RouteMap::kNone ? nullptr : routes_.group(group).entry.get();
   const std::uint32_t losses = entry != nullptr ? entry->losses : 0;
+  bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
     RouteMap::Route& route = routes_[slot];
+    create = is_dropped(route);
     if (route.group == group && route.type == row->type && route.losses == losses) {
       ++counts_.unchanged;
       batch.done(index);
@@ -208,7 +212,7 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   }
   if (group != RouteMap::kNone) ++routes_.group(group).uses;
   if (operations_.empty()) reserve(batch.size());
-  operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type}, {}});
+  operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type, create}, {}});
   if (!key.canonical) spellings_.take(key.prefix.to_string(), batch[index].key());
   ordered_.push_back({batch.stage(index), group, losses, false, key.canonical});
 }
@@ -287,6 +291,7 @@ void Routes::write_set_again(const std::string& name) {
 
 void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
   const Prefix& prefix = key.prefix;
+  if (!held_by_others_.empty()) held_by_others_.erase(prefix);
   const std::uint32_t slot = routes_.find(prefix);
   const bool may_be_there = slot != RouteMap::kNone || (deletes_leftovers_ && !restarted_);
   if (!may_be_there || another_row_has(key, batch[index].key())) {
@@ -339,6 +344,7 @@ void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
 
 void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   const auto& order = std::get<RouteSet>(operation.order);
+  note_holder(order.prefix, operation.status);
   if (operation.status.ok()) {
     ++counts_.programmed;
     const std::uint32_t slot = routes_.find_or_add(order.prefix);
@@ -362,7 +368,10 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
   // is given up, so that a set which only this route uses is seen to be awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
-  const Outcome outcome = group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact) : outcome_of_set(operation.status);
+  const bool is_held = operation.status.code() == Code::AlreadyExists;  // By another program.
+  const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
+                          : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
+                                       : outcome_of_set(operation.status);
   settle(ordered.ticket, outcome);
   if (ordered.group != RouteMap::kNone) release_group(ordered.group);
 }

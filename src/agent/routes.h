@@ -90,6 +90,13 @@ class Routes final : public Orch {
   void delete_answered(const Ordered& ordered, const Operation& operation);
   void release_group(std::uint32_t group);
   void mark_lost(std::uint32_t route);
+  /// The kernel dropped it with its group, so another program may have taken its place.
+  bool is_dropped(const RouteMap::Route& route);
+  /// Another program has a route in place of ours, or has it no longer.
+  void note_holder(const Prefix& prefix, const Status& answer) {
+    if (!held_by_others_.empty() || answer.code() == Code::AlreadyExists) keep_holder(prefix, answer);
+  }
+  void keep_holder(const Prefix& prefix, const Status& answer);
   Status write_set(Change change);
   void write_set_again(const std::string& name);
   bool removed_if_unused(const std::string& name);
@@ -102,8 +109,9 @@ class Routes final : public Orch {
   Consumer* consumer_ = nullptr;
   RouteMap routes_;
   Spellings spellings_;
-  std::vector<Result<RouteKey>> keys_;  // Of the batch being handled, like the next two.
-  std::vector<Operation> operations_;   // Of the batch being handled.
+  std::map<Prefix, std::string> held_by_others_;  // And the words of the data plane.
+  std::vector<Result<RouteKey>> keys_;            // Of the batch being handled, like the next two.
+  std::vector<Operation> operations_;             // Of the batch being handled.
   std::vector<Ordered> ordered_;
   /// NEXTHOP_SET rows written for routes that still wait. Empty: one that may be there, because a write of it went wrong.
   std::map<std::string, Record, std::less<>> requested_sets_;

@@ -3,10 +3,25 @@
 
 namespace rondo::agent {
 
+bool Routes::is_dropped(const RouteMap::Route& route) {
+  if (route.group == RouteMap::kNone) return false;
+  const RouteMap::Group& group = routes_.group(route.group);
+  return !group.entry->usable || route.losses != group.entry->losses;
+}
+
+void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
+  if (answer.code() == Code::AlreadyExists) {
+    held_by_others_.insert_or_assign(prefix, std::string{answer.message()});
+  } else if (answer.ok()) {
+    held_by_others_.erase(prefix);
+  }
+}
+
 RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   const Result<RouteKey> parsed = parse_route_key(key);
   if (!parsed || !parsed->vrf.empty()) return {};
   const std::uint32_t slot = routes_.find(parsed->prefix);
+  if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
   if (slot == RouteMap::kNone) {
     const Result<RouteRow> asked = row == nullptr ? failure(Status{Code::NotFound, ""}) : parse_route(row->fields());
     if (!asked || !asked->not_ours) return {};

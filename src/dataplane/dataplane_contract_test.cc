@@ -28,6 +28,10 @@ class Rig {
   virtual DataPlane& plane() = 0;
   virtual void set_carrier(int number, bool up) = 0;
   virtual void remove_port(int number) = 0;
+  /// Another program's, of our metric and protocol 4.
+  virtual void add_foreign_route(const char* prefix) = 0;
+  /// False if it is not there.
+  virtual bool remove_foreign_route(const char* prefix) = 0;
 };
 
 class SimRig final : public Rig {
@@ -39,6 +43,8 @@ class SimRig final : public Rig {
   DataPlane& plane() override { return plane_; }
   void set_carrier(int number, bool up) override { plane_.set_carrier("swp" + std::to_string(number), up); }
   void remove_port(int number) override { plane_.remove_port("swp" + std::to_string(number)); }
+  void add_foreign_route(const char* prefix) override { plane_.add_foreign_route(Prefix::parse(prefix).value(), 4); }
+  bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
 
  private:
   sim::SimDataPlane plane_;
@@ -57,6 +63,12 @@ class KernelRig final : public Rig {
   DataPlane& plane() override { return *plane_; }
   void set_carrier(int number, bool up) override { ASSERT_TRUE(lab_->set_carrier(number, up)); }
   void remove_port(int number) override { ASSERT_TRUE(lab_->remove_port(number)); }
+  void add_foreign_route(const char* prefix) override {
+    ASSERT_TRUE(lab_->ip(std::string{"route replace blackhole "} + prefix + " metric 20 proto static"));
+  }
+  bool remove_foreign_route(const char* prefix) override {
+    return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 20 proto static");
+  }
 
  private:
   KernelRig(std::unique_ptr<netlink::Lab> lab, std::unique_ptr<DataPlane> plane) : lab_(std::move(lab)), plane_(std::move(plane)) {}
@@ -270,6 +282,46 @@ TEST_P(DataPlaneContract, DefaultAndHostRoutesAndTypesWithoutNexthopAreReadBack)
   EXPECT_EQ(routes()[1].nexthop, kTwo);
   for (const RouteEntry& entry : wanted) must(RouteDelete{.prefix = entry.prefix});
   EXPECT_THAT(routes(), IsEmpty());
+}
+
+TEST_P(DataPlaneContract, ACreationLeavesARouteOfAnotherProgramAlone) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  for (const char* const text : {"10.9.0.0/16", "2001:db8:9::/48"}) rig_->add_foreign_route(text);
+  for (const auto& [text, nexthop] : {std::pair{"10.9.0.0/16", kOne}, std::pair{"2001:db8:9::/48", kSix}}) {
+    std::vector<Operation> ops;
+    ops.push_back({.order = RouteSet{.prefix = prefix("10.8.0.0/16"), .nexthop = kOne, .create = true}, .status = {}});
+    ops.push_back({.order = RouteSet{.prefix = prefix(text), .nexthop = nexthop, .create = true}, .status = {}});
+    ops.push_back({.order = RouteDelete{.prefix = prefix("10.8.0.0/16")}, .status = {}});
+    for (int round = 0; round < 2; ++round) {
+      plane().apply(ops);
+      EXPECT_TRUE(ops[0].status.ok()) << ops[0].status.to_string();
+      EXPECT_EQ(ops[1].status.code(), Code::AlreadyExists);
+      EXPECT_EQ(ops[1].status.origin_errno(), EEXIST);
+      EXPECT_THAT(std::string{ops[1].status.message()}, HasSubstr("held by a route of protocol static (4)"));
+      EXPECT_TRUE(ops[2].status.ok()) << ops[2].status.to_string();
+    }
+    EXPECT_EQ(apply(RouteDelete{.prefix = prefix(text)}).code(), Code::NotFound);
+    EXPECT_THAT(routes(), IsEmpty());
+    EXPECT_TRUE(rig_->remove_foreign_route(text)) << "it is gone";
+    must(RouteSet{.prefix = prefix(text), .nexthop = nexthop, .create = true});
+    EXPECT_THAT(route_texts(), ElementsAre(text));
+    must(RouteDelete{.prefix = prefix(text)});
+  }
+}
+
+TEST_P(DataPlaneContract, ACreationReplacesARouteOfOurs) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = {}, .type = RouteType::Blackhole});
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo, .create = true});
+  EXPECT_THAT(routes(), ElementsAre(RouteEntry{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo}));
+}
+
+TEST_P(DataPlaneContract, ASetWithoutCreateTakesThePlaceOfAnotherProgramsRoute) {
+  ASSERT_NO_FATAL_FAILURE(bring_up());
+  rig_->add_foreign_route("10.9.0.0/16");
+  must(RouteSet{.prefix = prefix("10.9.0.0/16"), .nexthop = kTwo});
+  EXPECT_THAT(route_texts(), ElementsAre("10.9.0.0/16"));
+  EXPECT_FALSE(rig_->remove_foreign_route("10.9.0.0/16"));
 }
 
 TEST_P(DataPlaneContract, DeletingAnAbsentRouteIsNotFoundWithEsrch) {

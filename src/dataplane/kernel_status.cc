@@ -38,6 +38,22 @@ Code classify(const Order& order, int error_number, std::string_view words) noex
 
 }  // namespace
 
+std::string held_words(std::uint8_t protocol) {
+  struct Name {
+    std::uint8_t number;
+    const char* name;
+  };
+  // Those of /etc/iproute2/rt_protos.
+  constexpr Name kNames[] = {{1, "redirect"}, {2, "kernel"}, {3, "boot"},   {4, "static"}, {8, "gated"},    {9, "ra"},
+                             {11, "zebra"},   {12, "bird"},  {14, "xorp"},  {16, "dhcp"},  {17, "mrouted"}, {18, "keepalived"},
+                             {42, "babel"},   {186, "bgp"},  {187, "isis"}, {188, "ospf"}, {189, "rip"},    {192, "eigrp"}};
+  const std::string number = std::to_string(protocol);
+  for (const Name& one : kNames) {
+    if (one.number == protocol) return std::string{"held by a route of protocol "} + one.name + " (" + number + ")";
+  }
+  return "held by a route of protocol " + number;
+}
+
 Status status_from_kernel(const Order& order, int error_number, std::string_view words) {
   const Code code = classify(order, error_number, words);
   if (words.empty()) return Status{code, std::string{status_from_errno(error_number, to_string(order)).message()}, error_number};

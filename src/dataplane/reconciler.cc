@@ -283,6 +283,9 @@ void Reconciler::apply(std::span<Operation> ops) {
       ops[i].status = Status{};
       continue;
     }
+    if (auto* const route = std::get_if<RouteSet>(&ops[i].order);
+        route != nullptr && known_->routes.contains({route->prefix, route->table}))
+      route->create = false;  // An earlier run holds it.
     known_->doubt(ops[i].order);
     const auto* const link = std::get_if<LinkSet>(&ops[i].order);
     if (link != nullptr && link->up == false) distrust();  // What is on the port goes with it.

@@ -221,6 +221,16 @@ IfIndex SimDataPlane::add_port(std::string name) {
   return index;
 }
 
+void SimDataPlane::add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.add_foreign_route(prefix, table, protocol);
+}
+
+bool SimDataPlane::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->kernel.remove_foreign_route(prefix, table);
+}
+
 void SimDataPlane::set_carrier(std::string_view name, bool signal) {
   const std::lock_guard lock(impl_->mutex);
   impl_->kernel.set_signal(name, signal);

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "dataplane/kernel_status.h"
 #include "rondo/base/assert.h"
 
 namespace rondo::sim {
@@ -43,6 +44,11 @@ Verdict SimKernel::apply(const RouteSet& order) {
   }
   const RouteKey key{order.prefix, order.table};
   const RouteValue value{order.nexthop, order.type};
+  if (const auto foreign = foreign_routes_.find(key); foreign != foreign_routes_.end()) {
+    held_words_ = held_words(foreign->second);
+    if (order.create) return {EEXIST, held_words_.c_str()};
+    foreign_routes_.erase(foreign);
+  }
   const auto found = routes_.find(key);
   if (found != routes_.end()) {
     count_route(key, found->second, false);
@@ -61,6 +67,15 @@ Verdict SimKernel::apply(const RouteDelete& order) {
   count_route(found->first, found->second, false);
   routes_.erase(found);
   return kDone;
+}
+
+void SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
+  static_cast<void>(apply(RouteDelete{prefix, table}));
+  foreign_routes_.insert_or_assign(RouteKey{prefix, table}, protocol);
+}
+
+bool SimKernel::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {
+  return foreign_routes_.erase(RouteKey{prefix, table}) != 0;
 }
 
 void SimKernel::count_route(const RouteKey& key, const RouteValue& value, bool added) {

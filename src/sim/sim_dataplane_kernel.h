@@ -31,6 +31,8 @@ class SimKernel {
   Verdict execute(const Order& order);
 
   IfIndex add_port(std::string name);
+  void add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
+  bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
   void remove_port(std::string_view name);
 
@@ -109,6 +111,8 @@ class SimKernel {
   std::map<IfIndex, Port> ports_;
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
+  boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
+  std::string held_words_;                                                          // Of the newest refusal.
   std::size_t singles_ = 0;
   std::size_t groups_ = 0;
   std::size_t neighbors_ = 0;

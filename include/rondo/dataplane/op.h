@@ -68,12 +68,14 @@ struct NexthopDelete {
   NexthopId id;
 };
 enum class RouteType : std::uint8_t { Unicast, Blackhole, Unreachable, Prohibit };
-/// Creates or replaces. Unicast needs a next hop (or group) that exists; the others must have none.
+/// Creates or replaces. Unicast needs a next hop (or group) that exists; the others must have none. With 'create', which is for whoever
+/// does not hold a route there, a route of another program is left alone: AlreadyExists. Without, it is replaced.
 struct RouteSet {
   Prefix prefix;
   NexthopId nexthop{};
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
+  bool create = false;
 };
 struct RouteDelete {
   Prefix prefix;
@@ -94,6 +96,7 @@ bool is_delete(const Order& order) noexcept;
 ///                       EHOSTUNREACH)
 ///   InvalidArgument     wrong whatever the state, such as an IPv6 route by an IPv4 next hop, or host bits
 ///   ResourceExhausted   the kernel is out of room (ENOBUFS, ENOSPC, ENOMEM)
+///   AlreadyExists       another program has a route of this prefix, table and metric; the words name its protocol
 ///   Unimplemented       this kernel cannot do it (EOPNOTSUPP)
 struct Operation {
   Order order;

@@ -57,6 +57,9 @@ class SimDataPlane final : public DataPlane {
 
   // --- What happens to the box.
 
+  /// Another program sets a route of our metric, in place of one of ours if there is one, or deletes its own: false if it has none there.
+  void add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table = kMainTable);
+  bool remove_foreign_route(const Prefix& prefix, std::uint32_t table = kMainTable);
   /// A new port: administratively down, MTU 1500, with a signal on its line ('set_carrier' takes it away). The name must be new.
   IfIndex add_port(std::string name);
   /// The port's line. As on Linux the carrier is seen only while the port is up. An unknown name is a fault of the test.

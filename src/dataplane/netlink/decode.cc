@@ -183,4 +183,26 @@ std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t prot
   return entry;
 }
 
+std::optional<RouteHolder> decode_route_holder(const Message& message) {
+  const auto header = read_front<rtmsg>(message.payload);
+  if (!header || message.header.nlmsg_type != RTM_NEWROUTE) return std::nullopt;
+  // One for a type of service is beside ours.
+  if ((header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_tos != 0) return std::nullopt;
+  if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
+  RouteHolder holder{.prefix = {}, .table = header->rtm_table, .metric = 0, .protocol = header->rtm_protocol};
+  std::optional<IpAddress> destination = any_address(header->rtm_family);
+  AttributeReader attributes = message.attributes(sizeof(rtmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    switch (attribute.type) {
+      case RTA_DST: destination = to_address(attribute, header->rtm_family); break;
+      case RTA_TABLE: holder.table = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_PRIORITY: holder.metric = attribute.as<std::uint32_t>().value_or(0); break;
+      default: break;
+    }
+  }
+  if (attributes.is_malformed() || !destination || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
+  holder.prefix = {*destination, header->rtm_dst_len};
+  return holder;
+}
+
 }  // namespace rondo::netlink

@@ -33,4 +33,13 @@ std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);
 std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t protocol);
 
+/// What decides whether a route of any program is in the way of ours.
+struct RouteHolder {
+  Prefix prefix;
+  std::uint32_t table = 0;
+  std::uint32_t metric = 0;
+  std::uint8_t protocol = 0;
+};
+std::optional<RouteHolder> decode_route_holder(const Message& message);
+
 }  // namespace rondo::netlink

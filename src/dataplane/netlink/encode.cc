@@ -13,6 +13,7 @@ namespace rondo::netlink {
 namespace {
 
 constexpr std::uint16_t kSet = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_REPLACE;
+constexpr std::uint16_t kCreate = NLM_F_REQUEST | NLM_F_CREATE | NLM_F_EXCL;  // REPLACE would take another program's.
 constexpr std::uint16_t kDelete = NLM_F_REQUEST;
 
 std::uint8_t family(const IpAddress& address) noexcept { return address.is_v6() ? AF_INET6 : AF_INET; }
@@ -53,7 +54,7 @@ struct Encoder {
   void operator()(const RouteSet& route) const noexcept {
     rtmsg header = route_header(route.prefix, route.table, marks.protocol);
     header.rtm_type = kernel_type(route.type);
-    writer.begin(RTM_NEWROUTE, kSet, sequence, header);
+    writer.begin(RTM_NEWROUTE, route.create ? kCreate : kSet, sequence, header);
     put_route_key(writer, route.prefix, route.table, marks);
     if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
   }

@@ -5,6 +5,7 @@
 #include <linux/nexthop.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
 #include "dataplane/netlink/order_sender.h"
+#include "dataplane/netlink/route_holders.h"
 #include "rondo/base/limits.h"
 #include "rondo/dataplane/dataplane.h"
 
@@ -36,9 +38,13 @@ class LinuxDataPlane final : public DataPlane {
         where_(std::move(where)),
         remark_(std::move(remark)),
         sender_(std::move(socket), {.protocol = options.protocol, .metric = options.metric}, options.batch),
-        dumps_(where_) {}
+        dumps_(where_),
+        holders_(dumps_, {.protocol = options.protocol, .metric = options.metric}) {}
 
-  void apply(std::span<Operation> ops) override { sender_.apply(ops); }
+  void apply(std::span<Operation> ops) override {
+    sender_.apply(ops);
+    if (sender_.take_existing() != 0) settle_existing(ops);
+  }
 
   Result<std::vector<LinkEvent>> links() override {
     auto states = netlink::dump_links(dumps_);
@@ -89,6 +95,29 @@ class LinuxDataPlane final : public DataPlane {
   }
 
  private:
+  /// Routes were not created, because some are there: those of other programs stay, ours are replaced.
+  void settle_existing(std::span<Operation> ops) {
+    std::vector<std::size_t> ours = holders_.settle(ops);
+    // What a later order of the same send is about is left to the caller, who asks again: nothing may be done in another order.
+    std::erase_if(ours, [&](std::size_t i) {
+      const auto is_about_it = [&route = std::get<RouteSet>(ops[i].order)](const Operation& later) {
+        const auto* const gone = std::get_if<RouteDelete>(&later.order);
+        const auto* const set = std::get_if<RouteSet>(&later.order);
+        return (gone != nullptr && gone->prefix == route.prefix && gone->table == route.table) ||
+               (set != nullptr && set->prefix == route.prefix && set->table == route.table);
+      };
+      return std::ranges::any_of(ops.subspan(i + 1), is_about_it);
+    });
+    std::vector<Operation> again;
+    again.reserve(ours.size());
+    for (const std::size_t i : ours) {
+      again.push_back({ops[i].order, {}});
+      std::get<RouteSet>(again.back().order).create = false;
+    }
+    sender_.apply(again);
+    for (std::size_t i = 0; i < ours.size(); ++i) ops[ours[i]].status = std::move(again[i].status);
+  }
+
   template <class Entry, class Header, class Decode>
   Result<std::vector<Entry>> read_all(std::string_view what, std::uint16_t type, const Header& header, Decode decode) {
     std::vector<Entry> entries;
@@ -108,6 +137,7 @@ class LinuxDataPlane final : public DataPlane {
   const std::string remark_;
   netlink::OrderSender sender_;
   DumpChannel dumps_;
+  netlink::RouteHolders holders_;
 };
 
 // Deletes a next hop that cannot exist: the answer says whether we may program here, and whether this kernel has next-hop objects.

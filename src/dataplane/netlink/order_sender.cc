@@ -101,7 +101,9 @@ void OrderSender::take_answers(std::span<const std::byte> datagram) {
       ++strays_;
       continue;
     }
-    if (answer->error_number != 0) sent_[slot]->status = status_from_kernel(sent_[slot]->order, answer->error_number, answer->words);
+    if (answer->error_number == 0) continue;
+    sent_[slot]->status = status_from_kernel(sent_[slot]->order, answer->error_number, answer->words);
+    if (answer->error_number == EEXIST) ++existing_;
   }
   if (reader.is_malformed()) ++strays_;
 }

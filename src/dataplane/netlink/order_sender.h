@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "dataplane/netlink/encode.h"
@@ -24,6 +25,8 @@ class OrderSender {
   /// Executes and fills in each status. Blocks while the kernel works.
   void apply(std::span<Operation> ops);
 
+  /// Creations of routes that were refused since the last call because a route is there.
+  std::size_t take_existing() noexcept { return std::exchange(existing_, 0); }
   /// Answers that matched no order of their send; expected to stay 0.
   std::uint64_t strays() const noexcept { return strays_; }
   /// Sends whose errors overran the socket and that were repeated one by one.
@@ -44,6 +47,7 @@ class OrderSender {
   MessageWriter writer_;
   std::vector<Operation*> sent_;  // sent_[i] has the sequence number first_sequence_ + i.
   std::uint32_t first_sequence_ = 1;
+  std::size_t existing_ = 0;
   std::uint64_t strays_ = 0;
   std::uint64_t overruns_ = 0;
 };

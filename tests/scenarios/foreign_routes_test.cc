@@ -1,0 +1,92 @@
+// Routes of other programs with our metric: a row does not take the place of one, a row's end does not take it away, and the row comes in
+// when the other route goes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "agent_box.h"
+
+namespace rondo::agent {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr std::uint8_t kStatic = 4;
+const Prefix kPrefix = Prefix::parse("172.16.0.0/24").value();
+
+class ForeignRoutes : public ::testing::Test {
+ protected:
+  ForeignRoutes() {
+    box.plane.add_port("A");
+    box.start();
+    box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
+    box.set("INTF_TABLE", "A", {});
+    box.set("INTF_TABLE", "A:10.0.0.1/24", {});
+    box.set("NEIGH_TABLE", "A:10.0.0.2", {{"neigh", "02:00:00:00:00:02"}});
+    box.set("NEXTHOP_GROUP_TABLE", "1", {{"nexthop", "10.0.0.2"}, {"ifname", "A"}});
+    box.run_for(1s);
+  }
+  void set_route() { box.set("ROUTE_TABLE", "172.16.0.0/24", {{"nexthop_group", "1"}}); }
+  PlaneState state() {
+    const WhyLink link = box.runtime.why("ROUTE_TABLE", "172.16.0.0/24").chain.front();
+    return link.plane;
+  }
+  AgentBox box;
+};
+
+TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
+  box.plane.add_foreign_route(kPrefix, kStatic);
+  set_route();
+  box.set("ROUTE_TABLE", "172.16.1.0/24", {{"nexthop_group", "1"}});
+  box.run_for(5s);
+  EXPECT_EQ(box.plane.route_count(), 1U) << "the other row's";
+  EXPECT_EQ(box.owed(), 1U);
+  EXPECT_THAT(box.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
+  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix)) << "it was taken";
+  box.run_for(2s);
+  EXPECT_EQ(box.plane.route_count(), 2U);
+  EXPECT_EQ(box.owed(), 0U);
+}
+
+TEST_F(ForeignRoutes, TheEndOfTheRowLeavesIt) {
+  box.plane.add_foreign_route(kPrefix, kStatic);
+  set_route();
+  box.run_for(5s);
+  box.remove("ROUTE_TABLE", "172.16.0.0/24");
+  box.run_for(1s);
+  EXPECT_EQ(box.owed(), 0U);
+  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
+}
+
+// Another program replaces ours: the row's end is not its end.
+TEST_F(ForeignRoutes, ADeleteNamesOurProtocol) {
+  set_route();
+  box.run_for(1s);
+  box.plane.add_foreign_route(kPrefix, kStatic);
+  box.remove("ROUTE_TABLE", "172.16.0.0/24");
+  box.run_for(1s);
+  EXPECT_EQ(box.owed(), 0U);
+  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix));
+}
+
+// The kernel drops ours with its next hop; by the time it would be put back another program has a route there.
+TEST_F(ForeignRoutes, WhatIsPutBackDoesNotTakeThePlaceOfAnother) {
+  set_route();
+  box.run_for(1s);
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  ASSERT_EQ(box.plane.route_count(), 0U);
+  box.plane.add_foreign_route(kPrefix, kStatic);
+  box.plane.set_carrier("A", true);
+  box.run_for(2s);
+  EXPECT_EQ(box.plane.route_count(), 0U);
+  EXPECT_EQ(state(), PlaneState::Foreign);
+  EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix)) << "it was taken";
+  box.run_for(2s);
+  EXPECT_EQ(box.plane.route_count(), 1U);
+  EXPECT_EQ(state(), PlaneState::Installed);
+}
+
+}  // namespace
+}  // namespace rondo::agent

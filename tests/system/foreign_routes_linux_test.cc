@@ -1,0 +1,49 @@
+// Routes of other programs in the table and with the metric of rondod, on the real kernel: they are neither replaced nor deleted. RONDOD
+// names the program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "rondod_on_linux.h"
+
+namespace rondo {
+namespace {
+
+using ::testing::HasSubstr;
+namespace json = boost::json;
+
+class ForeignRoutesOnLinux : public SystemRondod {
+ protected:
+  void SetUp() override {
+    SystemRondod::SetUp();
+    if (!IsSkipped() && !lab) GTEST_SKIP() << "needs a network namespace";
+    if (!IsSkipped()) start();
+  }
+  std::string why(const char* key) {
+    const auto answer = client->call("why", {{"table", "ROUTE_TABLE"}, {"key", key}});
+    return answer ? json::serialize(*answer) : answer.error().to_string();
+  }
+};
+
+TEST_F(ForeignRoutesOnLinux, ARouteOfAnotherProgramWithOurMetricIsNeverTouched) {
+  for (const char* const key : {"10.9.0.0/16", "2001:db8:9::/48"}) {
+    const std::string route = std::string{"blackhole "} + key + " metric 201 proto static";
+    ASSERT_TRUE(lab->ip("route add " + route));
+    set("ROUTE_TABLE", key, {{"blackhole", "true"}});
+    ASSERT_TRUE(becomes([&] { return why(key).find("held by a route of protocol static (4), metric 201") != std::string::npos; }))
+        << why(key);
+    EXPECT_EQ(kernel_routes(), 0U);
+    ASSERT_TRUE(client->call("del", {{"table", "ROUTE_TABLE"}, {"key", key}}).has_value());
+    ASSERT_TRUE(becomes([&] { return why(key).find("no such row was written") != std::string::npos; })) << why(key);
+    set("ROUTE_TABLE", key, {{"blackhole", "true"}});
+    ASSERT_TRUE(becomes([&] { return why(key).find("protocol static") != std::string::npos; })) << why(key);
+    ASSERT_TRUE(lab->ip("route del " + route)) << "it was taken";
+    EXPECT_TRUE(becomes([this] { return kernel_routes() == 1; })) << why(key);
+    ASSERT_TRUE(client->call("del", {{"table", "ROUTE_TABLE"}, {"key", key}}).has_value());
+    ASSERT_TRUE(becomes([this] { return kernel_routes() == 0; }));
+  }
+}
+
+}  // namespace
+}  // namespace rondo
