@@ -1,6 +1,7 @@
 #include "agent/nexthop_groups.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "agent/answer.h"
@@ -8,6 +9,7 @@
 #include "agent/neighbors.h"
 #include "agent/priorities.h"
 #include "agent/program.h"
+#include "orch/ask_again.h"
 #include "rondo/base/assert.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/scheduler.h"
@@ -70,6 +72,12 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
     return !parsed || !nexthops_.contains({parsed->port, parsed->address});
   });
   runtime.explain(kNeighborUnused, [this](std::string_view name) { return FactOrigin{"", "", users_of(name)}; });
+  observe(kNeighbor, [this](std::string_view name, bool begins) {
+    if (begins) neighbor_came(name);
+  });
+  observe(kAdminUp, [this](std::string_view, bool up) {
+    if (!up) port_went();
+  });
   observe(kCarrier, [this](std::string_view port, bool up) { carrier(port, up); });
 }
 
@@ -94,17 +102,59 @@ Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fie
   const Result<std::vector<Hop>> hops = parse_group(fields);
   if (!hops) return Outcome::reject(hops.error());
   if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
-  std::vector<Constraint> missing;
-  for (const Hop& hop : *hops) {
-    Constraint neighbor{kNeighbor, neighbor_key(hop.port, hop.gateway)};
-    if (!holds(neighbor)) missing.push_back(std::move(neighbor));
-  }
-  if (!missing.empty()) return Outcome::wait_for(std::move(missing));
+  if (std::optional<Constraint> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
   Group& group = group_at({kind, std::string{name}}, *hops);
   group.ticket = current_ticket();
   set_members(group, *hops);
   refresh(group);
   return Outcome::staged();
+}
+
+/// What a row waits for: a neighbour that is on its way. One on a port that is down, or not there, is not: its next hop joins the group
+/// when it has come, and the others carry the traffic meanwhile. If all are so, any of them would do. One fact at a time: which neighbours
+/// are on their way changes, so the handler is to be asked again.
+std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
+  forget_what_is_not_lacking();
+  std::vector<std::string> away;
+  for (const Hop& hop : hops) {
+    std::string neighbor = neighbor_key(hop.port, hop.gateway);
+    if (holds({kNeighbor, neighbor})) continue;
+    if (holds({kAdminUp, hop.port})) {
+      lacking_[neighbor];
+      return Constraint{kNeighbor, std::move(neighbor)};
+    }
+    away.push_back(std::move(neighbor));
+  }
+  if (away.size() < hops.size()) return {};
+  for (const std::string& neighbor : away) lacking_[neighbor].insert(away.front());
+  return Constraint{kNeighbor, away.front()};
+}
+
+void NexthopGroups::forget_what_is_not_lacking() {
+  if (lacking_.size() < look_through_at_) return;
+  const auto is_over = [this](const std::string& key) { return !is_awaited({kNeighbor, key}); };
+  std::erase_if(lacking_, [&](const auto& entry) { return is_over(entry.first) && std::ranges::all_of(entry.second, is_over); });
+  look_through_at_ = std::max<std::size_t>(1024, 2 * lacking_.size());
+}
+
+/// A neighbour that was on its way is not any more: the rows that wait for one are asked again.
+void NexthopGroups::port_went() {
+  for (const auto& [neighbor, others] : std::exchange(lacking_, {})) {
+    if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
+  }
+}
+
+/// It is in the kernel from now on.
+void NexthopGroups::neighbor_came(std::string_view name) {
+  if (const auto rows = lacking_.find(name); rows != lacking_.end()) {
+    const std::set<std::string> parked_on = std::move(rows->second);
+    lacking_.erase(rows);
+    for (const std::string& other : parked_on) AskAgain::rows_that_wait_for(*this, {kNeighbor, other});
+  }
+  const Result<NeighborKey> parsed = parse_neighbor_key(name);
+  const auto it = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  if (it == nexthops_.end() || std::exchange(it->second.resolved, true)) return;
+  if (!it->second.present && !it->second.asking) ask(it->second);
 }
 
 NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {
@@ -189,6 +239,7 @@ void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
   for (const Hop& hop : hops) {
     Nexthop& nexthop = nexthop_at({hop.port, hop.gateway});
     nexthop.users.insert(&group);
+    nexthop.resolved = nexthop.resolved || holds({kNeighbor, neighbor_key(hop.port, hop.gateway)});
     group.members.push_back({&nexthop, hop.weight});
     if (!nexthop.present) ask(nexthop);
   }
@@ -273,7 +324,7 @@ void NexthopGroups::ask(Nexthop& nexthop) {
     nexthop.again = true;
     return;
   }
-  if (!holds({kCarrier, nexthop.key.first})) return;
+  if (!nexthop.resolved || !holds({kCarrier, nexthop.key.first})) return;
   nexthop.asking = true;
   nexthop.ordered = true;
   program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)},
@@ -299,7 +350,9 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
 }
 
 /// Not in the kernel, but nothing that we would be told of is missing: asking again may help.
-bool NexthopGroups::may_come(const Nexthop& nexthop) const { return !nexthop.refused && holds({kCarrier, nexthop.key.first}); }
+bool NexthopGroups::may_come(const Nexthop& nexthop) const {
+  return nexthop.resolved && !nexthop.refused && holds({kCarrier, nexthop.key.first});
+}
 
 void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
   nexthop.users.erase(&group);
@@ -507,6 +560,8 @@ std::string NexthopGroups::state_of(const Constraint& fact) const {
     note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
     if (!holds({kCarrier, port})) {
       note.append("the port has no carrier");
+    } else if (!member.nexthop->resolved) {
+      note.append("its neighbour is not in the kernel");
     } else {
       note.append(member.nexthop->failure.ok() ? "being programmed" : member.nexthop->failure.message());
     }

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -75,7 +76,8 @@ class NexthopGroups final : public Orch {
   struct Nexthop {
     HopKey key;
     NexthopId id;
-    bool present = false;  // In the kernel, as far as we know.
+    bool present = false;   // In the kernel, as far as we know.
+    bool resolved = false;  // Its neighbour has been in the kernel. Until then it is not asked for.
     bool asking = false;
     bool again = false;
     bool ordered = false;  // At least once: the kernel may have it.
@@ -136,6 +138,10 @@ class NexthopGroups final : public Orch {
   static std::size_t tally_of(ConstraintKind kind);
   void count(Group& group, PlaneState state);
 
+  std::optional<Constraint> missing_neighbor(const std::vector<Hop>& hops);
+  void forget_what_is_not_lacking();
+  void neighbor_came(std::string_view name);
+  void port_went();
   void carrier(std::string_view port, bool up);
   void retry_later();
   void retry();
@@ -159,6 +165,9 @@ class NexthopGroups final : public Orch {
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.
   std::map<std::vector<std::pair<std::uint32_t, std::uint16_t>>, std::set<std::uint32_t>> left_groups_;
   std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint16_t>>> left_by_number_;  // The same, by number.
+  /// By neighbour that a row lacks: what the rows are parked on of which this neighbour alone would do. Some of it may be over.
+  std::map<std::string, std::set<std::string>, std::less<>> lacking_;
+  std::size_t look_through_at_ = 1024;  // At this size it is.
   std::uint64_t group_replaces_ = 0;
   std::array<PlaneCounts, 2> tallies_;  // By kind: groups, sets.
   TimerSource retry_timer_;

@@ -284,6 +284,63 @@ TEST(Restart, ADeleteOfAnAddressThatAnEarlierRunHadSetIsCarriedOut) {
   EXPECT_EQ(box.plane.addresses().value().size(), addresses);
 }
 
+// Its neighbours wait for the port. Groups that have other members, and their routes, do not wait with them.
+TEST(Restart, APortThatIsDownTakesNoGroupAwayThatHasOtherMembers) {
+  Rows rows = RestartBox::base();
+  rows[{"PORT_TABLE", "A"}]["admin_status"] = "down";
+  RestartBox box;
+  box.start();
+  box.feed(RestartBox::base());
+  box.run_for(2s);
+  const Lines all_up = lines_of(box.plane);
+  box.feed(rows);
+  box.run_for(2s);
+  const Lines before = lines_of(box.plane);
+  EXPECT_THAT(before, testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
+  box.stop();
+  box.start();
+  box.feed(rows);
+  box.run_for(3s);
+  ASSERT_TRUE(box.agent->has_restarted());
+  EXPECT_THAT(difference(lines_of(box.plane), before), IsEmpty());
+  EXPECT_EQ(box.agent->reconciled().changed, 0U);
+  box.feed(RestartBox::base());
+  box.run_for(3s);
+  EXPECT_THAT(difference(lines_of(box.plane), all_up), IsEmpty());
+}
+
+// The group's row waits for a neighbour on a port that is up, and that goes down before the neighbour comes.
+TEST(Restart, AGroupDoesNotWaitForANeighborWhosePortWentDown) {
+  Rows rows = RestartBox::base();
+  rows.erase({"NEIGH_TABLE", "A:10.0.0.2"});
+  RestartBox box;
+  box.start();
+  box.feed(rows);
+  box.run_for(2s);
+  EXPECT_THAT(lines_of(box.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
+  rows[{"PORT_TABLE", "A"}]["admin_status"] = "down";
+  box.feed(rows);
+  box.run_for(2s);
+  EXPECT_THAT(lines_of(box.plane), testing::Contains("route 20.0.1.0/24 via {B 10.1.0.2*1}"));
+}
+
+// All members are away at the restart: the first that comes back carries the routes, whichever it is.
+TEST(Restart, AGroupWhosePortsAreAllDownNeedsOneOfThem) {
+  for (const auto& [port, member] : {std::pair{"A", "A 10.0.0.2"}, std::pair{"B", "B 10.1.0.2"}}) {
+    Rows rows = RestartBox::base();
+    for (const char* const down : {"A", "B"}) rows[{"PORT_TABLE", down}]["admin_status"] = "down";
+    RestartBox box;
+    box.start();
+    box.feed(rows);
+    box.run_for(2s);
+    EXPECT_THAT(lines_of(box.plane), testing::Not(testing::Contains(testing::StartsWith("route 20.0.1.0/24"))));
+    rows[{"PORT_TABLE", port}]["admin_status"] = "up";
+    box.feed(rows);
+    box.run_for(2s);
+    EXPECT_THAT(lines_of(box.plane), testing::Contains("route 20.0.1.0/24 via {" + std::string{member} + "*1}"));
+  }
+}
+
 // With the last address of a family the kernel drops the neighbours: the row of the new address goes first, in whatever order they come.
 TEST(Restart, AnAddressThatGivesWayToAnotherLeavesItsNeighborsAlone) {
   Rows rows = RestartBox::base();

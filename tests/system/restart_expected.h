@@ -77,14 +77,18 @@ class Expected {
     const bool has_subnet = address.starts_with("fe80:") ? has_interface(port) : addressed_.contains({port, is_v6(address)});
     if (has_subnet && links_.at(port).admin_up) state_.neighbors[{port, address}] = text(fields, "neigh");
   }
-  /// None if one of them lacks its neighbour.
+  /// None if one of them lacks a neighbour that can come. One on a port that is away or down is left out.
   Hops hops_of(const RowFields& fields) const {
     const std::vector<std::string> gateways = list(fields, "nexthop");
     const std::vector<std::string> ports = list(fields, "ifname");
     const std::vector<std::string> weights = list(fields, "weight");
     Hops hops;
     for (std::size_t i = 0; i < gateways.size(); ++i) {
-      if (!state_.neighbors.contains({ports.at(i), gateways[i]})) return {};
+      if (!state_.neighbors.contains({ports.at(i), gateways[i]})) {
+        const auto link = links_.find(ports[i]);
+        if (link != links_.end() && link->second.admin_up) return {};
+        continue;
+      }
       hops.insert({ports[i], gateways[i], weights.empty() ? 1 : std::stoi(weights.at(i))});
     }
     return hops;

@@ -215,6 +215,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
       wrong = agent::difference(kernel_lines(*plane_), Expected(with_sets(rows), plane_->links().value()).lines());
       return wrong.empty() && has_settled();
     })) << testing::PrintToString(wrong)
+        << json::serialize(client->call("parked", {}).value_or(json::object{})) << '\n'
         << log_text();
   }
 
@@ -296,6 +297,8 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     expect_the_kernel_equals(rows);
     if (std::get<End>(GetParam()) == End::PortTakenDown) return;  // The kernel has no IPv6 addresses there.
     EXPECT_THAT(events.take(), testing::IsEmpty()) << log_text();
+    // A Redis may tell Deletes again; those of routes are ordered in case an earlier run left them.
+    if (std::get<End>(GetParam()) == End::RowsDeleted) return;
     EXPECT_EQ(stats().at("agent").at("restart_changed").to_number<int>(), 0);
   }
   void expect_the_journal_can_be_replayed() const {
@@ -315,6 +318,8 @@ TEST_P(RestartMatrixOnLinux, TheKernelEqualsTheRowsAndWhatWasRightIsNotTouched) 
   ASSERT_NO_FATAL_FAILURE(start());
   load(rows);
   expect_the_kernel_equals(rows);
+  // The kernel tells up to a second later that a line is up, of the device and of its IPv6 addresses.
+  EXPECT_TRUE(becomes([this] { return !lab->ip("-o link show up | grep swp | grep -qv 'state UP'"); }));
   ASSERT_FALSE(HasFailure());
 
   end_daemon(signal_of(GetParam()));

@@ -60,13 +60,13 @@ inline constexpr std::array<std::string_view, 7> kChain{
     "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2 ifname=swp#",
     "ROUTE_TABLE|20.#.0.0/16|nexthop_group=group#",
 };
-/// Not of the first two: fewer than 100 objects are deleted when the store is emptied.
+/// Not of the first three: fewer than 100 objects are deleted when the store is emptied.
 inline constexpr std::array<std::string_view, 3> kChainV6{
     "NEIGH_TABLE|swp#:fd00:#::2|neigh=02:00:00:00:06:02 family=IPv6",
     "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2 ifname=swp#",
     "ROUTE_TABLE|fd20:#::/32|nexthop_group=group6-#",
 };
-inline constexpr int kFirstPortWithV6Chain = 3;
+inline constexpr int kFirstPortWithV6Chain = 4;
 inline constexpr int kPorts = 8;
 
 namespace rows {
@@ -103,9 +103,14 @@ inline constexpr std::array<std::string_view, 3> kNeighborGone{"-NEIGH_TABLE|swp
 inline constexpr std::array<std::string_view, 2> kNexthopChange{"NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.3",
                                                                 "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::3"};
 
-inline constexpr std::array<std::string_view, 4> kGroup{
-    kSecond[0], kSecond[1], "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
-    "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2"};
+/// One group is over ports of other kinds, too, and stays when these go down or away.
+inline constexpr std::array<std::string_view, 6> kGroup{
+    kSecond[0],
+    kSecond[1],
+    "NEXTHOP_GROUP_TABLE|group#|nexthop=10.#.0.2,10.#.0.3 ifname=swp#,swp# weight=1,2",
+    "NEXTHOP_GROUP_TABLE|group6-#|nexthop=fd00:#::2,fd00:#::3 ifname=swp#,swp# weight=1,2",
+    "NEXTHOP_GROUP_TABLE|mixed|nexthop=10.2.0.2,10.6.0.2,10.#.0.2 ifname=swp2,swp6,swp#",
+    "ROUTE_TABLE|70.#.0.0/16|nexthop_group=mixed"};
 inline constexpr std::array<std::string_view, 2> kGroupChange{"NEXTHOP_GROUP_TABLE|group#|weight=1,3",
                                                               "NEXTHOP_GROUP_TABLE|group6-#|weight=1,3"};
 
