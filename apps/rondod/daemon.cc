@@ -466,7 +466,9 @@ void Daemon::warn_of_policy() {
 
 void Daemon::drain() {
   const bool is_late = runtime_->clock().now() >= drain_until_;
-  if (is_late || (is_drained() && redis_.release_leases())) runtime_->stop();
+  // What is fed from here on is the next holder's.
+  gives_back_ = gives_back_ || is_drained();
+  if (is_late || (gives_back_ && redis_.release_leases())) runtime_->stop();
 }
 
 void Daemon::give_way(Status why) {

@@ -96,6 +96,7 @@ class Daemon {
   std::vector<std::unique_ptr<DirectFeed>> feeds_;  // Of the store.
   RedisWatch redis_{log_, [this](Status why) { give_way(std::move(why)); }};
   Status gave_way_;                                // Why.
+  bool gives_back_ = false;                        // It is drained, and its leases are given back.
   std::vector<std::unique_ptr<TableFile>> files_;  // Of the store.
   PlaneLock plane_lock_;                           // Outlives what programs.
   std::unique_ptr<DataPlane> plane_;

@@ -33,7 +33,7 @@ std::string host_name() {
   return text;
 }
 
-/// When the process began, in ticks since the boot; empty if there is none.
+/// When the process began, in ticks since the boot; empty if there is none, or only what its parent has not asked for yet.
 std::string start_of(std::string_view pid) {
   std::ifstream in("/proc/" + std::string{pid} + "/stat");
   std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -43,6 +43,7 @@ std::string start_of(std::string_view pid) {
   std::istringstream rest(text.substr(end + 1));
   std::string word;
   for (int field = 3; field <= 22 && rest >> word; ++field) {
+    if (field == 3 && (word == "Z" || word == "X")) return {};
   }
   return rest ? word : std::string{};
 }

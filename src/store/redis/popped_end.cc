@@ -22,6 +22,7 @@ bool contains(const auto& numbers, std::uint64_t number) { return std::ranges::f
 
 void PoppedEnd::online() {
   pop_size_ = link().options.pop_batch;
+  online_ = true;
   ready_ = stuck_ = false;
   dirty_ = true;
   pump();
@@ -36,7 +37,7 @@ void PoppedEnd::offline() {
   acknowledged_.clear();
   broke_off();
   pops_ = 0;
-  recovering_ = counting_ = ready_ = false;
+  online_ = recovering_ = counting_ = ready_ = false;
   trouble_ = {};
 }
 
@@ -64,7 +65,7 @@ void PoppedEnd::failed(const Reply& reply, std::string_view what) {
 // --- asking
 
 void PoppedEnd::pump() {
-  if (!link().up || !is_open() || stuck_) return;
+  if (!online_ || !link().up || !is_open() || stuck_) return;
   if (!ready_) {
     if (!recovering_) send_recover();
     return;

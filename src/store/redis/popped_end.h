@@ -137,6 +137,7 @@ class PoppedEnd : public End {
   std::uint64_t next_number_ = 1;
   std::size_t pop_size_ = 0;
   unsigned pops_ = 0;  // On their way.
+  bool online_ = false;
   bool recovering_ = false;
   bool ready_ = false;  // Recovery is done: pops may go.
   bool dirty_ = false;  // There may be something.
