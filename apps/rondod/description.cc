@@ -144,8 +144,9 @@ manual::Program described() {
                    .word = manual::Word::File},
                   {.name = "--check-config",
                    .value = {},
-                   .help = "Check the configuration, print it whole, warn of what leaves waits without a bound and of folders that are not "
-                           "there, and exit"}},
+                   .help =
+                       "Check the configuration and what the start needs (files, folders, addresses, tables, CPUs), as this user; print "
+                       "it whole, warn of what leaves waits without a bound, and exit: 78 if the start would fail. Changes nothing"}},
       .exit_codes = {{"0", "ended as asked"},
                      {"1", "failed"},
                      {"2", "wrong usage"},

@@ -20,6 +20,7 @@
 #include "rondod/config.h"
 #include "rondod/direct_producer_kit.h"
 #include "rondod/rondod_kit.h"
+#include "rondod/start_check.h"
 
 namespace rondo::daemon {
 namespace {
@@ -34,6 +35,23 @@ std::string message_of(const std::string& direct) {
   const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\n[store.group.direct]\n" + direct, "rondod.toml");
   EXPECT_FALSE(config.has_value()) << direct;
   return config ? std::string{} : std::string{config.error().message()};
+}
+
+TEST(DirectConfig, AnAddressThatThisMachineDoesNotHaveIsNamedBeforeTheStart) {
+  const auto findings = [](const std::string& endpoint) {
+    const auto config =
+        parse_config("[admin]\nsocket = \"/tmp/s\"\n[[store.group]]\ntables = [\"ROUTE_TABLE\"]\n[store.group.direct]\nendpoint = \"" +
+                         endpoint + "\"\nopen_to_network = true\n[dataplane]\nkind = \"simulated\"\n",
+                     "x");
+    EXPECT_TRUE(config.has_value()) << config.error().to_string();
+    std::string all;
+    for (const StartFinding& finding : check_start(*config)) all += finding.setting + ": " + finding.what + "\n";
+    return all;
+  };
+  EXPECT_EQ(findings("tcp://127.0.0.1:8100"), "");
+  EXPECT_EQ(findings("tcp://*:8100"), "");
+  EXPECT_THAT(findings("tcp://192.0.2.77:8100"), HasSubstr("store.group.direct.endpoint: listening on '192.0.2.77'"));
+  EXPECT_THAT(findings("ipc:///not/there/s"), HasSubstr("there is no folder '/not/there'"));
 }
 
 TEST(DirectConfig, WhatCannotBeServedIsRefusedWithItsReason) {

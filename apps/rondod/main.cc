@@ -7,10 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "base/standard_files.h"
@@ -25,8 +23,8 @@
 #include "rondod/config.h"
 #include "rondod/daemon.h"
 #include "rondod/description.h"
-#include "rondod/durable_maker.h"
 #include "rondod/signals.h"
+#include "rondod/start_check.h"
 
 namespace {
 
@@ -70,20 +68,15 @@ void warn_of_policy(const rondo::daemon::Config& config) {
   }
 }
 
-/// The service manager may be about to make them, so it is no error.
-void warn_of_folders(const rondo::daemon::Config& config) {
-  const auto look = [](const char* key, const std::string& file) {
-    const std::filesystem::path folder = std::filesystem::path{file}.parent_path();
-    std::error_code unknown;  // Who may not look does not know.
-    if (folder.empty() || std::filesystem::status(folder, unknown).type() != std::filesystem::file_type::not_found) return;
-    std::fprintf(stderr, "rondod: warning: %s: there is no folder '%s', and the start fails without it\n", key,
-                 rondo::visible_text(folder.string()).c_str());
-  };
-  look("journal.file", config.journal_file);
-  if (const auto file = rondo::daemon::table_file(config.store.url)) look("store.url", *file);
-  for (const rondo::daemon::StoreGroup& group : config.store_groups) {
-    if (const auto file = rondo::daemon::table_file(group.place.url)) look("store.group.url", *file);
+/// What would keep it from starting. False if something must be mended.
+bool tell_findings(const rondo::daemon::Config& config) {
+  bool good = true;
+  for (const rondo::daemon::StartFinding& finding : rondo::daemon::check_start(config)) {
+    good = good && !finding.is_error;
+    std::fprintf(stderr, "rondod: %s: %s: %s\n", finding.is_error ? "error" : "warning", finding.setting.c_str(),
+                 rondo::visible_text(finding.what).c_str());
   }
+  return good;
 }
 
 /// Each connection of a feeder or an operator takes descriptors; many systems start programs with 1024. Best effort: the bounds of the
@@ -139,8 +132,7 @@ int main(int argc, char** argv) {
   if (check) {
     const int printed = rondo::manual::print_text("rondod", rondo::daemon::to_toml(config));
     warn_of_policy(config);
-    warn_of_folders(config);
-    return printed;
+    return tell_findings(config) || printed != 0 ? printed : 78;
   }
 
   const rondo::SystemClock clock;

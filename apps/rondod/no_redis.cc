@@ -3,6 +3,8 @@
 
 namespace rondo::daemon {
 
+std::vector<std::string> redis_files(const std::string&) { return {}; }
+
 Result<StoreMaker> redis_maker(const StorePlace&, RedisHooks) {
   return failure(Code::Unimplemented, "this rondod was built without Redis (libhiredis-dev and libssl-dev were missing)");
 }

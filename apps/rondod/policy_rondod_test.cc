@@ -222,6 +222,35 @@ TEST_F(CheckConfig, WarnsOfFoldersThatAreNotThere) {
   EXPECT_EQ(log_text(), "");
 }
 
+TEST_F(CheckConfig, NamesWhatWouldKeepItFromStartingAndChangesNothing) {
+  std::ofstream(file("plain")) << "x";
+  ASSERT_EQ(::mkdir(file("folder").c_str(), 0700), 0);
+  configure("url = \"file://" + file("plain/tables") + "\"\n[[store.group]]\ntables = [\"ROUTE_TABEL\"]\n" + "[journal]\nfile = \"" +
+            file("folder") + "\"\n[scheduler]\ncpus = [0, 1000]\n");
+  EXPECT_EQ(check(), 78);
+  EXPECT_THAT(log_text(), AllOf(HasSubstr("rondod: error: store.url: '" + file("plain") + "' is no folder"),
+                                HasSubstr("error: store.group.tables: no table 'ROUTE_TABEL'; did you mean 'ROUTE_TABLE'?"),
+                                HasSubstr("error: journal.file: '" + file("folder") + "' is there and is not a regular file"),
+                                HasSubstr("error: scheduler.cpus: there is no CPU 1000")));
+  EXPECT_FALSE(std::filesystem::exists(file("socket")));
+  configure("url = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("journal") + "\"\n", "plain");
+  EXPECT_EQ(check(), 78);
+  EXPECT_THAT(log_text(), HasSubstr("admin.socket: '" + file("plain") + "' is there and is not a socket"));
+  EXPECT_FALSE(std::filesystem::exists(file("tables")));
+  EXPECT_FALSE(std::filesystem::exists(file("journal")));
+}
+
+// The daemon that serves with it has its socket, its lock and its file of tables.
+TEST_F(CheckConfig, IsFineWhileTheDaemonServes) {
+  const std::string store = "url = \"file://" + file("tables") + "\"\n[journal]\nfile = \"" + file("journal") + "\"\n";
+  start(store);
+  EXPECT_EQ(std::system((std::string{std::getenv("RONDOD")} + " --config " + file("toml") + " --check-config > " + file("out") + " 2> " +
+                         file("errors"))
+                            .c_str()),
+            0);
+  EXPECT_EQ(std::filesystem::file_size(file("errors")), 0U);
+}
+
 TEST_F(CheckConfig, RefusesASocketOfTheCommandLineThatCannotBe) {
   configure("");
   EXPECT_EQ(check(" --socket /" + std::string(107, 's')), 78);

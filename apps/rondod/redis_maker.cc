@@ -68,6 +68,16 @@ class OpenedRedis final : public OpenRedis {
 
 }  // namespace
 
+std::vector<std::string> redis_files(const std::string& url) {
+  std::vector<std::string> files;
+  const Result<RedisAddress> address = parse_redis_address(url);
+  if (!address) return files;
+  for (const std::string& file : {address->ca_file, address->cert_file, address->key_file}) {
+    if (!file.empty()) files.push_back(file);
+  }
+  return files;
+}
+
 Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   const std::string& url = place.url;
   Result<RedisAddress> address = parse_redis_address(url);

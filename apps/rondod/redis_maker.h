@@ -64,6 +64,9 @@ struct RedisHooks {
   std::function<bool(const std::string& where)> may_take_lease = {};
 };
 
+/// The files of certificates and keys that 'url', which was checked, names.
+std::vector<std::string> redis_files(const std::string& url);
+
 /// A store on the Redis at 'place.url'; see check_store_url() for what is refused.
 Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks);
 

@@ -13,6 +13,7 @@
 
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
+#include "rondod/start_check.h"
 #include "store/redis/redis_server_kit.h"
 
 namespace rondo::daemon {
@@ -40,6 +41,16 @@ TEST(RedisConfig, AnAddressIsCheckedAndAPasswordBelongsInAFile) {
   const auto config = parse_config("[[store.group]]\ntables = [\"T\"]\nurl = \"" + url + "\"\n", "x");
   ASSERT_TRUE(config.has_value()) << config.error().to_string();
   EXPECT_THAT(to_toml(*config), AllOf(HasSubstr(url), Not(HasSubstr("sesame"))));
+}
+
+TEST(RedisConfig, FilesOfTlsThatCannotBeReadAreNamedBeforeTheStart) {
+  const auto config =
+      parse_config("[admin]\nsocket = \"/tmp/s\"\n[store]\nurl = \"rediss://h/0?ca=/not/there\"\n[dataplane]\nkind = \"simulated\"\n", "x");
+  ASSERT_TRUE(config.has_value()) << config.error().to_string();
+  const std::vector<StartFinding> findings = check_start(*config);
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].setting, "store.url");
+  EXPECT_THAT(findings[0].what, HasSubstr("reading '/not/there'"));
 }
 
 TEST(RedisConfig, SentinelsMayNameTheStore) {
