@@ -29,6 +29,7 @@ class RouteMap {
     Prefix prefix;
     RouteType type = RouteType::Unicast;
     bool busy = false;            // A change of it is under way; leave it alone.
+    bool restoring = false;       // It was dropped with its group, and the order that puts it back is under way.
     std::uint32_t group = kNone;  // kNone for the types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
@@ -42,9 +43,10 @@ class RouteMap {
     std::uint32_t tail = kNone;
     bool queued_for_put_back = false;
     // Of the tally.
-    std::uint32_t routes = 0;  // Linked.
-    std::uint32_t there = 0;   // Of these: those that the kernel has not dropped since 'losses'.
-    std::uint32_t losses = 0;  // Of the entry, when the group was counted.
+    std::uint32_t routes = 0;     // Linked.
+    std::uint32_t there = 0;      // Of these: those that the kernel has not dropped since 'losses'.
+    std::uint32_t restoring = 0;  // Of these: those whose order is under way.
+    std::uint32_t losses = 0;     // Of the entry, when the group was counted.
     bool is_down = false;
   };
 
@@ -75,12 +77,25 @@ class RouteMap {
 
   /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
   PlaneCounts tally() const noexcept {
-    return {.installed = routes_.live() - linked_ + there_, .pending = linked_ - there_ - withdrawn_, .withdrawn = withdrawn_};
+    return {.installed = routes_.live() - linked_ + there_ - restoring_,
+            .pending = linked_ - there_ - withdrawn_ + restoring_,
+            .withdrawn = withdrawn_};
   }
   /// The group became usable, or the kernel dropped it.
   void touch(std::uint32_t slot) {
     Group& group = groups_[slot];
     const Counting counting(*this, group);
+  }
+
+  /// The order that puts the route back is under way, or was answered. The route is linked, and to be there.
+  void set_restoring(std::uint32_t slot, bool restoring) {
+    Route& route = routes_[slot];
+    if (route.group == kNone || route.restoring == restoring) return;
+    Group& group = groups_[route.group];
+    const Counting counting(*this, group);
+    route.restoring = restoring;
+    if (route.losses != group.losses) return;  // Lost again meanwhile.
+    restoring ? ++group.restoring : --group.restoring;
   }
 
   /// Puts the route at the end of the group's list (programmed) or at its start (lost).
@@ -103,7 +118,11 @@ class RouteMap {
     Group& g = groups_[route.group];
     const Counting counting(*this, g);
     --g.routes;
-    if (route.losses == g.losses) --g.there;
+    if (route.losses == g.losses) {
+      --g.there;
+      if (route.restoring) --g.restoring;
+    }
+    route.restoring = false;
     (route.previous == kNone ? g.head : routes_[route.previous].next) = route.next;
     (route.next == kNone ? g.tail : routes_[route.next].previous) = route.previous;
     route.next = route.previous = kNone;
@@ -146,7 +165,7 @@ class RouteMap {
    public:
     Counting(RouteMap& map, Group& group) : map_(map), group_(group) {
       add(std::minus<>{});
-      if (!group.entry || group.losses != group.entry->losses) group.there = 0;
+      if (!group.entry || group.losses != group.entry->losses) group.there = group.restoring = 0;
       group.losses = group.entry ? group.entry->losses : 0;
       group.is_down = !group.entry || !group.entry->usable;
     }
@@ -159,6 +178,7 @@ class RouteMap {
     void add(Change change) {
       map_.linked_ = change(map_.linked_, std::size_t{group_.routes});
       map_.there_ = change(map_.there_, std::size_t{group_.there});
+      map_.restoring_ = change(map_.restoring_, std::size_t{group_.restoring});
       map_.withdrawn_ = change(map_.withdrawn_, std::size_t{group_.is_down ? group_.routes - group_.there : 0});
     }
     RouteMap& map_;
@@ -191,6 +211,7 @@ class RouteMap {
   std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; looked up once a route.
   std::size_t linked_ = 0;                                 // Routes on groups.
   std::size_t there_ = 0;                                  // Of these: in the kernel.
+  std::size_t restoring_ = 0;                              // Of these: on their way.
   std::size_t withdrawn_ = 0;                              // Of these: on groups that are not usable, and not in the kernel.
 };
 

@@ -128,6 +128,9 @@ TEST(RouteMapModel, TheTallyIsWhatAWalkCounts) {
       const bool lost = group < 3 && random.chance(0.3);
       if (group < 3) map[slot].losses = entry_of(group).losses - (lost ? 1 : 0);
       map.link(slot, group == 3 ? RouteMap::kNone : groups[group], lost);
+      if (!lost && random.chance(0.3)) map.set_restoring(slot, true);
+      const std::uint32_t answered = map.find(prefix_of(random.below(60)));
+      if (answered != RouteMap::kNone && random.chance(0.3)) map.set_restoring(answered, false);
     }
     PlaneCounts expected;
     std::size_t linked = 0;
@@ -136,7 +139,8 @@ TEST(RouteMapModel, TheTallyIsWhatAWalkCounts) {
       for (const std::uint32_t slot : list_of(map, groups[i])) {
         ++linked;
         const bool there = map[slot].losses == entry_of(i).losses;
-        ++(there ? expected.installed : entry_of(i).usable ? expected.pending : expected.withdrawn);
+        const bool is_pending = there ? map[slot].restoring : entry_of(i).usable;
+        ++(is_pending ? expected.pending : there ? expected.installed : expected.withdrawn);
       }
     }
     expected.installed += map.size() - linked;

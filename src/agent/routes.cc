@@ -78,17 +78,22 @@ class Routes::PutBack final : public Source {
     map.unlink(slot);
     route.losses = group.entry->losses;
     map.link(slot, groups_.front(), false);
-    if (!route.busy) operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast, true}, {}});
+    if (!route.busy) {
+      map.set_restoring(slot, true);
+      operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast, true}, {}});
+    }
     return true;
   }
 
   void answered(std::span<Operation> done) {
+    for (const Operation& operation : done) routes_.routes_.prefetch(std::get<RouteSet>(operation.order).prefix);
     for (const Operation& operation : done) {
       const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
       routes_.note_holder(prefix, operation.status);
-      if (operation.status.ok()) continue;
       const std::uint32_t slot = routes_.routes_.find(prefix);
-      if (slot != RouteMap::kNone && !routes_.routes_[slot].busy) routes_.mark_lost(slot);
+      if (slot == RouteMap::kNone) continue;
+      routes_.routes_.set_restoring(slot, false);
+      if (!operation.status.ok() && !routes_.routes_[slot].busy) routes_.mark_lost(slot);
     }
   }
 

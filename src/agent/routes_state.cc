@@ -32,7 +32,7 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   if (route.group == RouteMap::kNone) return {PlaneState::Installed, {}, {}};
   const RouteMap::Group& group = routes_.group(route.group);
   if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
-  if (route.losses == group.entry->losses) return {PlaneState::Installed, {}, {}};
+  if (route.losses == group.entry->losses && !route.restoring) return {PlaneState::Installed, {}, {}};
   return {PlaneState::Pending, "the kernel dropped it with its next hops; it is being put back", {}};
 }
 

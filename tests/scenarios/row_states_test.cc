@@ -122,6 +122,26 @@ TEST_F(StatesOfRows, AGroupThatComesWhileItsPortIsDownIsWithdrawn) {
   EXPECT_EQ(box.stats("NEXTHOP_GROUP_TABLE").plane->withdrawn, 2U);
 }
 
+TEST_F(StatesOfRows, ARouteIsNotCalledInstalledBeforeItIsPutBack) {
+  constexpr int kRoutes = 1000;
+  for (int i = 0; i < kRoutes; ++i) {
+    box.set("ROUTE_TABLE", "172.16." + std::to_string(i / 4) + "." + std::to_string(i % 4 * 64) + "/26", {{"nexthop_group", "1"}});
+  }
+  box.run_for(1s);
+  box.plane.set_carrier("A", false);
+  box.run_for(1s);
+  box.plane.set_carrier("A", true);
+  bool has_seen_some = false;
+  for (int step = 0; step < 1000; ++step) {
+    if (!box.runtime.scheduler().turn()) box.run_for(1ms);
+    const std::size_t installed = box.stats("ROUTE_TABLE").plane->installed;
+    ASSERT_LE(installed, box.plane.route_count());
+    has_seen_some = has_seen_some || (installed > 1 && installed < kRoutes);
+  }
+  EXPECT_TRUE(has_seen_some) << "the test looks while routes are put back";
+  EXPECT_EQ(box.stats("ROUTE_TABLE").plane->installed, kRoutes + 2U);
+}
+
 TEST_F(StatesOfRows, AnAdministrativeDownIsToldOfAllThatGoesWithIt) {
   box.set("PORT_TABLE", "A", {{"admin_status", "down"}});
   box.run_for(1s);
