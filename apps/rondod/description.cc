@@ -150,7 +150,7 @@ manual::Program described() {
       .exit_codes = {{"0", "ended as asked"},
                      {"1", "failed"},
                      {"2", "wrong usage"},
-                     {"69", "something needed is not available"},
+                     {"69", "something needed is not available, or another rondod has it"},
                      {"77", "not permitted"},
                      {"78", "the configuration is wrong"}},
       .files = {{"/etc/rondo/rondod.toml", "The configuration that the service uses: rondod.toml(5)."},

@@ -1,5 +1,5 @@
 // rondod: parses the command line, reads the configuration, opens the daemon and serves. Exit codes: 0 ended as asked, 1 failed, 2 wrong
-// usage, 69 something needed is not available, 77 not permitted, 78 the configuration is wrong (sysexits.h).
+// usage, 69 something needed is not available, or another rondod has it, 77 not permitted, 78 the configuration is wrong (sysexits.h).
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>

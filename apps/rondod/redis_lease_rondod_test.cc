@@ -203,6 +203,33 @@ TEST_F(TwoRondodsOnRedis, StoresOfOneProcessOnOneDatabaseDoNotWaitForEachOther) 
   EXPECT_TRUE(OneRondod::becomes([&] { return first->routes() == 10; })) << first->log_text();
 }
 
+TEST_F(TwoRondodsOnRedis, OneHasTheLeasesOfAllDatabasesOrTheOther) {
+  redis_kit::RedisServer other;
+  const std::string both =
+      "lease_ms = 3600000\n[[store.group]]\ntables = [\"ROUTE_TABLE\"]\nurl = \"unix://" + other.socket() + "\"\nlease_ms = 3600000\n";
+  first->start(store(both));
+  second->start(store(both));
+  const auto leases = [](OneRondod& rondod) {
+    const json::array stores = rondod.call("stats").at("store").at("redis").as_array();
+    return std::string{stores.at(0).at("lease").as_string()} + " " + std::string{stores.at(1).at("lease").as_string()};
+  };
+  std::string seen;
+  const auto one_has_all = [&] {
+    seen = leases(*first) + ", " + leases(*second);
+    const bool of_first = leases(*first) == "held held";
+    return of_first != (leases(*second) == "held held") && (of_first ? leases(*second) : leases(*first)).find("held") == std::string::npos;
+  };
+  ASSERT_TRUE(OneRondod::becomes(one_has_all)) << seen;
+  OneRondod& holder = leases(*first) == "held held" ? *first : *second;
+  OneRondod& standby = &holder == first.get() ? *second : *first;
+  make_ports(standby);
+  make_routes(standby, 0, 20);
+  EXPECT_TRUE(OneRondod::becomes([&] { return holder.routes() == 20; })) << holder.log_text();
+  EXPECT_EQ(standby.routes(), 0U);
+  holder.end(SIGKILL);
+  EXPECT_TRUE(OneRondod::becomes([&] { return standby.routes() == 20; })) << leases(standby) << standby.log_text();
+}
+
 TEST_F(TwoRondodsOnRedis, WhatLiesDamagedOnTheRedisIsInLogStatsAndHealth) {
   server->command({"HSET", "RONDO_INFLIGHT@ROUTE_TABLE", "1", "no batch"});
   first->start(store());
