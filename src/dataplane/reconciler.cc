@@ -293,18 +293,22 @@ void Reconciler::apply(std::span<Operation> ops) {
     places_.push_back(i);
   }
   if (!rest_.empty()) plane_.apply(rest_);
+  std::size_t in_vain = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     // What was refused may be there as before. A Delete that is refused for good need not be asked for again.
     Operation& operation = ops[places_[i]] = std::move(rest_[i]);
     // A Delete of a route that no row had, in case an earlier run left it.
-    if (operation.status.code() == Code::NotFound && std::holds_alternative<RouteDelete>(operation.order)) operation.status = Status{};
+    if (operation.status.code() == Code::NotFound && std::holds_alternative<RouteDelete>(operation.order)) {
+      operation.status = Status{};
+      ++in_vain;
+    }
     const Code code = operation.status.code();
     const bool for_good =
         code == Code::NotFound || code == Code::InvalidArgument || code == Code::Unimplemented || code == Code::PermissionDenied;
     if (operation.status.ok() || (for_good && is_delete(operation.order))) known_->carried_out(operation.order);
   }
   kept_.fetch_add(ops.size() - rest_.size(), std::memory_order_relaxed);
-  changed_.fetch_add(rest_.size(), std::memory_order_relaxed);
+  changed_.fetch_add(rest_.size() - in_vain, std::memory_order_relaxed);
 }
 
 }  // namespace rondo

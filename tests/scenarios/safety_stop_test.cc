@@ -103,6 +103,7 @@ TEST_F(SafetyStopAtAStart, ADeleteTakesARouteThatAnEarlierRunLeft) {
   run_for(1s);
   EXPECT_EQ(plane.route_count(), static_cast<std::size_t>(kRoutes - 1));
   EXPECT_EQ(agent->programmer().stats().failed, 0U);
+  EXPECT_EQ(agent->reconciled().changed, 1U) << "the Delete of what is not there changed nothing";
   EXPECT_FALSE(agent->has_restarted());
 }
 
