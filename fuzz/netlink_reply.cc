@@ -29,6 +29,7 @@ void decode(std::span<const std::byte> datagram) {
     if (const auto neighbor = netlink::decode_neighbor(message, kProtocol)) must_hold(static_cast<bool>(neighbor->port));
     if (const auto nexthop = netlink::decode_nexthop(message, kProtocol)) must_hold(static_cast<bool>(nexthop->id));
     if (const auto route = netlink::decode_route(message, kProtocol)) must_hold(route->prefix.length <= route->prefix.address.size() * 8);
+    if (const auto holder = netlink::decode_route_holder(message)) must_hold(holder->prefix.length <= holder->prefix.address.size() * 8);
   }
 }
 

@@ -236,6 +236,31 @@ std::string name_of(const std::vector<Hop>& hops) {
   return name;
 }
 
+namespace {
+
+/// Enough to know that an IPv6 prefix that was parsed is spelt canonically, without writing it anew: lower case, no leading zeros, and no
+/// group of zero but those that one "::" stands for, two of them at least. Most are; the others may be canonical, too.
+bool is_plainly_canonical(std::string_view text) {
+  const std::size_t end = text.find('/');
+  if (end == std::string_view::npos || text.front() == ':') return false;
+  std::size_t groups = 0;
+  bool has_gap = false;
+  for (std::size_t at = 0; at < end; ++at) {
+    if (text[at] == ':') {  // The second of "::".
+      has_gap = true;
+      continue;
+    }
+    if (text[at] == '0') return false;
+    ++groups;
+    for (; at < end && text[at] != ':'; ++at) {
+      if (!((text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f'))) return false;
+    }
+  }
+  return has_gap ? groups <= 6 : groups == 8;
+}
+
+}  // namespace
+
 Result<RouteKey> parse_route_key(std::string_view key) {
   RouteKey parsed;
   if (key.starts_with("Vrf")) {
@@ -248,7 +273,8 @@ Result<RouteKey> parse_route_key(std::string_view key) {
   if (!prefix) return failure(prefix.error());
   parsed.prefix = *prefix;
   // Of IPv4 only the length can be left out: Prefix::parse() refuses leading zeros.
-  parsed.canonical = prefix->address.is_v6() ? key == prefix->to_string() : key.find('/') != std::string_view::npos;
+  parsed.canonical =
+      prefix->address.is_v6() ? is_plainly_canonical(key) || key == prefix->to_string() : key.find('/') != std::string_view::npos;
   return parsed;
 }
 

@@ -78,9 +78,10 @@ std::size_t decode_all(std::span<const std::byte> datagram) {
   std::size_t entries = 0;
   MessageReader reader{datagram};
   for (Message message; reader.next(message);) {
-    for (const bool decoded : {decode_answer(message).has_value(), decode_link(message).has_value(),
-                               decode_address(message, kProtocol).has_value(), decode_neighbor(message, kProtocol).has_value(),
-                               decode_nexthop(message, kProtocol).has_value(), decode_route(message, kProtocol).has_value()}) {
+    for (const bool decoded :
+         {decode_answer(message).has_value(), decode_link(message).has_value(), decode_address(message, kProtocol).has_value(),
+          decode_neighbor(message, kProtocol).has_value(), decode_nexthop(message, kProtocol).has_value(),
+          decode_route(message, kProtocol).has_value(), decode_route_holder(message).has_value()}) {
       entries += decoded ? 1U : 0U;
     }
   }
@@ -145,6 +146,12 @@ TEST(Decode, WhatIsEncodedIsReadBack) {
   const RouteEntry expected{.prefix = route.prefix, .nexthop = route.nexthop, .table = route.table};
   EXPECT_EQ(decode_route(first_message(bytes), kProtocol), expected);
   EXPECT_EQ(decode_route(first_message(bytes), std::uint8_t{kProtocol + 1}), std::nullopt);
+  const auto holder = decode_route_holder(first_message(bytes));  // Of whatever protocol.
+  ASSERT_TRUE(holder.has_value());
+  EXPECT_EQ(holder->prefix, route.prefix);
+  EXPECT_EQ(holder->table, 70'000U);
+  EXPECT_EQ(holder->metric, 20U);
+  EXPECT_EQ(holder->protocol, kProtocol);
   const auto group_bytes = encoded(GroupSet{.id = NexthopId{8}, .members = {{.nexthop = NexthopId{9}, .weight = 256}}});
   EXPECT_THAT(decode_nexthop(first_message(group_bytes), kProtocol)->members,
               ElementsAre(GroupMember{.nexthop = NexthopId{9}, .weight = 256}));
@@ -207,6 +214,7 @@ TEST(Decode, LengthsBelowTheirHeaderEndTheWalk) {
   for (const std::uint16_t length : std::initializer_list<std::uint16_t>{0, 1, 3, 65'535}) {
     std::memcpy(bytes.data() + first_attribute, &length, sizeof length);
     EXPECT_FALSE(decode_route(first_message(bytes), kProtocol).has_value()) << length;
+    EXPECT_FALSE(decode_route_holder(first_message(bytes)).has_value()) << length;
   }
   for (const std::uint32_t length : {0U, 1U, 15U, 0xffffffffU}) {
     std::memcpy(bytes.data(), &length, sizeof length);
