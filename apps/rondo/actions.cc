@@ -22,6 +22,7 @@
 #include "manual/man_page.h"
 #include "output.h"
 #include "own_call.h"
+#include "plain_names.h"
 #include "render.h"
 #include "rondo/base/text.h"
 #include "schema_action.h"
@@ -109,7 +110,8 @@ int print_row_end(const Options& options, const SetRow& row, const json::object&
   const int printed = finish_output();
   if (printed != kExitDone || state == "done") return printed;
   if (!options.json)
-    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + visible_text(text("note")) + "\n");
+    print_error("rondo: " + typed(row.table) + " " + typed(row.key) + " is " + state + ": " + plain_names(visible_text(text("note"))) +
+                "\n");
   return state == "parked" || is_withdrawn ? kExitParked : kExitFailed;
 }
 
@@ -120,7 +122,10 @@ int write_and_wait(const Options& options, const SetRow& row, const std::string&
   const Result<std::unique_ptr<Backend>> backend = open_backend(more);
   if (!backend) return report(options, backend.error());
   const Result<json::object> result = (*backend)->call(command, arguments, {});
-  return result ? print_row_end(options, row, *result) : report(options, result.error());
+  if (result) return print_row_end(options, row, *result);
+  const Status& why = result.error();
+  const bool says_where_it_stands = why.code() == Code::DeadlineExceeded && !options.json;
+  return report(options, says_where_it_stands ? Status{why.code(), plain_names(why.message())} : why);
 }
 
 int answer(Backend& backend, const Options& options, const std::string& command, const json::object& arguments, const Call& asked = {}) {

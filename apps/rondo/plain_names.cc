@@ -41,6 +41,12 @@ std::string plain_names(std::string_view text) {
       out += "next hops";
       at += std::string_view{"NEXTHOP_SET"}.size();
       after_hop = false;
+      // A fact is KIND:KEY.
+      if (at + 1 < text.size() && text[at] == ':' && !next_hop_at(text, at + 1).address.empty()) {
+        out += ' ';
+        ++at;
+        after_hop = true;
+      }
       continue;
     }
     const bool begins_word = at == 0 || after_hop || !is_address(text[at - 1]);

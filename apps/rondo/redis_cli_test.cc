@@ -21,6 +21,7 @@ namespace {
 
 namespace json = boost::json;
 using testing::AllOf;
+using testing::AnyOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -127,7 +128,13 @@ TEST_F(RedisCli, ARefusedPasswordNamesTheCommandThatFailed) {
   server->command({"CONFIG", "SET", "requirepass", "secret"});
   const Outcome wrong = run("--store 'unix://" + server->socket() + "?password_file=" + file("password", "wrong") + "' keys T");
   EXPECT_NE(wrong.code, 0);
-  EXPECT_THAT(wrong.out, HasSubstr("AUTH: WRONGPASS"));
+  EXPECT_THAT(wrong.out, AllOf(HasSubstr("Redis at unix://" + server->socket()), HasSubstr("AUTH: WRONGPASS")));
+  EXPECT_THAT(wrong.out, Not(AnyOf(HasSubstr("secret"), HasSubstr("wrong")))) << "no password";
+}
+
+TEST_F(RedisCli, AReadThatIsRefusedNamesItsCommandAndRow) {
+  server->command({"SET", "T:k", "no row"});
+  EXPECT_THAT(rondo("get T k").out, HasSubstr("HGETALL of row 'k': WRONGTYPE"));
 }
 
 TEST_F(RedisCli, GetAndKeysAnswerAsADaemonDoes) {

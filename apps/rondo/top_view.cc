@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "plain_names.h"
 #include "render.h"
 
 namespace rondo::cli {
@@ -170,8 +171,8 @@ TopView::Rows TopView::facts() const {
     const json::object& one = value.get_object();
     const json::value* const provided = one.if_contains("has_provider");
     const bool nobody = provided != nullptr && provided->is_bool() && !provided->get_bool();
-    rows.push_back({word(one, "kind") + " " + word(one, "key") + (nobody ? " (nobody provides it)" : ""), word(one, "table"),
-                    whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
+    rows.push_back({plain_names(word(one, "kind") + " " + word(one, "key")) + (nobody ? " (nobody provides it)" : ""),
+                    plain_names(word(one, "table")), whole(number(one, "rows")), time_text(1000 * number(one, "oldest_ms"))});
   }
   if (rows.size() == 1) return {};
   return rows;

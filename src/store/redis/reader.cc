@@ -57,7 +57,8 @@ void Reader::get(const Target& target, std::string_view key, GetDone done) {
   ask(
       1, shape::kRow,
       [this, key = std::string{key}, done](const Reply& reply) {
-        Result<Record> record = reply.is_error() ? Result<Record>{failure(status_of(reply, "row " + quoted(key)))} : record_of(key, reply);
+        Result<Record> record =
+            reply.is_error() ? Result<Record>{failure(status_of(reply, "HGETALL of row " + quoted(key)))} : record_of(key, reply);
         completions_.post(done, std::move(record));
       },
       [this, done](const Status& why) { completions_.post(done, failure(why)); });
@@ -123,7 +124,7 @@ void Reader::go_on(const std::shared_ptr<Scan>& scan) {
 }
 
 void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
-  if (reply.is_error()) return completions_.post(scan->done, failure(status_of(reply, "scan")));
+  if (reply.is_error()) return completions_.post(scan->done, failure(status_of(reply, "SCAN")));
   Place& at = scan->at;
   at.cursor = reply.items()[0].text();
   const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();
