@@ -80,7 +80,7 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
   switch (link.state) {
     case WhyLink::State::Queued:
     case WhyLink::State::InFlight: link.plane = PlaneState::Pending; return;
-    case WhyLink::State::Parked: link.plane = PlaneState::Waiting; return;
+    case WhyLink::State::Parked: link.plane = in.state == PlaneState::Foreign ? PlaneState::Foreign : PlaneState::Waiting; return;
     case WhyLink::State::Rejected:
       if (consumer.rejections().is_of_kernel(link.key)) link.plane = PlaneState::Refused;
       return;

@@ -42,6 +42,7 @@ TEST_F(ForeignRoutes, ARowWaitsForTheEndOfARouteThatIsNotOurs) {
   box.run_for(5s);
   EXPECT_EQ(box.plane.route_count(), 1U) << "the other row's";
   EXPECT_EQ(box.owed(), 1U);
+  EXPECT_EQ(state(), PlaneState::Foreign) << "not only waiting";
   EXPECT_THAT(box.why("ROUTE_TABLE", "172.16.0.0/24"), HasSubstr("held by a route of protocol static (4)"));
   EXPECT_TRUE(box.plane.remove_foreign_route(kPrefix)) << "it was taken";
   box.run_for(2s);
