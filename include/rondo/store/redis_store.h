@@ -57,7 +57,7 @@ struct RedisStoreOptions {
   /// Keys of one pop, 1 to limits::kRedisPopKeys. A pop of 128 holds the server for about a millisecond.
   std::size_t pop_batch = 128;
   /// Keys that the server may name while one table is read whole (standing rows, Watched tables); beyond it the reading stops, and health()
-  /// says so, until the connection comes back.
+  /// says so, until the connection comes back. A scan() that meets none but keys without rows for so long ends with ResourceExhausted.
   std::size_t scan_keys_max = limits::kTableRows;
   /// Staged tables: a notification for each key instead of one for each transaction of up to 128 keys. For a stock consumer that pops fewer
   /// than 128 keys a wake-up: it pops once for each notification, and one for a transaction leaves it short. Costs Redis and every

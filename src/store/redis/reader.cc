@@ -75,7 +75,7 @@ void Reader::scan_written(const Target& target, std::string_view cursor, std::si
 
 void Reader::start(const Target& target, Place from, std::string_view cursor, std::size_t max, ScanDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
-  const auto scan = std::make_shared<Scan>();
+  const auto scan = std::make_shared<Scan>(scan_keys_max_);
   scan->target = &target;
   scan->at = std::move(from);
   scan->max = std::max<std::size_t>(1, max);
@@ -125,6 +125,9 @@ void Reader::go_on(const std::shared_ptr<Scan>& scan) {
 
 void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
   if (reply.is_error()) return completions_.post(scan->done, failure(status_of(reply, "SCAN")));
+  if (Status endless = scan->bound.add(reply.items()[1].items().size(), scan->target->spec); !endless.ok()) {
+    return completions_.post(scan->done, failure(std::move(endless)));
+  }
   Place& at = scan->at;
   at.cursor = reply.items()[0].text();
   const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();

@@ -11,13 +11,16 @@
 
 #include "store/completions.h"
 #include "store/redis/connection.h"
+#include "store/redis/scan_bound.h"
 #include "store/redis/writer.h"
 
 namespace rondo::redis {
 
 class Reader {
  public:
-  Reader(Connection& commands, store::Completions& completions) noexcept : commands_(commands), completions_(completions) {}
+  /// 'scan_keys_max': see RedisStoreOptions.
+  Reader(Connection& commands, store::Completions& completions, std::size_t scan_keys_max) noexcept
+      : commands_(commands), completions_(completions), scan_keys_max_(scan_keys_max) {}
 
   void get(const Target& target, std::string_view key, GetDone done);
   void scan(const Target& target, std::string_view cursor, std::size_t max, ScanDone done);
@@ -35,11 +38,13 @@ class Reader {
   };
   /// A page under way.
   struct Scan {
+    explicit Scan(std::size_t keys_max) : bound(keys_max) {}
     const Target* target = nullptr;
     Place at;
     std::size_t max = 1;
     RowPage page;
     ScanDone done;
+    ScanBound bound;  // Of this page: pages of keys that are no rows are passed over.
   };
 
   void ask(std::size_t answers, const Shape& shape, std::function<void(const Reply&)> on_reply, std::function<void(const Status&)> on_lost);
@@ -54,6 +59,7 @@ class Reader {
 
   Connection& commands_;
   store::Completions& completions_;
+  const std::size_t scan_keys_max_;
   std::map<std::uint64_t, std::function<void(const Status&)>> owed_;  // What to do if the answer never comes.
   std::uint64_t next_ = 1;
   std::map<std::uint64_t, Place> places_;  // Of scans between two pages, by the number in their cursor.

@@ -128,6 +128,21 @@ TEST_P(EndlessScan, StopsTheReadingAndIsNamedUntilTheConnectionComesBack) {
   EXPECT_TRUE(driver.run_until([&] { return trouble() == "ok" && consumer->caught_up(); })) << trouble();
 }
 
+TEST(EndlessScanOfKeysWithoutRows, EndsTheCallersScan) {
+  redis_kit::LyingRedis server;
+  server.scan_without_end(true);
+  RedisStoreOptions options;
+  options.address = server.address();
+  options.scan_keys_max = 1000;
+  StoreDriver driver(options);
+  ASSERT_TRUE(driver.store().declare({.name = "T"}).ok());
+  ASSERT_TRUE(driver.run_until([&] { return driver.store().health().ok(); }));
+  std::string told;
+  driver.store().scan("T", "", 10, [&told](const Result<RowPage>& page) { told = page ? "a page" : page.error().to_string(); });
+  EXPECT_TRUE(driver.run_until([&] { return !told.empty(); }));
+  EXPECT_THAT(told, HasSubstr("reading table 'T' stopped"));
+}
+
 INSTANTIATE_TEST_SUITE_P(Kinds, EndlessScan, testing::Values(TableKind::Staged, TableKind::Watched),
                          [](const auto& kind) { return std::string{kind.param == TableKind::Staged ? "Staged" : "Watched"}; });
 

@@ -151,5 +151,52 @@ TEST(RedisSentinelLinux, StandingRowsComeFromTheMasterThatTheSentinelsName) {
   EXPECT_TRUE(driver.run_until([&consumer] { return consumer->caught_up(); }));
 }
 
+// The lease is replicated with the rows, so what the new master knows of it fits what it knows of them.
+TEST(RedisSentinelLinux, AfterAFailOverOneOfTwoStoresHasTheLease) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::SentinelGroup group;
+  RedisStoreOptions options;
+  options.address = group.address();
+  options.answer_timeout = 2s;
+  options.lease = kShortestRedisLease;
+  struct Member {
+    explicit Member(const RedisStoreOptions& options) : driver(options) {
+      EXPECT_TRUE(driver.store().declare({.name = "T"}).ok());
+      consumer = driver.store().subscribe("T").value();
+    }
+    RedisLease::State turn() {
+      driver.run_until([] { return false; }, 20ms);
+      std::vector<Change> changes;
+      consumer->take(100, changes);
+      for (const Change& change : changes) taken.emplace(change.key());
+      return driver.store().lease().state;
+    }
+    StoreDriver driver;
+    std::unique_ptr<Subscription> consumer;
+    std::set<std::string> taken;
+  };
+  using State = RedisLease::State;
+  Member first{options};
+  ASSERT_TRUE(first.driver.run_until([&] { return first.driver.store().lease().state == State::Held; }));
+  Member second{options};
+  ASSERT_TRUE(second.driver.run_until([&] { return second.driver.store().lease().state == State::Standby; }));
+  group.first().kill9();
+  group.wait_for_master(group.second());
+  StoreDriver writer({.address = group.address()});
+  ASSERT_TRUE(writer.store().declare({.name = "T"}).ok());
+  ASSERT_TRUE(writer.run_until([&] { return writer.store().health().ok(); }, 60s));
+  ASSERT_TRUE(writer.store().write("T", Change::set("after", {{"n", "1"}})).ok());
+  ASSERT_TRUE(writer.run_until([&] { return writer.store().unanswered() == 0; }));
+  const Instant end = writer.clock().now() + 60s;
+  while (first.taken.empty() && second.taken.empty() && writer.clock().now() < end) {
+    first.turn();
+    second.turn();
+  }
+  const bool has_first = first.turn() == State::Held;
+  EXPECT_NE(has_first, second.turn() == State::Held);
+  EXPECT_THAT(has_first ? first.taken : second.taken, testing::ElementsAre("after"));
+  EXPECT_THAT(has_first ? second.taken : first.taken, testing::IsEmpty());
+}
+
 }  // namespace
 }  // namespace rondo::redis

@@ -62,7 +62,7 @@ struct RedisStore::Parts final : Connection::User {
         events(on, options.address, connection_options(options, "events", true), *this),
         link{on, commands, events, options, stats},
         writer(commands, completions, stats, options),
-        reader(commands, completions),
+        reader(commands, completions, options.scan_keys_max),
         epoch(commands, stats, [this](bool while_connected) { failed_over(while_connected); }),
         lease(link, {.granted = [this] { lease_granted(); }, .paused = [this] { lease_paused(); }}),
         timer(options.name + ":tick", options.priority, [this] { tick(); }) {
