@@ -356,7 +356,7 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
     Place ours, floor, ip;
     Switch box{*ours.plane, Programmer::Mode::Thread};
     for (Place* place : {&floor, &ip}) Switch{*place->plane, Programmer::Mode::Inline};  // Leaves its groups behind.
-    const NexthopId group{agent::kGroupIdBase};
+    const NexthopId group{agent::number_space(agent::kDefaultProtocol).groups};
     for (std::size_t i = 0; i < routes.size(); i += kSlice) {
       const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));
       const auto run = [&](std::size_t way) {

@@ -33,6 +33,9 @@ Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
+  // A day without it is an older one: the numbers were the same for all.
+  std::uint32_t protocol = agent::kDefaultProtocol;
+  if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
   settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
   settings.delete_leftovers = replay.note("agent.delete_leftovers").has_value();
   settings.answers = &replay.answers();

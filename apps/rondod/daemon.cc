@@ -99,6 +99,7 @@ Status Daemon::open_runtime() {
       *runtime_, *plane_,
       agent::AgentOptions{.table = config_.table,
                           .retry_quota = config_.retry_quota,
+                          .protocol = config_.protocol,
                           .programmer_cpus = config_.dataplane_cpus,
                           .hold = std::chrono::seconds{config_.hold_s},
                           .rows_have_come = [this] { return rows_have_come(); },

@@ -42,7 +42,8 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
       ports_(runtime.add<Ports>(programmer_, port_ids_)),
       interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
       neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
-      nexthop_groups_(runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name)),
+      nexthop_groups_(
+          runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name, number_space(options_.protocol))),
       routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
       row_states_(runtime, {ports_, interfaces_, neighbors_, nexthop_groups_, routes_}),
       restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
@@ -55,6 +56,7 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
     routes_.delete_leftovers();
     runtime.journal().note("agent.delete_leftovers", "1");
   }
+  runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
   if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
 }
 

@@ -10,6 +10,7 @@
 #include "agent/group_ids.h"
 #include "agent/interfaces.h"
 #include "agent/nexthop_groups.h"
+#include "agent/number_space.h"
 #include "agent/port_ids.h"
 #include "agent/ports.h"
 #include "agent/routes.h"
@@ -40,6 +41,8 @@ struct AgentOptions {
   /// The number of a next-hop group follows from its name, which a restart needs; false is for the replay of a day that was recorded
   /// before: from the order in which they came.
   bool groups_by_name = true;
+  /// That of the data plane: next hops and groups have numbers that no other protocol's have.
+  std::uint8_t protocol = kDefaultProtocol;
   /// Until the end of a restart a Delete takes a route that an earlier run left; false is for the replay of a day that was recorded before.
   bool delete_leftovers = true;
   /// CPUs of the programming thread; empty: any.

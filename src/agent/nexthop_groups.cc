@@ -28,30 +28,34 @@ std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, con
 }
 
 /// The number that a group has if no other one has it; otherwise the next one that is free.
-std::uint32_t first_choice(const Constraint& fact) {
+std::uint32_t first_choice(const NumberSpace& numbers, const Constraint& fact) {
   const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
-  return kGroupIdBase + static_cast<std::uint32_t>(hash % kGroupIds);
+  return numbers.groups + static_cast<std::uint32_t>(hash % numbers.group_count);
 }
 
 /// Whether a group with this number is likely to be the one of a name with this first choice: numbers that were taken move it by a few,
 /// and builds that did not number by name counted from the first. Others are those of other names.
-bool may_be_of(std::uint32_t choice, std::uint32_t id) {
+bool may_be_of(const NumberSpace& numbers, std::uint32_t choice, std::uint32_t id) {
   constexpr std::uint32_t kMoves = 64;
   constexpr std::uint32_t kCounted = 1U << 16;
-  const std::uint32_t moved = id >= choice ? id - choice : id + kGroupIds - choice;
-  return moved < kMoves || id - kGroupIdBase < kCounted;
+  const std::uint32_t moved = id >= choice ? id - choice : id + numbers.group_count - choice;
+  return moved < kMoves || id - numbers.groups < kCounted;
 }
 
-std::uint32_t next_choice(std::uint32_t id) { return id + 1 == kGroupIdBase + kGroupIds ? kGroupIdBase : id + 1; }
+std::uint32_t next_choice(const NumberSpace& numbers, std::uint32_t id) {
+  return id + 1 == numbers.groups + numbers.group_count ? numbers.groups : id + 1;
+}
 
 }  // namespace
 
-NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name)
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name,
+                             NumberSpace numbers)
     : Orch(runtime, "nexthop-groups", kNexthopGroups),
       programmer_(programmer),
       ports_(ports),
       ids_(groups),
       by_name_(by_name),
+      numbers_(numbers),
       retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
   runtime.scheduler().add(retry_timer_);
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
@@ -212,7 +216,7 @@ NexthopId NexthopGroups::take_left(std::uint32_t id) {
 /// were: they are replaced, and its routes need not move. Else, of several with these members, it is the one that this name would have come
 /// to first.
 NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
-  std::uint32_t id = by_name_ ? first_choice(fact) : kGroupIdBase;
+  std::uint32_t id = by_name_ ? first_choice(numbers_, fact) : numbers_.groups;
   if (by_name_ && left_by_number_.contains(id)) return take_left(id);
   if (!left_groups_.empty()) {
     std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
@@ -224,12 +228,12 @@ NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vect
       const std::set<std::uint32_t>& ids = left->second;
       const auto from_here = ids.lower_bound(id);
       for (const auto nearest : {from_here == ids.end() ? ids.begin() : from_here, ids.begin()}) {
-        if (!by_name_ || may_be_of(id, *nearest)) return take_left(*nearest);
+        if (!by_name_ || may_be_of(numbers_, id, *nearest)) return take_left(*nearest);
       }
     }
   }
   if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
-  while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(id);
+  while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(numbers_, id);
   return NexthopId{id};
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "agent/group_ids.h"
+#include "agent/number_space.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "rondo/dataplane/programmer.h"
@@ -30,15 +31,9 @@
 
 namespace rondo::agent {
 
-/// Our part of the kernel's id space, far above what zebra counts up from 1.
-inline constexpr std::uint32_t kNexthopIdBase = 0x52000000;
-inline constexpr std::uint32_t kGroupIdBase = 0x53000000;
-/// Many times as many as there can be groups, so that names seldom want the same one.
-inline constexpr std::uint32_t kGroupIds = 0x0d000000;
-
 class NexthopGroups final : public Orch {
  public:
-  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name);
+  NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name, NumberSpace numbers);
   ~NexthopGroups() override;
 
   struct Counts {
@@ -152,14 +147,15 @@ class NexthopGroups final : public Orch {
   const PortIds& ports_;
   GroupIds& ids_;
   const bool by_name_;  // AgentOptions::groups_by_name.
+  const NumberSpace numbers_;
   std::map<HopKey, Nexthop> nexthops_;
   std::set<std::string, std::less<>> sets_;  // Names of the NEXTHOP_SET rows that there are, whether their group is in the kernel or not.
   std::map<std::pair<std::string, std::string>, Group> groups_;  // By kind and name of the fact.
   std::vector<std::uint32_t> free_nexthop_ids_;
   std::vector<NexthopId> undeleted_;  // Objects that nobody wants and whose deletion was refused for now.
-  std::uint32_t next_nexthop_id_ = kNexthopIdBase;
+  std::uint32_t next_nexthop_id_ = numbers_.nexthops;
   std::vector<std::uint32_t> free_group_ids_;  // This and the next without names.
-  std::uint32_t next_group_id_ = kGroupIdBase;
+  std::uint32_t next_group_id_ = numbers_.groups;
   std::set<std::uint32_t> group_ids_;                                 // Of groups_, by name.
   std::set<std::uint32_t> left_ids_;                                  // Numbers of what an earlier run left.
   std::map<std::pair<IfIndex, IpAddress>, NexthopId> left_nexthops_;  // What of it nobody has adopted, by what it is.

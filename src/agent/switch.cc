@@ -14,6 +14,7 @@ Switch::Switch(Runtime& runtime, DataPlane& plane, const SwitchOptions& options)
   agent::AgentOptions given;
   given.mode = options.in_line ? Programmer::Mode::Inline : Programmer::Mode::Thread;
   given.table = options.table;
+  given.protocol = options.protocol;
   given.hold = options.hold;
   if (options.operations_max != 0) given.orders_max = options.operations_max;
   parts_ = std::make_unique<Parts>(runtime, plane, std::move(given));

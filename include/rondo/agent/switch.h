@@ -17,6 +17,8 @@ class Runtime;
 struct SwitchOptions {
   /// The kernel's routing table that gets the routes.
   std::uint32_t table = kMainTable;
+  /// LinuxDataPlaneOptions::protocol. Next hops have numbers in the kernel that programs share, so each protocol has numbers of its own.
+  std::uint8_t protocol = 201;
   /// Maximum operations that the data plane works on at a time; 0: limits::kProgrammerOps.
   std::size_t operations_max = 0;
   /// Objects of an earlier run that no row asks for stay in the kernel for at least this long after start().
