@@ -84,18 +84,21 @@ void EventLog::look(const std::vector<ConsumerStats>& consumers) {
     log_.warn("more changes were rejected: 'rondo rejected' lists the rows", {{"count", more}});
   }
   rejected_lines_ = 0;
+  std::vector<std::string> ports = std::exchange(lost_before_, lost_ports_);
+  for (std::string& port : std::exchange(lost_ports_, {})) {
+    if (std::ranges::find(ports, port) == ports.end()) ports.push_back(std::move(port));
+  }
   for (const ConsumerStats& consumer : consumers) {
     if (!consumer.plane) continue;
     const std::size_t now = consumer.plane->withdrawn;
     const std::size_t before = std::exchange(withdrawn_[consumer.table], now);
     if (now > before) {
       log_.warn("rows were withdrawn from the data plane: 'rondo why' says what each lacks",
-                {{"table", consumer.table}, {"rows", now - before}, {"withdrawn", now}, {"ports", list_of(lost_ports_)}});
+                {{"table", consumer.table}, {"rows", now - before}, {"withdrawn", now}, {"ports", list_of(ports)}});
     } else if (now == 0 && before != 0) {
       log_.info("withdrawn rows are back in the data plane", {{"table", consumer.table}, {"rows", before}});
     }
   }
-  lost_ports_.clear();
 }
 
 }  // namespace rondo::daemon

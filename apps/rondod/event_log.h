@@ -44,6 +44,7 @@ class EventLog {
   Log& log_;
   const std::function<bool(std::string_view port)> is_ours_;
   std::map<IfIndex, Port> ports_;
+  std::vector<std::string> lost_before_;                       // Ports that went before the last look: their rows may be counted after it.
   std::vector<std::string> lost_ports_;                        // Since the last look.
   std::map<std::string, std::size_t, std::less<>> withdrawn_;  // Rows of each table at the last look.
   std::uint32_t rejected_lines_ = 0;                           // Since the last look.

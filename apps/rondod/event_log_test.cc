@@ -102,6 +102,8 @@ TEST_F(RondodEvents, APortThatGoesAndComesIsInTheLogAndWhatWasGoneAlreadyIsNoTro
   set("ROUTE_TABLE", "10.9.0.0/24", {json::array{"nexthop", "10.0.0.2"}, json::array{"ifname", "swp1"}});
   call("sim-carrier", {{"port", "swp1"}, {"up", false}});
   EXPECT_TRUE(becomes([this] { return log_text().find("warn port down port=swp1 was=up") != std::string::npos; })) << log_text();
+  const auto logs = [this](const char* words) { return becomes([&] { return log_text().find(words) != std::string::npos; }); };
+  EXPECT_TRUE(logs("table=ROUTE_TABLE rows=1 withdrawn=1 ports=swp1")) << log_text();
   call("sim-carrier", {{"port", "swp1"}, {"up", true}});
   EXPECT_TRUE(becomes([this] { return log_text().find("info port up port=swp1 was=down") != std::string::npos; })) << log_text();
   EXPECT_THAT(log_text(), Not(HasSubstr("the data plane refused an order order=\"delete")));
