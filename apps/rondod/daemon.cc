@@ -221,6 +221,7 @@ void Daemon::watch_store() {
   tell_standing_rows();
   writes_.flush();
   events_.look(runtime_->consumers());
+  events_.held_by_others(agent_->routes().held_by_others());
   plane_lock_.answer();
   if (const std::uint64_t failed = commands_->failed_writes() - std::exchange(failures_told_, commands_->failed_writes()); failed != 0) {
     log_.warn("accepted writes failed, going on", {{"count", failed}, {"newest", commands_->last_failed_write()}});

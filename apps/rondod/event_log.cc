@@ -71,7 +71,18 @@ void EventLog::rejected(const Change& change, const Status& why) {
   log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
 }
 
+void EventLog::held_by_others(const agent::Routes::HeldByOthers& held) {
+  const std::size_t before = std::exchange(held_by_others_, held.routes);
+  if (held.routes > before) {
+    log_.warn("routes of other programs are in the place of rows, which wait: 'rondo why' names them",
+              {{"rows", held.routes}, {"first", held.first}});
+  } else if (held.routes == 0 && before != 0) {
+    log_.info("no route of another program is in the place of a row any more", {{"rows", before}});
+  }
+}
+
 void EventLog::refused(const Operation& operation) {
+  if (operation.status.code() == Code::AlreadyExists && std::holds_alternative<RouteSet>(operation.order)) return;  // See held_by_others().
   const int error = operation.status.origin_errno();
   const std::string text = error == 0 ? std::string{} : std::generic_category().message(error);
   log_.warn(

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "agent/routes.h"
 #include "rondo/base/log.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
@@ -30,6 +31,9 @@ class EventLog {
   void rejected(const Change& change, const Status& why);
   /// Any thread. The data plane refused the order, and it is no delete of what is gone.
   void refused(const Operation& operation);
+  /// Called every second: tells routes in whose place other programs have one, when there are more of them, and when there is none any
+  /// more.
+  void held_by_others(const agent::Routes::HeldByOthers& held);
   /// Called every second: tells rows that were withdrawn or came back since the last call, and what a burst left out.
   void look(const std::vector<ConsumerStats>& consumers);
 
@@ -47,6 +51,7 @@ class EventLog {
   std::vector<std::string> lost_before_;                       // Ports that went before the last look: their rows may be counted after it.
   std::vector<std::string> lost_ports_;                        // Since the last look.
   std::map<std::string, std::size_t, std::less<>> withdrawn_;  // Rows of each table at the last look.
+  std::size_t held_by_others_ = 0;                             // Told.
   std::uint32_t rejected_lines_ = 0;                           // Since the last look.
   std::uint64_t rejected_left_out_ = 0;
 };

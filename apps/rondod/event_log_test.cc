@@ -52,6 +52,20 @@ TEST_F(Events, APortThatGoesDownComesBackVanishesOrIsRenamedIsTold) {
   EXPECT_EQ(told(), "") << "no row names it";
 }
 
+TEST_F(Events, RoutesOfOtherProgramsAreToldWhenTheyComeAndWhenAllHaveGone) {
+  events.held_by_others({});
+  EXPECT_EQ(told(), "");
+  events.held_by_others({.routes = 2, .first = "route 10.0.0.0/8: held by a route of protocol static (4)"});
+  EXPECT_THAT(told(), AllOf(HasSubstr("warn routes of other programs"), HasSubstr("rows=2"), HasSubstr("protocol static (4)")));
+  for (const std::size_t routes : {2U, 1U}) events.held_by_others({.routes = routes, .first = "one"});
+  EXPECT_EQ(told(), "");
+  events.held_by_others({});
+  EXPECT_THAT(told(), HasSubstr("info no route of another program"));
+  Operation refused{.order = RouteSet{.prefix = Prefix::parse("10.0.0.0/8").value()}, .status = {Code::AlreadyExists, "held", EEXIST}};
+  events.refused(refused);
+  EXPECT_EQ(told(), "") << "a line for each attempt";
+}
+
 TEST_F(Events, ABurstOfRejectsIsAFewLinesAndWhereTheRestIs) {
   for (int i = 0; i < 40; ++i) events.rejected(Change::remove("k"), {Code::InvalidArgument, "T 'k': bad"});
   EXPECT_THAT(told(), HasSubstr("warn change rejected op=DEL why=\"invalid-argument: T 'k': bad\""));

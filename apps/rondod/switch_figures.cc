@@ -214,6 +214,10 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   for (const auto& feed : context.feeds) add_feed_troubles(feed->figures(), troubles, notes);
   context.redis.add_health(context.runtime.clock(), troubles, notes);
   add_held(context, troubles);
+  if (const auto held = context.agent.routes().held_by_others(); held.routes != 0) {
+    troubles.push_back(sentence("routes of other programs are in the place of " + counted(held.routes, "row") +
+                                ", which wait until they go: " + held.first));
+  }
   add_withdrawn(context, notes);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);

@@ -38,9 +38,12 @@ class Routes::PutBack final : public Source {
     wake();
   }
   /// After a refusal: not at once, or a full table would keep us busy for nothing.
-  void add_later(std::uint32_t group) {
+  void add_later(std::uint32_t group, Duration after) {
     later_.insert(group);
-    if (!later_timer_.is_armed()) later_timer_.arm_at(routes_.runtime().scheduler().now() + kSoon);
+    const Instant at = routes_.runtime().scheduler().now() + after;
+    if (later_timer_.is_armed() && later_at_ <= at) return;
+    later_at_ = at;
+    later_timer_.arm_at(at);
   }
   /// The group's number is given up.
   void forget(std::uint32_t group) {
@@ -93,7 +96,8 @@ class Routes::PutBack final : public Source {
       const std::uint32_t slot = routes_.routes_.find(prefix);
       if (slot == RouteMap::kNone) continue;
       routes_.routes_.set_restoring(slot, false);
-      if (!operation.status.ok() && !routes_.routes_[slot].busy) routes_.mark_lost(slot);
+      if (operation.status.ok() || routes_.routes_[slot].busy) continue;
+      routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
     }
   }
 
@@ -105,6 +109,7 @@ class Routes::PutBack final : public Source {
   std::deque<std::uint32_t> groups_;
   std::set<std::uint32_t> later_;
   TimerSource later_timer_;
+  Instant later_at_;
 };
 
 Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
@@ -368,12 +373,12 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   }
   ++counts_.refused;
   // What was there before may have been passed over meanwhile.
+  const bool is_held = operation.status.code() == Code::AlreadyExists;  // By another program.
   const std::uint32_t slot = routes_.find(order.prefix);
-  slot != RouteMap::kNone ? mark_lost(slot) : tell_free(order.prefix);
+  slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
   // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
   // is given up, so that a set which only this route uses is seen to be awaited and stays.
   const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
-  const bool is_held = operation.status.code() == Code::AlreadyExists;  // By another program.
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
                                        : outcome_of_set(operation.status);
@@ -397,7 +402,7 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
   settle(ordered.ticket, std::move(outcome));
 }
 
-void Routes::mark_lost(std::uint32_t slot) {
+void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {
   RouteMap::Route& route = routes_[slot];
   route.busy = false;
   const std::uint32_t group = route.group;
@@ -405,7 +410,7 @@ void Routes::mark_lost(std::uint32_t slot) {
   routes_.unlink(slot);
   route.losses = routes_.group(group).entry->losses - 1;
   routes_.link(slot, group, true);
-  put_back_->add_later(group);
+  put_back_->add_later(group, put_back_after);
 }
 
 void Routes::release_group(std::uint32_t slot) {

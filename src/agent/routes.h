@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/answer.h"
 #include "agent/group_ids.h"
 #include "agent/later.h"
 #include "agent/route_map.h"
@@ -48,6 +49,12 @@ class Routes final : public Orch {
   RowInPlane state_of(std::string_view key, const Record* row) const;
   /// How many rows stand where. O(1).
   PlaneCounts state_counts() const { return routes_.tally(); }
+  /// Routes in whose place other programs have one of the same table, prefix and metric.
+  struct HeldByOthers {
+    std::size_t routes = 0;
+    std::string first;  // The prefix and whose the other is.
+  };
+  HeldByOthers held_by_others() const;
   /// Routes on the group of 'fact'. O(1).
   std::size_t routes_of(const Constraint& fact) const;
 
@@ -89,7 +96,7 @@ class Routes final : public Orch {
   void set_answered(const Ordered& ordered, const Operation& operation);
   void delete_answered(const Ordered& ordered, const Operation& operation);
   void release_group(std::uint32_t group);
-  void mark_lost(std::uint32_t route);
+  void mark_lost(std::uint32_t route, Duration put_back_after = kSoon);
   /// The kernel dropped it with its group, so another program may have taken its place.
   bool is_dropped(const RouteMap::Route& route);
   /// Another program has a route in place of ours, or has it no longer.

@@ -17,6 +17,11 @@ void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
   }
 }
 
+Routes::HeldByOthers Routes::held_by_others() const {
+  if (held_by_others_.empty()) return {};
+  return {held_by_others_.size(), held_by_others_.begin()->second};
+}
+
 RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   const Result<RouteKey> parsed = parse_route_key(key);
   if (!parsed || !parsed->vrf.empty()) return {};

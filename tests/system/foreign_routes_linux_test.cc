@@ -34,6 +34,9 @@ TEST_F(ForeignRoutesOnLinux, ARouteOfAnotherProgramWithOurMetricIsNeverTouched) 
     ASSERT_TRUE(becomes([&] { return why(key).find("held by a route of protocol static (4), metric 201") != std::string::npos; }))
         << why(key);
     EXPECT_EQ(kernel_routes(), 0U);
+    const auto health = client->call("health", {});
+    ASSERT_TRUE(health.has_value());
+    EXPECT_THAT(json::serialize(*health), HasSubstr("routes of other programs are in the place of 1 row, which wait until they go: "));
     ASSERT_TRUE(client->call("del", {{"table", "ROUTE_TABLE"}, {"key", key}}).has_value());
     ASSERT_TRUE(becomes([&] { return why(key).find("no such row was written") != std::string::npos; })) << why(key);
     set("ROUTE_TABLE", key, {{"blackhole", "true"}});
