@@ -562,7 +562,11 @@ std::string NexthopGroups::state_of(const Constraint& fact) const {
     if (member.nexthop->present) continue;
     const auto& [port, gateway] = member.nexthop->key;
     note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
-    if (!holds({kCarrier, port})) {
+    if (!holds({kDevice, port})) {
+      note.append("there is no such device");
+    } else if (!holds({kAdminUp, port})) {
+      note.append("the port is administratively down");
+    } else if (!holds({kCarrier, port})) {
       note.append("the port has no carrier");
     } else if (!member.nexthop->resolved) {
       note.append("its neighbour is not in the kernel");

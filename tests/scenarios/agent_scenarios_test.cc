@@ -624,6 +624,12 @@ TEST(AgentWhy, SaysThatAGroupHasNoUsableMember) {
   for (const SampleRow& row : sample()) ASSERT_TRUE(box.runtime.table(row.table).set(row.key, row.fields).ok());
   box.run_for(100ms);
   EXPECT_THAT(box.why("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr("no usable member: 10.0.0.2 on A: the port has no carrier"));
+  box.set("PORT_TABLE", "A", {{"admin_status", "down"}});
+  box.run_for(1s);
+  EXPECT_THAT(box.why("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr("no usable member: 10.0.0.2 on A: the port is administratively down"));
+  box.plane.remove_port("A");
+  box.run_for(1s);
+  EXPECT_THAT(box.why("ROUTE_TABLE", "192.168.0.0/16"), HasSubstr("no usable member: 10.0.0.2 on A: there is no such device"));
 }
 
 TEST_F(SwitchAgent, WhySaysWhatADeleteWaitsFor) {
