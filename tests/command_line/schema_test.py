@@ -67,7 +67,8 @@ def fill(daemon, checker):
         assert said.returncode == code and checker.check(words[0], said.stdout)["state"] == state, (words, said)
     checker.check("set", daemon.run("--json", "set", "ROUTE_TABLE", "10.0.0.0/24", "nexthop_group=102").stdout)
     for words in (("NEIGH_TABLE", "swp1:10.0.0.2", "neigh=02:00:00:00:00:02"), ("INTF_TABLE", "swp1:10.0.0.1/24"), ("INTF_TABLE", "swp1"),
-                  ("NEXTHOP_GROUP_TABLE", "7", "nexthop=10.0.0.2,10.0.0.9", "ifname=swp1,swp9"), ("PORT_TABLE", "swp1", f"mtu=redis://user:{PASSWORD}@host"),
+                  ("NEXTHOP_GROUP_TABLE", "7", "nexthop=10.0.0.8,10.0.0.9", "ifname=swp1,swp1"),
+                  ("NEIGH_TABLE", "swp9:10.9.0.2", "neigh=02:00:00:00:09:02"), ("PORT_TABLE", "swp1", f"mtu=redis://user:{PASSWORD}@host"),
                   ("PORT_TABLE", "swp1", "admin_status=up", "mtu=9100"), ("PORT_TABLE", "swp7", "note=" + "x" * 100_000)):
         said = daemon.run("set", *words)
         assert said.returncode == 0, said.stderr
@@ -93,8 +94,8 @@ def check_calls(daemon, checker):
     assert not [key for key in rows if key.startswith("NEXTHOP_SET")], rows.keys()
     assert checker.check("parked", daemon.run("--json", "parked", "ROUTE_TABLE").stdout)["rows"]
     # A row that lacks several facts is counted once.
-    rows = json.loads(daemon.run("--json", "parked", "NEXTHOP_GROUP_TABLE").stdout)["rows"]
-    counted = [row["rows"] for row in json.loads(daemon.run("--json", "parked").stdout)["rows"] if row["table"] == "NEXTHOP_GROUP_TABLE"]
+    rows = json.loads(daemon.run("--json", "parked", "NEIGH_TABLE").stdout)["rows"]
+    counted = [row["rows"] for row in json.loads(daemon.run("--json", "parked").stdout)["rows"] if row["table"] == "NEIGH_TABLE"]
     assert any(len(row["facts"]) > 1 for row in rows) and sum(counted) == len(rows), (rows, counted)
     why = checker.check("why", daemon.run("--json", "why", "ROUTE_TABLE", "10.0.0.0/24").stdout)
     assert [link["table"] for link in why["chain"]] == ["ROUTE_TABLE", "NEXTHOP_GROUP_TABLE"], why
