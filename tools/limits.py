@@ -33,6 +33,8 @@ LOCAL_BOUNDS = {
     "apps/rondod/write_log.cc:kWritersMost": "sums and names that one second of the log keeps; then they are logged at once",
     "src/commands/row_writes.cc:kWaitMsMost": "a time that a caller asks for: a typing error is told, as of watch",
     "src/admin/suggest.cc:kLongestWord": "words that are compared to find a slip of the keyboard",
+    "src/agent/drift.h:kDriftsKept": "differences that are shown; all are counted and repaired, and 'rondo diff' says how many there are",
+    "src/agent/drift.h:kUnwantedKept": "what one audit deletes at most; the next audit finds the others",
     "src/dataplane/ip.cc:kShown": "how much of a wrong text an error repeats",
     "src/dataplane/netlink/dump.cc:kAttemptsMax": "tries at a dump that the kernel interrupts; then the error is told",
     "src/dataplane/netlink/dump.cc:kForeignMax": "answers for others in one dump; then the error is told",

@@ -35,11 +35,13 @@ namespace json = boost::json;
 /// What was typed as JSON text: \xHH stays a byte, and bytes that JSON cannot carry become one.
 std::string typed(const std::string& word) { return escape_text(unescape_text(word)); }
 
-/// The end of a command whose answer went out. That of doctor and of health is also a verdict.
+/// The end of a command whose answer went out. That of doctor, health and verify is also a verdict.
 int finish(const std::string& command, const json::object& result) {
   const int printed = finish_output();
   const json::value* const healthy = command == "health" ? result.if_contains("healthy") : nullptr;
   if (printed == kExitDone && healthy != nullptr && healthy->is_bool() && !healthy->get_bool()) return kExitFailed;
+  const json::value* const differences = command == "verify" ? result.if_contains("differences") : nullptr;
+  if (printed == kExitDone && differences != nullptr && *differences != 0) return kExitFailed;
   const json::value* const problems = command == "doctor" ? result.if_contains("problems") : nullptr;
   return printed == kExitDone && problems != nullptr && *problems != 0 ? kExitFailed : printed;
 }

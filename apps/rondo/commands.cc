@@ -90,6 +90,28 @@ std::vector<Command> row_commands() {
   };
 }
 
+std::vector<Command> audit_commands() {
+  return {
+      {.name = "diff",
+       .help = "How the data plane differs from what the rows ask for",
+       .details =
+           "The daemon reads the data plane back now. A difference is shown when two readings, 200 ms apart, have it. At most 1000 of\n"
+           "addresses, neighbours, next hops and routes each are shown. Nothing is repaired.",
+       .arguments = {table(false)},
+       .answered_by = Daemon},
+      {.name = "verify",
+       .help = "Whether the data plane is as the rows ask for: ends with 1 if it is not",
+       .arguments = {table(false)},
+       .answered_by = Daemon,
+       .examples = {{"rondo verify ROUTE_TABLE || rondo resync ROUTE_TABLE", "In a script:"}}},
+      {.name = "resync",
+       .help = "Repair now what differs in the data plane",
+       .details = "What is missing or changed is ordered again, what no row asks for is deleted. Ports are shown and left as they are.",
+       .arguments = {table(false)},
+       .answered_by = Daemon},
+  };
+}
+
 std::vector<Command> report_commands() {
   return {
       {.name = "why",
@@ -414,7 +436,8 @@ manual::Program described() {
                  "The admin socket, without --socket and RONDO_SOCKET; else $XDG_RUNTIME_DIR/rondo/rondod.sock."}},
       .see_also = {"rondod(8)", "rondod.toml(5)"},
   };
-  for (auto part : {row_commands(), report_commands(), figure_commands(), store_commands(), journal_commands(), program_commands()}) {
+  for (auto part :
+       {row_commands(), report_commands(), audit_commands(), figure_commands(), store_commands(), journal_commands(), program_commands()}) {
     rondo.commands.insert(rondo.commands.end(), part.begin(), part.end());
   }
   return rondo;

@@ -39,6 +39,7 @@ using DaemonAdder = commands::CommandAdder<CommandContext>;
 void add_port_commands(DaemonAdder& commands);   // ports, port-events, and what moves the simulated ports.
 void add_config_command(DaemonAdder& commands);  // config.
 void add_safety_command(DaemonAdder& commands);  // confirm.
+void add_audit_commands(DaemonAdder& commands);  // diff, verify, resync.
 
 /// The switch's members of the answers of `stats`, `top` and `health`.
 void add_stats(const CommandContext& context, boost::json::object& stats);
@@ -48,6 +49,9 @@ void add_health(CommandContext& context, boost::json::array& troubles, boost::js
 void add_held(const CommandContext& context, boost::json::array& troubles);
 /// Writes what the safety stop does into the log.
 void log_safety(Log& log, agent::SafetyStop::Event event, const agent::SafetyStop::Held& held);
+/// The audit's members of both.
+boost::json::object audit_json(const CommandContext& context);
+void add_audit_health(const CommandContext& context, boost::json::array& troubles);
 /// Reads the data plane's counters. Called every second and before `health`, see commands/mishaps.h.
 void look_for_refused_orders(CommandContext& context);
 

@@ -40,6 +40,7 @@ constexpr std::int64_t kBudgetUs = limits::kBudgetMost / 1us;
 constexpr std::array<std::pair<std::string_view, LogLevel>, 5> kLevels{
     {{"debug", LogLevel::Debug}, {"info", LogLevel::Info}, {"warn", LogLevel::Warn}, {"error", LogLevel::Error}, {"off", LogLevel::Off}}};
 constexpr std::array<std::pair<std::string_view, bool>, 2> kKinds{{{"linux", false}, {"simulated", true}}};
+constexpr std::array<std::pair<std::string_view, bool>, 2> kOnDrift{{{"repair", true}, {"report", false}}};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kSeparators{{{":", ":"}, {"|", "|"}}};
 
@@ -252,6 +253,8 @@ Result<Config> from_table(const toml::table& root, const std::string& file) {
     s.share("safety_share", config.safety_share);
     s.integer("safety_least", 1, kSafetyLeastMost, config.safety_least);
     s.integer("safety_wait_s", 0, kSafetyWaitMost, config.safety_wait_s);
+    s.integer("audit_s", 0, 86400, config.audit_s);
+    s.choice("on_drift", kOnDrift, config.repairs_drift);
     s.texts("simulated_ports", config.simulated_ports);
     s.cpus("cpus", config.dataplane_cpus);
   }
@@ -443,6 +446,8 @@ toml::table to_table(const Config& config) {
                                                {"safety_share", config.safety_share},
                                                {"safety_least", config.safety_least},
                                                {"safety_wait_s", config.safety_wait_s},
+                                               {"audit_s", config.audit_s},
+                                               {"on_drift", name_of(kOnDrift, config.repairs_drift)},
                                                {"simulated_ports", ports},
                                                {"cpus", cpus(config.dataplane_cpus)}}}};
 }

@@ -102,6 +102,8 @@ struct Config {
   double safety_share = 0.2;
   std::int64_t safety_least = 100;
   std::int64_t safety_wait_s = 0;
+  std::int64_t audit_s = 300;
+  bool repairs_drift = true;  // [dataplane] on_drift.
   std::vector<std::string> simulated_ports;
   std::vector<unsigned> dataplane_cpus;
 };

@@ -107,7 +107,9 @@ Status Daemon::open_runtime() {
                                      .least = static_cast<std::uint64_t>(config_.safety_least),
                                      .wait = std::chrono::seconds{config_.safety_wait_s}},
                           .on_refused = [this](const Operation& op) { events_.refused(op); },
-                          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); }});
+                          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); },
+                          .audit = {.period = std::chrono::seconds{config_.audit_s},
+                                    .action = config_.repairs_drift ? agent::OnDrift::Repair : agent::OnDrift::Report}});
   agent_->safety().on_event([this](agent::SafetyStop::Event event, const agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
   if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
   health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
@@ -263,8 +265,27 @@ void Daemon::watch_journal() {
   }
 }
 
+/// Once for a difference that stays, and for each repair and each failure to read.
+void Daemon::tell_audit(const agent::AuditResult& result, std::span<const agent::Drift> drifts) {
+  const std::string_view objects = to_string(result.kind);
+  if (!result.status.ok()) return log_.error("the data plane cannot be audited", {{"objects", objects}, {"why", result.status}});
+  const bool is_repair = result.repaired && result.found != std::array<std::uint64_t, 3>{};
+  if (result.fresh == 0 && !is_repair) return;
+  const auto first = std::ranges::find_if(drifts, [&](const agent::Drift& one) { return agent::kind_of(one.object) == result.kind; });
+  std::string words;
+  if (first != drifts.end()) words = first->wanted.empty() ? first->actual : first->wanted;
+  log_.warn("the data plane differed from the rows", {{"objects", objects},
+                                                      {"missing", result.found[0]},
+                                                      {"changed", result.found[1]},
+                                                      {"unwanted", result.found[2]},
+                                                      {"first", words},
+                                                      {"repaired", result.repaired}});
+}
+
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
+  agent_->audit()->on_result(
+      [this](const agent::AuditResult& result, std::span<const agent::Drift> drifts) { tell_audit(result, drifts); });
   hold_after_damage();
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   // Last: threads made after it would take both over.
@@ -297,6 +318,7 @@ Status Daemon::open_admin() {
   add_port_commands(own);
   add_config_command(own);
   add_safety_command(own);
+  add_audit_commands(own);
   if (!own.status().ok()) return own.status();
   auto commands = add_standard_commands(registry_, *runtime_, command_options());
   if (!commands) return commands.error();

@@ -60,6 +60,7 @@ class Daemon {
   StandardCommandsOptions command_options();
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
+  void tell_audit(const agent::AuditResult& result, std::span<const agent::Drift> drifts);
   void on_signal(int signal);
   /// SIGHUP: takes what can change while it serves, and names what needs a restart.
   void reload();

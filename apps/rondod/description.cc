@@ -107,6 +107,15 @@ Section dataplane() {
           {"metric", "integer from 1 to 4294967295", "201", "Metric of every route. Change it only before the first start."},
           {"batch", "integer from 1 to 256", "256", "Orders in one send to the kernel."},
           {"table", "integer from 1 to 4294967295", "254", "Kernel table for routes of the default VRF (254 is main)."},
+          {"audit_s", "integer from 0 to 86400", "300",
+           "Seconds between two audits: what the kernel has is read back and compared with what the rows ask for. 0: only after changes "
+           "that "
+           "the kernel reports by itself (addresses, neighbours and next hops; within a second, whatever is set here), and on rondo "
+           "resync."},
+          {"on_drift", "\"repair\" or \"report\"", "\"repair\"",
+           "What becomes of a difference that an audit finds. repair: it is ordered again, or deleted. report: log, health and rondo diff "
+           "tell "
+           "it."},
           {"hold_s", "integer from 0 to 3600", "0",
            "Seconds that routes, next hops, neighbours and addresses of an earlier run stay at least, although no row asks for them: the "
            "time "

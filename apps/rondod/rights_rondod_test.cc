@@ -35,7 +35,7 @@ TEST_F(RondodRights, CommandsThatWriteAreThese) {
   for (const json::value& row : commands.at("rows").as_array()) {
     if (row.at("writes").as_bool()) writing.emplace_back(row.at("name").as_string());
   }
-  EXPECT_THAT(writing, ElementsAre("confirm", "del", "set", "sim-carrier"));
+  EXPECT_THAT(writing, ElementsAre("confirm", "del", "resync", "set", "sim-carrier"));
 }
 
 TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {

@@ -196,6 +196,7 @@ void add_stats(const CommandContext& context, json::object& stats) {
   stats["direct"] = direct_json(context);
   stats["dataplane"] = dataplane_json(context);
   stats["agent"] = agent_json(context.agent);
+  stats["audit"] = audit_json(context);
   stats["port_events"] = port_events_json(context.agent.ports());
 }
 
@@ -219,6 +220,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
                                 ", which wait until they go: " + held.first));
   }
   add_withdrawn(context, notes);
+  add_audit_health(context, troubles);
   look_for_refused_orders(context);
   context.refused_orders.tell(now, troubles, notes);
 }

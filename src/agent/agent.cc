@@ -8,7 +8,6 @@
 #include <variant>
 #include <vector>
 
-#include "agent/neighbors.h"
 #include "agent/priorities.h"
 #include "orch/journal_recorder.h"
 
@@ -60,7 +59,9 @@ Agent::Agent(Runtime& runtime, DataPlane& plane, AgentOptions options)
   if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
 }
 
-Agent::~Agent() = default;
+Agent::~Agent() {
+  row_states_.on_lost({});  // The runtime may outlive the audit.
+}
 
 Status Agent::start() {
   if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
@@ -70,6 +71,8 @@ Status Agent::start() {
     if (options_.on_link) options_.on_link(event);
     if (!restarted_) reconciler_.link_event(event);
     ports_.link_event(event);
+    // A device that was down, or whose MTU was too small for IPv6, has lost addresses.
+    if (audit_ != nullptr) audit_->notice(ObjectKind::Address);
   });
   if (!monitor) return monitor.error().with_context("following link events");
   monitor_ = std::move(*monitor);
@@ -80,6 +83,7 @@ Status Agent::start() {
   JournalRecorder::of(runtime_.journal()).kernel_found(found, nexthops);
   nexthop_groups_.adopt(nexthops);
   started_ = runtime_.scheduler().now();
+  if (Status audits = begin_audits(); !audits.ok()) return audits;
   if (found == 0) {
     end_restart();
   } else {
@@ -163,6 +167,58 @@ void Agent::end_restart() {
   routes_.end_restart();
   restart_timer_.disarm();
   restarted_ = true;
+  if (audit_ != nullptr) audit_->begin();
+}
+
+// --- audits
+
+Status Agent::begin_audits() {
+  const auto repair_these = [this](DriftKind kind, std::span<const DeleteOrder> objects) { repair(kind, objects); };
+  if (options_.restart != nullptr) options_.restart->on_drift(repair_these);
+  if (options_.restart != nullptr || options_.answers != nullptr) return {};
+  const auto may_delete = [this](ObjectKind kind, std::uint64_t count, std::uint64_t total) {
+    const std::string objects{to_string(kind)};
+    return safety_.allows("unwanted " + objects, count, total, std::to_string(count) + " " + objects);
+  };
+  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, programmer_, repair_these, may_delete};
+  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
+  row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
+                      [this](std::string_view table) { return audit_->differing(table); });
+  Result<std::unique_ptr<Source>> monitor =
+      reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& object) { audit_->notice(object); });
+  if (!monitor) return monitor.error().with_context("following changes by other programs");
+  object_monitor_ = std::move(*monitor);
+  return {};
+}
+
+void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
+  JournalRecorder::of(runtime_.journal()).drifted(kind, objects);
+  if (kind == DriftKind::Unwanted) return delete_objects(objects);
+  std::vector<NexthopDelete> nexthops;
+  std::vector<RouteDelete> routes;
+  for (const DeleteOrder& object : objects) {
+    if (const auto* const address = std::get_if<AddressDelete>(&object)) interfaces_.program_again(kind, *address);
+    if (const auto* const neighbor = std::get_if<NeighborDelete>(&object)) neighbors_.program_again(*neighbor);
+    if (const auto* const nexthop = std::get_if<NexthopDelete>(&object)) nexthops.push_back(*nexthop);
+    if (const auto* const route = std::get_if<RouteDelete>(&object)) routes.push_back(*route);
+  }
+  if (!nexthops.empty()) nexthop_groups_.program_again(kind, nexthops);
+  if (!routes.empty()) routes_.program_again(kind, routes);
+}
+
+void Agent::delete_objects(std::span<const DeleteOrder> objects) {
+  std::vector<Operation> routes;
+  std::vector<Operation> others;
+  for (const DeleteOrder& object : objects) {
+    (std::holds_alternative<RouteDelete>(object) ? routes : others).push_back({order_of(object), {}});
+  }
+  const auto ignore = [](std::span<Operation>) {};
+  if (!routes.empty()) programmer_.submit(Lane::Bulk, std::move(routes), ignore);
+  if (!others.empty()) programmer_.submit(Lane::Urgent, std::move(others), ignore);
+}
+
+std::vector<Drift> Agent::port_differences() const {
+  return ports_.differences([this](std::string_view port) { return interfaces_.mtu_of(port); });
 }
 
 }  // namespace rondo::agent

@@ -5,10 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "agent/audit.h"
+#include "agent/drift.h"
 #include "agent/group_ids.h"
 #include "agent/interfaces.h"
+#include "agent/neighbors.h"
 #include "agent/nexthop_groups.h"
 #include "agent/number_space.h"
 #include "agent/port_ids.h"
@@ -60,8 +64,9 @@ struct AgentOptions {
   std::function<void(const LinkEvent& event)> on_link = {};
   /// Of a recorded run, in place of the data plane's; it must outlive the agent.
   RecordedAnswers* answers = nullptr;
-  /// Likewise, in place of what an earlier run left in it.
+  /// Likewise, in place of what an earlier run left in it and of what audits found.
   RecordedRestart* restart = nullptr;
+  AuditOptions audit = {};
 };
 
 class Agent {
@@ -82,6 +87,11 @@ class Agent {
   /// Of deletions that no row orders.
   SafetyStop& safety() noexcept { return safety_; }
 
+  /// Null in a replay, and before start().
+  Audit* audit() const noexcept { return audit_.get(); }
+  /// How ports differ from what their rows ask for. That is reported and not repaired: who takes a port down by hand may have a reason.
+  std::vector<Drift> port_differences() const;
+
   const Ports& ports() const noexcept { return ports_; }
   const NexthopGroups& nexthop_groups() const noexcept { return nexthop_groups_; }
   const Routes& routes() const noexcept { return routes_; }
@@ -98,6 +108,9 @@ class Agent {
   void delete_unwanted();
   std::vector<DeleteOrder> unwanted();
   void end_restart();
+  Status begin_audits();
+  void repair(DriftKind kind, std::span<const DeleteOrder> objects);
+  void delete_objects(std::span<const DeleteOrder> objects);
 
   Runtime& runtime_;
   const AgentOptions options_;
@@ -111,7 +124,9 @@ class Agent {
   NexthopGroups& nexthop_groups_;
   Routes& routes_;
   RowStates row_states_;
+  std::unique_ptr<Audit> audit_;
   std::unique_ptr<Source> monitor_;
+  std::unique_ptr<Source> object_monitor_;
   TimerSource restart_timer_;
   SafetyStop safety_;
   Instant started_;

@@ -3,6 +3,7 @@
 // and what is wanted is put back when they return.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "agent/counted_flag.h"
+#include "agent/drift.h"
 #include "agent/later.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
@@ -31,6 +33,13 @@ class Interfaces final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// How many rows stand where. O(ports, and addresses of those that are down).
   PlaneCounts state_counts() const;
+  /// Compares the addresses that were asked for with those that were read, about 'limit' of them. True at the end of both.
+  bool compare(AddressLook& look, std::size_t limit, Findings& findings) const;
+  /// Orders an address again that another program deleted or changed.
+  void program_again(DriftKind kind, const AddressDelete& object);
+  bool has(const AddressDelete& object) const;
+  /// The MTU that the interface's own row asks for.
+  std::optional<std::uint32_t> mtu_of(std::string_view port) const;
 
  private:
   struct Address {
@@ -60,6 +69,7 @@ class Interfaces final : public Orch {
   void restored(const std::string& port, const Prefix& prefix, bool ok);
   void restore(const std::string& port);
   bool addressed(std::string_view port_and_family) const;
+  void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 
   Programmer& programmer_;
   const PortIds& ids_;

@@ -69,20 +69,24 @@ Outcome Neighbors::set(std::string_view key, const Fields& fields) {
   const auto [it, first] = neighbors_.try_emplace(place);
   if (first) count(place, true);
   it->second.leaving = false;
+  ++it->second.orders;
   const IfIndex id = ids_.find(place.first);
-  program(programmer_, NeighborSet{id, place.second, *mac},
-          [this, ticket = current_ticket(), place, id](const Status& status) { settle(ticket, set_answered(place, id, status)); });
+  program(programmer_, NeighborSet{id, place.second, *mac}, [this, ticket = current_ticket(), place, id, mac = *mac](const Status& status) {
+    settle(ticket, set_answered(place, id, mac, status));
+  });
   return Outcome::staged();
 }
 
-Outcome Neighbors::set_answered(const Place& place, IfIndex id, const Status& status) {
+Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status) {
   const auto it = neighbors_.find(place);
   if (it == neighbors_.end())
     return Outcome::retry_after(kSoon, Status{Code::Unavailable, "a row that spells the address otherwise was deleted"});
   Neighbor& neighbor = it->second;
+  if (neighbor.orders > 0) --neighbor.orders;
   if (status.ok() && ids_.find(place.first) == id) {
     neighbor.applied = true;
     note_present(place.first, neighbor);
+    neighbor.mac = mac;
     announce({kNeighbor, neighbor_key(place.first, place.second)});
     return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "agent/drift.h"
 #include "agent/port_ids.h"
 #include "agent/schema.h"
 #include "agent/spellings.h"
@@ -27,16 +28,23 @@ class Neighbors final : public Orch {
   RowInPlane state_of(std::string_view key) const;
   /// How many rows stand where; those of ports that are down wait. O(ports with neighbours).
   PlaneCounts state_counts() const;
+  /// Compares the neighbours that were asked for with those that were read, about 'limit' of them. True at the end of both.
+  bool compare(NeighborLook& look, std::size_t limit, Findings& findings) const;
+  /// Orders a neighbour again that another program deleted or changed.
+  void program_again(const NeighborDelete& object);
+  bool has(const NeighborDelete& object) const;
 
  private:
   struct Neighbor {
     bool applied = false;         // Its row is.
     bool leaving = false;         // Its Delete is under way.
     std::uint64_t set_under = 0;  // PortIds::up_number() when it was set; 0 if never.
+    MacAddress mac;               // What the data plane was ordered last, and accepted.
+    unsigned orders = 0;          // Under way.
   };
   using Place = std::pair<std::string, IpAddress>;  // Port, address.
   Outcome set(std::string_view key, const Fields& fields);
-  Outcome set_answered(const Place& place, IfIndex id, const Status& status);
+  Outcome set_answered(const Place& place, IfIndex id, const MacAddress& mac, const Status& status);
   Outcome remove(std::string_view key);
   void gone(const Place& place);
   void note_present(const std::string& port, Neighbor& neighbor);

@@ -15,11 +15,13 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "agent/drift.h"
 #include "agent/group_ids.h"
 #include "agent/number_space.h"
 #include "agent/port_ids.h"
@@ -57,6 +59,18 @@ class NexthopGroups final : public Orch {
   void adopt(const std::vector<NexthopEntry>& left);
   /// From here on nothing gets a number of what is left.
   void end_adoption();
+
+  /// Compares the next hops and groups that were ordered with those that were read, about 'limit' of them. True at the end of both.
+  bool compare(NexthopLook& look, std::size_t limit, Findings& findings) const;
+  /// Orders next hops and groups again that another program deleted or changed. O(all) for a call, so give it many.
+  void program_again(DriftKind kind, std::span<const NexthopDelete> objects);
+  /// Of all next hops and groups, ordered or not. O(all).
+  std::set<NexthopId> numbers() const;
+  /// Whether the number is in our part of the id space. O(1).
+  bool may_have(const NexthopDelete& object) const noexcept {
+    return object.id.value() >= numbers_.nexthops &&
+           object.id.value() - numbers_.nexthops < numbers_.groups - numbers_.nexthops + numbers_.group_count;
+  }
 
  private:
   using HopKey = std::pair<std::string, IpAddress>;  // Port, gateway.
@@ -142,6 +156,10 @@ class NexthopGroups final : public Orch {
   void retry();
   std::string state_of(const Constraint& fact) const;
   std::string users_of(std::string_view neighbor) const;
+  void compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const;
+  void compare(const Group& group, NexthopLook& look, Findings& findings) const;
+  void program_again(DriftKind kind, Nexthop& nexthop);
+  void program_again(DriftKind kind, Group& group);
 
   Programmer& programmer_;
   const PortIds& ports_;

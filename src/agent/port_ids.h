@@ -19,10 +19,22 @@ class PortIds {
     const auto it = by_name_.find(name);
     return it == by_name_.end() ? IfIndex{} : it->second;
   }
-  void set(std::string_view name, IfIndex id) { by_name_.insert_or_assign(std::string{name}, id); }
+  /// Empty when the kernel has no device of this number.
+  std::string_view name(IfIndex id) const {
+    const auto it = names_.find(id);
+    return it == names_.end() ? std::string_view{} : it->second;
+  }
+  void set(std::string_view name, IfIndex id) {
+    erase(name);
+    by_name_.insert_or_assign(std::string{name}, id);
+    names_.insert_or_assign(id, std::string{name});
+  }
   void erase(std::string_view name) {
     const auto it = by_name_.find(name);
-    if (it != by_name_.end()) by_name_.erase(it);
+    if (it == by_name_.end()) return;
+    const auto named = names_.find(it->second);
+    if (named != names_.end() && named->second == name) names_.erase(named);
+    by_name_.erase(it);
   }
 
   /// Another number each time that the port comes up; 0 while it is administratively down or absent. What the kernel drops with an
@@ -41,6 +53,7 @@ class PortIds {
 
  private:
   std::map<std::string, IfIndex, std::less<>> by_name_;
+  std::map<IfIndex, std::string> names_;
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::uint64_t last_up_ = 0;
 };

@@ -42,16 +42,20 @@ Outcome Ports::set(std::string_view key, const Fields& fields) {
   ports_[name].has_row = true;
   if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
   const IfIndex id = ports_[name].id;
-  program(programmer_, LinkSet{id, row->admin_up, row->mtu},
-          [this, ticket = current_ticket(), name, id](const Status& status) { settle(ticket, set_answered(name, id, status)); });
+  const LinkSet order{id, row->admin_up, row->mtu};
+  program(programmer_, order,
+          [this, ticket = current_ticket(), name, order](const Status& status) { settle(ticket, set_answered(name, order, status)); });
   return Outcome::staged();
 }
 
 /// A device that is removed and made again has lost what was set: its row is handled again then.
-Outcome Ports::set_answered(const std::string& name, IfIndex id, const Status& status) {
+Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const Status& status) {
   if (!status.ok()) return outcome_of_set(status);
-  if (ids_.find(name) != id) return outcome_of_set(device_changed(name));
-  ports_[name].configured = true;
+  if (ids_.find(name) != order.port) return outcome_of_set(device_changed(name));
+  Port& port = ports_[name];
+  port.configured = true;
+  port.wanted_up = order.up;
+  port.wanted_mtu = order.mtu;
   announce({kPort, name});
   return Outcome::done_while({kDevice, name});
 }
@@ -63,6 +67,8 @@ Outcome Ports::remove(std::string_view key) {
     const Constraint unused{kPortUnused, std::string{key}};
     if (!holds(unused)) return Outcome::wait_for(unused);
     it->second.configured = false;
+    it->second.wanted_up.reset();
+    it->second.wanted_mtu.reset();
     withdraw({kPort, std::string{key}});
   }
   it->second.has_row = false;
@@ -159,6 +165,26 @@ std::vector<Ports::Handled> Ports::handled_since(std::uint64_t sequence) const {
     if (handled.sequence > sequence) found.push_back(handled);
   }
   std::ranges::sort(found, {}, &Handled::sequence);
+  return found;
+}
+
+std::vector<Drift> Ports::differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const {
+  std::vector<Drift> found;
+  for (const auto& [name, port] : ports_) {
+    if (!port.exists || !port.configured) continue;
+    const std::optional<std::uint32_t> own_mtu = mtu_of(name);
+    const LinkSet wanted{port.id, port.wanted_up, own_mtu ? own_mtu : port.wanted_mtu};
+    const bool is_up = !wanted.up || *wanted.up == port.admin_up;
+    const bool has_mtu = !wanted.mtu || *wanted.mtu == port.mtu;
+    if (is_up && has_mtu) continue;
+    const LinkSet actual{port.id, port.admin_up, port.mtu};
+    found.push_back({.kind = DriftKind::Changed,
+                     .object = {},
+                     .table = "PORT_TABLE",
+                     .key = name,
+                     .wanted = to_string(wanted),
+                     .actual = to_string(actual)});
+  }
   return found;
 }
 

@@ -4,11 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "agent/drift.h"
 #include "agent/port_ids.h"
 #include "rondo/base/metrics.h"
 #include "rondo/dataplane/dataplane.h"
@@ -35,6 +38,8 @@ class Ports final : public Orch {
     bool admin_up = false;
     bool carrier = false;
     std::uint32_t mtu = 0;
+    std::optional<bool> wanted_up{};  // By its row, which was carried out.
+    std::optional<std::uint32_t> wanted_mtu{};
     std::uint64_t carrier_changes = 0;
     WallTime exists_since;  // Since when each of them is as it is, or when it was first seen.
     WallTime admin_since;
@@ -49,6 +54,9 @@ class Ports final : public Orch {
   /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
   std::string trouble(std::string_view name) const;
 
+  /// How devices differ from what the rows ask for. 'mtu_of' is what the row of an interface asks for, which goes before that of the port.
+  std::vector<Drift> differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const;
+
   /// A change of carrier and when it was handled, for measuring from outside. The last limits::kCarrierChanges are kept.
   struct Handled {
     std::uint64_t sequence = 0;
@@ -62,7 +70,7 @@ class Ports final : public Orch {
 
  private:
   Outcome set(std::string_view key, const Fields& fields);
-  Outcome set_answered(const std::string& name, IfIndex id, const Status& status);
+  Outcome set_answered(const std::string& name, const LinkSet& order, const Status& status);
   Outcome remove(std::string_view key);
   void forget_old_name(const LinkEvent& event);
   void state_facts(Port& port, bool was_admin_up, bool had_carrier);

@@ -15,6 +15,7 @@ inline constexpr Priority kInterfaces{35};
 inline constexpr Priority kNeighbors{30};
 inline constexpr Priority kNexthopGroups{20};
 inline constexpr Priority kAdmin{10};  // The admin socket: above bulk, so that an operator is heard while a table loads.
+inline constexpr Priority kAudit{6};   // Comparisons with the data plane, in slices.
 inline constexpr Priority kRoutes{5};
 inline constexpr Priority kBulkWrites{5};  // Feeding alternates with routes, so that neither builds up for long.
 

@@ -25,11 +25,21 @@ class RouteMap {
  public:
   static constexpr std::uint32_t kNone = RowIndex::kNone;
 
+  /// What an audit under way knows of a route.
+  enum class Mark : std::uint8_t {
+    None,
+    Touched,  // Ordered since the audit began: what was read of it is out of date.
+    Same,     // Read, and as ordered.
+    Suspect,  // The first look found a difference.
+  };
   struct Route {
     Prefix prefix;
     RouteType type = RouteType::Unicast;
-    bool busy = false;            // A change of it is under way; leave it alone.
-    bool restoring = false;       // It was dropped with its group, and the order that puts it back is under way.
+    bool busy : 1 = false;       // A change of it is under way; leave it alone.
+    bool restoring : 1 = false;  // It was dropped with its group, and the order that puts it back is under way.
+    bool live : 1 = true;
+    Mark mark : 2 = Mark::None;
+    std::uint8_t audit : 3 = 0;   // Of which audit the mark is, modulo 8. Marks of another one count as None.
     std::uint32_t group = kNone;  // kNone for the types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
@@ -69,11 +79,14 @@ class RouteMap {
   void erase(std::uint32_t slot) {
     unlink(slot);
     by_prefix_.erase(hash_(routes_[slot].prefix), slot);
+    routes_[slot].live = false;
     routes_.give_back(slot);
   }
   Route& operator[](std::uint32_t slot) noexcept { return routes_[slot]; }
   const Route& operator[](std::uint32_t slot) const noexcept { return routes_[slot]; }
   std::size_t size() const noexcept { return routes_.live(); }
+  /// Slots are below this number; some are not live.
+  std::uint32_t limit() const noexcept { return routes_.limit(); }
 
   /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
   PlaneCounts tally() const noexcept {

@@ -66,6 +66,19 @@ class Routes::PutBack final : public Source {
   }
   bool has_backlog() const override { return !groups_.empty() && routes_.programmer_.has_room(); }
 
+  void answered(std::span<Operation> done) {
+    for (const Operation& operation : done) routes_.routes_.prefetch(std::get<RouteSet>(operation.order).prefix);
+    for (const Operation& operation : done) {
+      const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
+      routes_.note_holder(prefix, operation.status);
+      const std::uint32_t slot = routes_.routes_.find(prefix);
+      if (slot == RouteMap::kNone) continue;
+      routes_.routes_.set_restoring(slot, false);
+      if (operation.status.ok() || routes_.routes_[slot].busy) continue;
+      routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
+    }
+  }
+
  private:
   bool take_one(std::vector<Operation>& operations) {
     RouteMap& map = routes_.routes_;
@@ -81,24 +94,12 @@ class Routes::PutBack final : public Source {
     map.unlink(slot);
     route.losses = group.entry->losses;
     map.link(slot, groups_.front(), false);
+    routes_.touch(route);
     if (!route.busy) {
       map.set_restoring(slot, true);
       operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast, true}, {}});
     }
     return true;
-  }
-
-  void answered(std::span<Operation> done) {
-    for (const Operation& operation : done) routes_.routes_.prefetch(std::get<RouteSet>(operation.order).prefix);
-    for (const Operation& operation : done) {
-      const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
-      routes_.note_holder(prefix, operation.status);
-      const std::uint32_t slot = routes_.routes_.find(prefix);
-      if (slot == RouteMap::kNone) continue;
-      routes_.routes_.set_restoring(slot, false);
-      if (operation.status.ok() || routes_.routes_[slot].busy) continue;
-      routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
-    }
   }
 
   void add_later_ones() {
@@ -111,6 +112,8 @@ class Routes::PutBack final : public Source {
   TimerSource later_timer_;
   Instant later_at_;
 };
+
+void Routes::put_back_answered(std::span<Operation> done) { put_back_->answered(done); }
 
 Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
     : Orch(runtime, "routes", kRoutes),
@@ -363,6 +366,7 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     routes_.unlink(slot);
     route.type = order.type;
     route.losses = ordered.losses;
+    touch(route);
     route.busy = false;
     const bool lost = ordered.group != RouteMap::kNone && routes_.group(ordered.group).entry->losses != ordered.losses;
     routes_.link(slot, ordered.group, lost);
@@ -405,6 +409,7 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
 void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {
   RouteMap::Route& route = routes_[slot];
   route.busy = false;
+  touch(route);
   const std::uint32_t group = route.group;
   if (group == RouteMap::kNone) return;
   routes_.unlink(slot);

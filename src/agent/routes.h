@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "agent/answer.h"
+#include "agent/drift.h"
 #include "agent/group_ids.h"
 #include "agent/later.h"
 #include "agent/route_map.h"
@@ -63,6 +64,19 @@ class Routes final : public Orch {
   /// Until the end of the restart, a Delete is carried out although no row had the route: an earlier run may have left it.
   void delete_leftovers() { deletes_leftovers_ = true; }
 
+  /// An audit begins, before anything is read: from here on a route that is ordered is noted. It ends with end_audit().
+  void begin_audit() {
+    auditing_ = true;
+    audit_ = static_cast<std::uint8_t>((audit_ + 1) % 8);
+  }
+  void end_audit() { auditing_ = false; }
+  /// Compares the routes that were ordered with those that were read, 'limit' of them. True at the end of both.
+  bool compare(RouteLook& look, std::size_t limit, Findings& findings);
+  /// Whether a row asks for it and it can be there.
+  bool has(const RouteDelete& object);
+  /// Orders routes again that another program deleted or changed.
+  void program_again(DriftKind kind, std::span<const RouteDelete> objects);
+
  private:
   class PutBack;
   /// What was ordered for one change, until the answer.
@@ -109,6 +123,21 @@ class Routes final : public Orch {
   bool removed_if_unused(const std::string& name);
   void wake_if_in_vain(const std::string& name);
   void sweep_sets();
+  void put_back_answered(std::span<Operation> done);
+  bool is_due(const RouteMap::Route& route);
+  RouteSet order_of(const RouteMap::Route& route);
+  Drift drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual);
+  void compare(const RouteEntry& actual, Findings& findings);
+  void add_unwanted(const RouteEntry& actual, Findings& findings) const;
+  void compare(std::uint32_t slot, Findings& findings);
+  void touch(RouteMap::Route& route) {
+    if (auditing_) mark(route, RouteMap::Mark::Touched);
+  }
+  void mark(RouteMap::Route& route, RouteMap::Mark mark) const {
+    route.mark = mark;
+    route.audit = audit_ & 0x7;
+  }
+  RouteMap::Mark mark_of(const RouteMap::Route& route) const { return route.audit == audit_ ? route.mark : RouteMap::Mark::None; }
 
   Programmer& programmer_;
   const GroupIds& ids_;
@@ -125,6 +154,8 @@ class Routes final : public Orch {
   std::set<std::string, std::less<>> orphan_sets_;  // Rows that were there, and no route has asked for.
   bool restarted_ = false;
   bool deletes_leftovers_ = false;
+  bool auditing_ = false;
+  std::uint8_t audit_ = 0;
   std::unique_ptr<PutBack> put_back_;
   TimerSource sweep_timer_;
   Later sets_again_;

@@ -108,6 +108,20 @@ Order order_of(const DeleteOrder& one) {
   return std::visit([](const auto& order) { return Order{order}; }, one);
 }
 
+std::string object_name(const DeleteOrder& one) {
+  constexpr std::string_view kDelete = "delete ";
+  return to_string(order_of(one)).substr(kDelete.size());
+}
+
+std::string_view to_string(DriftKind kind) noexcept {
+  switch (kind) {
+    case DriftKind::Missing: return "missing";
+    case DriftKind::Changed: return "changed";
+    case DriftKind::Unwanted: return "unwanted";
+  }
+  return "unknown";
+}
+
 bool is_delete(const Order& order) noexcept {
   return std::visit([]<class One>(const One&) { return std::is_constructible_v<DeleteOrder, One>; }, order);
 }

@@ -67,9 +67,10 @@ enum class Kind : std::uint8_t {
   Ordered = 43,        // Operations for an executor, as its codec writes them.
   OrderAnswers = 44,   // A batch of them came back.
   RoomChanged = 45,    // The target of an executor has no room, or has room again: of simulated worlds alone.
-  WrittenBy = 46       // A caller of the admin socket writes: user, process, what. No decision depends on it.
+  WrittenBy = 46,      // A caller of the admin socket writes: user, process, what. No decision depends on it.
+  Drifted = 47         // Objects of the data plane differ from what was ordered, and are about to be programmed again.
 };
-inline constexpr Kind kLastKind = Kind::WrittenBy;
+inline constexpr Kind kLastKind = Kind::Drifted;
 
 /// What became of a row, or made its handler be asked again.
 constexpr bool is_outcome(Kind kind) noexcept {

@@ -56,7 +56,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(kLastKind) + 1> 
                                                                                            "ordered",
                                                                                            "order answers",
                                                                                            "room changed",
-                                                                                           "written by"};
+                                                                                           "written by",
+                                                                                           "drifted"};
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
@@ -260,6 +261,10 @@ void read_content(Decoder& from, JournalRecord& record) {
     case Kind::KernelNexthop: record.nexthop = read_nexthop(from); return;
     case Kind::RestartLook: record.flag = from.byte() != 0; return;
     case Kind::Unwanted: record.orders = read_deletes(from); return;
+    case Kind::Drifted:
+      record.drift = read_drift_kind(from);
+      record.orders = read_deletes(from);
+      return;
     case Kind::WriteRefused:
     case Kind::TableRefused: record.why = read_status(from); return;
     case Kind::WriteEnded:
@@ -432,6 +437,14 @@ std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
   return orders.size() > kShown ? text + ", ..." : text;
 }
 
+/// The same of objects that are named by the orders that would delete them.
+std::string objects_text(const std::vector<DeleteOrder>& objects) {
+  constexpr std::size_t kShown = 4;
+  std::string text = std::to_string(objects.size()) + " objects";
+  for (std::size_t i = 0; i < std::min(objects.size(), kShown); ++i) text.append(i == 0 ? ": " : ", ").append(object_name(objects[i]));
+  return objects.size() > kShown ? text + ", ..." : text;
+}
+
 std::string content_text(const JournalRecord& record, const Names& names) {
   switch (record.kind) {
     case Kind::Note: return std::string{record.name} + " " + std::string{record.text};
@@ -468,6 +481,7 @@ std::string content_text(const JournalRecord& record, const Names& names) {
     case Kind::KernelNexthop: return nexthop_text(record.nexthop);
     case Kind::RestartLook: return record.flag ? "the rows of before have come" : "rows are yet to come";
     case Kind::Unwanted: return unwanted_text(record.orders);
+    case Kind::Drifted: return std::string{to_string(record.drift)} + ", " + objects_text(record.orders);
     case Kind::WriteRefused:
     case Kind::TableRefused: return record.why.to_string();
     case Kind::WriteEnded: return "number " + std::to_string(record.count) + ": " + record.why.to_string();

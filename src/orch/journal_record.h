@@ -66,7 +66,8 @@ struct JournalRecord {
   LinkEvent link;
   std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
   NexthopEntry nexthop;
-  std::vector<DeleteOrder> orders;      // Of Unwanted.
+  std::vector<DeleteOrder> orders;  // Of Unwanted and Drifted.
+  DriftKind drift = DriftKind::Missing;
   std::uint64_t first = 0;              // Of OrderAnswers: the number of the first operation in its lane.
   std::vector<std::string_view> texts;  // Of Ordered and OrderAnswers, whose executor is 'table'.
 

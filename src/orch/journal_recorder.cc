@@ -539,6 +539,16 @@ void JournalRecorder::unwanted(std::span<const DeleteOrder> deletes) {
   });
 }
 
+void JournalRecorder::drifted(DriftKind kind, std::span<const DeleteOrder> objects) {
+  if (!on()) return;
+  put_time();
+  put(2 + journal::bound_of(objects), [&](Encoder& to) {
+    to.byte(static_cast<std::uint8_t>(Kind::Drifted));
+    to.byte(static_cast<std::uint8_t>(kind));
+    journal::encode(to, objects);
+  });
+}
+
 // --- Executors
 
 void JournalRecorder::put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, std::uint64_t first,

@@ -147,6 +147,8 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void restart_look(bool rows_have_come);
   /// What nobody asked for, about to be deleted.
   void unwanted(std::span<const DeleteOrder> deletes);
+  /// Objects that differ from what was ordered, named by the orders that would delete them, about to be repaired.
+  void drifted(DriftKind kind, std::span<const DeleteOrder> objects);
 
   // --- Executors.
 

@@ -127,4 +127,10 @@ std::vector<DeleteOrder> read_deletes(Decoder& from) {
   return deletes;
 }
 
+DriftKind read_drift_kind(Decoder& from) {
+  const std::uint8_t kind = from.byte();
+  if (kind > static_cast<std::uint8_t>(DriftKind::Unwanted)) from.refuse();
+  return static_cast<DriftKind>(kind);
+}
+
 }  // namespace rondo::journal

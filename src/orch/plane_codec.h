@@ -22,5 +22,6 @@ void encode(Encoder& to, std::span<const DeleteOrder> deletes) noexcept;
 /// What is malformed makes 'from' not ok().
 NexthopEntry read_nexthop(Decoder& from);
 std::vector<DeleteOrder> read_deletes(Decoder& from);
+DriftKind read_drift_kind(Decoder& from);
 
 }  // namespace rondo::journal

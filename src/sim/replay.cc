@@ -103,6 +103,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::uint64_t found() override { return objects_found; }
   std::vector<NexthopEntry> nexthops() override { return nexthops_found; }
   bool rows_have_come() override { return kind() == Kind::RestartLook && record(0).flag; }
+  void on_drift(OnDrift handler) override { plane.on_drift(std::move(handler)); }
   std::vector<DeleteOrder> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<DeleteOrder>{}; }
 
   std::unique_ptr<Tape> tape;
@@ -347,12 +348,12 @@ bool Replay::Impl::give() {
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
     case Kind::WrittenBy:
-    case Kind::WriteRefused:
-      // Of somebody outside, who is not here to write again.
+    case Kind::WriteRefused:  // Of a caller outside, who is not here to write again.
       if (in_own_turn) return false;
       skip();
       return true;
     case Kind::Link: return in_turn && !in_own_turn && plane.tell(record(0).link);
+    case Kind::Drifted: return in_turn && !in_own_turn && plane.tell_drift(record(0));
     default: return false;
   }
 }

@@ -114,6 +114,12 @@ bool ReplayPlane::tell(LinkEvent event) {
   return true;
 }
 
+bool ReplayPlane::tell_drift(const JournalRecord& record) {
+  if (!on_drift_) return false;
+  on_drift_(record.drift, record.orders);
+  return true;
+}
+
 Result<std::unique_ptr<Source>> ReplayPlane::monitor(Scheduler&, Priority priority, std::function<void(const LinkEvent&)> handler) {
   handler_ = std::move(handler);
   // The recorded monitor has a stand-in; this one is never added and never runs.

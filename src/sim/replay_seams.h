@@ -11,6 +11,7 @@
 #include "orch/journal_record.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/recorded_restart.h"
 #include "rondo/store/store.h"
 
 namespace rondo::sim {
@@ -80,6 +81,9 @@ class ReplayPlane final : public DataPlane {
 
   /// False if nobody monitors.
   bool tell(LinkEvent event);
+  /// A record of the kind Drifted. False if nobody repairs.
+  bool tell_drift(const journal::JournalRecord& record);
+  void on_drift(RecordedRestart::OnDrift handler) { on_drift_ = std::move(handler); }
 
   void apply(std::span<Operation>) override {}
   Result<std::vector<LinkEvent>> links() override { return std::vector<LinkEvent>{}; }
@@ -93,6 +97,7 @@ class ReplayPlane final : public DataPlane {
  private:
   ReplaySeams& seams_;
   std::function<void(const LinkEvent&)> handler_;
+  RecordedRestart::OnDrift on_drift_;
 };
 
 }  // namespace rondo::sim

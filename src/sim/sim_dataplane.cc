@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <mutex>
 #include <random>
 #include <unordered_map>
@@ -29,11 +30,13 @@ struct FailureRule {
 };
 
 class SimMonitor;
+class SimObjectMonitor;
 
 // Who listens; shared by the data plane and its monitors, either of which may go first.
 struct Listeners {
   std::mutex mutex;
   std::vector<SimMonitor*> monitors;
+  std::vector<SimObjectMonitor*> object_monitors;
 };
 
 // Events for one listener. The kernel's side pushes and wakes; the scheduler's side takes.
@@ -93,6 +96,64 @@ class SimMonitor final : public Source {
   std::vector<LinkEvent> taken_;                  // Scheduler's thread.
   std::size_t next_ = 0;                          // Scheduler's thread.
 };
+
+// Reports objects that another program changed.
+class SimObjectMonitor final : public Source {
+ public:
+  SimObjectMonitor(Priority priority, DataPlane::ObjectHandler handler, std::shared_ptr<Listeners> listeners)
+      : Source("object-monitor", priority), handler_(std::move(handler)), listeners_(std::move(listeners)) {}
+  ~SimObjectMonitor() override {
+    const std::lock_guard lock(listeners_->mutex);
+    std::erase(listeners_->object_monitors, this);
+  }
+
+  void push(const DeleteOrder& object) {
+    const std::lock_guard lock(mutex_);
+    objects_.push_back(object);
+  }
+
+  Turn run(const Budget& budget) override {
+    Turn turn;
+    while (turn.items < budget.items) {
+      const std::optional<DeleteOrder> object = next();
+      if (!object) break;
+      ++turn.items;
+      handler_(object);
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  bool has_backlog() const override {
+    const std::lock_guard lock(mutex_);
+    return !objects_.empty();
+  }
+
+ private:
+  std::optional<DeleteOrder> next() {
+    const std::lock_guard lock(mutex_);
+    if (objects_.empty()) return std::nullopt;
+    DeleteOrder object = objects_.front();
+    objects_.pop_front();
+    return object;
+  }
+
+  DataPlane::ObjectHandler handler_;
+  std::shared_ptr<Listeners> listeners_;
+  mutable std::mutex mutex_;
+  std::deque<DeleteOrder> objects_;  // Guarded by mutex_.
+};
+
+// The object that 'order' changes, if changes of its kind are reported.
+std::optional<DeleteOrder> object_of(const Order& order) {
+  if (const auto* set = std::get_if<AddressSet>(&order)) return AddressDelete{set->port, set->address};
+  if (const auto* gone = std::get_if<AddressDelete>(&order)) return *gone;
+  if (const auto* set = std::get_if<NeighborSet>(&order)) return NeighborDelete{set->port, set->address};
+  if (const auto* gone = std::get_if<NeighborDelete>(&order)) return *gone;
+  if (const auto* set = std::get_if<NexthopSet>(&order)) return NexthopDelete{set->id};
+  if (const auto* set = std::get_if<GroupSet>(&order)) return NexthopDelete{set->id};
+  if (const auto* gone = std::get_if<NexthopDelete>(&order)) return *gone;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -210,6 +271,30 @@ Result<std::unique_ptr<Source>> SimDataPlane::monitor(Scheduler& scheduler, Prio
   impl_->listeners->monitors.push_back(monitor.get());
   monitor->wake_from_any_thread();
   return std::unique_ptr<Source>{std::move(monitor)};
+}
+
+Result<std::unique_ptr<Source>> SimDataPlane::watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) {
+  auto monitor = std::make_unique<SimObjectMonitor>(priority, std::move(handler), impl_->listeners);
+  scheduler.add(*monitor);
+  const std::lock_guard lock(impl_->listeners->mutex);
+  impl_->listeners->object_monitors.push_back(monitor.get());
+  return std::unique_ptr<Source>{std::move(monitor)};
+}
+
+Status SimDataPlane::meddle(const Order& order) {
+  const std::lock_guard lock(impl_->mutex);
+  if (Status wrong = check_order(order); !wrong.ok()) return wrong;
+  const Verdict verdict = impl_->kernel.execute(order);
+  impl_->publish();
+  if (verdict.error_number != 0) return status_from_kernel(order, verdict.error_number, verdict.words);
+  if (const std::optional<DeleteOrder> object = object_of(order)) {
+    const std::lock_guard listeners_lock(impl_->listeners->mutex);
+    for (SimObjectMonitor* const monitor : impl_->listeners->object_monitors) {
+      monitor->push(*object);
+      monitor->wake_from_any_thread();
+    }
+  }
+  return {};
 }
 
 std::string SimDataPlane::describe() const { return "simulated"; }

@@ -11,7 +11,8 @@ namespace rondo::swarm {
 
 /// What belongs to one process beside its Orchs.
 struct AgentLife::Process {
-  Process(Runtime& runtime, DataPlane& plane) : agent(runtime, plane, {.mode = Programmer::Mode::Inline}) {}
+  Process(Runtime& runtime, DataPlane& plane, agent::AuditOptions audit)
+      : agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {}
   agent::Agent agent;
 };
 
@@ -26,14 +27,15 @@ sim::WorldOptions AgentLife::drawn_world(std::uint64_t seed) {
 
 AgentLife::AgentLife(std::uint64_t seed) : AgentLife(seed, drawn_world(seed)) {}
 
-AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options) : random_(seed * 7919 + 1) {
+AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others) : random_(seed * 7919 + 1), others_(others) {
   options.seed = seed;
   world_ = std::make_unique<sim::World>(std::move(options));
   for (std::uint64_t port = 0; port < kPorts; ++port) add_device(port);
   world_->check_at_rest("kernel", [this] { return check(); });
   world_->start([this](Runtime& runtime) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects_.push_back(why.to_string()); });
-    auto process = std::make_shared<Process>(runtime, plane());
+    const Duration period = others_ == Others::Meddle ? Duration{5s} : Duration{0};
+    auto process = std::make_shared<Process>(runtime, plane(), agent::AuditOptions{.period = period});
     const Status started = process->agent.start();
     RONDO_ASSERT(started.ok());
     return process;
@@ -68,6 +70,7 @@ void AgentLife::calm_down() {
   }
   world_->run_for(1s);  // What was planned has happened.
   close();
+  if (others_ == Others::Meddle) world_->run_for(12s);  // Two periods of the audit, and its follow-ups.
 }
 
 void AgentLife::end() {
@@ -153,7 +156,9 @@ Status AgentLife::check() const {
   Lines wrong = agent::difference(agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
-  if (const std::string lie = told_wrong(); !lie.empty()) return {Code::Internal, lie};
+  // While faults go on a repair may have to wait for the next audit.
+  const bool is_repaired = others_ == Others::Leave || is_whole_;
+  if (const std::string lie = is_repaired ? told_wrong() : std::string{}; !lie.empty()) return {Code::Internal, lie};
   if (wrong.empty() && (!is_whole_ || !owes())) return {};
   std::string text = "the kernel is not as the rows say:";
   for (const std::string& line : wrong) text += "\n    " + line;

@@ -65,7 +65,9 @@ class AgentLife final : public Life {
   /// Its world is drawn from the seed: the store, the faults, the policy.
   explicit AgentLife(std::uint64_t seed);
   static sim::WorldOptions drawn_world(std::uint64_t seed);
-  AgentLife(std::uint64_t seed, sim::WorldOptions options);
+  /// Whether other programs change the kernel, too, and audits repair that.
+  enum class Others { Leave, Meddle };
+  AgentLife(std::uint64_t seed, sim::WorldOptions options, Others others = Others::Leave);
 
   sim::World& world() override { return *world_; }
   void act() override;
@@ -172,9 +174,13 @@ class AgentLife final : public Life {
     erase("NEXTHOP_GROUP_TABLE", name);
     desired_.groups.erase(name);
   }
+  /// Odd ones are of IPv6.
+  static std::string route_of(std::uint64_t number) {
+    return number % 2 == 1 ? "fd00:" + std::to_string(number) + "::/32" : "192.168." + std::to_string(number) + ".0/24";
+  }
   void set_route(std::uint64_t number) {
     const bool ipv6 = number % 2 == 1;
-    const std::string prefix = ipv6 ? "fd00:" + std::to_string(number) + "::/32" : "192.168." + std::to_string(number) + ".0/24";
+    const std::string prefix = route_of(number);
     DesiredState::Route route;
     switch (random_.below(4)) {
       case 0: world_->set("ROUTE_TABLE", prefix, {{"blackhole", "true"}}); break;
@@ -238,6 +244,7 @@ class AgentLife final : public Life {
         break;
       default: trouble();
     }
+    if (others_ == Others::Meddle && random_.chance(0.3)) meddle();
   }
   void flap(std::uint64_t port) {
     const bool signal = random_.chance(0.5);
@@ -255,6 +262,45 @@ class AgentLife final : public Life {
     later([this, port] {
       if (!devices_.contains(port)) add_device(port);
     });
+  }
+  static constexpr std::array<NexthopId, 2> kForeign{NexthopId{7}, NexthopId{8}};  // By whether it is of IPv6.
+  static bool is_ipv6(const NexthopEntry& one, const std::vector<NexthopEntry>& all) {
+    if (one.members.empty()) return one.gateway.is_v6();
+    const auto member = std::ranges::find(all, one.members.front().nexthop, &NexthopEntry::id);
+    return member != all.end() && member->gateway.is_v6();
+  }
+  /// Another program changes an object, or makes one of our number. What the kernel refuses did not happen.
+  void meddle() {
+    const IfIndex port{static_cast<std::uint32_t>(1 + random_.below(2 * kPorts))};
+    const std::uint64_t of = random_.below(kPorts);
+    const bool ipv6 = random_.chance(0.5);
+    const Prefix address = Prefix::parse_interface(address_of(of, random_.below(2), ipv6)).value();
+    const IpAddress gateway = IpAddress::parse(gateway_of(of, random_.below(kHosts), ipv6)).value();
+    const Prefix route = Prefix::parse(route_of(random_.below(40))).value();
+    const std::vector<NexthopEntry> nexthops = plane().nexthops().value();
+    const NexthopEntry nexthop = nexthops.empty() ? NexthopEntry{} : nexthops[random_.below(nexthops.size())];
+    // Of the same family and sort: else orders of rows that come meanwhile are refused for good, and no audit writes such rows again.
+    const bool of_ipv6 = is_ipv6(nexthop, nexthops);
+    const NexthopId foreign = kForeign[of_ipv6 ? 1 : 0];
+    const NexthopId id = nexthop.id ? nexthop.id : foreign;
+    const bool is_group = !nexthop.members.empty();
+    const IpAddress other = IpAddress::parse(gateway_of(of, random_.below(kHosts), of_ipv6)).value();
+    switch (random_.below(11)) {
+      case 0: meddle(AddressDelete{port, address}); break;
+      case 1: meddle(AddressSet{port, address}); break;
+      case 2: meddle(NeighborDelete{port, gateway}); break;
+      case 3: meddle(NeighborSet{port, gateway, MacAddress{{2, 0xff, 0, 0, 0, 1}}}); break;
+      case 4: meddle(NexthopDelete{id}); break;
+      case 5: meddle(NexthopSet{is_group ? foreign : id, other, port}); break;
+      case 6: meddle(NexthopSet{kForeign[ipv6 ? 1 : 0], gateway, port}); break;
+      case 7: meddle(GroupSet{is_group ? id : NexthopId{9}, {{foreign, 2}}}); break;
+      case 8: meddle(RouteSet{.prefix = route, .nexthop = {}, .type = RouteType::Prohibit}); break;
+      case 9: meddle(RouteSet{.prefix = route, .nexthop = id}); break;
+      default: meddle(RouteDelete{route}); break;
+    }
+  }
+  void meddle(const Order& order) {
+    later([this, order] { static_cast<void>(plane().meddle(order)); });
   }
   void trouble() {
     const auto kind = static_cast<sim::OrderKind>(random_.below(6));
@@ -298,6 +344,7 @@ class AgentLife final : public Life {
 
   std::unique_ptr<sim::World> world_;
   Random random_;
+  const Others others_;
   Lines rejects_;
   DesiredState desired_;
   std::set<std::uint64_t> devices_;

@@ -65,11 +65,12 @@ void live(Life& life, std::uint64_t turns) {
   if (!world.violation()) life.end();
 }
 
-std::vector<std::string_view> programs() { return {"tables", "agent"}; }
+std::vector<std::string_view> programs() { return {"tables", "agent", "meddled"}; }
 
 std::unique_ptr<Life> make_life(std::string_view program, std::uint64_t seed) {
   if (program == "tables") return std::make_unique<TableLife>(seed);
   if (program == "agent") return std::make_unique<AgentLife>(seed);
+  if (program == "meddled") return std::make_unique<AgentLife>(seed, AgentLife::drawn_world(seed), AgentLife::Others::Meddle);
   return nullptr;
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -62,6 +63,7 @@ struct NeighborEntry {
   IfIndex port;
   IpAddress address;
   MacAddress mac;
+  bool permanent = true;  // False: another program changed its state, so the kernel ages it.
 };
 struct AddressEntry {
   IfIndex port;
@@ -88,6 +90,14 @@ class DataPlane {
   /// buffer overrun) it reads all devices again and reports the differences. Equal states are reported once.
   virtual Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
                                                   std::function<void(const LinkEvent&)> handler) = 0;
+
+  /// What another program or the kernel itself created, changed or deleted: the object, named by the order that would delete it. Nothing
+  /// after a gap: any object may have changed.
+  using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
+  /// A source that reports changes of addresses, neighbours and next hops that did not come from apply(). Changes by apply() itself are
+  /// filtered out below. Routes are not reported: a full table makes too many notifications, so whoever must know reads them back. The
+  /// source adds itself to 'scheduler'. Null: this data plane reports nothing.
+  virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// For people: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;

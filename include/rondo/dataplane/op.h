@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -88,6 +89,8 @@ using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopD
 using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete>;
 Order order_of(const DeleteOrder& one);
 bool is_delete(const Order& order) noexcept;
+/// The object that it would delete, for messages: "route 10.0.0.0/8", "next hop 7", "address 10.0.0.1/24 on port 3".
+std::string object_name(const DeleteOrder& one);
 
 /// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words. The codes:
 ///   NotFound            what is to be deleted is absent (ESRCH, ENOENT, EADDRNOTAVAIL): the caller decides that this is as good as done
@@ -103,6 +106,15 @@ struct Operation {
   Status status{};
 };
 static_assert(sizeof(Operation) <= 48, "a bulk of orders is copied through two queues");
+
+/// How an object of the data plane differs from what was ordered.
+enum class DriftKind : std::uint8_t {
+  Missing,   // It was ordered and is not there.
+  Changed,   // It is there, and not as ordered.
+  Unwanted,  // It is there under our protocol number, and nothing asks for it.
+};
+/// "missing", "changed", "unwanted".
+std::string_view to_string(DriftKind kind) noexcept;
 
 /// For messages: "route 10.0.0.0/8 via nexthop 7".
 std::string to_string(const Order& order);

@@ -77,6 +77,9 @@ class Reconciler final : public DataPlane {
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override {
     return plane_.monitor(scheduler, priority, std::move(handler));
   }
+  Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
+    return plane_.watch_objects(scheduler, priority, std::move(handler));
+  }
   std::string describe() const override { return plane_.describe(); }
 
  private:

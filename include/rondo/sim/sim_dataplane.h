@@ -53,6 +53,8 @@ class SimDataPlane final : public DataPlane {
   Status routes(const std::function<void(const RouteEntry&)>& visit) override;
   /// Needs no descriptor. May outlive the data plane.
   Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority, std::function<void(const LinkEvent&)> handler) override;
+  /// Reports what meddle() does. May outlive the data plane.
+  Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override;
   std::string describe() const override;
 
   // --- What happens to the box.
@@ -66,6 +68,9 @@ class SimDataPlane final : public DataPlane {
   void set_carrier(std::string_view name, bool signal);
   /// The device goes, with everything on it.
   void remove_port(std::string_view name);
+
+  /// Another program gives this order. Takes no time, never fails by chance, and is not in digest(). Returns what the kernel answered.
+  Status meddle(const Order& order);
 
   // --- What goes wrong.
 

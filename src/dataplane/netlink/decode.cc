@@ -59,7 +59,56 @@ std::optional<RouteType> to_route_type(unsigned type) noexcept {
   }
 }
 
+std::optional<DeleteOrder> changed_address(const Message& message) {
+  const auto header = read_front<ifaddrmsg>(message.payload);
+  if (!header || header->ifa_index == 0) return std::nullopt;
+  std::optional<IpAddress> address;
+  std::optional<IpAddress> local;
+  AttributeReader attributes = message.attributes(sizeof(ifaddrmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == IFA_ADDRESS) address = to_address(attribute, header->ifa_family);
+    if (attribute.type == IFA_LOCAL) local = to_address(attribute, header->ifa_family);
+  }
+  if (local) address = local;
+  if (attributes.is_malformed() || !address || header->ifa_prefixlen > address->size() * 8) return std::nullopt;
+  return AddressDelete{.port = IfIndex{header->ifa_index}, .address = {*address, header->ifa_prefixlen}};
+}
+
+std::optional<DeleteOrder> changed_neighbor(const Message& message) {
+  const auto header = read_front<ndmsg>(message.payload);
+  if (!header || header->ndm_ifindex <= 0) return std::nullopt;
+  std::optional<IpAddress> address;
+  AttributeReader attributes = message.attributes(sizeof(ndmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NDA_DST) address = to_address(attribute, header->ndm_family);
+  }
+  if (attributes.is_malformed() || !address) return std::nullopt;
+  return NeighborDelete{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address};
+}
+
+std::optional<DeleteOrder> changed_nexthop(const Message& message) {
+  NexthopDelete object;
+  AttributeReader attributes = message.attributes(sizeof(nhmsg));
+  for (Attribute attribute; attributes.next(attribute);) {
+    if (attribute.type == NHA_ID) object.id = NexthopId{attribute.as<std::uint32_t>().value_or(0)};
+  }
+  if (attributes.is_malformed() || !object.id) return std::nullopt;
+  return object;
+}
+
 }  // namespace
+
+std::optional<DeleteOrder> decode_change(const Message& message) {
+  switch (message.header.nlmsg_type) {
+    case RTM_NEWADDR:
+    case RTM_DELADDR: return changed_address(message);
+    case RTM_NEWNEIGH:
+    case RTM_DELNEIGH: return changed_neighbor(message);
+    case RTM_NEWNEXTHOP:
+    case RTM_DELNEXTHOP: return changed_nexthop(message);
+    default: return std::nullopt;
+  }
+}
 
 std::optional<Answer> decode_answer(const Message& message) {
   Answer answer{.sequence = message.header.nlmsg_seq, .error_number = 0, .words = {}};
@@ -138,7 +187,10 @@ std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_
     if (attribute.type == NDA_PROTOCOL) ours = attribute.as<std::uint8_t>() == protocol;
   }
   if (attributes.is_malformed() || !ours || !address || !mac) return std::nullopt;
-  return NeighborEntry{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)}, .address = *address, .mac = *mac};
+  return NeighborEntry{.port = IfIndex{static_cast<std::uint32_t>(header->ndm_ifindex)},
+                       .address = *address,
+                       .mac = *mac,
+                       .permanent = (header->ndm_state & NUD_PERMANENT) != 0};
 }
 
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol) {

@@ -26,6 +26,9 @@ struct LinkState {
 };
 /// RTM_NEWLINK and RTM_DELLINK of a device itself. Nothing for bridge port messages, which have the same type and another family.
 std::optional<LinkState> decode_link(const Message& message);
+/// The object of a notification about an address, a neighbour or a next hop of any program: the order that would delete it. Nothing for
+/// other messages, and for neighbours that are no IP addresses.
+std::optional<DeleteOrder> decode_change(const Message& message);
 /// Of any program: whether it is ours, it says.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
 /// Nothing for neighbours that another program made, or that have no usable link-layer address.

@@ -13,6 +13,7 @@
 #include "dataplane/netlink/dump.h"
 #include "dataplane/netlink/link_dump.h"
 #include "dataplane/netlink/link_monitor.h"
+#include "dataplane/netlink/object_monitor.h"
 #include "dataplane/netlink/order_sender.h"
 #include "dataplane/netlink/route_holders.h"
 #include "rondo/base/limits.h"
@@ -37,6 +38,7 @@ class LinuxDataPlane final : public DataPlane {
       : protocol_(options.protocol),
         where_(std::move(where)),
         remark_(std::move(remark)),
+        orders_port_(socket.port()),
         sender_(std::move(socket), {.protocol = options.protocol, .metric = options.metric}, options.batch),
         dumps_(where_),
         holders_(dumps_, {.protocol = options.protocol, .metric = options.metric}) {}
@@ -90,6 +92,13 @@ class LinuxDataPlane final : public DataPlane {
     return std::unique_ptr<Source>{std::move(*opened)};
   }
 
+  Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
+    if (!orders_port_) return failure(orders_port_.error().with_context("monitor objects"));
+    auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, kMonitorBufferBytes);
+    if (!opened) return failure(std::move(opened.error()));
+    return std::unique_ptr<Source>{std::move(*opened)};
+  }
+
   std::string describe() const override {
     return "linux rtnetlink, " + (where_.path().empty() ? "own network namespace" : "network namespace " + where_.path()) + remark_;
   }
@@ -135,6 +144,7 @@ class LinuxDataPlane final : public DataPlane {
   const std::uint8_t protocol_;
   const NetworkNamespace where_;
   const std::string remark_;
+  const Result<std::uint32_t> orders_port_;  // Of the socket of sender_.
   netlink::OrderSender sender_;
   DumpChannel dumps_;
   netlink::RouteHolders holders_;

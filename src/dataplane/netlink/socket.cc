@@ -1,6 +1,8 @@
 // socket.cc: see socket.h.
 #include "dataplane/netlink/socket.h"
 
+#include <arpa/inet.h>
+#include <linux/filter.h>
 #include <linux/netlink.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -8,6 +10,8 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -62,6 +66,30 @@ Socket& Socket::operator=(Socket&& other) noexcept {
 
 Socket::~Socket() {
   if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<std::uint32_t> Socket::port() const {
+  sockaddr_nl address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return failure(status_from_errno(errno, "read the port of a netlink socket"));
+  }
+  return address.nl_pid;
+}
+
+Status Socket::drop_notifications_of(std::uint32_t port) {
+  // A filter reads numbers in network order; the kernel writes netlink headers in its own.
+  sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, 0),
+      BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+  };
+  const sock_fprog program{.len = std::size(code), .filter = code};
+  if (::setsockopt(descriptor_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0) {
+    return status_from_errno(errno, "filter a netlink socket");
+  }
+  return {};
 }
 
 Status Socket::send(std::span<const std::byte> messages) {

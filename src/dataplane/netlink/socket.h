@@ -34,6 +34,10 @@ class Socket {
   ~Socket();
 
   int descriptor() const noexcept { return descriptor_; }
+  /// The number by which the kernel tells netlink sockets apart.
+  Result<std::uint32_t> port() const;
+  /// From now on the kernel drops notifications of what the socket with this port ordered, before they take room here.
+  Status drop_notifications_of(std::uint32_t port);
 
   /// Hands whole messages to the kernel, which executes them before this returns.
   Status send(std::span<const std::byte> messages);

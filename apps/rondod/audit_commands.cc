@@ -1,0 +1,177 @@
+// The commands diff, verify and resync, and the audit's share of stats and health.
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "agent/audit.h"
+#include "commands/answers.h"
+#include "rondod/commands.h"
+
+namespace rondo::daemon {
+
+namespace {
+
+namespace json = boost::json;
+using agent::Audit;
+using agent::Drift;
+using agent::KindMask;
+using agent::ObjectKind;
+using commands::microseconds;
+using commands::sentence;
+using commands::text;
+
+constexpr std::array<ObjectKind, agent::kObjectKinds> kKinds{ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop,
+                                                             ObjectKind::Route};
+
+/// What is audited for a table.
+struct Scope {
+  KindMask kinds{};
+  bool ports = false;
+};
+
+Result<Scope> scope_of(const std::string& table) {
+  Scope scope;
+  if (table.empty()) return Scope{agent::kAllKinds, true};
+  const auto of = [&scope](ObjectKind kind) { scope.kinds[static_cast<std::size_t>(kind)] = true; };
+  if (table == "PORT_TABLE") {
+    scope.ports = true;
+  } else if (table == "INTF_TABLE") {
+    of(ObjectKind::Address);
+  } else if (table == "NEIGH_TABLE") {
+    of(ObjectKind::Neighbor);
+  } else if (table == "NEXTHOP_GROUP_TABLE" || table == "NEXTHOP_SET") {
+    of(ObjectKind::Nexthop);
+  } else if (table == "ROUTE_TABLE") {
+    of(ObjectKind::Route);
+  } else {
+    return failure(Code::NotFound,
+                   "no objects of the data plane belong to the table '" + escape_text(table) +
+                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, NEXTHOP_SET and ROUTE_TABLE have some");
+  }
+  return scope;
+}
+
+json::object drift_json(const Drift& drift) {
+  return json::object{{"difference", to_string(drift.kind)},
+                      {"table", text(drift.table)},
+                      {"key", text(drift.key)},
+                      {"wanted", text(drift.wanted)},
+                      {"actual", text(drift.actual)}};
+}
+
+/// What is answered, and how far it is sent.
+struct Answer {
+  std::vector<Drift> drifts;
+  json::object result;
+  std::size_t next = 0;
+};
+
+void send(Reply reply, const std::shared_ptr<Answer>& answer) {
+  reply.expect_rows();
+  while (answer->next < answer->drifts.size() && !reply.page_full()) reply.row(drift_json(answer->drifts[answer->next++]));
+  if (answer->next == answer->drifts.size()) return reply.finish(answer->result);
+  reply.next_turn([answer](Reply later) { send(std::move(later), answer); });
+}
+
+void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& report, bool repairs) {
+  if (!report.status.ok()) return reply.fail(report.status.with_context("reading the data plane"));
+  auto answer = std::make_shared<Answer>();
+  std::uint64_t differences = ports.size();
+  std::uint64_t repaired = 0;
+  for (const agent::AuditResult& one : report.results) {
+    const std::uint64_t found = std::accumulate(one.found.begin(), one.found.end(), std::uint64_t{0});
+    differences += found;
+    if (one.repaired) repaired += found;
+  }
+  answer->drifts = std::move(ports);
+  answer->drifts.insert(answer->drifts.end(), report.drifts.begin(), report.drifts.end());
+  answer->result = {{"differences", differences}, {"shown", answer->drifts.size()}};
+  if (repairs) answer->result["repaired"] = repaired;
+  send(std::move(reply), answer);
+}
+
+void audit(CommandContext& context, const Arguments& arguments, Reply reply, agent::OnDrift action) {
+  const Result<Scope> scope = scope_of(arguments.text("table", ""));
+  if (!scope) return reply.fail(scope.error());
+  const bool repairs = action == agent::OnDrift::Repair;
+  const bool with_ports = scope->ports;
+  const auto done = [&context, reply, repairs, with_ports](const Audit::Report& report) {
+    if (!reply.wanted()) return;
+    answer_report(reply, with_ports ? context.agent.port_differences() : std::vector<Drift>{}, report, repairs);
+  };
+  if (std::ranges::none_of(scope->kinds, [](bool one) { return one; })) return done({});
+  if (const Status asked = context.agent.audit()->request(scope->kinds, action, done); !asked.ok()) reply.fail(asked);
+}
+
+json::object figures_json(const agent::AuditFigures& figures, Instant now) {
+  const bool ever = figures.last != Instant{};
+  return json::object{{"audits", figures.audits},
+                      {"failed", figures.failed},
+                      {"objects", figures.objects},
+                      {"missing", figures.missing},
+                      {"changed", figures.changed},
+                      {"unwanted", figures.unwanted},
+                      {"repaired", figures.repaired},
+                      {"standing", figures.standing},
+                      {"age_s", ever ? json::value(microseconds(now - figures.last) / 1e6) : json::value(nullptr)},
+                      {"took_us", microseconds(figures.took)}};
+}
+
+}  // namespace
+
+void add_audit_commands(DaemonAdder& commands) {
+  using commands::optional;
+  const auto table = optional("table", ArgumentKind::Text, "Only what belongs to this table");
+  commands.add({"diff", "How the data plane differs from the rows", {table}, CommandEffect::Reads},
+               [](CommandContext& context, const Arguments& arguments, Reply reply) {
+                 audit(context, arguments, std::move(reply), agent::OnDrift::Report);
+               });
+  commands.add({"verify", "Whether the data plane is as the rows ask for", {table}, CommandEffect::Reads},
+               [](CommandContext& context, const Arguments& arguments, Reply reply) {
+                 audit(context, arguments, std::move(reply), agent::OnDrift::Report);
+               });
+  commands.add({"resync", "Repair what differs in the data plane", {table}},
+               [](CommandContext& context, const Arguments& arguments, Reply reply) {
+                 audit(context, arguments, std::move(reply), agent::OnDrift::Repair);
+               });
+}
+
+json::object audit_json(const CommandContext& context) {
+  const Audit& audit = *context.agent.audit();
+  const Instant now = context.runtime.clock().now();
+  json::object object{{"running", audit.has_begun()},
+                      {"period_s", microseconds(audit.options().period) / 1e6},
+                      {"on_drift", audit.options().action == agent::OnDrift::Repair ? "repair" : "report"},
+                      {"ports", context.agent.port_differences().size()}};
+  for (const ObjectKind kind : kKinds) object[to_string(kind)] = figures_json(audit.figures(kind), now);
+  return object;
+}
+
+void add_audit_health(const CommandContext& context, json::array& troubles) {
+  const Audit& audit = *context.agent.audit();
+  for (const ObjectKind kind : kKinds) {
+    const agent::AuditFigures& figures = audit.figures(kind);
+    if (!figures.status.ok()) {
+      troubles.push_back(
+          sentence("the audit cannot read the " + std::string{to_string(kind)} + " of the data plane: " + figures.status.to_string()));
+    }
+    if (figures.standing == 0) continue;
+    const auto standing = audit.standing(kind);
+    const Drift* const first = standing.empty() ? nullptr : &standing.front();
+    std::string words = std::to_string(figures.standing) + " " + std::string{to_string(kind)} +
+                        " of the data plane differ from the rows, and are not repaired";
+    if (first != nullptr) {
+      words += " (the first: " + std::string{to_string(first->kind)} + " " + (first->wanted.empty() ? first->actual : first->wanted) + ")";
+    }
+    troubles.push_back(sentence(words + ": 'rondo diff' lists them, 'rondo resync' repairs them"));
+  }
+  const std::vector<Drift> ports = context.agent.port_differences();
+  if (ports.empty()) return;
+  troubles.push_back(sentence(std::to_string(ports.size()) + " ports differ from their rows (the first: " + ports.front().key + " is " +
+                              ports.front().actual + ", and its row asks for " + ports.front().wanted +
+                              "): another program changed them, which is reported and not repaired; write the row again to do so"));
+}
+
+}  // namespace rondo::daemon

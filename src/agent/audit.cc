@@ -1,0 +1,312 @@
+#include "agent/audit.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <variant>
+
+#include "agent/interfaces.h"
+#include "agent/neighbors.h"
+#include "agent/nexthop_groups.h"
+#include "agent/priorities.h"
+#include "agent/routes.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+
+namespace rondo::agent {
+
+namespace {
+
+/// Between the two looks: longer than an answer of the data plane or a link event takes to arrive.
+constexpr Duration kBetweenLooks = 200ms;
+/// After a notice, so that a burst of them costs one audit,
+constexpr Duration kNoticeDelay = 50ms;
+/// and between two audits because of notices.
+constexpr Duration kNoticePeriod = 1s;
+/// After a repair: whether it helped.
+constexpr Duration kFollowUp = 1s;
+/// So often in a row. What differs even then waits for the period.
+constexpr unsigned kFollowUps = 3;
+/// Requests that wait.
+constexpr std::size_t kRequests = 16;
+/// Objects compared between two looks at the clock.
+constexpr std::uint32_t kSlice = 64;
+
+std::size_t index_of(ObjectKind kind) noexcept { return static_cast<std::size_t>(kind); }
+
+}  // namespace
+
+Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode)
+    : Source("audit", kAudit),
+      runtime_(runtime),
+      plane_(plane),
+      parts_(std::move(parts)),
+      options_(options),
+      reader_(
+          runtime.scheduler(),
+          [this](std::span<Reading> readings) {
+            for (Reading& one : readings) read(one);
+          },
+          {.name = "audit reader", .target = "the data plane", .mode = mode, .priority = kAudit, .at_end = ExecutorEnd::Drop}, nullptr,
+          nullptr),
+      period_timer_("audit period", kAudit, [this] { enqueue({.left = kAllKinds, .action = options_.action, .done = {}, .report = {}}); }),
+      notice_timer_("audit notice", kAudit,
+                    [this] {
+                      last_notice_ = runtime_.scheduler().now();
+                      enqueue({.left = std::exchange(noticed_, {}), .action = options_.action, .done = {}, .report = {}});
+                    }),
+      look_timer_("audit look", kAudit, [this] { start_look(2); }),
+      follow_timer_("audit follow-up", kAudit,
+                    [this] { enqueue({.left = std::exchange(follow_, {}), .action = options_.action, .done = {}, .report = {}}); }) {
+  Scheduler& scheduler = runtime.scheduler();
+  scheduler.add(*this);
+  for (TimerSource* const timer : {&period_timer_, &notice_timer_, &look_timer_, &follow_timer_}) scheduler.add(*timer);
+  parts_.programmer.on_room([this] {
+    if (comparing_) wake();
+  });
+}
+
+Audit::~Audit() = default;
+
+void Audit::begin() {
+  begun_ = true;
+  if (options_.period > Duration::zero()) period_timer_.arm_every(options_.period, runtime_.scheduler().now() + options_.period);
+}
+
+Status Audit::request(const KindMask& kinds, OnDrift action, Done done) {
+  if (!begun_) return Status{Code::FailedPrecondition, "what an earlier run left in the data plane is not taken over yet: try again later"};
+  if (requests_.size() >= kRequests) {
+    return Status{Code::ResourceExhausted, std::to_string(kRequests) + " audits wait already: try again later"};
+  }
+  enqueue({.left = kinds, .action = action, .done = std::move(done), .report = {}});
+  return {};
+}
+
+void Audit::notice(const std::optional<DeleteOrder>& object) {
+  if (!object) {
+    for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) notice(kind);
+    return;
+  }
+  struct IsOurs {
+    const AuditParts& parts;
+    bool operator()(const RouteDelete&) const { return true; }
+    bool operator()(const NexthopDelete& one) const { return parts.nexthop_groups.may_have(one); }
+    bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
+    bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
+  };
+  if (!std::visit(IsOurs{parts_}, *object)) return;
+  notice(kind_of(*object));
+  // With the last address of a family the kernel drops neighbours.
+  if (kind_of(*object) == ObjectKind::Address) notice(ObjectKind::Neighbor);
+}
+
+void Audit::notice(ObjectKind kind) {
+  if (!begun_) return;
+  noticed_[index_of(kind)] = true;
+  if (notice_timer_.is_armed()) return;
+  const Instant now = runtime_.scheduler().now();
+  notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + kNoticePeriod));
+}
+
+void Audit::enqueue(Request request) {
+  // Of those that nobody waits for, one more that has not begun is enough.
+  const auto same = std::find_if(requests_.begin() + (busy_ ? 1 : 0), requests_.end(),
+                                 [&](const Request& other) { return !other.done && !request.done && other.action == request.action; });
+  if (same != requests_.end()) {
+    for (std::size_t i = 0; i < kObjectKinds; ++i) same->left[i] = same->left[i] || request.left[i];
+  } else {
+    requests_.push_back(std::move(request));
+  }
+  go_on();
+}
+
+void Audit::go_on() {
+  while (!busy_ && !requests_.empty()) {
+    Request& request = requests_.front();
+    const auto next = std::ranges::find(request.left, true);
+    if (next != request.left.end()) {
+      *next = false;
+      kind_ = static_cast<ObjectKind>(next - request.left.begin());
+      busy_ = true;
+      kind_began_ = runtime_.scheduler().now();
+      findings_.emplace();
+      repaired_ = 0;
+      deletes_put_off_ = false;
+      unwanted_.clear();
+      start_look(1);
+    } else {
+      const Request ended = std::move(requests_.front());
+      requests_.pop_front();
+      if (ended.done) ended.done(ended.report);
+    }
+  }
+}
+
+void Audit::start_look(unsigned look) {
+  findings_->begin_look(look);
+  if (kind_ == ObjectKind::Route && look == 1) parts_.routes.begin_audit();
+  std::vector<Reading> readings(1);
+  readings.front() = {kind_, std::make_shared<PlaneSnapshot>(), {}};
+  reader_.submit(0, std::move(readings), [this](std::span<Reading> done) {
+    if (!done.front().status.ok()) return finish_kind(done.front().status);
+    snapshot_ = std::move(done.front().snapshot);
+    comparing_ = true;
+    wake();
+  });
+}
+
+void Audit::read(Reading& reading) { reading.status = read_objects(plane_, reading.kind, *reading.snapshot); }
+
+Turn Audit::run(const Budget& budget) {
+  Turn turn;
+  while (comparing_ && can_go_on() && turn.items < budget.items) {
+    const std::uint32_t slice = std::min(kSlice, budget.items - turn.items);
+    const bool at_end = compare(slice);
+    turn.items += slice;
+    repair_confirmed();
+    if (at_end) end_look();
+    if (time_is_up(budget)) break;
+  }
+  turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+  return turn;
+}
+
+bool Audit::compare(std::size_t limit) {
+  switch (kind_) {
+    case ObjectKind::Address: return parts_.interfaces.compare(snapshot_->addresses, limit, *findings_);
+    case ObjectKind::Neighbor: return parts_.neighbors.compare(snapshot_->neighbors, limit, *findings_);
+    case ObjectKind::Nexthop: return parts_.nexthop_groups.compare(snapshot_->nexthops, limit, *findings_);
+    case ObjectKind::Route: return parts_.routes.compare(snapshot_->routes, limit, *findings_);
+  }
+  return true;
+}
+
+void Audit::repair_confirmed() {
+  for (const DriftKind kind : {DriftKind::Missing, DriftKind::Changed}) {
+    const std::vector<DeleteOrder> objects = findings_->take_confirmed(kind);
+    if (objects.empty() || !repairs()) continue;
+    repaired_ += objects.size();
+    parts_.repair(kind, objects);
+  }
+  const std::vector<DeleteOrder> unwanted = findings_->take_confirmed(DriftKind::Unwanted);
+  unwanted_.insert(unwanted_.end(), unwanted.begin(), unwanted.end());
+}
+
+void Audit::end_look() {
+  comparing_ = false;
+  figures_[index_of(kind_)].objects = snapshot_->objects();
+  snapshot_.reset();
+  if (findings_->look() == 1 && findings_->has_suspects()) {
+    look_timer_.arm_at(runtime_.scheduler().now() + kBetweenLooks);
+    return;
+  }
+  if (!unwanted_.empty() && repairs()) delete_unwanted();
+  finish_kind({});
+}
+
+/// Only while no order is under way: an order that creates one of them would be carried out before its Delete. And not what a row has come
+/// to ask for since it was compared.
+void Audit::delete_unwanted() {
+  deletes_put_off_ = parts_.programmer.in_flight() > 0;
+  if (deletes_put_off_) return;
+  struct IsWanted {
+    const AuditParts& parts;
+    const std::set<NexthopId> nexthops;
+    bool operator()(const RouteDelete& one) const { return parts.routes.has(one); }
+    bool operator()(const NexthopDelete& one) const { return nexthops.contains(one.id); }
+    bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
+    bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
+  };
+  const IsWanted is_wanted{parts_, kind_ == ObjectKind::Nexthop ? parts_.nexthop_groups.numbers() : std::set<NexthopId>{}};
+  std::erase_if(unwanted_, [&](const DeleteOrder& one) { return std::visit(is_wanted, one); });
+  if (unwanted_.empty()) return;
+  deletes_put_off_ = !parts_.may_delete(kind_, unwanted_.size(), figures_[index_of(kind_)].objects);
+  if (deletes_put_off_) return;
+  repaired_ += unwanted_.size();
+  parts_.repair(DriftKind::Unwanted, unwanted_);
+}
+
+void Audit::finish_kind(Status status) {
+  if (kind_ == ObjectKind::Route) parts_.routes.end_audit();
+  AuditFigures& figures = figures_[index_of(kind_)];
+  const Instant now = runtime_.scheduler().now();
+  AuditResult result{.kind = kind_, .fresh = 0, .found = {}, .repaired = repairs() && !deletes_put_off_, .status = std::move(status)};
+  figures.status = result.status;
+  if (result.status.ok()) {
+    for (std::size_t i = 0; i < result.found.size(); ++i) result.found[i] = findings_->count(static_cast<DriftKind>(i));
+    ++figures.audits;
+    figures.last = now;
+    figures.took = now - kind_began_;
+    figures.repaired += repaired_;
+    Report& report = requests_.front().report;
+    report.drifts.insert(report.drifts.end(), findings_->kept().begin(), findings_->kept().end());
+    result.fresh = note_standing(result.repaired);
+    follow_up(kind_, findings_->total() > 0 && repairs());
+  } else {
+    ++figures.failed;
+  }
+  Request& request = requests_.front();
+  if (request.report.status.ok()) request.report.status = result.status;
+  request.report.results[index_of(kind_)] = result;
+  findings_.reset();
+  busy_ = false;
+  if (on_result_) on_result_(result, request.report.drifts);
+  go_on();
+}
+
+/// What the audit before found, too, is not counted again.
+std::uint64_t Audit::note_standing(bool repaired) {
+  AuditFigures& figures = figures_[index_of(kind_)];
+  std::vector<Drift>& standing = standing_[index_of(kind_)];
+  std::array<std::uint64_t, 3> before{};
+  std::set<std::string> known;
+  for (const Drift& drift : standing) known.insert(object_name(drift.object) + std::string{to_string(drift.kind)});
+  std::uint64_t fresh = findings_->total() - findings_->kept().size();  // Those without words count as fresh.
+  for (const Drift& drift : findings_->kept()) {
+    const bool is_known = known.contains(object_name(drift.object) + std::string{to_string(drift.kind)});
+    if (is_known) ++before[static_cast<std::size_t>(drift.kind)];
+    if (!is_known) ++fresh;
+  }
+  figures.missing += findings_->count(DriftKind::Missing) - before[0];
+  figures.changed += findings_->count(DriftKind::Changed) - before[1];
+  figures.unwanted += findings_->count(DriftKind::Unwanted) - before[2];
+  // A repair is believed until the next audit, except of what an audit before had repaired already.
+  const bool is_believed = repaired && attempts_[index_of(kind_)] == 0;
+  figures.standing = is_believed ? 0 : findings_->total();
+  standing = std::move(findings_->kept());
+  auto& rows = rows_[index_of(kind_)];
+  rows.clear();
+  if (is_believed) return fresh;
+  for (const Drift& drift : standing) {
+    if (!drift.table.empty()) rows[drift.table].insert(drift.key);
+  }
+  return fresh;
+}
+
+bool Audit::differs(std::string_view table, std::string_view key) const {
+  return std::ranges::any_of(rows_, [&](const auto& rows) {
+    const auto of_table = rows.find(table);
+    return of_table != rows.end() && of_table->second.contains(key);
+  });
+}
+
+std::size_t Audit::differing(std::string_view table) const {
+  std::size_t count = 0;
+  for (const auto& rows : rows_) {
+    const auto of_table = rows.find(table);
+    if (of_table != rows.end()) count += of_table->second.size();
+  }
+  return count;
+}
+
+void Audit::follow_up(ObjectKind kind, bool found) {
+  unsigned& attempts = attempts_[index_of(kind)];
+  attempts = found ? attempts + 1 : 0;
+  if (!found || attempts > kFollowUps) return;
+  follow_[index_of(kind)] = true;
+  // Neighbours go with addresses, and nothing else says so.
+  if (kind == ObjectKind::Address) follow_[index_of(ObjectKind::Neighbor)] = true;
+  if (!follow_timer_.is_armed()) follow_timer_.arm_at(runtime_.scheduler().now() + kFollowUp);
+}
+
+}  // namespace rondo::agent

@@ -1,0 +1,185 @@
+// Audit: finds out whether the data plane still is as the Orchs ordered it, and has differences repaired. It reads all objects of one kind
+// back on a thread of its own, compares them in slices of the scheduler thread, and does both again 200 ms later before it believes a
+// difference. It runs once a period, soon after the data plane reports a change that did not come from us, and when asked.
+//
+// A source of low priority: a comparison waits for rows and admin commands. Routes are audited by the period alone; a full table of 634,000
+// costs about what bench/audit.cc prints. Scheduler's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "agent/drift.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/sched/executor.h"
+#include "rondo/sched/source.h"
+#include "rondo/sched/timer.h"
+
+namespace rondo {
+class Runtime;
+}  // namespace rondo
+
+namespace rondo::agent {
+
+class Interfaces;
+class Neighbors;
+class NexthopGroups;
+class Routes;
+
+enum class OnDrift : std::uint8_t { Repair, Report };
+
+struct AuditOptions {
+  /// Time between two audits of everything; 0: only after changes that the data plane reports, and when asked.
+  Duration period{0};
+  OnDrift action = OnDrift::Repair;
+};
+
+/// The Orchs whose objects are audited, and who repairs.
+struct AuditParts {
+  Interfaces& interfaces;
+  Neighbors& neighbors;
+  NexthopGroups& nexthop_groups;
+  Routes& routes;
+  Programmer& programmer;
+  std::function<void(DriftKind kind, std::span<const DeleteOrder> objects)> repair;
+  /// Whether so many unwanted objects of so many may be deleted now.
+  std::function<bool(ObjectKind kind, std::uint64_t count, std::uint64_t total)> may_delete;
+};
+
+/// Which kinds, by number.
+using KindMask = std::array<bool, kObjectKinds>;
+inline constexpr KindMask kAllKinds{true, true, true, true};
+
+/// What the audits of one kind have found.
+struct AuditFigures {
+  std::uint64_t audits = 0;   // That came to their end.
+  std::uint64_t failed = 0;   // The data plane could not be read.
+  std::uint64_t objects = 0;  // Read by the last one.
+  std::uint64_t missing = 0;  // Ever. A difference that one audit after the other finds counts once.
+  std::uint64_t changed = 0;
+  std::uint64_t unwanted = 0;
+  std::uint64_t repaired = 0;  // Ordered again, or deleted.
+  std::uint64_t standing = 0;  // Found by the last one, and not repaired by it or found in spite of a repair.
+  Instant last;                // Its end; zero before the first.
+  Duration took{0};            // From its first reading to its end.
+  Status status;               // Of its reading.
+};
+
+/// The end of an audit of one kind.
+struct AuditResult {
+  ObjectKind kind = ObjectKind::Address;
+  std::uint64_t fresh = 0;               // Differences that the audit before did not find.
+  std::array<std::uint64_t, 3> found{};  // By DriftKind.
+  bool repaired = false;
+  Status status;
+};
+
+class Audit final : public Source {
+ public:
+  /// All must outlive it. 'plane' is read only.
+  Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
+  ~Audit() override;
+
+  /// From here on it runs, and never before: what an earlier run left is not ours to compare.
+  void begin();
+
+  /// What a request found, kind by kind.
+  struct Report {
+    std::array<AuditResult, kObjectKinds> results;
+    std::vector<Drift> drifts;  // kDriftsKept of each kind at most.
+    Status status;              // The first failure to read.
+  };
+  using Done = std::function<void(const Report&)>;
+  /// Audits these kinds once, from now on: what changes before this call is seen. FailedPrecondition before begin(), ResourceExhausted when
+  /// kRequests wait.
+  Status request(const KindMask& kinds, OnDrift action, Done done);
+  /// The data plane reports a change that did not come from us: its kind is audited within a second. Nothing: of all kinds that it reports.
+  void notice(const std::optional<DeleteOrder>& object);
+  /// The same of a kind.
+  void notice(ObjectKind kind);
+
+  /// Called at the end of each audit of a kind.
+  void on_result(std::function<void(const AuditResult&, std::span<const Drift>)> handler) { on_result_ = std::move(handler); }
+
+  const AuditFigures& figures(ObjectKind kind) const noexcept { return figures_[static_cast<std::size_t>(kind)]; }
+  /// The differences that the last audit found and that stand.
+  std::span<const Drift> standing(ObjectKind kind) const noexcept { return standing_[static_cast<std::size_t>(kind)]; }
+  /// Whether what the row asks for differed at the last audit and is not repaired: of the kDriftsKept that are kept of each kind. O(log).
+  bool differs(std::string_view table, std::string_view key) const;
+  /// How many rows of 'table' do. O(kinds).
+  std::size_t differing(std::string_view table) const;
+  bool has_begun() const noexcept { return begun_; }
+  const AuditOptions& options() const noexcept { return options_; }
+
+  Turn run(const Budget& budget) override;
+  bool has_backlog() const override { return comparing_ && can_go_on(); }
+
+ private:
+  /// One reading of one kind, for the thread.
+  struct Reading {
+    ObjectKind kind = ObjectKind::Address;
+    std::shared_ptr<PlaneSnapshot> snapshot;
+    Status status{};
+  };
+  struct Request {
+    KindMask left{};
+    OnDrift action = OnDrift::Repair;
+    Done done;
+    Report report;
+  };
+
+  void enqueue(Request request);
+  void go_on();
+  void start_look(unsigned look);
+  void read(Reading& reading);
+  bool compare(std::size_t limit);
+  void repair_confirmed();
+  void end_look();
+  void delete_unwanted();
+  void finish_kind(Status status);
+  std::uint64_t note_standing(bool repaired);
+  void follow_up(ObjectKind kind, bool found);
+  bool repairs() const noexcept { return requests_.front().action == OnDrift::Repair; }
+  bool can_go_on() const { return parts_.programmer.has_room(); }
+
+  Runtime& runtime_;
+  DataPlane& plane_;
+  const AuditParts parts_;
+  const AuditOptions options_;
+  Executor<Reading> reader_;
+  TimerSource period_timer_;
+  TimerSource notice_timer_;
+  TimerSource look_timer_;
+  TimerSource follow_timer_;
+  KindMask noticed_{};
+  KindMask follow_{};
+  std::array<unsigned, kObjectKinds> attempts_{};  // Audits in a row that found differences.
+  Instant last_notice_;
+  std::deque<Request> requests_;  // The first is under way if 'busy_'.
+  bool begun_ = false;
+  bool busy_ = false;
+  bool comparing_ = false;
+  ObjectKind kind_ = ObjectKind::Address;
+  std::optional<Findings> findings_;
+  std::shared_ptr<PlaneSnapshot> snapshot_;
+  Instant kind_began_;
+  std::uint64_t repaired_ = 0;  // By the audit under way.
+  bool deletes_put_off_ = false;
+  std::vector<DeleteOrder> unwanted_;  // Confirmed by the audit under way.
+  std::array<AuditFigures, kObjectKinds> figures_;
+  std::array<std::vector<Drift>, kObjectKinds> standing_;
+  std::array<std::map<std::string, std::set<std::string, std::less<>>, std::less<>>, kObjectKinds> rows_;  // Of standing_, by table.
+  std::function<void(const AuditResult&, std::span<const Drift>)> on_result_;
+};
+
+}  // namespace rondo::agent

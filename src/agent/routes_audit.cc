@@ -1,0 +1,121 @@
+// routes_audit.cc: routes that differ from what was ordered, and their repair. A full table is compared against the index that is there
+// anyway: each route carries two bits of what the audit under way knows of it (RouteMap::Mark).
+#include <algorithm>
+#include <utility>
+
+#include "agent/routes.h"
+#include "rondo/orch/runtime.h"
+
+namespace rondo::agent {
+
+namespace {
+/// Entries whose places are asked for before the first is needed: their cache misses overlap.
+constexpr std::size_t kAhead = 16;
+}  // namespace
+
+/// In the data plane, as far as we know.
+bool Routes::is_due(const RouteMap::Route& route) {
+  if (route.busy || route.restoring) return false;
+  if (route.group == RouteMap::kNone) return route.type != RouteType::Unicast;
+  const GroupIds::Entry* const entry = routes_.group(route.group).entry.get();
+  return entry != nullptr && entry->usable && entry->losses == route.losses;
+}
+
+RouteSet Routes::order_of(const RouteMap::Route& route) {
+  const NexthopId id = route.group == RouteMap::kNone ? NexthopId{} : routes_.group(route.group).entry->id;
+  return RouteSet{route.prefix, id, table_, route.type};
+}
+
+Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
+  Drift drift{.kind = kind,
+              .object = RouteDelete{route.prefix, table_},
+              .table = "ROUTE_TABLE",
+              .key = route.prefix.to_string(),
+              .wanted = to_string(order_of(route)),
+              .actual = {}};
+  if (actual != nullptr) drift.actual = to_string(RouteSet{actual->prefix, actual->nexthop, actual->table, actual->type});
+  return drift;
+}
+
+bool Routes::compare(RouteLook& look, std::size_t limit, Findings& findings) {
+  const std::size_t end = std::min(look.actual.size(), look.next_actual + limit);
+  for (std::size_t i = look.next_actual; i < std::min(end, look.next_actual + kAhead); ++i) routes_.prefetch(look.actual[i].prefix);
+  for (; look.next_actual < end; ++look.next_actual, --limit) {
+    if (look.next_actual + kAhead < end) routes_.prefetch(look.actual[look.next_actual + kAhead].prefix);
+    compare(look.actual[look.next_actual], findings);
+  }
+  if (look.next_actual < look.actual.size()) return false;
+  for (; look.next_slot < routes_.limit() && limit > 0; ++look.next_slot, --limit) compare(look.next_slot, findings);
+  return look.next_slot >= routes_.limit();
+}
+
+bool Routes::has(const RouteDelete& object) {
+  const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+  return slot != RouteMap::kNone && (routes_[slot].busy || routes_[slot].restoring || is_due(routes_[slot]));
+}
+
+void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
+  const RouteDelete object{actual.prefix, actual.table};
+  findings.add(DriftKind::Unwanted, object, [&] {
+    return Drift{.kind = DriftKind::Unwanted,
+                 .object = object,
+                 .table = {},
+                 .key = {},
+                 .wanted = {},
+                 .actual = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type})};
+  });
+}
+
+void Routes::compare(const RouteEntry& actual, Findings& findings) {
+  const std::uint32_t slot = actual.table == table_ ? routes_.find(actual.prefix) : RouteMap::kNone;
+  if (slot == RouteMap::kNone) return add_unwanted(actual, findings);
+  RouteMap::Route& route = routes_[slot];
+  const RouteMap::Mark before = mark_of(route);
+  if (before == RouteMap::Mark::Touched) return;
+  if (!is_due(route)) {
+    mark(route, RouteMap::Mark::Same);
+    if (!route.busy && !route.restoring) add_unwanted(actual, findings);  // It went with its group, and another program made it.
+    return;
+  }
+  const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;
+  if (is_same) {
+    mark(route, RouteMap::Mark::Same);
+  } else if (findings.look() == 1) {
+    mark(route, RouteMap::Mark::Suspect);
+  } else if (before == RouteMap::Mark::Suspect) {
+    mark(route, RouteMap::Mark::Same);
+    findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Changed, route, &actual); });
+  }
+}
+
+void Routes::compare(std::uint32_t slot, Findings& findings) {
+  RouteMap::Route& route = routes_[slot];
+  if (!route.live) return;
+  const RouteMap::Mark before = mark_of(route);
+  mark(route, RouteMap::Mark::None);
+  if (before == RouteMap::Mark::Touched || before == RouteMap::Mark::Same || !is_due(route)) return;
+  if (findings.look() == 1) {
+    mark(route, RouteMap::Mark::Suspect);
+    findings.suspect();
+  } else if (before == RouteMap::Mark::Suspect) {
+    findings.confirm(DriftKind::Missing, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Missing, route, nullptr); });
+  }
+}
+
+/// What is missing is created, so that a route of another program in its place stays; what has our number is replaced.
+void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
+  std::vector<Operation> operations;
+  for (const RouteDelete& object : objects) {
+    const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+    if (slot == RouteMap::kNone || !is_due(routes_[slot])) continue;
+    touch(routes_[slot]);
+    RouteSet order = order_of(routes_[slot]);
+    order.create = kind == DriftKind::Missing;
+    routes_.set_restoring(slot, true);
+    operations.push_back({order, {}});
+  }
+  if (operations.empty()) return;
+  programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });
+}
+
+}  // namespace rondo::agent

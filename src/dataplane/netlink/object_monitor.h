@@ -1,0 +1,46 @@
+// ObjectMonitor: reports addresses, neighbours and next hops that another program or the kernel changed. The kernel drops the notifications
+// of our own orders in the socket's filter, so a full table of ours costs nothing here. After an overrun of the socket the handler is told
+// that any object may have changed. Scheduler's thread only; about 1 us a notification.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+
+#include "dataplane/netlink/socket.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/sched/source.h"
+
+namespace rondo::netlink {
+
+class ObjectMonitor final : public Source {
+ public:
+  using Handler = DataPlane::ObjectHandler;
+
+  /// Listens and adds itself to 'scheduler'. 'own_port': of the socket whose orders are not reported. A small 'receive_buffer_bytes'
+  /// provokes gaps in tests.
+  static Result<std::unique_ptr<ObjectMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
+                                                     Handler handler, std::uint32_t own_port, int receive_buffer_bytes);
+  ~ObjectMonitor() override;
+
+  Result<Backlog> collect() override;
+  Turn run(const Budget& budget) override;
+  bool has_backlog() const override { return !pending_.empty() || !drained_; }
+
+  std::size_t depth() const override { return pending_.size(); }
+  std::uint64_t turned_away() const override { return gaps_; }  // Each stands for a notification or more.
+
+ private:
+  ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, Socket socket);
+  Status read();
+
+  Scheduler& owner_;
+  Handler handler_;
+  Socket events_;
+  std::unique_ptr<std::byte[]> buffer_;
+  std::deque<std::optional<DeleteOrder>> pending_;
+  bool drained_ = true;  // The socket was read until it was empty; until then no edge wakes this source.
+  std::uint64_t gaps_ = 0;
+};
+
+}  // namespace rondo::netlink
