@@ -38,7 +38,11 @@ class Follower {
     const bool follows = walk.raw().number == last_number_ + 1 && walk.missing() == 0;
     last_number_ = walk.raw().number;
     missed(walk.missing());
-    if (record.time != Instant{} && record.kind != Kind::Link) now_ = record.time;
+    if (!follows) time_is_known_ = record.kind == Kind::Started;
+    if (record.time != Instant{} && record.kind != Kind::Link) {
+      now_ = record.time;
+      time_is_known_ = true;
+    }
     if (record.kind == Kind::Started) {
       begin_run();
       begin_part(record.policy.get());
@@ -115,7 +119,7 @@ class Follower {
     if (member == members_.end() || member->second.ready) return;
     if (ready_ == 0 && running_ == 0) charged_until_ = now_;
     member->second.ready = now_;
-    member->second.known = true;
+    member->second.known = time_is_known_;
     ++ready_;
   }
 
@@ -158,7 +162,8 @@ class Follower {
   unsigned priority_ = 0;
   std::uint64_t ready_ = 0;
   std::uint64_t last_number_ = 0;
-  Instant now_;  // As the scheduler read it: in a turn, its beginning.
+  Instant now_;                 // As the scheduler read it: in a turn, its beginning.
+  bool time_is_known_ = false;  // After missing records it is not, until a record says it.
   Instant began_;
   Instant charged_until_;
 };
