@@ -38,7 +38,7 @@ class Follower {
     const bool follows = walk.raw().number == last_number_ + 1 && walk.missing() == 0;
     last_number_ = walk.raw().number;
     missed(walk.missing());
-    if (!follows) time_is_known_ = record.kind == Kind::Started;
+    if (record.kind == Kind::Started || !follows) time_is_known_ = record.kind == Kind::Started;
     if (record.time != Instant{} && record.kind != Kind::Link) {
       now_ = record.time;
       time_is_known_ = true;
