@@ -19,6 +19,9 @@ namespace {
 
 /// Between the two looks: longer than an answer of the data plane or a link event takes to arrive.
 constexpr Duration kBetweenLooks = 200ms;
+/// How long, and how often, deletions wait for the orders under way. Then they are left to the next audit.
+constexpr Duration kDeleteWait = 20ms;
+constexpr unsigned kDeleteTries = 50;
 /// After a notice, so that a burst of them costs one audit,
 constexpr Duration kNoticeDelay = 50ms;
 /// and between two audits because of notices.
@@ -55,7 +58,7 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
                       last_notice_ = runtime_.scheduler().now();
                       enqueue({.left = std::exchange(noticed_, {}), .action = options_.action, .done = {}, .report = {}});
                     }),
-      look_timer_("audit look", kAudit, [this] { start_look(2); }),
+      look_timer_("audit look", kAudit, [this] { findings_->look() == 1 ? start_look(2) : end_deletes(); }),
       follow_timer_("audit follow-up", kAudit,
                     [this] { enqueue({.left = std::exchange(follow_, {}), .action = options_.action, .done = {}, .report = {}}); }) {
   Scheduler& scheduler = runtime.scheduler();
@@ -200,12 +203,24 @@ void Audit::end_look() {
     look_timer_.arm_at(runtime_.scheduler().now() + kBetweenLooks);
     return;
   }
-  if (!unwanted_.empty() && repairs()) delete_unwanted();
+  deletes_left_ = kDeleteTries;
+  end_deletes();
+}
+
+/// Only while no order is under way: an order that creates one of them would be carried out before its Delete. What the audit itself has
+/// ordered takes a moment.
+void Audit::end_deletes() {
+  const bool deletes = !unwanted_.empty() && repairs();
+  if (deletes && parts_.programmer.in_flight() > 0 && deletes_left_ > 0) {
+    --deletes_left_;
+    look_timer_.arm_at(runtime_.scheduler().now() + kDeleteWait);
+    return;
+  }
+  if (deletes) delete_unwanted();
   finish_kind({});
 }
 
-/// Only while no order is under way: an order that creates one of them would be carried out before its Delete. And not what a row has come
-/// to ask for since it was compared.
+/// Not what a row has come to ask for since it was compared.
 void Audit::delete_unwanted() {
   deletes_put_off_ = parts_.programmer.in_flight() > 0;
   if (deletes_put_off_) return;

@@ -145,6 +145,7 @@ class Audit final : public Source {
   bool compare(std::size_t limit);
   void repair_confirmed();
   void end_look();
+  void end_deletes();
   void delete_unwanted();
   void finish_kind(Status status);
   std::uint64_t note_standing(bool repaired);
@@ -175,6 +176,7 @@ class Audit final : public Source {
   Instant kind_began_;
   std::uint64_t repaired_ = 0;  // By the audit under way.
   bool deletes_put_off_ = false;
+  unsigned deletes_left_ = 0;
   std::vector<DeleteOrder> unwanted_;  // Confirmed by the audit under way.
   std::array<AuditFigures, kObjectKinds> figures_;
   std::array<std::vector<Drift>, kObjectKinds> standing_;

@@ -39,14 +39,15 @@ class ReplayOfAgent : public testing::Test {
   void TearDown() override { fs::remove_all(directory); }
 
   /// What the data plane answers, late or with an error, is in the record. Each process is a run of its own in it.
-  void record(std::uint64_t seed, std::uint64_t turns, bool crashes = false) {
+  void record(std::uint64_t seed, std::uint64_t turns, bool crashes = false, bool others = true) {
     Random random(seed);
     sim::WorldOptions options;
     if (random.chance(0.7)) options.faults = sim::FaultPlan::drawn(random);
     options.faults.crash_every = crashes ? Duration{30ms} : Duration{0};
     if (crashes) options.store = random.chance(0.5) ? sim::StoreKind::Durable : sim::StoreKind::Remote;
     options.make_journal = [this](const Clock& clock) { return std::move(Journal::open({.file = file}, clock).value()); };
-    AgentLife life(seed, options);
+    // In every second life other programs change the kernel, and audits repair that.
+    AgentLife life(seed, options, others && seed % 2 == 0 ? AgentLife::Others::Meddle : AgentLife::Others::Leave);
     live(life, turns);
     EXPECT_FALSE(life.world().violation()) << life.world().report();
   }
@@ -201,7 +202,7 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
   std::set<Kind> changed;
   for (const std::uint64_t seed : {2U, 3U, 4U}) {
     fs::remove(file);
-    record(seed, 2000);
+    record(seed, 2000, false, false);
     const std::string whole = file + ".whole";
     fs::copy_file(file, whole, fs::copy_options::overwrite_existing);
     for (const auto& [kind, decisions] : decisions_of(whole)) {

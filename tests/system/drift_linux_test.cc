@@ -1,0 +1,189 @@
+// The drift matrix: each kind of object x what another program does to it, by `ip`, on the real kernel beside the real rondod. Configured
+// to repair, rondod puts the kernel back; configured to report, it tells the difference by diff, verify, health and `get`, leaves the
+// kernel as it is, and repairs on resync.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../agent_lines.h"
+#include "rondod_on_linux.h"
+
+namespace rondo {
+namespace {
+
+namespace json = boost::json;
+using agent::Lines;
+using ::testing::HasSubstr;
+
+enum class Object { Address4, Address6, Neighbor, Nexthop, Group, Route, RouteToNowhere, Port };
+enum class Deed { Deleted, Changed, Added };
+constexpr std::array kDeeds{Deed::Deleted, Deed::Changed, Deed::Added};
+
+/// What `ip` does, one command after the other; {nh} and {group} stand for numbers. '@' and an address: it is set on swp1 with rondod's
+/// protocol number, which not every `ip` can do.
+struct Cell {
+  Object object;
+  Deed deed;
+  std::string_view command;
+  std::string_view difference;  // As diff tells it.
+  std::string_view table;       // Of the row that diff names; empty if no row asks for the object.
+};
+
+constexpr std::array kCells{
+    Cell{Object::Address4, Deed::Deleted, "addr del 10.1.0.1/24 dev swp1", "missing", "INTF_TABLE"},
+    Cell{Object::Address4, Deed::Changed, "addr del 10.1.0.1/24 dev swp1;@10.1.0.1/25", "missing", "INTF_TABLE"},
+    Cell{Object::Address4, Deed::Added, "@10.9.0.1/24", "unwanted", ""},
+    Cell{Object::Address6, Deed::Deleted, "addr del fd00:1::1/64 dev swp1", "missing", "INTF_TABLE"},
+    Cell{Object::Address6, Deed::Changed, "addr del fd00:1::1/64 dev swp1;addr add fd00:1::1/80 dev swp1", "changed", "INTF_TABLE"},
+    Cell{Object::Address6, Deed::Added, "@fd00:9::1/64", "unwanted", ""},
+    Cell{Object::Neighbor, Deed::Deleted, "neigh del 10.1.0.2 dev swp1", "missing", "NEIGH_TABLE"},
+    Cell{Object::Neighbor, Deed::Changed, "neigh replace 10.1.0.2 lladdr 02:ff:00:00:00:01 dev swp1 nud permanent", "changed",
+         "NEIGH_TABLE"},
+    Cell{Object::Neighbor, Deed::Added, "neigh add 10.1.0.9 lladdr 02:00:00:00:00:09 dev swp1 nud permanent proto 201", "unwanted", ""},
+    Cell{Object::Nexthop, Deed::Deleted, "nexthop del id {nh}", "missing", "NEXTHOP_GROUP_TABLE"},
+    Cell{Object::Nexthop, Deed::Changed, "nexthop replace id {nh} via 10.1.0.3 dev swp1 proto 201", "changed", "NEXTHOP_GROUP_TABLE"},
+    Cell{Object::Nexthop, Deed::Added, "nexthop add id 77 via 10.1.0.3 dev swp1 proto 201", "unwanted", ""},
+    Cell{Object::Group, Deed::Deleted, "nexthop del id {group}", "missing", "NEXTHOP_GROUP_TABLE"},
+    Cell{Object::Group, Deed::Changed, "nexthop replace id {group} group {nh},9 proto 201", "changed", "NEXTHOP_GROUP_TABLE"},
+    Cell{Object::Group, Deed::Added, "nexthop add id 78 group {nh} proto 201", "unwanted", ""},
+    Cell{Object::Route, Deed::Deleted, "route del 20.0.0.0/8 metric 201", "missing", "ROUTE_TABLE"},
+    Cell{Object::Route, Deed::Changed, "route replace 20.0.0.0/8 nhid {nh} metric 201 proto 201", "changed", "ROUTE_TABLE"},
+    Cell{Object::Route, Deed::Added, "route add 40.0.0.0/8 nhid {group} metric 201 proto 201", "unwanted", ""},
+    Cell{Object::RouteToNowhere, Deed::Deleted, "route del blackhole 30.0.0.0/8 metric 201", "missing", "ROUTE_TABLE"},
+    Cell{Object::RouteToNowhere, Deed::Changed, "route replace prohibit 30.0.0.0/8 metric 201 proto 201", "changed", "ROUTE_TABLE"},
+    Cell{Object::RouteToNowhere, Deed::Added, "-6 route add unreachable fd40::/32 metric 201 proto 201", "unwanted", ""},
+    Cell{Object::Port, Deed::Changed, "link set swp2 mtu 1400", "changed", "PORT_TABLE"},
+};
+
+class DriftOnLinux : public SystemRondod {
+ protected:
+  DriftOnLinux() : SystemRondod(2) {}
+
+  void start_with_rows(const std::string& audit) {
+    if (!lab) GTEST_SKIP() << "the matrix needs a network namespace of the real kernel";
+    configure("rondod.toml", "socket", "[journal]\nfile = \"" + file("day.journal") + "\"\n");
+    std::ofstream{file("rondod.toml"), std::ios::app} << audit;
+    start();
+    for (const std::string n : {"1", "2"}) {
+      set("PORT_TABLE", "swp" + n, {{"admin_status", "up"}, {"mtu", "9000"}});
+      set("INTF_TABLE", "swp" + n, {});
+      set("INTF_TABLE", "swp" + n + ":10." + n + ".0.1/24", {});
+      set("INTF_TABLE", "swp" + n + ":fd00:" + n + "::1/64", {});
+      set("NEIGH_TABLE", "swp" + n + ":10." + n + ".0.2", {{"neigh", "02:00:00:00:00:02"}});
+    }
+    set("NEXTHOP_GROUP_TABLE", "g", {{"nexthop", "10.1.0.2"}, {"ifname", "swp1"}});
+    set("ROUTE_TABLE", "20.0.0.0/8", {{"nexthop_group", "g"}});
+    set("ROUTE_TABLE", "21.0.0.0/8", {{"nexthop_group", "g"}});
+    set("ROUTE_TABLE", "30.0.0.0/8", {{"blackhole", "true"}});
+    ASSERT_TRUE(becomes([&] { return kernel_routes() == 3 && call("verify", {}).at("differences").to_number<int>() == 0; })) << log_text();
+    wanted = lines();
+  }
+
+  /// What the kernel has, but for the addresses that it makes itself.
+  Lines lines() const {
+    auto plane = make_linux_dataplane({.network_namespace = lab->path()});
+    Lines all = agent::lines_of(**plane);
+    std::erase_if(all, [](const std::string& line) { return line.find(" fe80:") != std::string::npos; });
+    return all;
+  }
+  json::object call(std::string_view command, const json::object& arguments) {
+    auto told = client->call(command, arguments);
+    EXPECT_TRUE(told.has_value()) << command << ": " << told.error().to_string();
+    return told ? *told : json::object{{"differences", -1}, {"rows", json::array{}}};
+  }
+  void meddle(const Cell& cell) {
+    auto plane = make_linux_dataplane({.network_namespace = lab->path()});
+    const std::vector<NexthopEntry> nexthops = (*plane)->nexthops().value();
+    std::string command{cell.command};
+    const auto fill = [&command](std::string_view name, const std::string& value) {
+      for (std::size_t at; (at = command.find(name)) != std::string::npos;) command.replace(at, name.size(), value);
+    };
+    for (const NexthopEntry& entry : nexthops) fill(entry.members.empty() ? "{nh}" : "{group}", std::to_string(entry.id.value()));
+    for (std::size_t at = 0; at < command.size();) {
+      const std::size_t end = std::min(command.find(';', at), command.size());
+      const std::string one = command.substr(at, end - at);
+      at = end + 1;
+      ASSERT_TRUE(one.starts_with('@') ? set_address(**plane, one.substr(1)) : lab->ip(one)) << one;
+    }
+  }
+  static bool set_address(DataPlane& plane, const std::string& prefix) {
+    const std::vector<LinkEvent> links = plane.links().value();
+    const auto port = std::ranges::find(links, "swp1", &LinkEvent::name);
+    Operation order{AddressSet{port->port, Prefix::parse_interface(prefix).value()}, {}};
+    plane.apply({&order, 1});
+    return order.status.ok();
+  }
+  std::string trace(const Cell& cell) const { return std::string{cell.command} + "\n" + log_text(); }
+
+  Lines wanted;
+};
+
+TEST_F(DriftOnLinux, TheMatrixHasEachObjectAndEachDeed) {
+  for (int object = 0; object <= static_cast<int>(Object::Port); ++object) {
+    for (const Deed deed : kDeeds) {
+      const auto cells =
+          std::ranges::count_if(kCells, [&](const Cell& cell) { return static_cast<int>(cell.object) == object && cell.deed == deed; });
+      // Ports are not made by rows: one that another program adds is nobody's difference, and one that goes is withdrawn (row states).
+      EXPECT_EQ(cells, static_cast<Object>(object) == Object::Port && deed != Deed::Changed ? 0 : 1) << object;
+    }
+  }
+}
+
+TEST_F(DriftOnLinux, WhatOthersDoIsRepaired) {
+  start_with_rows("audit_s = 1\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  for (const Cell& cell : kCells) {
+    if (cell.object == Object::Port) continue;  // Reported alone.
+    ASSERT_NO_FATAL_FAILURE(meddle(cell));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+  }
+  EXPECT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
+  EXPECT_THAT(log_text(), HasSubstr("the data plane differed from the rows"));
+}
+
+TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
+  start_with_rows("audit_s = 0\non_drift = \"report\"\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  for (const Cell& cell : kCells) {
+    ASSERT_NO_FATAL_FAILURE(meddle(cell));
+    const json::object told = call("diff", {});
+    const auto is_it = [&](const json::value& row) {
+      return row.at("difference").as_string() == cell.difference && row.at("table").as_string() == cell.table;
+    };
+    ASSERT_TRUE(std::ranges::any_of(told.at("rows").as_array(), is_it)) << json::serialize(told) << trace(cell);
+    EXPECT_THAT(json::serialize(call("health", {})), HasSubstr(cell.object == Object::Port ? "1 ports differ" : "differ from the rows"));
+    if (cell.object == Object::Port) continue;
+    EXPECT_NE(call("verify", {}).at("differences").to_number<int>(), 0) << "nothing is repaired unasked: " << trace(cell);
+    static_cast<void>(call("resync", {}));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; })) << trace(cell);
+  }
+}
+
+TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatWasOnIt) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const auto is_back = [&] { return lines() == wanted; };
+  const auto differs = [&] { return lines() != wanted; };
+  ASSERT_TRUE(lab->ip("link set swp1 mtu 1000"));  // Below 1280 the kernel drops IPv6 addresses.
+  ASSERT_TRUE(becomes(differs));
+  ASSERT_TRUE(lab->ip("link set swp1 mtu 9000"));
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+  ASSERT_TRUE(lab->ip("link set swp1 down") && lab->ip("link set swp1 name other"));
+  ASSERT_TRUE(becomes(differs));
+  ASSERT_TRUE(lab->ip("link set other name swp1"));
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+  ASSERT_TRUE(lab->remove_port(1));
+  ASSERT_TRUE(becomes(differs));
+  ASSERT_TRUE(lab->add_port(1));
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+}
+
+}  // namespace
+}  // namespace rondo
