@@ -3,7 +3,7 @@
 // difference. It runs once a period, soon after the data plane reports a change that did not come from us, and when asked.
 //
 // A source of low priority: a comparison waits for rows and admin commands. Routes are audited by the period alone; a full table of 634,000
-// costs about what bench/audit.cc prints. Scheduler's thread.
+// costs what bench/audit.py prints. Scheduler's thread.
 #pragma once
 
 #include <array>

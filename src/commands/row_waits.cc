@@ -16,6 +16,9 @@ namespace json = boost::json;
 
 namespace {
 
+/// A row that is parked for less time only waits for what it has itself set going, such as the next hops of a route.
+constexpr Duration kParkStands = 500ms;
+
 /// Whether 'taken' brings what 'written' asked for: the subscription may have held an older change of the same key.
 bool brings(const Change& taken, const Change& written) {
   if (taken.op() != written.op()) return false;
@@ -40,7 +43,8 @@ class RowWaits::Wait {
       : table_(std::move(table)), change_(std::move(change)), deadline_(deadline), reply_(std::move(reply)) {}
 
   void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
-  Instant deadline() const noexcept { return deadline_; }
+  /// When it is to be looked at even if nothing happens.
+  Instant due() const noexcept { return parked_since_ ? std::min(deadline_, *parked_since_ + kParkStands) : deadline_; }
 
   /// Whether the event may end the wait. What it means is decided after the consumer's turn, when the row is as the event left it.
   bool hear(const RowEvent& event) {
@@ -63,7 +67,10 @@ class RowWaits::Wait {
   bool is_over(const Runtime& runtime, Instant now) {
     if (!reply_.wanted()) return true;
     const WhyLink link = runtime.row_state(table_, change_.key());
-    if (taken_ && has_end(link)) {
+    const bool is_parked = link.state == WhyLink::State::Parked && link.missing > 0;
+    if (!is_parked) parked_since_.reset();
+    if (is_parked && !parked_since_) parked_since_ = now;
+    if (taken_ && (is_parked ? now >= due() : has_end(link))) {
       answer(link);
     } else if (now >= deadline_) {
       reply_.fail(Status{Code::DeadlineExceeded, "the row was written and the time is over: " + still(link)});
@@ -74,7 +81,6 @@ class RowWaits::Wait {
  private:
   /// A row parked on a time alone is tried again by itself.
   bool has_end(const WhyLink& link) const {
-    if (link.state == WhyLink::State::Parked) return link.missing > 0;
     return outcome_ && (link.state == WhyLink::State::Absent || link.state == WhyLink::State::Rejected);
   }
 
@@ -105,6 +111,7 @@ class RowWaits::Wait {
   std::unique_ptr<RowTap> tap_;
   bool taken_ = false;                  // The consumer has taken the change.
   std::optional<Status> outcome_ = {};  // The newest of the row's.
+  std::optional<Instant> parked_since_ = {};
 };
 
 RowWaits::RowWaits(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("row-waits", priority, [this] { look(); }) {
@@ -134,8 +141,8 @@ void RowWaits::look() {
   is_soon_ = false;
   const Instant now = runtime_.clock().now();
   std::erase_if(waits_, [this, now](const std::unique_ptr<Wait>& wait) { return wait->is_over(runtime_, now); });
-  const auto next = std::ranges::min_element(waits_, {}, &Wait::deadline);
-  if (next != waits_.end()) timer_.arm_at((*next)->deadline());
+  const auto next = std::ranges::min_element(waits_, {}, &Wait::due);
+  if (next != waits_.end()) timer_.arm_at((*next)->due());
 }
 
 }  // namespace rondo::commands
