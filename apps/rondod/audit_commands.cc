@@ -83,7 +83,7 @@ void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& r
   for (const agent::AuditResult& one : report.results) {
     const std::uint64_t found = std::accumulate(one.found.begin(), one.found.end(), std::uint64_t{0});
     differences += found;
-    if (one.repaired) repaired += found;
+    repaired += one.repaired;
   }
   answer->drifts = std::move(ports);
   answer->drifts.insert(answer->drifts.end(), report.drifts.begin(), report.drifts.end());
@@ -102,7 +102,8 @@ void audit(CommandContext& context, const Arguments& arguments, Reply reply, age
     answer_report(reply, with_ports ? context.agent.port_differences() : std::vector<Drift>{}, report, repairs);
   };
   if (std::ranges::none_of(scope->kinds, [](bool one) { return one; })) return done({});
-  if (const Status asked = context.agent.audit()->request(scope->kinds, action, done); !asked.ok()) reply.fail(asked);
+  const auto wanted = [reply] { return reply.wanted(); };
+  if (const Status asked = context.agent.audit()->request(scope->kinds, action, done, wanted); !asked.ok()) reply.fail(asked);
 }
 
 json::object figures_json(const agent::AuditFigures& figures, Instant now) {
@@ -160,12 +161,15 @@ void add_audit_health(const CommandContext& context, json::array& troubles) {
     if (figures.standing == 0) continue;
     const auto standing = audit.standing(kind);
     const Drift* const first = standing.empty() ? nullptr : &standing.front();
-    std::string words = std::to_string(figures.standing) + " " + std::string{to_string(kind)} +
-                        " of the data plane differ from the rows, and are not repaired";
+    std::string words =
+        std::to_string(figures.standing) + " " + std::string{to_string(kind)} + " of the data plane differ from the rows at the last audit";
     if (first != nullptr) {
       words += " (the first: " + std::string{to_string(first->kind)} + " " + (first->wanted.empty() ? first->actual : first->wanted) + ")";
     }
-    troubles.push_back(sentence(words + ": 'rondo diff' lists them, 'rondo resync' repairs them"));
+    const std::vector<agent::SafetyStop::Held> held = context.safety.held();
+    const bool is_held = std::ranges::find(held, "unwanted " + std::string{to_string(kind)}, &agent::SafetyStop::Held::what) != held.end();
+    troubles.push_back(sentence(words + ": 'rondo diff' lists them, " +
+                                (is_held ? "the safety stop holds their deletion" : "'rondo resync' repairs them")));
   }
   const std::vector<Drift> ports = context.agent.port_differences();
   if (ports.empty()) return;

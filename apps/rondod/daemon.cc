@@ -269,8 +269,8 @@ void Daemon::watch_journal() {
 void Daemon::tell_audit(const agent::AuditResult& result, std::span<const agent::Drift> drifts) {
   const std::string_view objects = to_string(result.kind);
   if (!result.status.ok()) return log_.error("the data plane cannot be audited", {{"objects", objects}, {"why", result.status}});
-  const bool is_repair = result.repaired && result.found != std::array<std::uint64_t, 3>{};
-  if (result.fresh == 0 && !is_repair) return;
+  constexpr unsigned kTold = 3;  // A program that changes it again and again would fill the log.
+  if (result.fresh == 0 && (result.repaired == 0 || result.attempt > kTold)) return;
   const auto first = std::ranges::find_if(drifts, [&](const agent::Drift& one) { return agent::kind_of(one.object) == result.kind; });
   std::string words;
   if (first != drifts.end()) words = first->wanted.empty() ? first->actual : first->wanted;

@@ -167,7 +167,7 @@ void Agent::end_restart() {
   routes_.end_restart();
   restart_timer_.disarm();
   restarted_ = true;
-  if (audit_ != nullptr) audit_->begin();
+  if (audit_ != nullptr) audit_->begin(reconciler_.counts().found > 0);
 }
 
 // --- audits
@@ -180,7 +180,8 @@ Status Agent::begin_audits() {
     const std::string objects{to_string(kind)};
     return safety_.allows("unwanted " + objects, count, total, std::to_string(count) + " " + objects);
   };
-  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, programmer_, repair_these, may_delete};
+  const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
+  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, programmer_, repair_these, may_delete, none_unwanted};
   audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
   row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
                       [this](std::string_view table) { return audit_->differing(table); });

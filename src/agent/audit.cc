@@ -26,12 +26,21 @@ constexpr unsigned kDeleteTries = 50;
 constexpr Duration kNoticeDelay = 50ms;
 /// and between two audits because of notices.
 constexpr Duration kNoticePeriod = 1s;
+constexpr Duration kSlowestNotices = 60s;
 /// After a repair: whether it helped.
 constexpr Duration kFollowUp = 1s;
 /// So often in a row. What differs even then waits for the period.
 constexpr unsigned kFollowUps = 3;
 /// Requests that wait.
 constexpr std::size_t kRequests = 16;
+/// Next hops that are repaired together.
+constexpr std::size_t kTogether = 1024;
+/// Objects that are deleted between two looks at what is under way: the making of the orders takes a turn well below a millisecond.
+constexpr std::size_t kDeletesOfTurn = 8192;
+/// What the safety stop holds is looked at again after this, because its time may be over.
+constexpr Duration kHeldLook = 60s;
+/// A failed reading is tried again after a second, then two, four, ...
+constexpr Duration kSlowestRetry = 32s;
 /// Objects compared between two looks at the clock.
 constexpr std::uint32_t kSlice = 64;
 
@@ -52,15 +61,14 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
           },
           {.name = "audit reader", .target = "the data plane", .mode = mode, .priority = kAudit, .at_end = ExecutorEnd::Drop}, nullptr,
           nullptr),
-      period_timer_("audit period", kAudit, [this] { enqueue({.left = kAllKinds, .action = options_.action, .done = {}, .report = {}}); }),
+      period_timer_("audit period", kAudit, [this] { enqueue(kAllKinds); }),
       notice_timer_("audit notice", kAudit,
                     [this] {
                       last_notice_ = runtime_.scheduler().now();
-                      enqueue({.left = std::exchange(noticed_, {}), .action = options_.action, .done = {}, .report = {}});
+                      enqueue(std::exchange(noticed_, {}));
                     }),
       look_timer_("audit look", kAudit, [this] { findings_->look() == 1 ? start_look(2) : end_deletes(); }),
-      follow_timer_("audit follow-up", kAudit,
-                    [this] { enqueue({.left = std::exchange(follow_, {}), .action = options_.action, .done = {}, .report = {}}); }) {
+      follow_timer_("audit follow-up", kAudit, [this] { enqueue(std::exchange(follow_, {})); }) {
   Scheduler& scheduler = runtime.scheduler();
   scheduler.add(*this);
   for (TimerSource* const timer : {&period_timer_, &notice_timer_, &look_timer_, &follow_timer_}) scheduler.add(*timer);
@@ -71,18 +79,28 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
 
 Audit::~Audit() = default;
 
-void Audit::begin() {
+void Audit::begin(bool looks_now) {
   begun_ = true;
+  if (looks_now) enqueue(kAllKinds);
   if (options_.period > Duration::zero()) period_timer_.arm_every(options_.period, runtime_.scheduler().now() + options_.period);
 }
 
-Status Audit::request(const KindMask& kinds, OnDrift action, Done done) {
-  if (!begun_) return Status{Code::FailedPrecondition, "what an earlier run left in the data plane is not taken over yet: try again later"};
+Status Audit::request(const KindMask& kinds, OnDrift action, Done done, std::function<bool()> wanted) {
+  if (!begun_)
+    return Status{
+        Code::FailedPrecondition,
+        "what an earlier run left in the data plane is not taken over yet, and 'rondo health' says what that waits for: try again later"};
   if (requests_.size() >= kRequests) {
     return Status{Code::ResourceExhausted, std::to_string(kRequests) + " audits wait already: try again later"};
   }
-  enqueue({.left = kinds, .action = action, .done = std::move(done), .report = {}});
+  enqueue({.left = kinds, .action = action, .done = std::move(done), .wanted = std::move(wanted), .report = {}});
   return {};
+}
+
+void Audit::look_at_held() {
+  for (std::size_t i = 0; i < kObjectKinds; ++i) {
+    if (held_[i]) follow(static_cast<ObjectKind>(i), kNoticeDelay);
+  }
 }
 
 void Audit::notice(const std::optional<DeleteOrder>& object) {
@@ -108,7 +126,10 @@ void Audit::notice(ObjectKind kind) {
   noticed_[index_of(kind)] = true;
   if (notice_timer_.is_armed()) return;
   const Instant now = runtime_.scheduler().now();
-  notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + kNoticePeriod));
+  // A program that changes an object again and again is answered less and less often.
+  const unsigned attempts = std::max(attempts_[index_of(kind)], kFollowUps) - kFollowUps;
+  const Duration period = std::min<Duration>(kNoticePeriod * (1U << std::min(attempts, 6U)), kSlowestNotices);
+  notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + period));
 }
 
 void Audit::enqueue(Request request) {
@@ -126,6 +147,10 @@ void Audit::enqueue(Request request) {
 void Audit::go_on() {
   while (!busy_ && !requests_.empty()) {
     Request& request = requests_.front();
+    if (request.wanted && !request.wanted()) {
+      requests_.pop_front();
+      continue;
+    }
     const auto next = std::ranges::find(request.left, true);
     if (next != request.left.end()) {
       *next = false;
@@ -134,7 +159,7 @@ void Audit::go_on() {
       kind_began_ = runtime_.scheduler().now();
       findings_.emplace();
       repaired_ = 0;
-      deletes_put_off_ = false;
+      may_delete_ = false;
       unwanted_.clear();
       start_look(1);
     } else {
@@ -166,7 +191,7 @@ Turn Audit::run(const Budget& budget) {
     const std::uint32_t slice = std::min(kSlice, budget.items - turn.items);
     const bool at_end = compare(slice);
     turn.items += slice;
-    repair_confirmed();
+    repair_confirmed(at_end);
     if (at_end) end_look();
     if (time_is_up(budget)) break;
   }
@@ -184,15 +209,27 @@ bool Audit::compare(std::size_t limit) {
   return true;
 }
 
-void Audit::repair_confirmed() {
+void Audit::repair_confirmed(bool at_end) {
   for (const DriftKind kind : {DriftKind::Missing, DriftKind::Changed}) {
     const std::vector<DeleteOrder> objects = findings_->take_confirmed(kind);
     if (objects.empty() || !repairs()) continue;
-    repaired_ += objects.size();
-    parts_.repair(kind, objects);
+    if (kind_ != ObjectKind::Nexthop) {
+      repair(kind, objects);
+      continue;
+    }
+    if (kind != to_repair_kind_) repair(to_repair_kind_, std::exchange(to_repair_, {}));
+    to_repair_kind_ = kind;
+    to_repair_.insert(to_repair_.end(), objects.begin(), objects.end());
   }
+  if (at_end || to_repair_.size() >= kTogether) repair(to_repair_kind_, std::exchange(to_repair_, {}));
   const std::vector<DeleteOrder> unwanted = findings_->take_confirmed(DriftKind::Unwanted);
   unwanted_.insert(unwanted_.end(), unwanted.begin(), unwanted.end());
+}
+
+void Audit::repair(DriftKind kind, const std::vector<DeleteOrder>& objects) {
+  if (objects.empty()) return;
+  repaired_ += objects.size();
+  parts_.repair(kind, objects);
 }
 
 void Audit::end_look() {
@@ -204,26 +241,33 @@ void Audit::end_look() {
     return;
   }
   deletes_left_ = kDeleteTries;
+  held_[index_of(kind_)] = false;
+  const std::uint64_t unwanted = findings_->count(DriftKind::Unwanted);
+  if (unwanted == 0) parts_.none_unwanted(kind_);
+  if (unwanted > 0 && repairs()) {
+    may_delete_ = parts_.may_delete(kind_, unwanted, figures_[index_of(kind_)].objects);
+    held_[index_of(kind_)] = !may_delete_;
+  }
   end_deletes();
 }
 
 /// Only while no order is under way: an order that creates one of them would be carried out before its Delete. What the audit itself has
 /// ordered takes a moment.
 void Audit::end_deletes() {
-  const bool deletes = !unwanted_.empty() && repairs();
-  if (deletes && parts_.programmer.in_flight() > 0 && deletes_left_ > 0) {
-    --deletes_left_;
-    look_timer_.arm_at(runtime_.scheduler().now() + kDeleteWait);
-    return;
+  while (may_delete_ && !unwanted_.empty()) {
+    if (parts_.programmer.in_flight() > 0) {
+      if (deletes_left_ == 0) break;
+      --deletes_left_;
+      look_timer_.arm_at(runtime_.scheduler().now() + kDeleteWait);
+      return;
+    }
+    if (delete_unwanted()) deletes_left_ = kDeleteTries;
   }
-  if (deletes) delete_unwanted();
   finish_kind({});
 }
 
-/// Not what a row has come to ask for since it was compared.
-void Audit::delete_unwanted() {
-  deletes_put_off_ = parts_.programmer.in_flight() > 0;
-  if (deletes_put_off_) return;
+/// Some of them, and not what a row has come to ask for since it was compared. False: nothing was ordered.
+bool Audit::delete_unwanted() {
   struct IsWanted {
     const AuditParts& parts;
     const std::set<NexthopId> nexthops;
@@ -233,34 +277,38 @@ void Audit::delete_unwanted() {
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
   };
   const IsWanted is_wanted{parts_, kind_ == ObjectKind::Nexthop ? parts_.nexthop_groups.numbers() : std::set<NexthopId>{}};
-  std::erase_if(unwanted_, [&](const DeleteOrder& one) { return std::visit(is_wanted, one); });
-  if (unwanted_.empty()) return;
-  deletes_put_off_ = !parts_.may_delete(kind_, unwanted_.size(), figures_[index_of(kind_)].objects);
-  if (deletes_put_off_) return;
-  repaired_ += unwanted_.size();
-  parts_.repair(DriftKind::Unwanted, unwanted_);
+  const std::size_t count = std::min(unwanted_.size(), kDeletesOfTurn);
+  std::vector<DeleteOrder> deletes{unwanted_.end() - static_cast<std::ptrdiff_t>(count), unwanted_.end()};
+  unwanted_.resize(unwanted_.size() - count);
+  std::erase_if(deletes, [&](const DeleteOrder& one) { return std::visit(is_wanted, one); });
+  repair(DriftKind::Unwanted, deletes);
+  return !deletes.empty();
 }
 
 void Audit::finish_kind(Status status) {
   if (kind_ == ObjectKind::Route) parts_.routes.end_audit();
   AuditFigures& figures = figures_[index_of(kind_)];
   const Instant now = runtime_.scheduler().now();
-  AuditResult result{.kind = kind_, .fresh = 0, .found = {}, .repaired = repairs() && !deletes_put_off_, .status = std::move(status)};
+  AuditResult result{.kind = kind_, .fresh = 0, .found = {}, .repaired = repaired_, .attempt = 0, .status = std::move(status)};
   figures.status = result.status;
+  Request& request = requests_.front();
   if (result.status.ok()) {
+    failures_[index_of(kind_)] = 0;
     for (std::size_t i = 0; i < result.found.size(); ++i) result.found[i] = findings_->count(static_cast<DriftKind>(i));
     ++figures.audits;
     figures.last = now;
     figures.took = now - kind_began_;
     figures.repaired += repaired_;
-    Report& report = requests_.front().report;
-    report.drifts.insert(report.drifts.end(), findings_->kept().begin(), findings_->kept().end());
-    result.fresh = note_standing(result.repaired);
-    follow_up(kind_, findings_->total() > 0 && repairs());
+    request.report.drifts.insert(request.report.drifts.end(), findings_->kept().begin(), findings_->kept().end());
+    const std::uint64_t found = findings_->total();
+    result.fresh = note_standing();
+    follow_up(kind_, found);
+    result.attempt = attempts_[index_of(kind_)];
   } else {
     ++figures.failed;
+    const unsigned failures = std::min(failures_[index_of(kind_)]++, 5U);
+    follow(kind_, std::min<Duration>(kFollowUp * (1U << failures), kSlowestRetry));
   }
-  Request& request = requests_.front();
   if (request.report.status.ok()) request.report.status = result.status;
   request.report.results[index_of(kind_)] = result;
   findings_.reset();
@@ -270,28 +318,35 @@ void Audit::finish_kind(Status status) {
 }
 
 /// What the audit before found, too, is not counted again.
-std::uint64_t Audit::note_standing(bool repaired) {
+std::uint64_t Audit::note_standing() {
   AuditFigures& figures = figures_[index_of(kind_)];
   std::vector<Drift>& standing = standing_[index_of(kind_)];
-  std::array<std::uint64_t, 3> before{};
   std::set<std::string> known;
   for (const Drift& drift : standing) known.insert(object_name(drift.object) + std::string{to_string(drift.kind)});
-  std::uint64_t fresh = findings_->total() - findings_->kept().size();  // Those without words count as fresh.
+  Found now;
+  std::array<std::uint64_t, 3> again{};
+  for (std::size_t i = 0; i < again.size(); ++i) now.counts[i] = findings_->count(static_cast<DriftKind>(i));
+  now.kept = findings_->kept().size();
   for (const Drift& drift : findings_->kept()) {
-    const bool is_known = known.contains(object_name(drift.object) + std::string{to_string(drift.kind)});
-    if (is_known) ++before[static_cast<std::size_t>(drift.kind)];
-    if (!is_known) ++fresh;
+    if (known.contains(object_name(drift.object) + std::string{to_string(drift.kind)})) ++again[static_cast<std::size_t>(drift.kind)];
   }
-  figures.missing += findings_->count(DriftKind::Missing) - before[0];
-  figures.changed += findings_->count(DriftKind::Changed) - before[1];
-  figures.unwanted += findings_->count(DriftKind::Unwanted) - before[2];
+  const Found before = std::exchange(before_[index_of(kind_)], now);
+  std::uint64_t fresh = 0;
+  const std::array<std::uint64_t*, 3> totals{&figures.missing, &figures.changed, &figures.unwanted};
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    // Where there are more than are kept, the names of the others are not known: then more of a sort are fresh.
+    const bool is_cut = findings_->total() > now.kept;
+    const std::uint64_t old = std::min(now.counts[i], is_cut ? std::max(before.counts[i], again[i]) : again[i]);
+    *totals[i] += now.counts[i] - old;
+    fresh += now.counts[i] - old;
+  }
   // A repair is believed until the next audit, except of what an audit before had repaired already.
-  const bool is_believed = repaired && attempts_[index_of(kind_)] == 0;
-  figures.standing = is_believed ? 0 : findings_->total();
+  const bool is_believed = repairs() && attempts_[index_of(kind_)] == 0;
+  figures.standing = findings_->total() - (is_believed ? std::min(repaired_, findings_->total()) : 0);
   standing = std::move(findings_->kept());
   auto& rows = rows_[index_of(kind_)];
   rows.clear();
-  if (is_believed) return fresh;
+  if (figures.standing == 0) return fresh;
   for (const Drift& drift : standing) {
     if (!drift.table.empty()) rows[drift.table].insert(drift.key);
   }
@@ -314,14 +369,24 @@ std::size_t Audit::differing(std::string_view table) const {
   return count;
 }
 
-void Audit::follow_up(ObjectKind kind, bool found) {
+void Audit::follow_up(ObjectKind kind, std::uint64_t found) {
   unsigned& attempts = attempts_[index_of(kind)];
-  attempts = found ? attempts + 1 : 0;
-  if (!found || attempts > kFollowUps) return;
-  follow_[index_of(kind)] = true;
+  if (found == 0) attempts = 0;
+  if (held_[index_of(kind)]) follow(kind, kHeldLook);
+  if (found == 0 || !repairs()) return;
+  if (++attempts > kFollowUps) return;
+  follow(kind, kFollowUp);
   // Neighbours go with addresses, and nothing else says so.
-  if (kind == ObjectKind::Address) follow_[index_of(ObjectKind::Neighbor)] = true;
-  if (!follow_timer_.is_armed()) follow_timer_.arm_at(runtime_.scheduler().now() + kFollowUp);
+  if (kind == ObjectKind::Address) follow(ObjectKind::Neighbor, kFollowUp);
+}
+
+/// The kinds that are followed are audited together, at the first time that is due.
+void Audit::follow(ObjectKind kind, Duration delay) {
+  follow_[index_of(kind)] = true;
+  const Instant due = runtime_.scheduler().now() + delay;
+  if (follow_timer_.is_armed() && follow_due_ <= due) return;
+  follow_due_ = due;
+  follow_timer_.arm_at(due);
 }
 
 }  // namespace rondo::agent

@@ -54,6 +54,8 @@ struct AuditParts {
   std::function<void(DriftKind kind, std::span<const DeleteOrder> objects)> repair;
   /// Whether so many unwanted objects of so many may be deleted now.
   std::function<bool(ObjectKind kind, std::uint64_t count, std::uint64_t total)> may_delete;
+  /// Nothing of this kind is unwanted now.
+  std::function<void(ObjectKind kind)> none_unwanted;
 };
 
 /// Which kinds, by number.
@@ -80,7 +82,8 @@ struct AuditResult {
   ObjectKind kind = ObjectKind::Address;
   std::uint64_t fresh = 0;               // Differences that the audit before did not find.
   std::array<std::uint64_t, 3> found{};  // By DriftKind.
-  bool repaired = false;
+  std::uint64_t repaired = 0;            // Ordered again, or deleted.
+  unsigned attempt = 0;                  // Audits in a row, this one included, that repaired and found more to repair.
   Status status;
 };
 
@@ -91,7 +94,8 @@ class Audit final : public Source {
   ~Audit() override;
 
   /// From here on it runs, and never before: what an earlier run left is not ours to compare.
-  void begin();
+  /// 'looks_now': also a first time now, since what changed before was not noticed.
+  void begin(bool looks_now);
 
   /// What a request found, kind by kind.
   struct Report {
@@ -102,7 +106,10 @@ class Audit final : public Source {
   using Done = std::function<void(const Report&)>;
   /// Audits these kinds once, from now on: what changes before this call is seen. FailedPrecondition before begin(), ResourceExhausted when
   /// kRequests wait.
-  Status request(const KindMask& kinds, OnDrift action, Done done);
+  /// 'wanted', if given, is asked before it begins: false drops the request without an answer.
+  Status request(const KindMask& kinds, OnDrift action, Done done, std::function<bool()> wanted = {});
+  /// What the safety stop held may go on: kinds with such deletions are audited soon.
+  void look_at_held();
   /// The data plane reports a change that did not come from us: its kind is audited within a second. Nothing: of all kinds that it reports.
   void notice(const std::optional<DeleteOrder>& object);
   /// The same of a kind.
@@ -135,7 +142,12 @@ class Audit final : public Source {
     KindMask left{};
     OnDrift action = OnDrift::Repair;
     Done done;
+    std::function<bool()> wanted;
     Report report;
+  };
+  struct Found {
+    std::array<std::uint64_t, 3> counts{};
+    std::uint64_t kept = 0;
   };
 
   void enqueue(Request request);
@@ -143,13 +155,16 @@ class Audit final : public Source {
   void start_look(unsigned look);
   void read(Reading& reading);
   bool compare(std::size_t limit);
-  void repair_confirmed();
+  void repair_confirmed(bool at_end);
+  void repair(DriftKind kind, const std::vector<DeleteOrder>& objects);
   void end_look();
   void end_deletes();
-  void delete_unwanted();
+  bool delete_unwanted();
   void finish_kind(Status status);
-  std::uint64_t note_standing(bool repaired);
-  void follow_up(ObjectKind kind, bool found);
+  std::uint64_t note_standing();
+  void follow_up(ObjectKind kind, std::uint64_t found);
+  void follow(ObjectKind kind, Duration delay);
+  void enqueue(const KindMask& kinds) { enqueue({.left = kinds, .action = options_.action, .done = {}, .wanted = {}, .report = {}}); }
   bool repairs() const noexcept { return requests_.front().action == OnDrift::Repair; }
   bool can_go_on() const { return parts_.programmer.has_room(); }
 
@@ -164,6 +179,7 @@ class Audit final : public Source {
   TimerSource follow_timer_;
   KindMask noticed_{};
   KindMask follow_{};
+  Instant follow_due_;
   std::array<unsigned, kObjectKinds> attempts_{};  // Audits in a row that found differences.
   Instant last_notice_;
   std::deque<Request> requests_;  // The first is under way if 'busy_'.
@@ -174,8 +190,13 @@ class Audit final : public Source {
   std::optional<Findings> findings_;
   std::shared_ptr<PlaneSnapshot> snapshot_;
   Instant kind_began_;
-  std::uint64_t repaired_ = 0;  // By the audit under way.
-  bool deletes_put_off_ = false;
+  std::uint64_t repaired_ = 0;                     // By the audit under way.
+  bool may_delete_ = false;                        // The unwanted objects of the audit under way.
+  KindMask held_{};                                // By the safety stop.
+  std::array<unsigned, kObjectKinds> failures_{};  // Readings in a row.
+  std::array<Found, kObjectKinds> before_;         // What the audit before found.
+  std::vector<DeleteOrder> to_repair_;             // Next hops, gathered: their repair goes over all of them.
+  DriftKind to_repair_kind_ = DriftKind::Missing;
   unsigned deletes_left_ = 0;
   std::vector<DeleteOrder> unwanted_;  // Confirmed by the audit under way.
   std::array<AuditFigures, kObjectKinds> figures_;

@@ -56,7 +56,8 @@ ObjectKind kind_of(const DeleteOrder& object) noexcept {
 }
 
 std::size_t PlaneSnapshot::objects() const noexcept {
-  return addresses.actual.size() + neighbors.actual.size() + nexthops.actual.size() + routes.actual.size();
+  const auto ours = std::ranges::count_if(addresses.actual, &AddressEntry::ours);
+  return static_cast<std::size_t>(ours) + neighbors.actual.size() + nexthops.actual.size() + routes.actual.size();
 }
 
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot) {

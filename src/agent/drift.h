@@ -3,6 +3,7 @@
 // other, show it: the first is out of date for what was ordered meanwhile.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,12 +44,16 @@ inline constexpr std::size_t kUnwantedKept = 65536;
 /// What the looks of one audit of one kind find. Small kinds are confirmed here, by what the first look added; routes by their own marks.
 class Findings {
  public:
-  void begin_look(unsigned look) { look_ = look; }
+  void begin_look(unsigned look) {
+    look_ = look;
+    unwanted_before_ = std::exchange(unwanted_, 0);
+  }
   unsigned look() const noexcept { return look_; }
 
   /// A difference. In the first look it is remembered; in the second it counts if the first had it, and 'describe' gives its Drift.
   template <class Describe>
   void add(DriftKind kind, const DeleteOrder& object, Describe describe) {
+    if (kind == DriftKind::Unwanted) ++unwanted_;
     if (look_ == 1) {
       if (kind != DriftKind::Unwanted || suspects_.size() < kUnwantedKept) suspects_.emplace(kind, object);
       return;
@@ -68,8 +73,13 @@ class Findings {
 
   /// Since the last call.
   std::vector<DeleteOrder> take_confirmed(DriftKind kind) { return std::exchange(confirmed_[static_cast<std::size_t>(kind)], {}); }
-  std::uint64_t count(DriftKind kind) const noexcept { return counts_[static_cast<std::size_t>(kind)]; }
-  std::uint64_t total() const noexcept { return counts_[0] + counts_[1] + counts_[2]; }
+  /// Of unwanted objects also those beyond the kUnwantedKept that are remembered, if both looks have as many.
+  std::uint64_t count(DriftKind kind) const noexcept {
+    const std::uint64_t confirmed = counts_[static_cast<std::size_t>(kind)];
+    const bool has_more = kind == DriftKind::Unwanted && unwanted_before_ > kUnwantedKept && look_ == 2;
+    return has_more ? std::max(confirmed, std::min(unwanted_before_, unwanted_)) : confirmed;
+  }
+  std::uint64_t total() const noexcept { return count(DriftKind::Missing) + count(DriftKind::Changed) + count(DriftKind::Unwanted); }
   std::vector<Drift>& kept() noexcept { return kept_; }
 
  private:
@@ -81,6 +91,8 @@ class Findings {
   bool has_suspects_ = false;
   std::set<std::pair<DriftKind, DeleteOrder>, ByObject> suspects_;
   std::array<std::uint64_t, 3> counts_{};
+  std::uint64_t unwanted_ = 0;         // Seen in this look,
+  std::uint64_t unwanted_before_ = 0;  // and in the one before.
   std::array<std::vector<DeleteOrder>, 3> confirmed_;
   std::vector<Drift> kept_;
 };
@@ -121,6 +133,7 @@ struct PlaneSnapshot {
   NeighborLook neighbors;
   NexthopLook nexthops;
   RouteLook routes;
+  /// Of ours.
   std::size_t objects() const noexcept;
 };
 Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot);

@@ -129,6 +129,7 @@ void Interfaces::base_applied(const std::string& port, std::optional<std::uint32
   Interface& interface = interfaces_[port];
   interface.applied.set(applied_);
   interface.mtu = mtu;
+  if (mtu) mtus_.insert_or_assign(port, *mtu);
   announce({kInterface, port});
 }
 

@@ -38,7 +38,7 @@ class Interfaces final : public Orch {
   /// Orders an address again that another program deleted or changed.
   void program_again(DriftKind kind, const AddressDelete& object);
   bool has(const AddressDelete& object) const;
-  /// The MTU that the interface's own row asks for.
+  /// The MTU that a row of the interface has set last.
   std::optional<std::uint32_t> mtu_of(std::string_view port) const;
 
  private:
@@ -76,7 +76,8 @@ class Interfaces final : public Orch {
   std::size_t applied_ = 0;  // Rows, of ports and of addresses.
   std::map<std::string, Interface, std::less<>> interfaces_;
   bool restarted_ = false;
-  Spellings spellings_;  // Of addresses.
+  Spellings spellings_;                                     // Of addresses.
+  std::map<std::string, std::uint32_t, std::less<>> mtus_;  // Set last by a row of the interface.
   Later later_;
 };
 

@@ -70,24 +70,30 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
   const std::string port{ids_.name(object.port)};
   const auto it = interfaces_.find(port);
   if (it == interfaces_.end()) return;
-  for (auto& [prefix, address] : it->second.addresses) {
+  auto& addresses = it->second.addresses;
+  for (auto entry = addresses.lower_bound(Prefix{object.address.address, 0}); entry != addresses.end(); ++entry) {
+    const Prefix& prefix = entry->first;
+    Address& address = entry->second;
+    if (prefix.address != object.address.address) break;
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
     if (kind == DriftKind::Changed) program(programmer_, object, [](const Status&) {});
     program(programmer_, AddressSet{object.port, prefix},
-            [this, port, prefix = prefix](const Status& status) { restored(port, prefix, status.ok()); });
+            [this, port, prefix](const Status& status) { restored(port, prefix, status.ok()); });
   }
 }
 
 bool Interfaces::has(const AddressDelete& object) const {
   const auto it = interfaces_.find(ids_.name(object.port));
-  return it != interfaces_.end() &&
-         std::ranges::any_of(it->second.addresses, [&](const auto& entry) { return is_same(entry.first, object.address); });
+  if (it == interfaces_.end()) return false;
+  if (!object.address.address.is_v6()) return it->second.addresses.contains(object.address);
+  const auto entry = it->second.addresses.lower_bound(Prefix{object.address.address, 0});
+  return entry != it->second.addresses.end() && is_same(entry->first, object.address);
 }
 
 std::optional<std::uint32_t> Interfaces::mtu_of(std::string_view port) const {
-  const auto it = interfaces_.find(port);
-  return it == interfaces_.end() ? std::nullopt : it->second.mtu;
+  const auto it = mtus_.find(port);
+  return it == mtus_.end() ? std::nullopt : std::optional{it->second};
 }
 
 }  // namespace rondo::agent

@@ -158,6 +158,8 @@ class NexthopGroups final : public Orch {
   std::string users_of(std::string_view neighbor) const;
   void compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const;
   void compare(const Group& group, NexthopLook& look, Findings& findings) const;
+  bool was_lost(const Group& group) const;
+  bool was_refused_in_use(const Nexthop& nexthop) const;
   void program_again(DriftKind kind, Nexthop& nexthop);
   void program_again(DriftKind kind, Group& group);
 

@@ -53,8 +53,8 @@ bool NexthopGroups::compare(NexthopLook& look, std::size_t limit, Findings& find
 
 void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const {
   const NexthopEntry* const actual = find(look, nexthop.id);
-  // One that is not expected there has a number of ours: another program made it, and orders for that number may be refused.
-  if (nexthop.asking || (!nexthop.present && actual == nullptr)) return;
+  // One that is there and not expected has a number of ours: another program made it, and orders for that number may be refused.
+  if (nexthop.asking || (!nexthop.present && actual == nullptr && !was_refused_in_use(nexthop))) return;
   const NexthopSet wanted{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)};
   const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port;
   if (nexthop.present && is_same) return;
@@ -65,15 +65,34 @@ void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings&
                  .object = NexthopDelete{nexthop.id},
                  .table = user == nullptr ? std::string{} : table_of(user->fact),
                  .key = user == nullptr ? std::string{} : user->fact.key,
-                 .wanted = nexthop.present ? to_string(wanted) : "no nexthop " + std::to_string(nexthop.id.value()),
+                 .wanted = nexthop.present || actual == nullptr ? to_string(wanted) : "no nexthop " + std::to_string(nexthop.id.value()),
                  .actual = actual == nullptr ? std::string{} : words_of(*actual)};
   });
 }
 
+/// It was in the data plane, and went.
+bool NexthopGroups::was_lost(const Group& group) const {
+  const auto entry = ids_.find(group.fact.kind, group.fact.key);
+  return entry && !entry->usable && entry->losses > 0;
+}
+
+/// Refused for good while a group that was there before needs it: what was in the way may have gone.
+bool NexthopGroups::was_refused_in_use(const Nexthop& nexthop) const {
+  return nexthop.refused && holds({kCarrier, nexthop.key.first}) &&
+         std::ranges::any_of(nexthop.users, [this](const Group* group) { return was_lost(*group); });
+}
+
 void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& findings) const {
   const NexthopEntry* const actual = find(look, group.id);
-  const std::vector<GroupMember>& wanted = group.possible.front();
-  if (!group.sure || group.asking || group.deleting || (wanted.empty() && actual == nullptr)) return;
+  if (group.asking || group.deleting) return;
+  std::vector<GroupMember> wanted = group.possible.front();
+  if (!group.sure || (wanted.empty() && was_lost(group))) {  // An order was refused, and nothing asks again.
+    wanted.clear();
+    for (const Member& member : group.members) {
+      if (member.nexthop->present) wanted.push_back({member.nexthop->id, member.weight});
+    }
+  }
+  if (wanted.empty() && actual == nullptr) return;
   if (actual != nullptr && !wanted.empty() && sorted(actual->members) == sorted(wanted)) return;
   const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
   findings.add(kind, NexthopDelete{group.id}, [&] {
@@ -108,9 +127,9 @@ void NexthopGroups::program_again(DriftKind kind, std::span<const NexthopDelete>
 void NexthopGroups::program_again(DriftKind kind, Nexthop& nexthop) {
   if (nexthop.asking) return;
   if (kind == DriftKind::Missing) lost(nexthop);
+  nexthop.refused = false;
   if (kind == DriftKind::Changed && !nexthop.present) {
     program(programmer_, NexthopDelete{nexthop.id}, [](const Status&) {});
-    nexthop.refused = false;
   }
   ask(nexthop);
 }

@@ -175,7 +175,8 @@ std::vector<Drift> Ports::differences(const std::function<std::optional<std::uin
     const std::optional<std::uint32_t> own_mtu = mtu_of(name);
     const LinkSet wanted{port.id, port.wanted_up, own_mtu ? own_mtu : port.wanted_mtu};
     const bool is_up = !wanted.up || *wanted.up == port.admin_up;
-    const bool has_mtu = !wanted.mtu || *wanted.mtu == port.mtu;
+    // The row of an interface that has gone leaves the device as it set it.
+    const bool has_mtu = !wanted.mtu || port.mtu == own_mtu || port.mtu == port.wanted_mtu;
     if (is_up && has_mtu) continue;
     const LinkSet actual{port.id, port.admin_up, port.mtu};
     found.push_back({.kind = DriftKind::Changed,

@@ -20,8 +20,9 @@ class RowWaits {
   RowWaits(const RowWaits&) = delete;
   RowWaits& operator=(const RowWaits&) = delete;
 
-  /// Call it before the write of 'change'. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at 'deadline'. A caller that
-  /// ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime consumes 'table'.
+  /// Call it before the write of 'change'. 'reply' ends when the row is done, rejected or parked on facts for half a second, or at
+  /// 'deadline'. A caller that ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime
+  /// consumes 'table'.
   Status add(const std::string& table, const Change& change, Instant deadline, Reply reply);
   /// Looks at every wait in a turn of its own.
   void look_soon();

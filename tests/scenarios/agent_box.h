@@ -20,12 +20,13 @@ namespace rondo::agent {
 
 class AgentBox {
  public:
-  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {})
+  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
+                    SafetyOptions safety = {})
       : world(seed),
         plane(with_cost(std::move(options))),
         journal_options(std::move(journal)),
         runtime(runtime_options()),
-        agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {
+        agent(runtime, plane, {.mode = Programmer::Mode::Inline, .safety = safety, .audit = audit}) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects.push_back(why.to_string()); });
   }
 

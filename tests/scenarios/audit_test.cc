@@ -22,7 +22,7 @@ MacAddress mac(std::string_view text) { return MacAddress::parse(text).value(); 
 /// Two ports, three neighbours, a group of two, and routes of each sort.
 class DriftBox : public AgentBox {
  public:
-  explicit DriftBox(AuditOptions audit = {.period = 60s}) : AgentBox(1, {}, {}, audit) {
+  explicit DriftBox(AuditOptions audit = {.period = 60s}, SafetyOptions safety = {}) : AgentBox(1, {}, {}, audit, safety) {
     for (const char* const port : {"A", "B"}) ports.push_back(plane.add_port(port));
     start();
     for (const std::string port : {"A", "B"}) {
@@ -157,6 +157,34 @@ TEST(Audit, UnwantedObjectsOfEachKindAreDeleted) {
   EXPECT_EQ(box.figures(ObjectKind::Address).unwanted, 1U);
   EXPECT_EQ(box.figures(ObjectKind::Neighbor).unwanted, 1U);
   EXPECT_EQ(box.figures(ObjectKind::Nexthop).unwanted, 2U);
+}
+
+TEST(Audit, AMassOfUnwantedObjectsIsHeldUntilAnOperatorConfirms) {
+  DriftBox box{{.period = 60s}, {.share = 0.2, .least = 100}};
+  const auto add_many = [&box] {
+    for (int i = 0; i < 150; ++i) {
+      box.meddle(RouteSet{.prefix = prefix("40." + std::to_string(i) + ".0.0/16"), .nexthop = {}, .type = RouteType::Blackhole});
+    }
+  };
+  add_many();
+  box.run_for(200s);
+  EXPECT_EQ(box.plane.route_count(), 351U);
+  ASSERT_EQ(box.agent.safety().held().size(), 1U);
+  EXPECT_EQ(box.agent.safety().held()[0].count, 150U);
+  EXPECT_EQ(box.figures(ObjectKind::Route).standing, 150U);
+  EXPECT_EQ(box.figures(ObjectKind::Route).unwanted, 150U) << "several audits found them, and they count once";
+  box.agent.safety().confirm();
+  box.agent.audit()->look_at_held();
+  box.run_for(5s);
+  EXPECT_EQ(box.actual(), box.wanted);
+  EXPECT_THAT(box.agent.safety().held(), IsEmpty());
+
+  add_many();
+  box.run_for(65s);
+  ASSERT_EQ(box.agent.safety().held().size(), 1U) << "a confirmation is of one deletion";
+  for (int i = 0; i < 150; ++i) box.meddle(RouteDelete{prefix("40." + std::to_string(i) + ".0.0/16")});
+  box.run_for(65s);
+  EXPECT_THAT(box.agent.safety().held(), IsEmpty()) << "nothing is unwanted any more";
 }
 
 TEST(Audit, ReportsAndLeavesAsItIsIfConfiguredSo) {

@@ -41,7 +41,8 @@ class LinuxDataPlane final : public DataPlane {
         orders_port_(socket.port()),
         sender_(std::move(socket), {.protocol = options.protocol, .metric = options.metric}, options.batch),
         dumps_(where_),
-        holders_(dumps_, {.protocol = options.protocol, .metric = options.metric}) {}
+        holder_dumps_(where_),
+        holders_(holder_dumps_, {.protocol = options.protocol, .metric = options.metric}) {}
 
   void apply(std::span<Operation> ops) override {
     sender_.apply(ops);
@@ -147,6 +148,7 @@ class LinuxDataPlane final : public DataPlane {
   const Result<std::uint32_t> orders_port_;  // Of the socket of sender_.
   netlink::OrderSender sender_;
   DumpChannel dumps_;
+  DumpChannel holder_dumps_;  // Of the programming thread, which must not share a channel with the reader of dumps.
   netlink::RouteHolders holders_;
 };
 
