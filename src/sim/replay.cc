@@ -41,7 +41,8 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
 
   // --- What comes from outside.
 
-  /// What a journal that asks is told.
+  /// Of a forged day no later than a time on the record: differences of times never overflow.
+  Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
   bool is_next(Kind kind) { return over() || tape->kind() == kind; }
   /// Whether the question of this number in its turn was answered by yes. An older journal does not say which it was: the first, then.
   bool was_answered(Kind kind, std::uint64_t asked) {
@@ -246,7 +247,7 @@ void Replay::Impl::pass() {
     turn_began = time;
   } else if (kind == Kind::TurnEnds) {
     ++report.turns;
-    time = turn_began + record(0).span;
+    time = turn_end();
     in_turn = in_own_turn = false;
   } else if (journal::is_outcome(kind)) {
     ++report.outcomes;
@@ -303,8 +304,7 @@ void Replay::Impl::feed_wakes() {
 
 Instant Replay::Impl::now() {
   feed_wakes();
-  // The one reading of the clock that ends a turn.
-  if (in_turn && kind() == Kind::TurnEnds) return turn_began + record(0).span;
+  if (in_turn && kind() == Kind::TurnEnds) return turn_end();  // The one reading of the clock that ends a turn.
   return time;
 }
 
@@ -328,7 +328,7 @@ bool Replay::Impl::give() {
   switch (tape->kind()) {
     case Kind::Looked:
       if (in_turn) return false;
-      time = record(0).time;
+      time = std::max(time, record(0).time);
       if (journal != nullptr) journal->looked(time);  // What comes from outside next came then.
       skip();
       return true;
@@ -505,7 +505,7 @@ bool Replay::Impl::step() {
   switch (tape->kind()) {
     case Kind::Clocks:
     case Kind::TurnBegins:
-      time = record(0).time;
+      time = std::max(time, record(0).time);
       giving_turn = true;
       if (!scheduler->turn()) differ("nothing: no source was ready");
       giving_turn = false;
@@ -525,7 +525,7 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   auto impl = std::make_unique<Impl>(std::move(*tape));
   const JournalRecord start = impl->record(0);
   if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
-  impl->time = impl->began = start.time;
+  impl->time = impl->began = std::max(start.time, Instant{});  // Of a forged day times may be negative, or go back.
   impl->wall_time = start.wall;
   impl->policy = *start.policy;
   for (std::size_t ahead = 1;; ++ahead) {
