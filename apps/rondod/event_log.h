@@ -21,7 +21,7 @@ namespace rondo::daemon {
 
 class EventLog {
  public:
-  /// 'is_ours': whether a row names the port. Of other devices of the machine nothing is told.
+  /// 'is_ours': whether a row names the port. Events of other devices are not logged.
   EventLog(Log& log, std::function<bool(std::string_view port)> is_ours) : log_(log), is_ours_(std::move(is_ours)) {}
   EventLog(const EventLog&) = delete;
   EventLog& operator=(const EventLog&) = delete;

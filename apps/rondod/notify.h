@@ -8,8 +8,8 @@
 
 namespace rondo::daemon {
 
-/// 'state' such as "READY=1\nSTATUS=serving". Ok when nobody asked to be told; ResourceExhausted or Unavailable when the service manager
-/// does not read what it was told before. Never waits.
+/// 'state' such as "READY=1\nSTATUS=serving". Returns ok when there is no service manager; ResourceExhausted or Unavailable when the
+/// service manager does not read what it was told before. Never waits.
 Status notify(std::string_view state);
 
 /// How often the service manager wants to hear WATCHDOG=1, or zero when it does not (WATCHDOG_USEC, WATCHDOG_PID; sd_watchdog_enabled(3)).

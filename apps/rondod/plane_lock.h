@@ -28,7 +28,7 @@ class PlaneLock {
 
   /// 'network_namespace' as LinuxDataPlaneOptions has it. AlreadyExists names the process that has the lock and may program the namespace.
   /// Any process may take the names, so one that may not program anything is no holder: the lock moves on to its next name, and to none
-  /// if such processes have them all. strangers() tells. Waits for nobody.
+  /// if such processes have them all; strangers() lists them. Does not block.
   static Result<PlaneLock> take(const std::string& network_namespace, std::uint8_t protocol);
 
   bool is_held() const noexcept { return static_cast<bool>(listener_); }

@@ -142,7 +142,7 @@ TEST_F(TwoRondodsOnRedis, AStandbySaysOfNoRowThatItIsDone) {
 }
 
 TEST_F(TwoRondodsOnRedis, AKilledOneIsFollowedAndNoRowIsLost) {
-  start_both();  // It is seen to be gone: nobody waits for its lease.
+  start_both();  // The first process is seen to be gone, so the second does not wait for the end of the lease.
   make_ports(*second);
   make_routes(*second, 0, 200);
   first->end(SIGKILL);  // Somewhere in the middle.

@@ -1,5 +1,5 @@
 // start_check: what would keep a rondod with a configuration from starting, as far as this user can see it now (`--check-config`). Looks
-// only: it makes no file, takes no lock and connects to nobody.
+// only: it creates no file, takes no lock and opens no connection.
 #pragma once
 
 #include <string>
