@@ -96,7 +96,12 @@ class Program : public testing::Test {
       const std::string asked = arguments.text("key");
       if (asked == "absent") return reply.fail(Status{Code::NotFound, "no row 'absent'"});
       if (asked == "full") return reply.fail(Status{Code::ResourceExhausted, "too much"});
-      reply.finish(json::object{{"key", escape_text(asked)}, {"fields", json::array{json::array{"name", escape_text(asked)}}}});
+      json::object row{{"key", escape_text(asked)}, {"fields", json::array{json::array{"name", escape_text(asked)}}}};
+      if (asked == "rejected" || asked == "parked") {
+        row["state"] = asked;
+        row["note"] = "so it is";
+      }
+      reply.finish(row);
     });
     add("keys", {table}, [](const Arguments&, Reply reply) {
       reply.stream([at = 0](Reply& page) mutable {
@@ -297,6 +302,34 @@ TEST_F(Program, LoadWritesAFileAndNamesItsFaults) {
   { std::ofstream(file()) << R"([{"closed:a": {}, "OP": "SET"}])"; }
   EXPECT_THAT(rondo("load " + file() + " 2>&1").out, HasSubstr("no table 'closed'"));
   EXPECT_EQ(rondo("load " + directory + "/absent 2>&1").code, 1);
+}
+
+TEST_F(Program, LoadSaysThatRowsAreWrittenAndWithWaitWhatBecameOfThem) {
+  int asked = 0;
+  add("tables", {}, [&asked](const Arguments&, Reply reply) {
+    reply.expect_rows();
+    reply.row(json::object{{"table", "T"}, {"pending", asked++ == 0 ? 2 : 0}});
+    reply.finish();
+  });
+  open();
+  { std::ofstream(file()) << R"([{"T:a": {"f": "v"}, "OP": "SET"}, {"T:absent": {}, "OP": "DEL"}])"; }
+  const Outcome written = rondo("load " + file());
+  EXPECT_EQ(written.code, 0);
+  EXPECT_THAT(written.out, AllOf(HasSubstr("2 rows written"), HasSubstr("'rondo rejected' and 'rondo parked' tell what became of them")));
+  const Outcome good = rondo("load --wait " + file());
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, HasSubstr("0 refused; 1 deleted, 1 done\n"));
+  EXPECT_GE(asked, 2) << "until nothing is under way";
+
+  { std::ofstream(file()) << R"([{"T:parked": {}, "OP": "SET"}])"; }
+  EXPECT_EQ(rondo("load --wait=5 " + file()).code, 4);
+  { std::ofstream(file()) << R"([{"T:a": {}, "OP": "SET"}, {"T:parked": {}, "OP": "SET"}, {"T:rejected": {}, "OP": "SET"}])"; }
+  const Outcome bad = rondo("load --wait " + file() + " 2>&1");
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out, AllOf(HasSubstr("; 1 done, 1 rejected, 1 waiting\n"), HasSubstr("rondo: T rejected is rejected: so it is\n"),
+                             HasSubstr("rondo: T parked is waiting: so it is\n")));
+  const json::value told = json::parse(rondo("load --json --wait " + file() + " 2>/dev/null").out);
+  EXPECT_EQ(told.at("became").at("states").at("rejected").as_int64(), 1);
 }
 
 TEST_F(Program, ADumpKeepsTheLimitOfRowsAndSaysHowManyItLeftOut) {

@@ -21,10 +21,10 @@ Argument table(bool required = true) {
 }
 Argument key() { return {.name = "KEY", .help = "Key, such as 10.0.0.0/24", .word = Word::Key}; }
 /// Of a command that writes a row.
-Option wait() {
+Option wait(std::string_view help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)") {
   return {.name = "--wait",
           .value = "SECONDS",
-          .help = "End when the row is done (0), rejected (1) or waits for facts (4); at most so long (75)",
+          .help = help,
           .word = Word::Seconds,
           .low = 0.001,
           .high = 1e6,
@@ -80,13 +80,15 @@ std::vector<Command> row_commands() {
        .arguments = {{.name = "FILE",
                       .help = "[{\"TABLE:key\": {\"field\": \"value\"}, \"OP\": \"SET\"}, ...]; - is standard input",
                       .word = Word::File}},
-       .options = {{.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
+       .options = {wait("Then print what became of the rows: all installed (0), one rejected (1) or waiting (4); at most so long (75)"),
+                   {.name = "--dry-run", .value = {}, .help = "Print the rows instead of writing them; with the options below as --diff"},
                    {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
                    {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},
                    {.name = "--replace", .value = {}, .help = "The same; rows that are SET have the fields of the file and no others"},
                    {.name = "--atomic", .value = {}, .help = "The same; write nothing if a row would be refused or makes no sense"}},
        .answered_by = Daemon | Redis,
-       .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"}}},
+       .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"},
+                    {"rondo load --wait rows.json", "Write a file, and say what became of its rows:"}}},
   };
 }
 

@@ -200,6 +200,7 @@ Action load(const Words& words) {
   load.changes = words.has("--changes");
   load.replace = words.has("--replace");
   load.atomic = words.has("--atomic");
+  if (words.has("--wait")) load.wait = seconds_of(words.real("--wait", 0));
   // Beside the rows that the daemon has, a dry run has more to say than the file.
   if (load.dry_run && load.is_planned()) load.diff = true;
   return load;

@@ -49,10 +49,11 @@ struct OwnCall {
 struct LoadFile {
   std::string file;  // "-" is standard input.
   bool dry_run = false;
-  bool diff = false;     // Print the difference that it makes.
-  bool changes = false;  // Write only what differs; 'replace' and 'atomic' do, too.
-  bool replace = false;  // A SET names all fields of its row.
-  bool atomic = false;   // Nothing if a row would be refused.
+  bool diff = false;                  // Print the difference that it makes.
+  bool changes = false;               // Write only what differs; 'replace' and 'atomic' do, too.
+  bool replace = false;               // A SET names all fields of its row.
+  bool atomic = false;                // Nothing if a row would be refused.
+  std::optional<Duration> wait = {};  // Report what became of the rows, after at most so long.
   bool is_planned() const noexcept { return diff || changes || replace || atomic; }
 };
 

@@ -20,12 +20,6 @@ constexpr std::size_t kReadOneByOne = 256;
 
 using Places = std::map<std::pair<std::string, std::string>, std::size_t>;
 
-std::string key_of(const LoadRow& row) {
-  const agent::TableReference* const table = agent::find_table(row.table);
-  const bool has_spellings = table != nullptr && table->canonical_key != nullptr;
-  return has_spellings ? table->canonical_key(row.key).value_or(row.key) : row.key;
-}
-
 RowFields fields_of(const json::object& row) {
   RowFields fields;
   for (const json::value& field : row.at("fields").as_array()) {
@@ -126,6 +120,12 @@ std::string line_of(const PlannedRow& row, std::string_view kind) {
 }
 
 }  // namespace
+
+std::string key_of(const LoadRow& row) {
+  const agent::TableReference* const table = agent::find_table(row.table);
+  const bool has_spellings = table != nullptr && table->canonical_key != nullptr;
+  return has_spellings ? table->canonical_key(row.key).value_or(row.key) : row.key;
+}
 
 Result<std::vector<PlannedRow>> plan_rows(Backend& backend, std::span<const LoadRow> rows, bool replace) {
   std::vector<PlannedRow> plan;

@@ -26,6 +26,9 @@ struct PlannedRow {
   std::optional<RowFields> wanted = {};  // Likewise, when all entries are applied.
 };
 
+/// The key of the row as the daemon spells it.
+std::string key_of(const LoadRow& row);
+
 /// Reads the rows that the file names and applies its entries to them, in order. 'replace': a SET names all fields of its row. Keys get the
 /// spelling that the daemon writes. What waits for its consumer in a table is not read.
 Result<std::vector<PlannedRow>> plan_rows(Backend& backend, std::span<const LoadRow> rows, bool replace);

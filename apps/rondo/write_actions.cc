@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "feed/synthetic.h"
 #include "json_text.h"
 #include "load.h"
+#include "load_wait.h"
 #include "output.h"
 #include "progress.h"
 #include "rondo/base/clock.h"
@@ -66,30 +68,61 @@ class PrintingSink final : public BulkSink {
 /// Where the row with this number stands in what was given, such as "rows.json:12:3: "; nothing if it stands nowhere.
 using PlaceOfRow = std::function<std::string(std::uint64_t row)>;
 
-int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of) {
+/// 'ends' is what became of the rows, if the caller waited for that.
+int print_totals(const Options& options, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of,
+                 const std::optional<RowEnds>& ends = std::nullopt) {
   const double seconds = std::max(std::chrono::duration<double>(elapsed).count(), 1e-9);
   const double rate = static_cast<double>(totals.sent) / seconds;
   if (options.json) {
-    const json::object result{{"rows", totals.sent},           {"accepted", totals.accepted}, {"refused", totals.refused},
-                              {"unwritten", totals.unwritten}, {"seconds", seconds},          {"rows_per_second", rate}};
+    json::object result{{"rows", totals.sent},           {"accepted", totals.accepted}, {"refused", totals.refused},
+                        {"unwritten", totals.unwritten}, {"seconds", seconds},          {"rows_per_second", rate}};
+    if (ends) result["became"] = ends->json();
     print(json_text(result) + "\n");
   } else {
     const std::string unwritten = totals.unwritten == 0 ? "" : ", " + std::to_string(totals.unwritten) + " accepted, but not written yet";
     char rows[128];
-    std::snprintf(rows, sizeof rows, "%llu rows in %.2f s (%.0f/s), %llu refused", static_cast<unsigned long long>(totals.sent), seconds,
-                  rate, static_cast<unsigned long long>(totals.refused));
-    print(rows + unwritten + "\n");
+    std::snprintf(rows, sizeof rows, "%llu rows written in %.2f s (%.0f/s), %llu refused", static_cast<unsigned long long>(totals.accepted),
+                  seconds, rate, static_cast<unsigned long long>(totals.refused));
+    print(rows + unwritten + (ends ? "; " + ends->text() : "; 'rondo rejected' and 'rondo parked' tell what became of them") + "\n");
+    if (ends) {
+      for (const std::string& reason : ends->reasons) print_error("rondo: " + reason + "\n");
+    }
   }
-  if (totals.unwritten == 0 && totals.refused == 0) return finish_output();
+  if (totals.unwritten == 0 && totals.refused == 0) {
+    const int printed = finish_output();
+    return ends && printed == kExitDone ? ends->exit_code() : printed;
+  }
   const std::string place = place_of ? place_of(totals.first_row) + ": " : std::string{};
   return report(options, totals.first_error.with_context(place + (totals.unwritten != 0 ? "the first of these" : "the first refused")),
                 kExitFailed);
 }
 
+/// Which rows to wait for, and how long.
+struct WaitForRows {
+  std::optional<Duration> most = {};  // Nothing: not at all.
+  RowNames rows = {};
+};
+
+WaitForRows wait_for_file(const LoadFile& load, const std::vector<LoadRow>& rows) {
+  WaitForRows wait{.most = load.wait};
+  if (!load.wait) return wait;
+  for (const LoadRow& row : rows) wait.rows.emplace(row.table, key_of(row));
+  return wait;
+}
+
+/// Waits for the rows, if asked for, and prints the totals. 'elapsed' is the time of the writing alone.
+int print_end(const Options& options, Backend& backend, const BulkTotals& totals, Duration elapsed, const PlaceOfRow& place_of,
+              const WaitForRows& wait) {
+  if (!wait.most) return print_totals(options, totals, elapsed, place_of);
+  const Result<RowEnds> ends = wait_for_rows(backend, wait.rows, *wait.most);
+  if (!ends) return report(options, ends.error().with_context("the rows are written"));
+  return print_totals(options, totals, elapsed, place_of, *ends);
+}
+
 /// 'write' writes 'rows' rows into a sink: the backend, or standard output for a dry run.
 template <class Write>
 int write_many(const Options& options, const std::string& what, std::uint64_t rows, bool dry_run, Write write,
-               const PlaceOfRow& place_of = {}) {
+               const PlaceOfRow& place_of = {}, const WaitForRows& wait = {}) {
   if (dry_run) {
     PrintingSink sink(options.json);
     const Status written = write(sink);
@@ -106,7 +139,7 @@ int write_many(const Options& options, const std::string& what, std::uint64_t ro
     totals = (*backend)->write(write, [&progress](const BulkTotals& now) { progress.update(now.accepted + now.refused + now.unwritten); });
   }
   if (!totals) return report(options, totals.error());
-  return print_totals(options, *totals, clock.now() - start, place_of);
+  return print_end(options, **backend, *totals, clock.now() - start, place_of, wait);
 }
 
 /// Trouble with a file that was given: what is in it is a bad file, that it is not there is a plain failure.
@@ -167,8 +200,9 @@ int load_changes(const Options& options, const LoadFile& load, const std::vector
   const Result<BulkTotals> totals =
       (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); }, [](const BulkTotals&) {});
   if (!totals) return report(options, totals.error());
-  return print_totals(options, *totals, clock.now() - start,
-                      [&](std::uint64_t row) { return place_of(row < offsets.size() ? offsets[row] : 0); });
+  return print_end(
+      options, **backend, *totals, clock.now() - start,
+      [&](std::uint64_t row) { return place_of(row < offsets.size() ? offsets[row] : 0); }, wait_for_file(load, rows));
 }
 
 }  // namespace
@@ -184,7 +218,7 @@ int load_file(const Options& options, const LoadFile& load) {
   }
   return write_many(
       options, load.file, rows->size(), load.dry_run, [&rows](BulkSink& sink) { return write_rows(*rows, sink); },
-      [&](std::uint64_t row) { return place_in(*text, name, row < rows->size() ? (*rows)[row].offset : 0); });
+      [&](std::uint64_t row) { return place_in(*text, name, row < rows->size() ? (*rows)[row].offset : 0); }, wait_for_file(load, *rows));
 }
 
 int feed_routes(const Options& options, const FeedRoutes& feed) {

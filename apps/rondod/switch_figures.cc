@@ -222,7 +222,7 @@ void add_health(CommandContext& context, json::array& troubles, json::array& not
   add_withdrawn(context, notes);
   add_audit_health(context, troubles);
   look_for_refused_orders(context);
-  context.refused_orders.tell(now, troubles, notes);
+  context.refused_orders.note(now, notes);  // Rows that the data plane still refuses are troubles of their table.
 }
 
 void look_for_refused_orders(CommandContext& context) {

@@ -21,8 +21,8 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
     : Orch(runtime, "interfaces", kInterfaces),
       programmer_(programmer),
       ids_(ids),
-      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port); }) {
-  consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_cancels_parked_delete = true});
+      later_(runtime, "interfaces restore again", kInterfaces, [this](const std::string& port) { restore(port, Restore::Absent); }) {
+  consume("INTF_TABLE", this, &Interfaces::set, &Interfaces::remove, {.set_replaces_delete = true});
   provide(kInterface, [this](std::string_view port) {
     const auto it = interfaces_.find(port);
     return it != interfaces_.end() && static_cast<bool>(it->second.applied);
@@ -35,7 +35,7 @@ Interfaces::Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& 
   });
   for (const ConstraintKind kind : {kDevice, kAdminUp}) {
     observe(kind, [this](std::string_view port, bool begins) {
-      if (begins) restore(std::string{port});
+      if (begins) restore(std::string{port}, Restore::All);
     });
   }
   provide(kAddressFree, [this](std::string_view key) {
@@ -171,7 +171,8 @@ Outcome Interfaces::address_answered(const std::string& port, const Prefix& addr
     tell_free(port, address.address.is_v6());
     return Outcome::done();
   }
-  Outcome outcome = outcome_of_set(status.ok() ? device_changed(port) : status);
+  const Status answer = status.ok() ? device_changed(port) : status;
+  Outcome outcome = address.address.is_v6() ? outcome_of_ipv6_set(answer, port, ids_.mtu(port)) : outcome_of_set(answer);
   if (outcome.kind() == Outcome::Kind::Reject && !interfaces_[port].addresses[address].applied) address_gone(port, address);
   return outcome;
 }
@@ -268,30 +269,36 @@ Outcome Interfaces::remove_base(const std::string& port) {
   return Outcome::done();
 }
 
-void Interfaces::restored(const std::string& port, const Prefix& prefix, bool ok) {
+void Interfaces::restored(const std::string& port, const Prefix& prefix, const Status& status) {
   const auto it = interfaces_.find(port);
-  if (!ok || it == interfaces_.end()) return;
+  if (it == interfaces_.end()) return;
   const auto address = it->second.addresses.find(prefix);
   if (address == it->second.addresses.end()) return;
-  address->second.present = true;
-  tell_free(port, prefix.address.is_v6());
+  const bool is_v6 = prefix.address.is_v6();
+  address->second.trouble = is_v6 ? ipv6_trouble(status, port, ids_.mtu(port)) : std::string{};
+  if (status.ok()) {
+    address->second.present = true;
+    tell_free(port, is_v6);
+  } else if (!address->second.trouble.empty()) {
+    later_.add(port, kIpv6OffRetry);
+  } else if (is_passing(status)) {
+    later_.add(port);
+  }
 }
 
-void Interfaces::restore(const std::string& port) {
+void Interfaces::restore(const std::string& port, Restore what) {
   const auto it = interfaces_.find(port);
   const IfIndex id = ids_.find(port);
   if (it == interfaces_.end() || !id) return;
-  const auto look = [this, port](const Status& status) {
-    if (!status.ok() && is_passing(status)) later_.add(port);
-  };
-  if (it->second.mtu) program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, look);
-  for (auto& [prefix, address] : it->second.addresses) {
-    if (address.leaving) continue;
-    address.present = false;
-    program(programmer_, AddressSet{id, prefix}, [this, look, port, prefix = prefix](const Status& status) {
-      restored(port, prefix, status.ok());
-      look(status);
+  if (it->second.mtu) {
+    program(programmer_, LinkSet{id, std::nullopt, it->second.mtu}, [this, port](const Status& status) {
+      if (!status.ok() && is_passing(status)) later_.add(port);
     });
+  }
+  for (auto& [prefix, address] : it->second.addresses) {
+    if (address.leaving || (what == Restore::Absent && address.present)) continue;
+    address.present = false;
+    program(programmer_, AddressSet{id, prefix}, [this, port, prefix = prefix](const Status& status) { restored(port, prefix, status); });
   }
 }
 

@@ -31,7 +31,7 @@ class Interfaces final : public Orch {
   void end_restart();
   /// Where the row 'key' of INTF_TABLE stands in the data plane. O(log(rows)).
   RowInPlane state_of(std::string_view key) const;
-  /// How many rows stand where. O(ports, and addresses of those that are down).
+  /// How many rows stand where. O(rows).
   PlaneCounts state_counts() const;
   /// Compares the addresses that were asked for with those that were read, about 'limit' of them. True at the end of both.
   bool compare(AddressLook& look, std::size_t limit, Findings& findings) const;
@@ -46,6 +46,7 @@ class Interfaces final : public Orch {
     CountedFlag applied;   // Its row is.
     bool present = false;  // In the kernel, as far as we know.
     bool leaving = false;  // Its Delete is under way: not to be put back.
+    std::string trouble;   // Why the kernel does not take it back, for people.
   };
   struct Interface {
     CountedFlag applied;               // The base row.
@@ -66,8 +67,10 @@ class Interfaces final : public Orch {
   void tell_free(const std::string& port, bool ipv6);
   void address_gone(const std::string& port, const Prefix& address);
   void drop_if_empty(const std::string& port);
-  void restored(const std::string& port, const Prefix& prefix, bool ok);
-  void restore(const std::string& port);
+  void restored(const std::string& port, const Prefix& prefix, const Status& status);
+  /// Which addresses of a port are ordered again.
+  enum class Restore : std::uint8_t { All, Absent };
+  void restore(const std::string& port, Restore what);
   bool addressed(std::string_view port_and_family) const;
   void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
 

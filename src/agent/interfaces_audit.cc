@@ -59,7 +59,9 @@ void Interfaces::compare_port(const std::string& port, const Interface& interfac
     }
     // A device that is down keeps no IPv6 address.
     const bool is_due = address.applied && !address.leaving && (!prefix.address.is_v6() || holds({kAdminUp, port}));
-    if (!is_due || (actual != nullptr && *actual == prefix)) continue;
+    // It is ordered again until the kernel takes it; `why` names the cause.
+    const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
+    if (!is_due || is_refused || (actual != nullptr && *actual == prefix)) continue;
     const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
     const AddressDelete object{id, actual == nullptr ? prefix : *actual};
     findings.add(kind, object, [&, wanted = &prefix] { return drift_of(kind, object, port, wanted, actual); });
@@ -78,8 +80,7 @@ void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
     if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
     address.present = false;
     if (kind == DriftKind::Changed) program(programmer_, object, [](const Status&) {});
-    program(programmer_, AddressSet{object.port, prefix},
-            [this, port, prefix](const Status& status) { restored(port, prefix, status.ok()); });
+    program(programmer_, AddressSet{object.port, prefix}, [this, port, prefix](const Status& status) { restored(port, prefix, status); });
   }
 }
 

@@ -22,17 +22,19 @@ RowInPlane Interfaces::state_of(std::string_view key) const {
   if (parsed->address->address.is_v6() && !holds(up)) {
     return {PlaneState::Withdrawn, "the kernel drops the IPv6 addresses of a port that is down", {up}};
   }
-  return {entry->second.present ? PlaneState::Installed : PlaneState::Pending, {}, {}};
+  if (entry->second.present) return {PlaneState::Installed, {}, {}};
+  return {entry->second.trouble.empty() ? PlaneState::Pending : PlaneState::Withdrawn, entry->second.trouble, {}};
 }
 
 PlaneCounts Interfaces::state_counts() const {
   PlaneCounts counts;
   for (const auto& [port, interface] : interfaces_) {
     const bool has_device = static_cast<bool>(ids_.find(port));
-    if (has_device && holds({kAdminUp, port})) continue;
+    const bool is_up = has_device && holds({kAdminUp, port});
     if (!has_device && interface.applied) ++counts.withdrawn;
     for (const auto& [prefix, address] : interface.addresses) {
-      if (address.applied && (!has_device || prefix.address.is_v6())) ++counts.withdrawn;
+      const bool is_dropped = !has_device || (prefix.address.is_v6() && !is_up) || (!address.present && !address.trouble.empty());
+      if (address.applied && is_dropped) ++counts.withdrawn;
     }
   }
   counts.installed = applied_ - counts.withdrawn;

@@ -23,9 +23,9 @@ class Later {
     runtime.scheduler().add(timer_);
   }
 
-  void add(std::string_view name) {
+  void add(std::string_view name, Duration delay = kSoon) {
     names_.emplace(name);
-    if (!timer_.is_armed()) timer_.arm_at(scheduler_.now() + kSoon);
+    if (!timer_.is_armed()) timer_.arm_at(scheduler_.now() + delay);
   }
 
  private:

@@ -24,7 +24,7 @@ std::string neighbor_key(std::string_view port, const IpAddress& address) { retu
 
 Neighbors::Neighbors(Runtime& runtime, Programmer& programmer, const PortIds& ids)
     : Orch(runtime, "neighbors", kNeighbors), programmer_(programmer), ids_(ids) {
-  consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove, {.set_cancels_parked_delete = true});
+  consume("NEIGH_TABLE", this, &Neighbors::set, &Neighbors::remove, {.set_replaces_delete = true});
   provide(kNeighbor, [this](std::string_view key) {
     const Result<NeighborKey> parsed = parse_neighbor_key(key);
     if (!parsed) return false;
@@ -90,7 +90,8 @@ Outcome Neighbors::set_answered(const Place& place, IfIndex id, const MacAddress
     announce({kNeighbor, neighbor_key(place.first, place.second)});
     return Outcome::done_while({kAdminUp, place.first});  // A device that goes down loses its neighbours.
   }
-  Outcome outcome = outcome_of_set(status.ok() ? device_changed(place.first) : status);
+  const Status answer = status.ok() ? device_changed(place.first) : status;
+  Outcome outcome = place.second.is_v6() ? outcome_of_ipv6_set(answer, place.first, ids_.mtu(place.first)) : outcome_of_set(answer);
   if (outcome.kind() == Outcome::Kind::Reject && !neighbor.applied) gone(place);
   return outcome;
 }

@@ -61,7 +61,7 @@ NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const Por
   for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
     consume(
         table, [this, kind = kind](std::string_view name, const Fields& fields) { return set(kind, name, fields); },
-        [this, kind = kind](std::string_view name) { return remove(kind, name); }, {.set_cancels_parked_delete = true});
+        [this, kind = kind](std::string_view name) { return remove(kind, name); }, {.set_replaces_delete = true});
     provide(kind, [this, kind = kind](std::string_view name) {
       const auto entry = ids_.find(kind, name);
       return entry && entry->usable;
@@ -346,9 +346,10 @@ void NexthopGroups::answered(const HopKey& key, const Status& status) {
   if (!believed) ask(nexthop);
   if (nexthop.asking) return;
   nexthop.present = believed && status.ok();
-  nexthop.failure = status;
-  nexthop.refused = believed && !status.ok() && !is_passing(status);
-  if (may_come(nexthop) && !nexthop.present) retry_later();
+  const std::string trouble = key.second.is_v6() ? ipv6_trouble(status, key.first, ports_.mtu(key.first)) : std::string{};
+  nexthop.failure = trouble.empty() ? status : status.with_context(trouble);
+  nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
+  if (may_come(nexthop) && !nexthop.present) retry_later(trouble.empty() ? retry_delay(status) : kIpv6OffRetry);
   const std::vector<Group*> users{nexthop.users.begin(), nexthop.users.end()};
   for (Group* group : users) refresh(*group);  // Which may end the next hop.
 }
@@ -383,7 +384,7 @@ void NexthopGroups::delete_object(NexthopId id) {
       free_nexthop_ids_.push_back(id.value());
     } else {
       undeleted_.push_back(id);
-      retry_later();
+      retry_later(kSoon);
     }
   });
 }
@@ -490,8 +491,8 @@ void NexthopGroups::arrived(Group& group) {
 
 /// The row is not kept in flight, so that a newer change of it can come in between.
 void NexthopGroups::put_off(Group& group, const Status& status) {
-  retry_later();
-  settle_group(group, Outcome::retry_after(kSoon, status));
+  retry_later(retry_delay(status));
+  settle_group(group, Outcome::retry_after(retry_delay(status), status));
 }
 
 void NexthopGroups::become_usable(Group& group) {
@@ -530,8 +531,8 @@ void NexthopGroups::carrier(std::string_view port, bool up) {
   }
 }
 
-void NexthopGroups::retry_later() {
-  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().scheduler().now() + kSoon);
+void NexthopGroups::retry_later(Duration delay) {
+  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().scheduler().now() + delay);
 }
 
 void NexthopGroups::retry() {

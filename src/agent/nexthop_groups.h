@@ -152,7 +152,7 @@ class NexthopGroups final : public Orch {
   void neighbor_came(std::string_view name);
   void port_went();
   void carrier(std::string_view port, bool up);
-  void retry_later();
+  void retry_later(Duration delay);
   void retry();
   std::string state_of(const Constraint& fact) const;
   std::string users_of(std::string_view neighbor) const;

@@ -1,5 +1,5 @@
-// PortIds: the kernel's numbers of ports, by name, and whether they are up. Written by the ports Orch from link events, read by those who
-// give orders to the data plane. That a name is known says nothing about its state; the facts in facts.h do.
+// PortIds: the kernel's numbers of ports, by name, their MTU, and whether they are up. Written by the ports Orch from link events, read by
+// those who give orders to the data plane. That a name is known says nothing about its state; the facts in facts.h do.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,14 @@ class PortIds {
     by_name_.insert_or_assign(std::string{name}, id);
     names_.insert_or_assign(id, std::string{name});
   }
+  /// In bytes; 0 when it is not known.
+  std::uint32_t mtu(std::string_view name) const {
+    const auto it = mtus_.find(name);
+    return it == mtus_.end() ? 0 : it->second;
+  }
+  void set_mtu(const std::string& name, std::uint32_t mtu) { mtus_.insert_or_assign(name, mtu); }
   void erase(std::string_view name) {
+    if (const auto mtu = mtus_.find(name); mtu != mtus_.end()) mtus_.erase(mtu);
     const auto it = by_name_.find(name);
     if (it == by_name_.end()) return;
     const auto named = names_.find(it->second);
@@ -54,6 +61,7 @@ class PortIds {
  private:
   std::map<std::string, IfIndex, std::less<>> by_name_;
   std::map<IfIndex, std::string> names_;
+  std::map<std::string, std::uint32_t, std::less<>> mtus_;
   std::map<std::string, std::uint64_t, std::less<>> up_;
   std::uint64_t last_up_ = 0;
 };

@@ -15,7 +15,7 @@
 namespace rondo::agent {
 
 Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
-  consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_cancels_parked_delete = true});
+  consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_replaces_delete = true});
   provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
   provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
   provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
@@ -55,6 +55,7 @@ Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const
   Port& port = ports_[name];
   port.configured = true;
   port.wanted_up = order.up;
+  port.was_as_wanted = order.up == port.admin_up;
   port.wanted_mtu = order.mtu;
   announce({kPort, name});
   return Outcome::done_while({kDevice, name});
@@ -98,7 +99,9 @@ void Ports::link_event(const LinkEvent& event) {
   port.admin_up = event.admin_up;
   port.carrier = event.carrier;
   port.mtu = event.mtu;
+  port.was_as_wanted = port.was_as_wanted || port.wanted_up == port.admin_up;
   ids_.set(event.name, event.port);
+  ids_.set_mtu(event.name, event.mtu);
   if (is_new) {
     announce({kDevice, event.name});
     if (port.configured) announce({kPort, event.name});

@@ -40,6 +40,9 @@ class Ports final : public Orch {
     std::uint32_t mtu = 0;
     std::optional<bool> wanted_up{};  // By its row, which was carried out.
     std::optional<std::uint32_t> wanted_mtu{};
+    bool was_as_wanted = false;  // The kernel has reported the administrative status that the row asks for since the row was carried out.
+    /// The administrative status differs from what the row asks for, and another program changed it.
+    bool is_held() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
     std::uint64_t carrier_changes = 0;
     WallTime exists_since;  // Since when each of them is as it is, or when it was first seen.
     WallTime admin_since;

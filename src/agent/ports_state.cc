@@ -17,13 +17,26 @@ std::string since_text(WallTime time) {
   return {buffer.data(), std::strftime(buffer.data(), buffer.size(), " since %Y-%m-%dT%H:%M:%SZ", &parts)};
 }
 
+namespace {
+
+/// Why the port stays as it is, and how to change that.
+std::string held_words(const Ports::Port& port) {
+  const std::string wanted = *port.wanted_up ? "up" : "down";
+  return ": another program changed it, and its row asks for " + wanted + "; 'rondo set PORT_TABLE " + port.name +
+         " admin_status=" + wanted + "' sets it " + wanted + " again";
+}
+
+}  // namespace
+
 std::string Ports::trouble(std::string_view name) const {
   const auto it = ports_.find(name);
   const Port* const port = it == ports_.end() ? nullptr : &it->second;
   if (port == nullptr || !port->exists) {
     return "the kernel has no device named '" + std::string{name} + "'" + since_text(port == nullptr ? WallTime{} : port->exists_since);
   }
-  if (!port->admin_up) return "port " + port->name + " is administratively down" + since_text(port->admin_since);
+  const std::string held = port->is_held() ? held_words(*port) : std::string{};
+  if (!port->admin_up) return "port " + port->name + " is administratively down" + since_text(port->admin_since) + held;
+  if (!held.empty()) return "port " + port->name + " is administratively up" + since_text(port->admin_since) + held;
   if (!port->carrier) return "port " + port->name + " has no carrier" + since_text(port->carrier_since);
   return {};
 }
@@ -31,13 +44,13 @@ std::string Ports::trouble(std::string_view name) const {
 RowInPlane Ports::state_of(std::string_view key) const {
   if (!is(key, &Port::configured)) return {};
   if (!is(key, &Port::exists)) return {PlaneState::Withdrawn, trouble(key), {{kDevice, std::string{key}}}};
-  return {PlaneState::Installed, trouble(key), {}};
+  return {ports_.find(key)->second.is_held() ? PlaneState::Lost : PlaneState::Installed, trouble(key), {}};
 }
 
 PlaneCounts Ports::state_counts() const {
   PlaneCounts counts;
   for (const auto& [name, port] : ports_) {
-    if (port.configured && port.exists) ++counts.installed;
+    if (port.configured && port.exists) ++(port.is_held() ? counts.lost : counts.installed);
   }
   return counts;
 }

@@ -123,7 +123,8 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       put_back_(std::make_unique<PutBack>(*this)),
       sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
       sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
-  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); }, {.retry_quota = retry_quota, .batch_max = kBatch});
+  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); },
+                               {.retry_quota = retry_quota, .batch_max = kBatch, .set_replaces_delete = true});
   runtime.scheduler().add(*put_back_);
   runtime.scheduler().add(sweep_timer_);
   sweep_timer_.arm_every(kSetSweep, runtime.scheduler().now() + kSetSweep);

@@ -42,8 +42,9 @@ void RowStates::add(std::string_view table, Runtime::StateOf state_of, std::func
   };
   auto counts_with_audit = [audit = audit_, name = std::string{table}, counts = std::move(counts)] {
     PlaneCounts all = counts();
-    all.lost = audit->lost_rows ? std::min(audit->lost_rows(name), all.installed) : 0;
-    all.installed -= all.lost;
+    const std::size_t lost = audit->lost_rows ? std::min<std::size_t>(audit->lost_rows(name), all.installed) : 0;
+    all.lost += lost;
+    all.installed -= lost;
     return all;
   };
   counts_.emplace(table, counts_with_audit);

@@ -42,17 +42,22 @@ void Mishap::look(std::uint64_t count, std::string_view newest, const Clock& clo
   last_wall_ = clock.wall_now();
 }
 
+std::string Mishap::words(Instant now) const {
+  std::string words = std::string{what_} + ": " + std::to_string(count_) + " since the start, the last " + span_text(now - last_) +
+                      " ago (" + time_text(last_wall_) + ")";
+  if (!newest_.empty()) words += ": " + hide_secrets(newest_);
+  return words;
+}
+
 void Mishap::tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const {
-  if (count_ == 0) return;
   const Duration ago = now - last_;
-  std::string told = std::string{what_} + ": " + std::to_string(count_) + " since the start, the last " + span_text(ago) + " ago (" +
-                     time_text(last_wall_) + ")";
-  if (!newest_.empty()) told += ": " + hide_secrets(newest_);
-  if (ago >= limits::kMishapTold) {
-    notes.push_back(sentence(told));
-  } else {
-    troubles.push_back(sentence(told + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
-  }
+  if (ago >= limits::kMishapTold) return note(now, notes);
+  if (count_ == 0) return;
+  troubles.push_back(sentence(words(now) + "; without another it is a note in " + span_text(limits::kMishapTold - ago)));
+}
+
+void Mishap::note(Instant now, boost::json::array& notes) const {
+  if (count_ != 0) notes.push_back(sentence(words(now)));
 }
 
 void Mishaps::look(Runtime& runtime, const WriteFailures& writes) {

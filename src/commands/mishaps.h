@@ -32,8 +32,12 @@ class Mishap {
   void look(std::uint64_t count, std::string_view newest, const Clock& clock);
   /// Into one of the two, if it ever happened.
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
+  /// As a note, whenever it happened: for mishaps whose consequences `health` reports separately while they last.
+  void note(Instant now, boost::json::array& notes) const;
 
  private:
+  std::string words(Instant now) const;
+
   std::string_view what_;
   std::uint64_t count_ = 0;
   std::string newest_;

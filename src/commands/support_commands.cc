@@ -18,8 +18,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Troubles of now, each in words; none of them: "healthy". Notes are what an operator may want to know and need not mend: what was chosen,
-/// and what is over, such as a mishap after a while.
+/// Troubles of now, each in words; none of them: "healthy". Rows that are rejected or refused are troubles while they are. Notes are what
+/// an operator may want to know and need not mend: what was chosen, and what has passed.
 void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
@@ -38,9 +38,15 @@ void command_health(Context& context, Reply reply) {
   count(journal.write_errors, "writes of the journal failed since the start");
   count(journal.dropped, "records of the journal were dropped since the start");
   for (const ConsumerStats& table : runtime.consumers()) {
-    if (table.rejected_rows == 0 || notes.size() >= limits::kAdminPageRows) continue;
-    notes.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
-                             "; the newest of them: " + hide_secrets(table.standing_reject)));
+    if (troubles.size() >= limits::kAdminPageRows) continue;
+    if (table.rejected_rows != 0) {
+      troubles.push_back(sentence("rows of " + table.table + " that stand rejected: " + std::to_string(table.rejected_rows) +
+                                  "; the newest of them: " + hide_secrets(table.standing_reject)));
+    }
+    if (table.delayed_rows != 0) {
+      troubles.push_back(sentence("rows of " + table.table + " that are refused and tried again: " + std::to_string(table.delayed_rows) +
+                                  "; the first of them: " + hide_secrets(table.first_delay)));
+    }
   }
   tell_long_waits(runtime, notes);
   context.mishaps.look(runtime, context.failures);

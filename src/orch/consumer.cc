@@ -28,7 +28,7 @@ Consumer::Consumer(Identity identity, const ConsumeOptions& options, std::unique
       handle_(std::move(handle)),
       handle_batch_(std::move(handle_batch)),
       ledger_(
-          services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_cancels_parked_delete,
+          services.scheduler.bulk_timers(), [this] { on_resolved(); }, options.set_replaces_delete,
           options.kind == TableKind::Watched ? Rows::Whole : options.rows),
       account_(*this, table_, ledger_, services.scheduler.clock(), services.journal, services.witness) {
   RONDO_ASSERT(static_cast<bool>(handle_) != static_cast<bool>(handle_batch_));
@@ -445,6 +445,9 @@ ConsumerStats Consumer::stats() const {
   stats.bound = ledger_.bound().size();
   stats.caught_up = subscription_->caught_up();
   stats.parked = ledger_.parked();
+  const auto [delayed, first] = ledger_.delayed();
+  stats.delayed_rows = delayed;
+  if (delayed != 0) stats.first_delay = quoted(ledger_.key(first)) + ": " + std::string{ledger_.why(first)};
   stats.in_flight = ledger_.in_flight();
   return stats;
 }

@@ -219,25 +219,23 @@ TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
 }
 
 // Both in one turn: the row holds the pair before the Delete is tried.
-TEST_F(ConsumerTest, ADeleteThatMustWaitGivesWayToTheSetThatCameWithItWhereTheConsumerWantsThat) {
+TEST_F(ConsumerTest, ASetReplacesTheDeleteThatItCameWithWhereTheConsumerWantsThat) {
   consume(
       [this](Op op, std::string_view, const Fields&) {
         return op == Op::Set || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
       },
-      {.set_cancels_parked_delete = true});
+      {.set_replaces_delete = true});
   remove("T", "a");
   set("T", "a");
   run();
-  EXPECT_THAT(calls, ElementsAre("D a", "S a"));
+  EXPECT_THAT(calls, ElementsAre("S a"));
   EXPECT_EQ(stats("T").parked, 0U);
   EXPECT_EQ(stats("T").done, 1U);
   EXPECT_EQ(runtime.awaited_facts(), 0U);
 
-  announce("unused");
   remove("T", "a");
-  set("T", "a");
   run();
-  EXPECT_THAT(calls, ElementsAre("D a", "S a", "D a", "S a")) << "one that need not wait is carried out";
+  EXPECT_THAT(calls, ElementsAre("S a", "D a")) << "a Delete alone is handled";
 }
 
 TEST_F(ConsumerTest, RejectIsToldOnceWithTableKeyAndReason) {

@@ -30,8 +30,8 @@ struct Ledger::Extra final : TimerNode {
   std::string why;
 };
 
-Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete, Rows rows)
-    : wheel_(wheel), wake_(std::move(wake)), set_cancels_parked_delete_(set_cancels_parked_delete), rows_are_whole_(rows == Rows::Whole) {}
+Ledger::Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_replaces_delete, Rows rows)
+    : wheel_(wheel), wake_(std::move(wake)), set_replaces_delete_(set_replaces_delete), rows_are_whole_(rows == Rows::Whole) {}
 
 Ledger::~Ledger() = default;
 
@@ -253,14 +253,14 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
-  const bool cancels =
-      set_cancels_parked_delete_ && change.op() == Op::Set && r.has_delete && r.state == State::Parked && waits_for_facts(row);
+  const bool replaces =
+      set_replaces_delete_ && change.op() == Op::Set && r.has_delete && (r.state != State::Parked || waits_for_facts(row));
   if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, change);
   r.redone = false;
-  if (cancels) r.has_delete = false;
-  if (r.state != State::Parked || !(was_only_set || cancels)) return Merged::Joined;
+  if (replaces) r.has_delete = false;
+  if (r.state != State::Parked || !(was_only_set || replaces)) return Merged::Joined;
   if (is_resolved(row)) {
     r.extra.reset();  // What the old change still waited for says nothing about the new one.
     return Merged::Joined;

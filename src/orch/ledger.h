@@ -9,9 +9,9 @@
 //
 // (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
 // meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
-// Set (or gives way to it, whichever of both was there first, if the consumer wants that). A resolved row keeps its turn, and a Set among
-// them that meets a new change is tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take, park,
-// settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+// Set. With ConsumeOptions::set_replaces_delete the Set replaces the Delete instead, queued or parked. A resolved row keeps its turn, and a
+// Set among them that meets a new change is tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take,
+// park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,9 @@ class Ledger {
   enum class Merged : std::uint8_t { NewRow, Joined, Unparked, Refused };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
-  /// 'set_cancels_parked_delete': see ConsumeOptions. 'rows': what the Sets carry. A whole row replaces the Set that waits, which may have
+  /// 'set_replaces_delete': see ConsumeOptions. 'rows': what the Sets carry. A whole row replaces the Set that waits, which may have
   /// fields that the row has lost since; written fields are merged with it.
-  Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_cancels_parked_delete = false, Rows rows = Rows::Written);
+  Ledger(TimerWheel& wheel, std::function<void()> wake, bool set_replaces_delete = false, Rows rows = Rows::Written);
   ~Ledger();
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
@@ -91,10 +91,8 @@ class Ledger {
   void settle(std::uint32_t row);
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
-  /// Whether the Delete in flight is dropped for the Set behind it if it must wait for facts (ConsumeOptions::set_cancels_parked_delete).
-  bool gives_way(std::uint32_t row) const noexcept {
-    return set_cancels_parked_delete_ && rows_[row].flight_is_delete && rows_[row].has_set;
-  }
+  /// Whether the Delete in flight is dropped for the Set behind it if it must wait for facts (ConsumeOptions::set_replaces_delete).
+  bool gives_way(std::uint32_t row) const noexcept { return set_replaces_delete_ && rows_[row].flight_is_delete && rows_[row].has_set; }
   /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
   /// Set in flight, the row is queued instead: its reason to wait may be gone; and so it is, without the Delete in flight, if that gives
   /// way. True if it is parked.
@@ -161,7 +159,7 @@ class Ledger {
   /// How often in a row its handler waited for facts that held.
   std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
 
-  bool set_cancels_parked_delete() const noexcept { return set_cancels_parked_delete_; }
+  bool set_replaces_delete() const noexcept { return set_replaces_delete_; }
   bool rows_are_whole() const noexcept { return rows_are_whole_; }
   std::size_t size() const noexcept { return rows_.live(); }
   std::size_t queued() const noexcept { return new_.count + resolved_rows_; }
@@ -184,6 +182,11 @@ class Ledger {
   /// The rows of a wait list, and since when the first of them waits.
   std::pair<std::size_t, Instant> waiting(std::uint32_t list) const noexcept {
     return {lists_[list].count, lists_[list].head == kNone ? Instant{} : rows_[lists_[list].head].since};
+  }
+  /// How many rows are parked on a time, and the row that was parked first.
+  std::pair<std::size_t, std::uint32_t> delayed() const noexcept {
+    return timed_list_ == kNone ? std::pair{std::size_t{0}, kNone}
+                                : std::pair{std::size_t{lists_[timed_list_].count}, lists_[timed_list_].head};
   }
   /// Visits the constraints (slots of the index) that rows wait for, with the number of rows and since when the first waits, until 'visit'
   /// returns false. O(visited).
@@ -257,7 +260,7 @@ class Ledger {
 
   TimerWheel& wheel_;
   std::function<void()> wake_;
-  const bool set_cancels_parked_delete_;
+  const bool set_replaces_delete_;
   const bool rows_are_whole_;
   RowIndex by_key_;
   Slab<Row> rows_;

@@ -31,9 +31,9 @@ inline std::string text_of(const Change& change) {
 
 class LedgerFixture {
  public:
-  explicit LedgerFixture(bool set_cancels_parked_delete = false)
+  explicit LedgerFixture(bool set_replaces_delete = false)
       : ledger(
-            wheel, [this] { ++wakes; }, set_cancels_parked_delete) {
+            wheel, [this] { ++wakes; }, set_replaces_delete) {
     index.provide(kFact, "test", [this](std::string_view key) { return holding.contains(std::string{key}); });
   }
   ~LedgerFixture() { index.forget_ledger(ledger); }

@@ -63,8 +63,8 @@ class Model {
     const auto [it, is_new] = rows.try_emplace(key);
     Row& row = it->second;
     const bool only_set = row.set.has_value() && !row.has_delete;
-    const bool waits_for_facts = (row.where == Where::Parked && !row.due) || (row.where == Where::Resolved && row.looks_at_facts);
-    const bool cancels = set_cancels_ && !write.is_delete && row.has_delete && waits_for_facts;
+    const bool may_be_begun = (row.where == Where::Parked && row.due) || (row.where == Where::Resolved && !row.looks_at_facts);
+    const bool cancels = set_cancels_ && !write.is_delete && row.has_delete && !may_be_begun;
     if (cancels) row.has_delete = false;
     if (write.is_delete) {
       row.has_delete = true;

@@ -152,7 +152,7 @@ TEST_F(GrowingRow, BeginsAnewBehindADelete) {
   EXPECT_EQ(merge(half('c')), Ledger::Merged::Joined);
 }
 
-// --- a Delete that gives way (ConsumeOptions::set_cancels_parked_delete)
+// --- a Delete that gives way (ConsumeOptions::set_replaces_delete)
 
 class CancellingLedger : public testing::Test, public LedgerFixture {
  protected:
@@ -173,13 +173,22 @@ TEST_F(CancellingLedger, ASetTakesThePlaceOfADeleteThatWaitsForFacts) {
   expect_nothing_is_left();
 }
 
-TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameWithIt) {
+TEST_F(CancellingLedger, ASetReplacesTheQueuedDeleteThatItCameWithSoThatTheRowChangesInOneStep) {
   remove("k");
-  set("k", {{"a", "1"}});
-  EXPECT_FALSE(park(take().row, {"unused"}));
-  EXPECT_EQ(ledger.parked(), 0U);
+  EXPECT_EQ(set("k", {{"a", "1"}}), Ledger::Merged::Joined);
   check();
   EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
+  expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ASetReplacesTheDeleteThatWaitsBehindAChangeInFlight) {
+  set("k", {{"a", "1"}});
+  const Ledger::Task task = take();
+  remove("k");
+  set("k", {{"b", "2"}});
+  ledger.settle(task.row);
+  check();
+  EXPECT_THAT(run_ready(), ElementsAre("S k{b=2}"));
   expect_nothing_is_left();
 }
 

@@ -34,9 +34,13 @@ class RowTaps : public testing::Test, public RuntimeFixture {
           return Outcome::done();
         },
         [this](std::string_view key) {
+          if (key == "slow") {
+            ticket = orch.current_ticket();
+            return Outcome::staged();
+          }
           return key != "used" || orch.holds({kGroup, "unused"}) ? Outcome::done() : Outcome::wait_for({kGroup, "unused"});
         },
-        {.set_cancels_parked_delete = true});
+        {.set_replaces_delete = true});
   }
   void listen() {
     tap = std::move(runtime
@@ -80,10 +84,22 @@ TEST_F(RowTaps, ARowThatWaitsTellsItsStory) {
 TEST_F(RowTaps, ADeleteThatGivesWaySaysSo) {
   groups.emplace("g");
   listen();
+  remove("ROUTE", "slow");
+  run();
+  set("ROUTE", "slow");
+  run();
+  orch.settle(ticket, Outcome::wait_for({kGroup, "unused"}));
+  run();
+  EXPECT_THAT(taken(), ElementsAre("taken D slow", "ordered D slow", "taken S slow", "gave-way D slow group:unused", "done S slow"));
+}
+
+TEST_F(RowTaps, ADeleteThatASetReplacesHasNoEndOfItsOwn) {
+  groups.emplace("g");
+  listen();
   remove("ROUTE", "used");
   set("ROUTE", "used");
   run();
-  EXPECT_THAT(taken(), ElementsAre("taken D used", "taken S used", "gave-way D used group:unused", "done S used"));
+  EXPECT_THAT(taken(), ElementsAre("taken D used", "taken S used", "done S used"));
 }
 
 TEST_F(RowTaps, OrdersDelaysAndRejectsAreTold) {

@@ -49,14 +49,16 @@ bool gives_whole_rows(const World& world, std::string_view table) {
   return consumer != nullptr && consumer->ledger().rows_are_whole();
 }
 
-/// The Set that was just taken takes the place of a Delete that waits for facts (ConsumeOptions::set_cancels_parked_delete).
-bool cancels_delete(const World& world, const Event& event, bool delete_waits) {
+/// The Set that was just taken replaces the Delete of its key (ConsumeOptions::set_replaces_delete).
+bool replaces_delete(const World& world, const Event& event, bool delete_waits) {
   if (event.change->op() != Op::Set || !delete_waits) return false;
   const Consumer* const consumer = consumer_of(world, event.table);
-  if (consumer == nullptr || !consumer->ledger().set_cancels_parked_delete()) return false;
+  if (consumer == nullptr || !consumer->ledger().set_replaces_delete()) return false;
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(event.change->key());
-  if (row == Ledger::kNone || ledger.state(row) != Ledger::State::Parked || ledger.due(row) != Instant{}) return false;
+  if (row == Ledger::kNone) return false;
+  if (ledger.state(row) != Ledger::State::Parked) return true;
+  if (ledger.due(row) != Instant{}) return false;
   return !ledger.is_resolved(row) || ledger.facts_of(row, RuntimeView(world.runtime()).constraints()).size() > 1;
 }
 
@@ -138,7 +140,7 @@ Status NothingLost::see(const World& world, const Event& event) {
     }
     case Event::Kind::Taken: {
       Book::Row& row = book_->row(event);
-      if (cancels_delete(world, event, row.has_delete)) row.told = Record{};
+      if (replaces_delete(world, event, row.has_delete)) row.told = Record{};
       row.has_delete = !is_set;
       return {};
     }
@@ -232,7 +234,7 @@ Status OrderPerKey::see(const World& world, const Event& event) {
   Status result;
   switch (event.kind) {
     case Event::Kind::Taken:
-      if (cancels_delete(world, event, row.has_delete)) row.has_delete = false;
+      if (replaces_delete(world, event, row.has_delete)) row.has_delete = false;
       if (event.change->op() == Op::Set) {
         row.set = overlaid(gives_whole_rows(world, event.table) ? Record{} : row.set, event.change->record());
       } else {
@@ -337,7 +339,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
   switch (event.kind) {
     case Event::Kind::Taken:
       row.has_newer = true;
-      if (row.waits && (row.op == Op::Set || cancels_delete(world, event, true))) row.waits = false;
+      if (row.waits && (row.op == Op::Set || replaces_delete(world, event, true))) row.waits = false;
       return {};
     case Event::Kind::Chosen:
       // What a newer change of the key has ended may have been resolved before.

@@ -284,7 +284,7 @@ void TableLife::draw_shapes() {
     shape.options.batch_max = static_cast<std::uint32_t>(random_.between(1, 8));
     // What waits for facts stays in the ledger: a small one could never take what would make them true.
     if (!shape.has_needs && !shape.has_locks && random_.chance(0.5)) shape.options.rows_max = random_.between(1, 4);
-    shape.options.set_cancels_parked_delete = random_.chance(0.3);
+    shape.options.set_replaces_delete = random_.chance(0.3);
     shape.options.weight = static_cast<std::uint32_t>(random_.between(1, 3));
     if (random_.chance(0.6)) shape.later = random_.real01() * 0.2;
     if (random_.chance(0.6)) shape.stages = random_.real01() * 0.4;

@@ -55,10 +55,10 @@ struct ConsumeOptions {
   Rows rows = Rows::Whole;
   /// False: the handler is not given the rows that stand when the Orch is made, for an Orch that keeps its rows beyond the process itself.
   bool standing_rows = true;
-  /// A Delete that must wait for facts gives way to a Set of its key instead of standing before it, whether the Set came with it or comes
-  /// later: what was to go is wanted again. For rows whose handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck
-  /// older DEL").
-  bool set_cancels_parked_delete = false;
+  /// A Set replaces the Delete of its key that has not run: the handler gets the Set alone and changes the row in one step. This holds for
+  /// a Delete that is queued or waits for facts. A Delete that waits for a time stays, because part of it may be done. For rows whose
+  /// handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck older DEL").
+  bool set_replaces_delete = false;
 };
 
 /// How an Orch listens to events.

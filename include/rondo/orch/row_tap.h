@@ -23,7 +23,7 @@ struct RowEvent {
   enum class What : std::uint8_t {
     Taken,     // The consumer has taken a change of the row from the table.
     Parked,    // It waits until all 'facts' hold.
-    GaveWay,   // A Delete that would wait for 'facts' is dropped for the Set behind it (ConsumeOptions::set_cancels_parked_delete).
+    GaveWay,   // A Delete that would wait for 'facts' is dropped for the Set behind it (ConsumeOptions::set_replaces_delete).
     Delayed,   // It waits for 'delay', because of 'why'.
     Resolved,  // The only one of 'facts' was announced, by 'provider', and rows waited for it, of this table or another. Without a key.
     Retried,   // What it waited for came, and its handler is asked again.

@@ -167,6 +167,8 @@ struct ConsumerStats {
   Duration longest_resolve_wait{0};  // From the announcement of a fact (or a due time) to the first turn with rows that waited for it.
   std::string last_reject;
   std::string standing_reject;            // The newest one of rejected_rows.
+  std::size_t delayed_rows = 0;           // Of 'parked', those whose handler tries again after a time.
+  std::string first_delay;                // The reason of the one that has waited longest.
   std::optional<PlaneCounts> plane = {};  // Where its rows stand, if its Orch tells: Runtime::explain_state().
 };
 

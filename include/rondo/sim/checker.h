@@ -36,7 +36,7 @@ struct Event {
     Rejected,
     Waits,
     Delayed,
-    GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_cancels_parked_delete).
+    GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_replaces_delete).
     Again,      // The handler waits for what holds; it will be asked again.
     Announced,  // An Orch said that a fact begins to hold.
     Withdrawn,  // An Orch said that a fact ends.

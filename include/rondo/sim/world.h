@@ -51,7 +51,7 @@ struct WorldOptions {
   SimDataPlaneOptions plane = {};
   PolicyOptions policy = BudgetedFrames{};
   /// A row whose writes went wrong is deleted before it is written anew. Without, it is laid over what is there: for programs whose Sets do
-  /// not come into effect while their Deletes wait for rows of others (ConsumeOptions::set_cancels_parked_delete), and whose rows always
+  /// not come into effect while their Deletes wait for rows of others (ConsumeOptions::set_replaces_delete), and whose rows always
   /// have the same fields.
   bool deletes_before_rewriting = true;
 };

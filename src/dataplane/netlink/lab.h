@@ -43,6 +43,11 @@ class Lab {
     return ip("link add swp" + n + " type veth peer name line" + n) && ip("link set line" + n + " up");
   }
   bool set_carrier(int number, bool up) const { return ip("link set line" + std::to_string(number) + (up ? " up" : " down")); }
+  /// Switches IPv6 on or off on the port, as an operator does with sysctl.
+  bool set_ipv6(int number, bool on) const {
+    return run("nsenter --net=" + path() + " sh -c 'echo " + (on ? "0" : "1") + " > /proc/sys/net/ipv6/conf/swp" + std::to_string(number) +
+               "/disable_ipv6'");
+  }
   bool remove_port(int number) const { return ip("link del swp" + std::to_string(number)); }
 
  private:
