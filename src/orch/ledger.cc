@@ -204,6 +204,13 @@ bool Ledger::waits_for_facts(std::uint32_t row) const noexcept {
   return r.extra != nullptr || !is_resolved(row);
 }
 
+/// Part of a Delete that waits for a time may be done. Written fields that are in flight may come back and would join those of the Set.
+bool Ledger::may_replace_delete(std::uint32_t row) const noexcept {
+  const State state = rows_[row].state;
+  if (state == State::Parked) return waits_for_facts(row);
+  return state == State::Queued || rows_are_whole_;
+}
+
 void Ledger::overlay(Row& row, const Change& change) const {
   if (change.op() == Op::Delete) {
     row.has_delete = true;
@@ -253,8 +260,7 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
     return Merged::NewRow;
   }
   const bool was_only_set = r.has_set && !r.has_delete;
-  const bool replaces =
-      set_replaces_delete_ && change.op() == Op::Set && r.has_delete && (r.state != State::Parked || waits_for_facts(row));
+  const bool replaces = set_replaces_delete_ && change.op() == Op::Set && r.has_delete && may_replace_delete(row);
   if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
   // A Set alone that is deleted before it was tried leaves just the Delete.
   overlay(r, change);

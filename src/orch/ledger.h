@@ -239,6 +239,7 @@ class Ledger {
   void overlay(Row& row, const Change& change) const;
   bool has_room(const Row& row, const Record& record) const;
   bool waits_for_facts(std::uint32_t row) const noexcept;  // Of a parked one.
+  bool may_replace_delete(std::uint32_t row) const noexcept;
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
   /// Of a wait list: the same, and what its rows know of those ahead.

@@ -64,7 +64,8 @@ class Model {
     Row& row = it->second;
     const bool only_set = row.set.has_value() && !row.has_delete;
     const bool may_be_begun = (row.where == Where::Parked && row.due) || (row.where == Where::Resolved && !row.looks_at_facts);
-    const bool cancels = set_cancels_ && !write.is_delete && row.has_delete && !may_be_begun;
+    const bool stays = may_be_begun || row.where == Where::InFlight;
+    const bool cancels = set_cancels_ && !write.is_delete && row.has_delete && !stays;
     if (cancels) row.has_delete = false;
     if (write.is_delete) {
       row.has_delete = true;

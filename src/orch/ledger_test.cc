@@ -181,15 +181,29 @@ TEST_F(CancellingLedger, ASetReplacesTheQueuedDeleteThatItCameWithSoThatTheRowCh
   expect_nothing_is_left();
 }
 
-TEST_F(CancellingLedger, ASetReplacesTheDeleteThatWaitsBehindAChangeInFlight) {
+TEST_F(CancellingLedger, ADeleteBehindWrittenFieldsInFlightKeepsItsPlaceBecauseTheyMayComeBack) {
   set("k", {{"a", "1"}});
   const Ledger::Task task = take();
   remove("k");
   set("k", {{"b", "2"}});
   ledger.settle(task.row);
   check();
-  EXPECT_THAT(run_ready(), ElementsAre("S k{b=2}"));
+  EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{b=2}"));
   expect_nothing_is_left();
+}
+
+TEST_F(CancellingLedger, ASetOfAWholeRowReplacesTheDeleteBehindAChangeInFlight) {
+  Ledger whole(
+      wheel, [] {}, true, Rows::Whole);
+  whole.merge(Change::set("k", {{"a", "1"}}), now, index);
+  const Ledger::Task flight = *whole.take_new();
+  whole.merge(Change::remove("k"), now, index);
+  whole.merge(Change::set("k", {{"b", "2"}}), now, index);
+  whole.requeue(flight.row);
+  const Ledger::Task next = *whole.take_new();
+  EXPECT_EQ(text_of(next.change), "S k{b=2}");
+  whole.settle(next.row);
+  EXPECT_EQ(whole.size(), 0U);
 }
 
 TEST_F(CancellingLedger, ADeleteThatMustWaitForFactsGivesWayToTheSetThatCameMeanwhile) {

@@ -57,7 +57,8 @@ bool replaces_delete(const World& world, const Event& event, bool delete_waits) 
   const Ledger& ledger = consumer->ledger();
   const std::uint32_t row = ledger.find(event.change->key());
   if (row == Ledger::kNone) return false;
-  if (ledger.state(row) != Ledger::State::Parked) return true;
+  if (ledger.state(row) == Ledger::State::InFlight) return ledger.rows_are_whole();
+  if (ledger.state(row) == Ledger::State::Queued) return true;
   if (ledger.due(row) != Instant{}) return false;
   return !ledger.is_resolved(row) || ledger.facts_of(row, RuntimeView(world.runtime()).constraints()).size() > 1;
 }
