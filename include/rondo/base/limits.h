@@ -294,7 +294,7 @@ inline constexpr Duration kDaemonDrain = 5000ms;
 /// Lines of the log that rondod remembers for a support bundle, and bytes of each.
 inline constexpr std::size_t kLogLinesKept = 500;
 inline constexpr std::size_t kLogLineBytesKept = 1024;
-/// How long what happened and is over (a write that failed later, a lost wake-up, a refused order) is a trouble of `rondo health`, before
+/// How long what happened and is over (a write that failed later, a lost wake-up, a forgotten fact) is a trouble of `rondo health`, before
 /// it is a note: a monitor that asks every five minutes sees it thrice, and nobody restarts a daemon to be rid of it.
 inline constexpr Duration kMishapTold = 900s;
 /// Rows of one answer in a support bundle; more would be a table and not a figure. It says how many were left out.

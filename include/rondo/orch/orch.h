@@ -56,8 +56,8 @@ struct ConsumeOptions {
   /// False: the handler is not given the rows that stand when the Orch is made, for an Orch that keeps its rows beyond the process itself.
   bool standing_rows = true;
   /// A Set replaces the Delete of its key that has not run: the handler gets the Set alone and changes the row in one step. This holds for
-  /// a Delete that is queued or waits for facts. A Delete that waits for a time stays, because part of it may be done. For rows whose
-  /// handler takes the Set's fields as the whole (sonic-swss: "a SET removes a stuck older DEL").
+  /// a Delete that is queued or waits for facts, and with whole rows also for one behind a change in flight. A Delete that waits for a time
+  /// stays, because part of it may be done. For handlers that take a Set's fields as the whole (sonic-swss: "a SET removes a stuck DEL").
   bool set_replaces_delete = false;
 };
 
