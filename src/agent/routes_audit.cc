@@ -16,14 +16,12 @@ constexpr std::size_t kAhead = 16;
 /// In the data plane, as far as we know.
 bool Routes::is_due(const RouteMap::Route& route) {
   if (route.busy || route.restoring) return false;
-  if (route.group == RouteMap::kNone) return route.type != RouteType::Unicast;
   const GroupIds::Entry* const entry = routes_.group(route.group).entry.get();
   return entry != nullptr && entry->usable && entry->losses == route.losses;
 }
 
 RouteSet Routes::order_of(const RouteMap::Route& route) {
-  const NexthopId id = route.group == RouteMap::kNone ? NexthopId{} : routes_.group(route.group).entry->id;
-  return RouteSet{route.prefix, id, table_, route.type};
+  return RouteSet{route.prefix, routes_.group(route.group).entry->id, table_, route.type};
 }
 
 Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
@@ -53,6 +51,24 @@ bool Routes::has(const RouteDelete& object) {
   const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
   return slot != RouteMap::kNone && (routes_[slot].busy || routes_[slot].restoring || is_due(routes_[slot]));
 }
+
+bool Routes::is_settled(const RouteDelete& object) {
+  const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+  return slot != RouteMap::kNone && is_due(routes_[slot]);
+}
+
+bool Routes::is_open(const RouteDelete& object) {
+  const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+  return slot != RouteMap::kNone && !is_due(routes_[slot]);
+}
+
+bool Routes::is_among(std::string_view key, const std::set<RouteDelete>& objects) const {
+  if (objects.empty()) return false;
+  const Result<RouteKey> parsed = parse_route_key(key);
+  return parsed && parsed->vrf.empty() && objects.contains({parsed->prefix, table_});
+}
+
+Drift Routes::missing(const RouteDelete& object) { return drift_of(DriftKind::Missing, routes_[routes_.find(object.prefix)], nullptr); }
 
 void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
   const RouteDelete object{actual.prefix, actual.table};
@@ -102,17 +118,20 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
   }
 }
 
-/// What is missing is created, so that a route of another program in its place stays; what has our number is replaced.
+/// What is missing is put back as after a loss of its group: created, so that a route of another program in its place stays. What has our
+/// number is replaced.
 void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
   std::vector<Operation> operations;
   for (const RouteDelete& object : objects) {
     const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
     if (slot == RouteMap::kNone || !is_due(routes_[slot])) continue;
+    if (kind == DriftKind::Missing) {
+      put_back_lost(slot);
+      continue;
+    }
     touch(routes_[slot]);
-    RouteSet order = order_of(routes_[slot]);
-    order.create = kind == DriftKind::Missing;
     routes_.set_restoring(slot, true);
-    operations.push_back({order, {}});
+    operations.push_back({order_of(routes_[slot]), {}});
   }
   if (operations.empty()) return;
   programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });

@@ -69,9 +69,10 @@ Verdict SimKernel::apply(const RouteDelete& order) {
   return kDone;
 }
 
-void SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
-  static_cast<void>(apply(RouteDelete{prefix, table}));
+bool SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
+  const bool replaced = apply(RouteDelete{prefix, table}).error_number == 0;
   foreign_routes_.insert_or_assign(RouteKey{prefix, table}, protocol);
+  return replaced;
 }
 
 bool SimKernel::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {

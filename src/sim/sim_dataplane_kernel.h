@@ -31,7 +31,8 @@ class SimKernel {
   Verdict execute(const Order& order);
 
   IfIndex add_port(std::string name);
-  void add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
+  /// Whether it replaced one of ours.
+  bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
   void remove_port(std::string_view name);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../agent_lines.h"
+#include "rondo/base/clock.h"
 #include "rondod_on_linux.h"
 
 namespace rondo {
@@ -164,6 +165,36 @@ TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
     ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
     ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; })) << trace(cell);
   }
+}
+
+TEST_F(DriftOnLinux, ARouteThatOthersDeleteIsBackWithinTwoSecondsWithoutAnAudit) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const SystemClock clock;
+  for (const Cell& cell : kCells) {
+    if (cell.table != "ROUTE_TABLE") continue;
+    const Instant begun = clock.now();
+    ASSERT_NO_FATAL_FAILURE(meddle(cell));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    EXPECT_LT(clock.now() - begun, 2s) << trace(cell);
+  }
+  EXPECT_THAT(json::serialize(call("stats", {}).at("audit").at("routes")), HasSubstr("\"audits\":0"));
+}
+
+TEST_F(DriftOnLinux, TenThousandRoutesThatOthersDeleteTogetherComeBack) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  constexpr std::size_t kRoutes = 10'000;
+  const auto key = [](std::size_t i) { return "50." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"; };
+  for (std::size_t i = 0; i < kRoutes; ++i) set("ROUTE_TABLE", key(i), {{"nexthop_group", "g"}});
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == kRoutes + 3; })) << log_text();
+  wanted = lines();
+  std::ofstream batch(file("batch"));
+  for (std::size_t i = 0; i < kRoutes; ++i) batch << "route del " << key(i) << " metric 201\n";
+  batch.close();
+  ASSERT_TRUE(lab->ip("-batch " + file("batch")));
+  EXPECT_TRUE(becomes([&] { return kernel_routes() == kRoutes + 3; })) << kernel_routes() << log_text();
+  EXPECT_EQ(lines(), wanted);
 }
 
 TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatWasOnIt) {

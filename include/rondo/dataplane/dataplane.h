@@ -94,9 +94,9 @@ class DataPlane {
   /// What another program or the kernel itself created, changed or deleted: the object, named by the order that would delete it. Nothing
   /// after a gap: any object may have changed.
   using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
-  /// A source that reports changes of addresses, neighbours and next hops that did not come from apply(). Changes by apply() itself are
-  /// filtered out below. Routes are not reported: a full table makes too many notifications, so whoever must know reads them back. The
-  /// source adds itself to 'scheduler'. Null: this data plane reports nothing.
+  /// A source that reports changes of addresses, neighbours, next hops and routes that did not come from apply(). Changes by apply() itself
+  /// are filtered out below. A route is reported when another program deletes one of ours, replaces it, or sets one of our protocol number;
+  /// not when the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// For people: "linux rtnetlink, network namespace x" or "simulated".

@@ -81,6 +81,7 @@ struct RouteSet {
 struct RouteDelete {
   Prefix prefix;
   std::uint32_t table = kMainTable;
+  friend auto operator<=>(const RouteDelete&, const RouteDelete&) = default;
 };
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,

@@ -96,9 +96,15 @@ std::optional<DeleteOrder> changed_nexthop(const Message& message) {
   return object;
 }
 
+std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMarks& marks) {
+  const std::optional<RouteHolder> route = decode_route_holder(message);
+  if (!route || route->metric != marks.metric) return std::nullopt;
+  return RouteDelete{route->prefix, route->table};
+}
+
 }  // namespace
 
-std::optional<DeleteOrder> decode_change(const Message& message) {
+std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks) {
   switch (message.header.nlmsg_type) {
     case RTM_NEWADDR:
     case RTM_DELADDR: return changed_address(message);
@@ -106,6 +112,8 @@ std::optional<DeleteOrder> decode_change(const Message& message) {
     case RTM_DELNEIGH: return changed_neighbor(message);
     case RTM_NEWNEXTHOP:
     case RTM_DELNEXTHOP: return changed_nexthop(message);
+    case RTM_NEWROUTE:
+    case RTM_DELROUTE: return changed_route(message, marks);
     default: return std::nullopt;
   }
 }
@@ -237,7 +245,7 @@ std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t prot
 
 std::optional<RouteHolder> decode_route_holder(const Message& message) {
   const auto header = read_front<rtmsg>(message.payload);
-  if (!header || message.header.nlmsg_type != RTM_NEWROUTE) return std::nullopt;
+  if (!header || (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE)) return std::nullopt;
   // One for a type of service is beside ours.
   if ((header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_tos != 0) return std::nullopt;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
