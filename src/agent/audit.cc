@@ -167,7 +167,8 @@ void Audit::repair_noticed(const std::vector<DeleteOrder>& routes) {
 void Audit::end_round() {
   const std::uint64_t repaired = std::exchange(repaired_in_round_, 0);
   const std::vector<Drift> first = std::exchange(first_of_round_, {});
-  const AuditResult result{.kind = ObjectKind::Route, .fresh = repaired, .found = {repaired}, .repaired = repaired, .attempt = rounds_, .status = {}};
+  const AuditResult result{
+      .kind = ObjectKind::Route, .fresh = repaired, .found = {repaired}, .repaired = repaired, .attempt = rounds_, .status = {}};
   if (repaired != 0 && on_result_) on_result_(result, first);
   routes_repaired_.clear();
   rounds_ = routes_noticed_.empty() ? 0 : rounds_ + 1;
@@ -328,8 +329,8 @@ void Audit::end_deletes() {
 }
 
 void Audit::deletes_answered(std::span<const Operation> deletes) {
-  refused_deletes_ += static_cast<std::uint64_t>(std::ranges::count_if(
-      deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != Code::NotFound; }));
+  refused_deletes_ += static_cast<std::uint64_t>(
+      std::ranges::count_if(deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != Code::NotFound; }));
 }
 
 /// As the Orch of its row knows it.

@@ -97,8 +97,9 @@ class Audit final : public Source {
   Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
   ~Audit() override;
 
-  /// From here on it runs, and never before. 'looks_now': also a first time now, since what changed before was not noticed. 'with_unwanted':
-  /// what no row asks for is a difference. Called without while what an earlier run left is held, and again when that is over.
+  /// From here on it runs, and never before. 'looks_now': also a first time now, since what changed before was not noticed.
+  /// 'with_unwanted': what no row asks for is a difference. Called without while what an earlier run left is held, and again when that is
+  /// over.
   void begin(bool looks_now, bool with_unwanted = true);
 
   /// What a request found, kind by kind.

@@ -138,6 +138,9 @@ class Routes final : public Orch {
   void put_back_lost(std::uint32_t slot);
   void put_back_answered(std::span<Operation> done);
   bool is_due(const RouteMap::Route& route);
+  std::uint32_t slot_of(const RouteDelete& object) const {
+    return object.table == table_ && !object.is_stray() ? routes_.find(object.prefix) : RouteMap::kNone;
+  }
   RouteSet order_of(const RouteMap::Route& route);
   Drift drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual);
   void compare(const RouteEntry& actual, Findings& findings);

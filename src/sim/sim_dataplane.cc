@@ -316,6 +316,11 @@ void SimDataPlane::add_foreign_route(const Prefix& prefix, std::uint8_t protocol
   if (impl_->kernel.add_foreign_route(prefix, table, protocol)) impl_->report(RouteDelete{prefix, table});
 }
 
+void SimDataPlane::add_stray_route(const RouteDelete& route) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.add_stray_route(route);
+}
+
 bool SimDataPlane::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {
   const std::lock_guard lock(impl_->mutex);
   return impl_->kernel.remove_foreign_route(prefix, table);

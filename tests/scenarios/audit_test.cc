@@ -112,53 +112,49 @@ TEST_P(NoticedDrift, IsRepairedWithinTwoSeconds) {
   EXPECT_EQ(box.owed(), 0U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Audit, NoticedDrift,
-                         testing::Values(Meddling{"RouteDeleted",
-                                                  [](DriftBox& box) { box.meddle(RouteDelete{prefix("20.0.0.0/24")}); }},
-                                         Meddling{"RouteToNowhereDeleted",
-                                                  [](DriftBox& box) { box.meddle(RouteDelete{prefix("30.0.0.0/8")}); }},
-                                         Meddling{"RouteChanged",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(RouteSet{.prefix = prefix("20.0.1.0/24"), .type = RouteType::Blackhole});
-                                                  }},
-                                         Meddling{"AllRoutesDeleted",
-                                                  [](DriftBox& box) {
-                                                    for (int i = 0; i < 200; ++i) {
-                                                      box.meddle(RouteDelete{prefix("20.0." + std::to_string(i) + ".0/24")});
-                                                    }
-                                                  }},
-                                         Meddling{"AddressDeleted",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(AddressDelete{box.ports[0], prefix("10.0.0.1/24")});
-                                                  }},
-                                         Meddling{"Ipv6AddressDeleted",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(AddressDelete{box.ports[0], prefix("2001:db8::1/64")});
-                                                  }},
-                                         Meddling{"Ipv6AddressOfAnotherLength",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(AddressSet{box.ports[0], prefix("2001:db8::1/128")});
-                                                  }},
-                                         Meddling{"NeighborDeleted",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(NeighborDelete{box.ports[0], address("10.0.0.2")});
-                                                  }},
-                                         Meddling{"NeighborChanged",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(NeighborSet{box.ports[1], address("10.1.0.2"), mac("02:ff:00:00:00:01")});
-                                                  }},
-                                         Meddling{"NexthopDeleted",
-                                                  [](DriftBox& box) { box.meddle(NexthopDelete{box.number_of("10.1.0.2")}); }},
-                                         Meddling{"NexthopChanged",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(NexthopSet{box.number_of("10.1.0.2"), address("10.0.0.2"), box.ports[0]});
-                                                  }},
-                                         Meddling{"GroupDeleted", [](DriftBox& box) { box.meddle(NexthopDelete{box.number_of("")}); }},
-                                         Meddling{"GroupChanged",
-                                                  [](DriftBox& box) {
-                                                    box.meddle(GroupSet{box.number_of(""), {{box.number_of("10.1.0.2"), 7}}});
-                                                  }}),
-                         [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(
+    Audit, NoticedDrift,
+    testing::Values(Meddling{"RouteDeleted", [](DriftBox& box) { box.meddle(RouteDelete{prefix("20.0.0.0/24")}); }},
+                    Meddling{"RouteToNowhereDeleted", [](DriftBox& box) { box.meddle(RouteDelete{prefix("30.0.0.0/8")}); }},
+                    Meddling{"RouteChanged",
+                             [](DriftBox& box) { box.meddle(RouteSet{.prefix = prefix("20.0.1.0/24"), .type = RouteType::Blackhole}); }},
+                    Meddling{"AllRoutesDeleted",
+                             [](DriftBox& box) {
+                               for (int i = 0; i < 200; ++i) {
+                                 box.meddle(RouteDelete{prefix("20.0." + std::to_string(i) + ".0/24")});
+                               }
+                             }},
+                    Meddling{"AddressDeleted",
+                             [](DriftBox& box) {
+                               box.meddle(AddressDelete{box.ports[0], prefix("10.0.0.1/24")});
+                             }},
+                    Meddling{"Ipv6AddressDeleted",
+                             [](DriftBox& box) {
+                               box.meddle(AddressDelete{box.ports[0], prefix("2001:db8::1/64")});
+                             }},
+                    Meddling{"Ipv6AddressOfAnotherLength",
+                             [](DriftBox& box) {
+                               box.meddle(AddressSet{box.ports[0], prefix("2001:db8::1/128")});
+                             }},
+                    Meddling{"NeighborDeleted",
+                             [](DriftBox& box) {
+                               box.meddle(NeighborDelete{box.ports[0], address("10.0.0.2")});
+                             }},
+                    Meddling{"NeighborChanged",
+                             [](DriftBox& box) {
+                               box.meddle(NeighborSet{box.ports[1], address("10.1.0.2"), mac("02:ff:00:00:00:01")});
+                             }},
+                    Meddling{"NexthopDeleted", [](DriftBox& box) { box.meddle(NexthopDelete{box.number_of("10.1.0.2")}); }},
+                    Meddling{"NexthopChanged",
+                             [](DriftBox& box) {
+                               box.meddle(NexthopSet{box.number_of("10.1.0.2"), address("10.0.0.2"), box.ports[0]});
+                             }},
+                    Meddling{"GroupDeleted", [](DriftBox& box) { box.meddle(NexthopDelete{box.number_of("")}); }},
+                    Meddling{"GroupChanged",
+                             [](DriftBox& box) {
+                               box.meddle(GroupSet{box.number_of(""), {{box.number_of("10.1.0.2"), 7}}});
+                             }}),
+    [](const auto& test) { return test.param.name; });
 
 TEST(Audit, ARowSetAgainAfterItsRouteWasDeletedIsDoneWhenTheRouteIsBack) {
   DriftBox box{{.period = Duration{0}}};
@@ -252,6 +248,34 @@ TEST(Audit, WhatIsLostWhileAStartIsHeldIsRepairedAndNothingIsDeleted) {
   box.run_for(5s);
   EXPECT_TRUE(box.agent.has_restarted());
   EXPECT_EQ(box.plane.route_count(), 2U);
+}
+
+TEST(Audit, RoutesOfOurNumberWithAnotherMetricOrTypeOfServiceAreDeleted) {
+  DriftBox box;
+  box.plane.add_stray_route({.prefix = prefix("20.0.0.0/24"), .metric = 5});
+  box.plane.add_stray_route({.prefix = prefix("20.0.0.0/24"), .tos = 16});
+  box.plane.add_stray_route({.prefix = prefix("40.0.0.0/8"), .metric = 0});
+  EXPECT_NE(box.actual(), box.wanted);
+  std::vector<std::string> told;
+  const auto note = [&told](const Audit::Report& report) {
+    for (const Drift& drift : report.drifts) told.push_back(drift.actual);
+  };
+  ASSERT_TRUE(box.agent.audit()->request(kAllKinds, OnDrift::Report, note).ok());
+  box.run_for(2s);
+  EXPECT_THAT(told, testing::UnorderedElementsAre("route 20.0.0.0/24 blackhole metric 5", "route 20.0.0.0/24 blackhole tos 16",
+                                                  "route 40.0.0.0/8 blackhole metric 0"));
+  box.run_for(65s);
+  EXPECT_EQ(box.actual(), box.wanted);
+}
+
+TEST(Audit, LeftoversWithAnotherMetricAreDeletedAtTheEndOfTheRestart) {
+  AgentBox box;
+  box.plane.add_stray_route({.prefix = prefix("20.0.0.0/24"), .metric = 5});
+  box.start();
+  box.set("ROUTE_TABLE", "20.0.0.0/24", {{"blackhole", "true"}});
+  box.run_for(5s);
+  EXPECT_TRUE(box.agent.has_restarted());
+  EXPECT_THAT(box.actual(), testing::ElementsAre("route 20.0.0.0/24 blackhole"));
 }
 
 TEST(Audit, UnwantedObjectsOfEachKindAreDeleted) {

@@ -80,7 +80,7 @@ class LinuxDataPlane final : public DataPlane {
       header.rtm_protocol = marks_.protocol;
       // Gathered before they are shown, because a dump may have to start again.
       auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header,
-                                          [this](const Message& m) { return netlink::decode_route(m, marks_.protocol); });
+                                          [this](const Message& m) { return netlink::decode_route(m, marks_); });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
     }
