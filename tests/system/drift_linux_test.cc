@@ -187,7 +187,7 @@ TEST_F(DriftOnLinux, RoutesOfOurNumberWithAnotherMetricOrTypeOfServiceAreDeleted
   start_with_rows("audit_s = 0\n");
   if (IsSkipped() || HasFatalFailure()) return;
   for (const char* const route :
-       {"route add blackhole 20.0.0.0/8 metric 5 proto 201", "route add blackhole 20.0.0.0/8 tos 16 metric 201 proto 201",
+       {"route add blackhole 20.0.0.0/8 metric 5 proto 201", "route add blackhole 20.0.0.0/8 tos 0x10 metric 201 proto 201",
         "route add blackhole 41.0.0.0/8 proto 201", "-6 route add blackhole fd41::/32 metric 5 proto 201"}) {
     ASSERT_TRUE(lab->ip(route)) << route;
   }
