@@ -28,7 +28,8 @@ void decode(std::span<const std::byte> datagram) {
       must_hold(address->address.length <= address->address.address.size() * 8);
     if (const auto neighbor = netlink::decode_neighbor(message, kProtocol)) must_hold(static_cast<bool>(neighbor->port));
     if (const auto nexthop = netlink::decode_nexthop(message, kProtocol)) must_hold(static_cast<bool>(nexthop->id));
-    if (const auto route = netlink::decode_route(message, kProtocol)) must_hold(route->prefix.length <= route->prefix.address.size() * 8);
+    if (const auto route = netlink::decode_route(message, {.protocol = kProtocol, .metric = 201}))
+      must_hold(route->prefix.length <= route->prefix.address.size() * 8);
     if (const auto holder = netlink::decode_route_holder(message)) must_hold(holder->prefix.length <= holder->prefix.address.size() * 8);
   }
 }

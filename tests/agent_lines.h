@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,11 @@ inline std::string group_text(Lines members) {
   std::string text;
   for (const std::string& member : members) text.append(text.empty() ? "{" : ", ").append(member);
   return text + "}";
+}
+
+inline std::string_view type_text(RouteType type) {
+  if (type == RouteType::Unreachable) return " unreachable";
+  return type == RouteType::Prohibit ? " prohibit" : " blackhole";
 }
 
 /// What 'plane' holds, with next hops by what they are and not by number.
@@ -61,8 +67,8 @@ inline Lines lines_of(DataPlane& plane) {
     lines.push_back("group " + texts[entry.id]);
   }
   const Status read = plane.routes([&](const RouteEntry& route) {
-    const std::string name = "route " + route.prefix.to_string();
-    lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] : name + " blackhole");
+    std::string name = object_name(route.gone());
+    lines.push_back(route.type == RouteType::Unicast ? name + " via " + texts[route.nexthop] : name.append(type_text(route.type)));
   });
   RONDO_ASSERT(read.ok());
   std::ranges::sort(lines);

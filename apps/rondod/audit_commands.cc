@@ -80,15 +80,23 @@ void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& r
   auto answer = std::make_shared<Answer>();
   std::uint64_t differences = ports.size();
   std::uint64_t repaired = 0;
+  std::uint64_t held_by_others = 0;
+  std::uint64_t not_repaired = 0;
   for (const agent::AuditResult& one : report.results) {
     const std::uint64_t found = std::accumulate(one.found.begin(), one.found.end(), std::uint64_t{0});
     differences += found;
     repaired += one.repaired;
+    held_by_others += one.held_by_others;
+    not_repaired += one.not_repaired;
   }
   answer->drifts = std::move(ports);
   answer->drifts.insert(answer->drifts.end(), report.drifts.begin(), report.drifts.end());
   answer->result = {{"differences", differences}, {"shown", answer->drifts.size()}};
-  if (repairs) answer->result["repaired"] = repaired;
+  if (repairs) {
+    answer->result["repaired"] = repaired;
+    answer->result["held_by_others"] = held_by_others;
+    answer->result["not_repaired"] = not_repaired;
+  }
   send(std::move(reply), answer);
 }
 

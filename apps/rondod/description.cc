@@ -110,7 +110,8 @@ Section dataplane() {
           {"audit_s", "integer from 0 to 86400", "300",
            "Seconds between two audits: what the kernel has is read back and compared with what the rows ask for. 0: only after changes "
            "that "
-           "the kernel reports by itself (addresses, neighbours and next hops; within a second, whatever is set here), and on rondo "
+           "the kernel reports by itself (addresses, neighbours, next hops and routes; within a second, whatever is set here), and on "
+           "rondo "
            "resync."},
           {"on_drift", "\"repair\" or \"report\"", "\"repair\"",
            "What becomes of a difference that an audit finds. repair: it is ordered again, or deleted. report: log, health and rondo diff "

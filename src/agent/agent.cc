@@ -124,6 +124,8 @@ bool Agent::is_held() {
     if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
   }
   is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
+  // Rows that are programmed already are audited meanwhile.
+  if (!is_allowed_ && audit_ != nullptr && !audit_->has_begun()) audit_->begin(true, false);
   return !is_allowed_;
 }
 
@@ -194,6 +196,7 @@ Status Agent::begin_audits() {
 
 void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
   JournalRecorder::of(runtime_.journal()).drifted(kind, objects);
+  reconciler_.distrust();  // Or a repair in a start that is held would be answered without being carried out.
   if (kind == DriftKind::Unwanted) return delete_objects(objects);
   std::vector<NexthopDelete> nexthops;
   std::vector<RouteDelete> routes;
@@ -213,9 +216,11 @@ void Agent::delete_objects(std::span<const DeleteOrder> objects) {
   for (const DeleteOrder& object : objects) {
     (std::holds_alternative<RouteDelete>(object) ? routes : others).push_back({order_of(object), {}});
   }
-  const auto ignore = [](std::span<Operation>) {};
-  if (!routes.empty()) programmer_.submit(Lane::Bulk, std::move(routes), ignore);
-  if (!others.empty()) programmer_.submit(Lane::Urgent, std::move(others), ignore);
+  const auto answered = [this](std::span<Operation> done) {
+    if (audit_ != nullptr) audit_->deletes_answered(done);
+  };
+  if (!routes.empty()) programmer_.submit(Lane::Bulk, std::move(routes), answered);
+  if (!others.empty()) programmer_.submit(Lane::Urgent, std::move(others), answered);
 }
 
 std::vector<Drift> Agent::port_differences() const {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "agent/facts.h"
 #include "agent/interfaces.h"
 #include "agent/neighbors.h"
 #include "agent/nexthop_groups.h"
@@ -31,6 +32,8 @@ constexpr Duration kSlowestNotices = 60s;
 constexpr Duration kFollowUp = 1s;
 /// So often in a row. What differs even then waits for the period.
 constexpr unsigned kFollowUps = 3;
+/// Routes noticed in one round. More of them have all routes audited.
+constexpr std::size_t kRoutesNoticed = 65536;
 /// Requests that wait.
 constexpr std::size_t kRequests = 16;
 /// Next hops that are repaired together.
@@ -68,10 +71,11 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
                       enqueue(std::exchange(noticed_, {}));
                     }),
       look_timer_("audit look", kAudit, [this] { findings_->look() == 1 ? start_look(2) : end_deletes(); }),
-      follow_timer_("audit follow-up", kAudit, [this] { enqueue(std::exchange(follow_, {})); }) {
+      follow_timer_("audit follow-up", kAudit, [this] { enqueue(std::exchange(follow_, {})); }),
+      round_timer_("audit round", kAudit, [this] { end_round(); }) {
   Scheduler& scheduler = runtime.scheduler();
   scheduler.add(*this);
-  for (TimerSource* const timer : {&period_timer_, &notice_timer_, &look_timer_, &follow_timer_}) scheduler.add(*timer);
+  for (TimerSource* const timer : {&period_timer_, &notice_timer_, &look_timer_, &follow_timer_, &round_timer_}) scheduler.add(*timer);
   parts_.programmer.on_room([this] {
     if (comparing_) wake();
   });
@@ -79,8 +83,9 @@ Audit::Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions 
 
 Audit::~Audit() = default;
 
-void Audit::begin(bool looks_now) {
+void Audit::begin(bool looks_now, bool with_unwanted) {
   begun_ = true;
+  with_unwanted_ = with_unwanted;
   if (looks_now) enqueue(kAllKinds);
   if (options_.period > Duration::zero()) period_timer_.arm_every(options_.period, runtime_.scheduler().now() + options_.period);
 }
@@ -105,12 +110,13 @@ void Audit::look_at_held() {
 
 void Audit::notice(const std::optional<DeleteOrder>& object) {
   if (!object) {
-    for (const ObjectKind kind : {ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop}) notice(kind);
+    for (std::size_t i = 0; i < kObjectKinds; ++i) notice(static_cast<ObjectKind>(i));
     return;
   }
+  if (const auto* const route = std::get_if<RouteDelete>(&*object)) return notice_route(*route);
   struct IsOurs {
     const AuditParts& parts;
-    bool operator()(const RouteDelete&) const { return true; }
+    bool operator()(const RouteDelete&) const { return false; }  // See notice_route().
     bool operator()(const NexthopDelete& one) const { return parts.nexthop_groups.may_have(one); }
     bool operator()(const NeighborDelete& one) const { return parts.neighbors.has(one); }
     bool operator()(const AddressDelete& one) const { return parts.interfaces.has(one); }
@@ -126,10 +132,54 @@ void Audit::notice(ObjectKind kind) {
   noticed_[index_of(kind)] = true;
   if (notice_timer_.is_armed()) return;
   const Instant now = runtime_.scheduler().now();
-  // A program that changes an object again and again is answered less and less often.
-  const unsigned attempts = std::max(attempts_[index_of(kind)], kFollowUps) - kFollowUps;
-  const Duration period = std::min<Duration>(kNoticePeriod * (1U << std::min(attempts, 6U)), kSlowestNotices);
-  notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + period));
+  notice_timer_.arm_at(std::max(now + kNoticeDelay, last_notice_ + notice_period(attempts_[index_of(kind)])));
+}
+
+/// A program that changes an object again and again is answered less and less often.
+Duration Audit::notice_period(unsigned attempts) const {
+  return std::min<Duration>(kNoticePeriod * (1U << std::min(std::max(attempts, kFollowUps) - kFollowUps, 6U)), kSlowestNotices);
+}
+
+void Audit::notice_route(const RouteDelete& route) {
+  if (!begun_ || !parts_.routes.has(route)) return;
+  if (options_.action == OnDrift::Report || routes_repaired_.size() + routes_noticed_.size() >= kRoutesNoticed) {
+    return notice(ObjectKind::Route);
+  }
+  if (!round_timer_.is_armed()) round_timer_.arm_at(runtime_.scheduler().now() + kNoticePeriod);
+  if (routes_repaired_.contains(route) || !parts_.routes.is_settled(route)) {
+    routes_noticed_.insert(route);
+  } else {
+    repair_noticed({route});
+  }
+}
+
+/// Lost from now on, so that a Set of the same row is not answered as unchanged.
+void Audit::repair_noticed(const std::vector<DeleteOrder>& routes) {
+  if (routes.empty()) return;
+  for (const DeleteOrder& route : routes) routes_repaired_.insert(std::get<RouteDelete>(route));
+  if (first_of_round_.empty()) first_of_round_.push_back(parts_.routes.missing(std::get<RouteDelete>(routes.front())));
+  repaired_in_round_ += routes.size();
+  figures_[index_of(ObjectKind::Route)].missing += routes.size();
+  figures_[index_of(ObjectKind::Route)].repaired += routes.size();
+  parts_.repair(DriftKind::Missing, routes);
+}
+
+void Audit::end_round() {
+  const std::uint64_t repaired = std::exchange(repaired_in_round_, 0);
+  const std::vector<Drift> first = std::exchange(first_of_round_, {});
+  const AuditResult result{
+      .kind = ObjectKind::Route, .fresh = repaired, .found = {repaired}, .repaired = repaired, .attempt = rounds_, .status = {}};
+  if (repaired != 0 && on_result_) on_result_(result, first);
+  routes_repaired_.clear();
+  rounds_ = routes_noticed_.empty() ? 0 : rounds_ + 1;
+  if (routes_noticed_.empty()) return;
+  std::vector<DeleteOrder> due;
+  std::erase_if(routes_noticed_, [&](const RouteDelete& route) {
+    if (parts_.routes.is_settled(route)) due.emplace_back(route);
+    return !parts_.routes.has(route) || parts_.routes.is_settled(route);
+  });
+  repair_noticed(due);
+  round_timer_.arm_at(runtime_.scheduler().now() + notice_period(rounds_));
 }
 
 void Audit::enqueue(Request request) {
@@ -157,8 +207,10 @@ void Audit::go_on() {
       kind_ = static_cast<ObjectKind>(next - request.left.begin());
       busy_ = true;
       kind_began_ = runtime_.scheduler().now();
-      findings_.emplace();
-      repaired_ = 0;
+      findings_.emplace(with_unwanted_);
+      ordered_ = 0;
+      ordered_routes_.clear();
+      refused_deletes_ = 0;
       may_delete_ = false;
       unwanted_.clear();
       start_look(1);
@@ -228,7 +280,11 @@ void Audit::repair_confirmed(bool at_end) {
 
 void Audit::repair(DriftKind kind, const std::vector<DeleteOrder>& objects) {
   if (objects.empty()) return;
-  repaired_ += objects.size();
+  ordered_ += objects.size();
+  for (const DeleteOrder& object : objects) {
+    const auto* const route = std::get_if<RouteDelete>(&object);
+    if (route != nullptr && kind != DriftKind::Unwanted) ordered_routes_.push_back(*route);
+  }
   parts_.repair(kind, objects);
 }
 
@@ -252,18 +308,53 @@ void Audit::end_look() {
 }
 
 /// Only while no order is under way: an order that creates one of them would be carried out before its Delete. What the audit itself has
-/// ordered takes a moment.
+/// ordered takes a moment; it ends when that is answered.
 void Audit::end_deletes() {
-  while (may_delete_ && !unwanted_.empty()) {
-    if (parts_.programmer.in_flight() > 0) {
-      if (deletes_left_ == 0) break;
-      --deletes_left_;
-      look_timer_.arm_at(runtime_.scheduler().now() + kDeleteWait);
-      return;
-    }
-    if (delete_unwanted()) deletes_left_ = kDeleteTries;
+  const auto wait = [this] {
+    if (deletes_left_ == 0) return false;
+    --deletes_left_;
+    look_timer_.arm_at(runtime_.scheduler().now() + kDeleteWait);
+    return true;
+  };
+  const bool deletes = may_delete_ && !unwanted_.empty();
+  const bool is_quiet = parts_.programmer.in_flight() == 0;
+  const bool is_put_back = deletes_left_ < kDeleteTries;  // What was lost is ordered in a later turn.
+  if ((ordered_ != 0 || deletes) && !(is_quiet && is_put_back) && wait()) return;
+  if (deletes && is_quiet) {
+    while (!unwanted_.empty() && !delete_unwanted()) continue;
+    deletes_left_ = kDeleteTries;
+    if (wait()) return;
   }
   finish_kind({});
+}
+
+void Audit::deletes_answered(std::span<const Operation> deletes) {
+  refused_deletes_ += static_cast<std::uint64_t>(
+      std::ranges::count_if(deletes, [](const Operation& one) { return !one.status.ok() && one.status.code() != Code::NotFound; }));
+}
+
+/// As the Orch of its row knows it.
+bool Audit::is_there(const Drift& drift) const {
+  if (drift.table == "INTF_TABLE") return parts_.interfaces.state_of(drift.key).state == PlaneState::Installed;
+  if (drift.table == "NEIGH_TABLE") return parts_.neighbors.state_of(drift.key).state == PlaneState::Installed;
+  const ConstraintKind kind = drift.table == "NEXTHOP_SET" ? kNexthopSet : kNexthopGroup;
+  return parts_.nexthop_groups.state_of_row(kind, drift.key).state == PlaneState::Installed;
+}
+
+void Audit::count_repaired(AuditResult& result) {
+  if (ordered_ == 0) return;
+  result.not_repaired = refused_deletes_;
+  for (const RouteDelete& route : ordered_routes_) {
+    if (parts_.routes.is_held_by_other(route)) {
+      ++result.held_by_others;
+    } else if (parts_.routes.is_open(route)) {
+      ++result.not_repaired;
+    }
+  }
+  for (const Drift& drift : findings_->kept()) {
+    if (kind_ != ObjectKind::Route && drift.kind != DriftKind::Unwanted && !is_there(drift)) ++result.not_repaired;
+  }
+  result.repaired = ordered_ - std::min(ordered_, result.held_by_others + result.not_repaired);
 }
 
 /// Some of them, and not what a row has come to ask for since it was compared. False: nothing was ordered.
@@ -289,7 +380,8 @@ void Audit::finish_kind(Status status) {
   if (kind_ == ObjectKind::Route) parts_.routes.end_audit();
   AuditFigures& figures = figures_[index_of(kind_)];
   const Instant now = runtime_.scheduler().now();
-  AuditResult result{.kind = kind_, .fresh = 0, .found = {}, .repaired = repaired_, .attempt = 0, .status = std::move(status)};
+  AuditResult result{.kind = kind_, .fresh = 0, .found = {}, .repaired = 0, .attempt = 0, .status = std::move(status)};
+  if (result.status.ok()) count_repaired(result);
   figures.status = result.status;
   Request& request = requests_.front();
   if (result.status.ok()) {
@@ -298,10 +390,10 @@ void Audit::finish_kind(Status status) {
     ++figures.audits;
     figures.last = now;
     figures.took = now - kind_began_;
-    figures.repaired += repaired_;
+    figures.repaired += result.repaired;
     request.report.drifts.insert(request.report.drifts.end(), findings_->kept().begin(), findings_->kept().end());
     const std::uint64_t found = findings_->total();
-    result.fresh = note_standing();
+    result.fresh = note_standing(result.repaired + result.held_by_others);
     follow_up(kind_, found);
     result.attempt = attempts_[index_of(kind_)];
   } else {
@@ -318,7 +410,7 @@ void Audit::finish_kind(Status status) {
 }
 
 /// What the audit before found, too, is not counted again.
-std::uint64_t Audit::note_standing() {
+std::uint64_t Audit::note_standing(std::uint64_t believed) {
   AuditFigures& figures = figures_[index_of(kind_)];
   std::vector<Drift>& standing = standing_[index_of(kind_)];
   std::set<std::string> known;
@@ -342,7 +434,7 @@ std::uint64_t Audit::note_standing() {
   }
   // A repair is believed until the next audit, except of what an audit before had repaired already.
   const bool is_believed = repairs() && attempts_[index_of(kind_)] == 0;
-  figures.standing = findings_->total() - (is_believed ? std::min(repaired_, findings_->total()) : 0);
+  figures.standing = findings_->total() - (is_believed ? std::min(believed, findings_->total()) : 0);
   standing = std::move(findings_->kept());
   auto& rows = rows_[index_of(kind_)];
   rows.clear();
@@ -354,6 +446,7 @@ std::uint64_t Audit::note_standing() {
 }
 
 bool Audit::differs(std::string_view table, std::string_view key) const {
+  if (table == "ROUTE_TABLE" && parts_.routes.is_among(key, routes_noticed_)) return true;
   return std::ranges::any_of(rows_, [&](const auto& rows) {
     const auto of_table = rows.find(table);
     return of_table != rows.end() && of_table->second.contains(key);
@@ -361,7 +454,7 @@ bool Audit::differs(std::string_view table, std::string_view key) const {
 }
 
 std::size_t Audit::differing(std::string_view table) const {
-  std::size_t count = 0;
+  std::size_t count = table == "ROUTE_TABLE" ? routes_noticed_.size() : 0;
   for (const auto& rows : rows_) {
     const auto of_table = rows.find(table);
     if (of_table != rows.end()) count += of_table->second.size();

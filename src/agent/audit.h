@@ -2,8 +2,10 @@
 // back on a thread of its own, compares them in slices of the scheduler thread, and does both again 200 ms later before it believes a
 // difference. It runs once a period, soon after the data plane reports a change that did not come from us, and when asked.
 //
-// A source of low priority: a comparison waits for rows and admin commands. Routes are audited by the period alone; a full table of 634,000
-// costs what bench/audit.py prints. Scheduler's thread.
+// A route that another program deleted or replaced is repaired in the turn of the notice, without an audit: reading a full table of 634,000
+// costs what bench/audit.py prints. Noticed again within a second, it waits for the end of that second, then of two, four, ...
+//
+// A source of low priority: a comparison waits for rows and admin commands. Scheduler's thread.
 #pragma once
 
 #include <array>
@@ -70,7 +72,7 @@ struct AuditFigures {
   std::uint64_t missing = 0;  // Ever. A difference that one audit after the other finds counts once.
   std::uint64_t changed = 0;
   std::uint64_t unwanted = 0;
-  std::uint64_t repaired = 0;  // Ordered again, or deleted.
+  std::uint64_t repaired = 0;  // Ordered again or deleted, and the data plane carried that out.
   std::uint64_t standing = 0;  // Found by the last one, and not repaired by it or found in spite of a repair.
   Instant last;                // Its end; zero before the first.
   Duration took{0};            // From its first reading to its end.
@@ -82,7 +84,9 @@ struct AuditResult {
   ObjectKind kind = ObjectKind::Address;
   std::uint64_t fresh = 0;               // Differences that the audit before did not find.
   std::array<std::uint64_t, 3> found{};  // By DriftKind.
-  std::uint64_t repaired = 0;            // Ordered again, or deleted.
+  std::uint64_t repaired = 0;            // Ordered again or deleted, and the data plane carried that out.
+  std::uint64_t held_by_others = 0;      // Not, because another program has a route there.
+  std::uint64_t not_repaired = 0;        // Not, because the data plane refused it or has not answered.
   unsigned attempt = 0;                  // Audits in a row, this one included, that repaired and found more to repair.
   Status status;
 };
@@ -93,9 +97,10 @@ class Audit final : public Source {
   Audit(Runtime& runtime, DataPlane& plane, AuditParts parts, AuditOptions options, ExecutorMode mode);
   ~Audit() override;
 
-  /// From here on it runs, and never before: what an earlier run left is not ours to compare.
-  /// 'looks_now': also a first time now, since what changed before was not noticed.
-  void begin(bool looks_now);
+  /// From here on it runs, and never before. 'looks_now': also a first time now, since what changed before was not noticed.
+  /// 'with_unwanted': what no row asks for is a difference. Called without while what an earlier run left is held, and again when that is
+  /// over.
+  void begin(bool looks_now, bool with_unwanted = true);
 
   /// What a request found, kind by kind.
   struct Report {
@@ -110,10 +115,13 @@ class Audit final : public Source {
   Status request(const KindMask& kinds, OnDrift action, Done done, std::function<bool()> wanted = {});
   /// What the safety stop held may go on: kinds with such deletions are audited soon.
   void look_at_held();
-  /// The data plane reports a change that did not come from us: its kind is audited within a second. Nothing: of all kinds that it reports.
+  /// The data plane reports a change that did not come from us: its kind is audited within a second. A route is repaired, now or at the end
+  /// of the round. Nothing: of all kinds.
   void notice(const std::optional<DeleteOrder>& object);
   /// The same of a kind.
   void notice(ObjectKind kind);
+  /// The data plane answered orders that delete unwanted objects.
+  void deletes_answered(std::span<const Operation> deletes);
 
   /// Called at the end of each audit of a kind.
   void on_result(std::function<void(const AuditResult&, std::span<const Drift>)> handler) { on_result_ = std::move(handler); }
@@ -160,10 +168,16 @@ class Audit final : public Source {
   void end_look();
   void end_deletes();
   bool delete_unwanted();
+  bool is_there(const Drift& drift) const;
+  void count_repaired(AuditResult& result);
   void finish_kind(Status status);
-  std::uint64_t note_standing();
+  std::uint64_t note_standing(std::uint64_t believed);
   void follow_up(ObjectKind kind, std::uint64_t found);
   void follow(ObjectKind kind, Duration delay);
+  void notice_route(const RouteDelete& route);
+  void end_round();
+  void repair_noticed(const std::vector<DeleteOrder>& routes);
+  Duration notice_period(unsigned attempts) const;
   void enqueue(const KindMask& kinds) { enqueue({.left = kinds, .action = options_.action, .done = {}, .wanted = {}, .report = {}}); }
   bool repairs() const noexcept { return requests_.front().action == OnDrift::Repair; }
   bool can_go_on() const { return parts_.programmer.has_room(); }
@@ -177,6 +191,13 @@ class Audit final : public Source {
   TimerSource notice_timer_;
   TimerSource look_timer_;
   TimerSource follow_timer_;
+  /// Ends the round of noticed routes, which begins with the first.
+  TimerSource round_timer_;
+  std::set<RouteDelete> routes_repaired_;  // In this round.
+  std::set<RouteDelete> routes_noticed_;   // Again in this round, or while an order was under way: repaired at its end.
+  std::uint64_t repaired_in_round_ = 0;
+  std::vector<Drift> first_of_round_;
+  unsigned rounds_ = 0;  // In a row that left something to repair.
   KindMask noticed_{};
   KindMask follow_{};
   Instant follow_due_;
@@ -184,13 +205,16 @@ class Audit final : public Source {
   Instant last_notice_;
   std::deque<Request> requests_;  // The first is under way if 'busy_'.
   bool begun_ = false;
+  bool with_unwanted_ = false;
   bool busy_ = false;
   bool comparing_ = false;
   ObjectKind kind_ = ObjectKind::Address;
   std::optional<Findings> findings_;
   std::shared_ptr<PlaneSnapshot> snapshot_;
   Instant kind_began_;
-  std::uint64_t repaired_ = 0;                     // By the audit under way.
+  std::uint64_t ordered_ = 0;                      // Repairs, by the audit under way.
+  std::vector<RouteDelete> ordered_routes_;        // Of these: routes ordered again.
+  std::uint64_t refused_deletes_ = 0;              // Of these, too.
   bool may_delete_ = false;                        // The unwanted objects of the audit under way.
   KindMask held_{};                                // By the safety stop.
   std::array<unsigned, kObjectKinds> failures_{};  // Readings in a row.

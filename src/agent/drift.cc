@@ -9,14 +9,16 @@ namespace rondo::agent {
 namespace {
 
 /// What tells objects of one kind apart.
-std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t> identity(const DeleteOrder& object) noexcept {
+std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, std::uint8_t> identity(const DeleteOrder& object) noexcept {
   struct Visit {
     std::size_t kind;
-    using Identity = std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t>;
-    Identity operator()(const RouteDelete& one) const { return {kind, one.table, one.prefix.address, one.prefix.length}; }
-    Identity operator()(const NexthopDelete& one) const { return {kind, one.id.value(), {}, 0}; }
-    Identity operator()(const NeighborDelete& one) const { return {kind, one.port.value(), one.address, 0}; }
-    Identity operator()(const AddressDelete& one) const { return {kind, one.port.value(), one.address.address, one.address.length}; }
+    using Identity = std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, std::uint8_t>;
+    Identity operator()(const RouteDelete& one) const {
+      return {kind, one.table, one.prefix.address, one.prefix.length, one.metric, one.tos};
+    }
+    Identity operator()(const NexthopDelete& one) const { return {kind, one.id.value(), {}, 0, 0, 0}; }
+    Identity operator()(const NeighborDelete& one) const { return {kind, one.port.value(), one.address, 0, 0, 0}; }
+    Identity operator()(const AddressDelete& one) const { return {kind, one.port.value(), one.address.address, one.address.length, 0, 0}; }
   };
   return std::visit(Visit{object.index()}, object);
 }

@@ -44,6 +44,8 @@ inline constexpr std::size_t kUnwantedKept = 65536;
 /// What the looks of one audit of one kind find. Small kinds are confirmed here, by what the first look added; routes by their own marks.
 class Findings {
  public:
+  /// 'with_unwanted': what nothing asks for is a difference.
+  explicit Findings(bool with_unwanted = true) : with_unwanted_(with_unwanted) {}
   void begin_look(unsigned look) {
     look_ = look;
     unwanted_before_ = std::exchange(unwanted_, 0);
@@ -53,6 +55,7 @@ class Findings {
   /// A difference. In the first look it is remembered; in the second it counts if the first had it, and 'describe' gives its Drift.
   template <class Describe>
   void add(DriftKind kind, const DeleteOrder& object, Describe describe) {
+    if (kind == DriftKind::Unwanted && !with_unwanted_) return;
     if (kind == DriftKind::Unwanted) ++unwanted_;
     if (look_ == 1) {
       if (kind != DriftKind::Unwanted || suspects_.size() < kUnwantedKept) suspects_.emplace(kind, object);
@@ -83,6 +86,7 @@ class Findings {
   std::vector<Drift>& kept() noexcept { return kept_; }
 
  private:
+  const bool with_unwanted_;
   struct ByObject {
     using Difference = std::pair<DriftKind, DeleteOrder>;
     bool operator()(const Difference& a, const Difference& b) const noexcept;

@@ -155,6 +155,12 @@ class RouteMap {
     touch(slot);
     return slot;
   }
+  /// A group that no fact names. It counts as used, so it is never given up.
+  std::uint32_t add_group(std::shared_ptr<const GroupIds::Entry> entry) {
+    const std::uint32_t slot = groups_.take();
+    groups_[slot] = Group{.fact = {ConstraintKind{}, ""}, .entry = std::move(entry), .uses = 1};
+    return slot;
+  }
   std::uint32_t find_group(ConstraintKind kind, std::string_view name) const {
     for (const auto& [of, names] : by_fact_) {
       if (of != kind) continue;

@@ -97,7 +97,7 @@ class Routes::PutBack final : public Source {
     routes_.touch(route);
     if (!route.busy) {
       map.set_restoring(slot, true);
-      operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, RouteType::Unicast, true}, {}});
+      operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, route.type, true}, {}});
     }
     return true;
   }
@@ -113,6 +113,7 @@ class Routes::PutBack final : public Source {
   Instant later_at_;
 };
 
+void Routes::put_back_lost(std::uint32_t slot) { put_back_->add(lose(slot)); }
 void Routes::put_back_answered(std::span<Operation> done) { put_back_->answered(done); }
 
 Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
@@ -120,6 +121,7 @@ Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups,
       programmer_(programmer),
       ids_(groups),
       table_(table),
+      nowhere_(routes_.add_group(std::make_shared<GroupIds::Entry>(GroupIds::Entry{.id = {}, .usable = true}))),
       put_back_(std::make_unique<PutBack>(*this)),
       sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
       sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
@@ -209,26 +211,26 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   if (another_row_has(key, batch[index].key())) return wait_for_row(batch, index, key.prefix);
   const std::uint32_t slot = routes_.find(key.prefix);
   if (wait_if_busy(batch, index, slot)) return;
-  std::uint32_t group = RouteMap::kNone;
+  std::uint32_t group = nowhere_;
   if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
-  const GroupIds::Entry* entry = group == RouteMap::kNone ? nullptr : routes_.group(group).entry.get();
-  const std::uint32_t losses = entry != nullptr ? entry->losses : 0;
+  const GroupIds::Entry& entry = *routes_.group(group).entry;
   bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
     RouteMap::Route& route = routes_[slot];
     create = is_dropped(route);
-    if (route.group == group && route.type == row->type && route.losses == losses) {
+    if (route.group == group && route.type == row->type && route.losses == entry.losses) {
+      if (route.restoring) return answer_restoring(batch, index);
       ++counts_.unchanged;
       batch.done(index);
       return;
     }
     route.busy = true;
   }
-  if (group != RouteMap::kNone) ++routes_.group(group).uses;
+  ++routes_.group(group).uses;
   if (operations_.empty()) reserve(batch.size());
-  operations_.push_back({RouteSet{key.prefix, entry != nullptr ? entry->id : NexthopId{}, table_, row->type, create}, {}});
+  operations_.push_back({RouteSet{key.prefix, entry.id, table_, row->type, create}, {}});
   if (!key.canonical) spellings_.take(key.prefix.to_string(), batch[index].key());
-  ordered_.push_back({batch.stage(index), group, losses, false, key.canonical});
+  ordered_.push_back({batch.stage(index), group, entry.losses, false, key.canonical});
 }
 
 /// The ledger lets one change of a key run at a time; two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later one waits.
@@ -237,6 +239,11 @@ bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
   batch.answer(index,
                Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "a change of the same prefix, spelt otherwise, is under way"}));
   return true;
+}
+
+/// The row is done when the data plane has answered the order that puts the route back.
+void Routes::answer_restoring(Batch& batch, std::size_t index) {
+  batch.answer(index, Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "the kernel lost the route; it is being put back"}));
 }
 
 bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
@@ -369,7 +376,7 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
     route.losses = ordered.losses;
     touch(route);
     route.busy = false;
-    const bool lost = ordered.group != RouteMap::kNone && routes_.group(ordered.group).entry->losses != ordered.losses;
+    const bool lost = routes_.group(ordered.group).entry->losses != ordered.losses;
     routes_.link(slot, ordered.group, lost);
     if (lost) put_back_->add(ordered.group);
     if (before != RouteMap::kNone) release_group(before);
@@ -383,12 +390,12 @@ void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
   slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
   // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
   // is given up, so that a set which only this route uses is seen to be awaited and stays.
-  const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != RouteMap::kNone;
+  const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != nowhere_;
   const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
                           : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
                                        : outcome_of_set(operation.status);
   settle(ordered.ticket, outcome);
-  if (ordered.group != RouteMap::kNone) release_group(ordered.group);
+  release_group(ordered.group);
 }
 
 void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {
@@ -398,7 +405,7 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
     if (outcome.kind() == Outcome::Kind::Done) {
       const std::uint32_t group = routes_[slot].group;
       routes_.erase(slot);
-      if (group != RouteMap::kNone) release_group(group);
+      release_group(group);
       tell_free(std::get<RouteDelete>(operation.order).prefix);
     } else {
       mark_lost(slot);
@@ -408,15 +415,18 @@ void Routes::delete_answered(const Ordered& ordered, const Operation& operation)
 }
 
 void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {
+  routes_[slot].busy = false;
+  put_back_->add_later(lose(slot), put_back_after);
+}
+
+std::uint32_t Routes::lose(std::uint32_t slot) {
   RouteMap::Route& route = routes_[slot];
-  route.busy = false;
   touch(route);
   const std::uint32_t group = route.group;
-  if (group == RouteMap::kNone) return;
   routes_.unlink(slot);
   route.losses = routes_.group(group).entry->losses - 1;
   routes_.link(slot, group, true);
-  put_back_->add_later(group, put_back_after);
+  return group;
 }
 
 void Routes::release_group(std::uint32_t slot) {

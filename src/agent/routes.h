@@ -74,7 +74,16 @@ class Routes final : public Orch {
   bool compare(RouteLook& look, std::size_t limit, Findings& findings);
   /// Whether a row asks for it and it can be there.
   bool has(const RouteDelete& object);
-  /// Orders routes again that another program deleted or changed.
+  /// Whether it is in the data plane as far as we know, with no order under way.
+  bool is_settled(const RouteDelete& object);
+  /// Whether the route of this row is one of 'objects'.
+  bool is_among(std::string_view key, const std::set<RouteDelete>& objects) const;
+  /// Whether the route of a row is not in the data plane, or an order is under way.
+  bool is_open(const RouteDelete& object);
+  bool is_held_by_other(const RouteDelete& object) const { return object.table == table_ && held_by_others_.contains(object.prefix); }
+  /// A route that is not in the data plane, for people.
+  Drift missing(const RouteDelete& object);
+  /// Orders routes again that another program deleted or changed. A missing one counts as lost from this call on.
   void program_again(DriftKind kind, std::span<const RouteDelete> objects);
 
  private:
@@ -111,6 +120,9 @@ class Routes final : public Orch {
   void delete_answered(const Ordered& ordered, const Operation& operation);
   void release_group(std::uint32_t group);
   void mark_lost(std::uint32_t route, Duration put_back_after = kSoon);
+  /// The route is not in the data plane. Returns its group, to be put back.
+  std::uint32_t lose(std::uint32_t route);
+  static void answer_restoring(Batch& batch, std::size_t index);
   /// The kernel dropped it with its group, so another program may have taken its place.
   bool is_dropped(const RouteMap::Route& route);
   /// Another program has a route in place of ours, or has it no longer.
@@ -123,8 +135,12 @@ class Routes final : public Orch {
   bool removed_if_unused(const std::string& name);
   void wake_if_in_vain(const std::string& name);
   void sweep_sets();
+  void put_back_lost(std::uint32_t slot);
   void put_back_answered(std::span<Operation> done);
   bool is_due(const RouteMap::Route& route);
+  std::uint32_t slot_of(const RouteDelete& object) const {
+    return object.table == table_ && !object.is_stray() ? routes_.find(object.prefix) : RouteMap::kNone;
+  }
   RouteSet order_of(const RouteMap::Route& route);
   Drift drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual);
   void compare(const RouteEntry& actual, Findings& findings);
@@ -144,6 +160,7 @@ class Routes final : public Orch {
   const std::uint32_t table_;
   Consumer* consumer_ = nullptr;
   RouteMap routes_;
+  const std::uint32_t nowhere_;  // The group of the routes without next hops: there always.
   Spellings spellings_;
   std::map<Prefix, std::string> held_by_others_;  // And the words of the data plane.
   std::vector<Result<RouteKey>> keys_;            // Of the batch being handled, like the next two.

@@ -11,19 +11,24 @@ namespace rondo::agent {
 namespace {
 /// Entries whose places are asked for before the first is needed: their cache misses overlap.
 constexpr std::size_t kAhead = 16;
+
+std::string in_words(const RouteEntry& actual) {
+  std::string words = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type});
+  if (actual.metric != kOwnMetric) words.append(" metric ").append(std::to_string(actual.metric));
+  if (actual.tos != 0) words.append(" tos ").append(std::to_string(unsigned{actual.tos}));
+  return words;
+}
 }  // namespace
 
 /// In the data plane, as far as we know.
 bool Routes::is_due(const RouteMap::Route& route) {
   if (route.busy || route.restoring) return false;
-  if (route.group == RouteMap::kNone) return route.type != RouteType::Unicast;
   const GroupIds::Entry* const entry = routes_.group(route.group).entry.get();
   return entry != nullptr && entry->usable && entry->losses == route.losses;
 }
 
 RouteSet Routes::order_of(const RouteMap::Route& route) {
-  const NexthopId id = route.group == RouteMap::kNone ? NexthopId{} : routes_.group(route.group).entry->id;
-  return RouteSet{route.prefix, id, table_, route.type};
+  return RouteSet{route.prefix, routes_.group(route.group).entry->id, table_, route.type};
 }
 
 Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
@@ -33,7 +38,7 @@ Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const Route
               .key = route.prefix.to_string(),
               .wanted = to_string(order_of(route)),
               .actual = {}};
-  if (actual != nullptr) drift.actual = to_string(RouteSet{actual->prefix, actual->nexthop, actual->table, actual->type});
+  if (actual != nullptr) drift.actual = in_words(*actual);
   return drift;
 }
 
@@ -50,24 +55,37 @@ bool Routes::compare(RouteLook& look, std::size_t limit, Findings& findings) {
 }
 
 bool Routes::has(const RouteDelete& object) {
-  const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+  const std::uint32_t slot = slot_of(object);
   return slot != RouteMap::kNone && (routes_[slot].busy || routes_[slot].restoring || is_due(routes_[slot]));
 }
 
+bool Routes::is_settled(const RouteDelete& object) {
+  const std::uint32_t slot = slot_of(object);
+  return slot != RouteMap::kNone && is_due(routes_[slot]);
+}
+
+bool Routes::is_open(const RouteDelete& object) {
+  const std::uint32_t slot = slot_of(object);
+  return slot != RouteMap::kNone && !is_due(routes_[slot]);
+}
+
+bool Routes::is_among(std::string_view key, const std::set<RouteDelete>& objects) const {
+  if (objects.empty()) return false;
+  const Result<RouteKey> parsed = parse_route_key(key);
+  return parsed && parsed->vrf.empty() && objects.contains({parsed->prefix, table_});
+}
+
+Drift Routes::missing(const RouteDelete& object) { return drift_of(DriftKind::Missing, routes_[routes_.find(object.prefix)], nullptr); }
+
 void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
-  const RouteDelete object{actual.prefix, actual.table};
+  const RouteDelete object = actual.gone();
   findings.add(DriftKind::Unwanted, object, [&] {
-    return Drift{.kind = DriftKind::Unwanted,
-                 .object = object,
-                 .table = {},
-                 .key = {},
-                 .wanted = {},
-                 .actual = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type})};
+    return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = in_words(actual)};
   });
 }
 
 void Routes::compare(const RouteEntry& actual, Findings& findings) {
-  const std::uint32_t slot = actual.table == table_ ? routes_.find(actual.prefix) : RouteMap::kNone;
+  const std::uint32_t slot = slot_of(actual.gone());
   if (slot == RouteMap::kNone) return add_unwanted(actual, findings);
   RouteMap::Route& route = routes_[slot];
   const RouteMap::Mark before = mark_of(route);
@@ -102,17 +120,20 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
   }
 }
 
-/// What is missing is created, so that a route of another program in its place stays; what has our number is replaced.
+/// What is missing is put back as after a loss of its group: created, so that a route of another program in its place stays. What has our
+/// number is replaced.
 void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
   std::vector<Operation> operations;
   for (const RouteDelete& object : objects) {
-    const std::uint32_t slot = object.table == table_ ? routes_.find(object.prefix) : RouteMap::kNone;
+    const std::uint32_t slot = slot_of(object);
     if (slot == RouteMap::kNone || !is_due(routes_[slot])) continue;
+    if (kind == DriftKind::Missing) {
+      put_back_lost(slot);
+      continue;
+    }
     touch(routes_[slot]);
-    RouteSet order = order_of(routes_[slot]);
-    order.create = kind == DriftKind::Missing;
     routes_.set_restoring(slot, true);
-    operations.push_back({order, {}});
+    operations.push_back({order_of(routes_[slot]), {}});
   }
   if (operations.empty()) return;
   programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });

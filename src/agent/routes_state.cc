@@ -4,7 +4,6 @@
 namespace rondo::agent {
 
 bool Routes::is_dropped(const RouteMap::Route& route) {
-  if (route.group == RouteMap::kNone) return false;
   const RouteMap::Group& group = routes_.group(route.group);
   return !group.entry->usable || route.losses != group.entry->losses;
 }
@@ -34,11 +33,10 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   }
   const RouteMap::Route& route = routes_[slot];
   if (route.busy) return {PlaneState::Pending, {}, {}};
-  if (route.group == RouteMap::kNone) return {PlaneState::Installed, {}, {}};
   const RouteMap::Group& group = routes_.group(route.group);
   if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
   if (route.losses == group.entry->losses && !route.restoring) return {PlaneState::Installed, {}, {}};
-  return {PlaneState::Pending, "the kernel dropped it with its next hops; it is being put back", {}};
+  return {PlaneState::Pending, "the kernel lost it; it is being put back", {}};
 }
 
 std::size_t Routes::routes_of(const Constraint& fact) const {

@@ -30,6 +30,8 @@ class Rig {
   virtual void remove_port(int number) = 0;
   /// Another program's, of our metric and protocol 4.
   virtual void add_foreign_route(const char* prefix) = 0;
+  // Another program adds a blackhole of our protocol and of metric 5.
+  virtual void add_stray_route(const char* prefix) = 0;
   /// False if it is not there.
   virtual bool remove_foreign_route(const char* prefix) = 0;
 };
@@ -44,6 +46,7 @@ class SimRig final : public Rig {
   void set_carrier(int number, bool up) override { plane_.set_carrier("swp" + std::to_string(number), up); }
   void remove_port(int number) override { plane_.remove_port("swp" + std::to_string(number)); }
   void add_foreign_route(const char* prefix) override { plane_.add_foreign_route(Prefix::parse(prefix).value(), 4); }
+  void add_stray_route(const char* prefix) override { plane_.add_stray_route({.prefix = Prefix::parse(prefix).value(), .metric = 5}); }
   bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
 
  private:
@@ -65,6 +68,9 @@ class KernelRig final : public Rig {
   void remove_port(int number) override { ASSERT_TRUE(lab_->remove_port(number)); }
   void add_foreign_route(const char* prefix) override {
     ASSERT_TRUE(lab_->ip(std::string{"route replace blackhole "} + prefix + " metric 20 proto static"));
+  }
+  void add_stray_route(const char* prefix) override {
+    ASSERT_TRUE(lab_->ip(std::string{"route add blackhole "} + prefix + " metric 5 proto 201"));
   }
   bool remove_foreign_route(const char* prefix) override {
     return lab_->ip(std::string{"route del blackhole "} + prefix + " metric 20 proto static");
@@ -366,6 +372,21 @@ TEST_P(DataPlaneContract, ANexthopOfIpv6RoutesCannotBecomeIpv4) {
   must(RouteDelete{.prefix = prefix("2001:db8:9::/48")});
   must(GroupSet{.id = kGroup, .members = {{.nexthop = kSix}, {.nexthop = kOne}}});
   must(NexthopSet{.id = kSix, .gateway = ip("10.0.0.3"), .port = swp1_});
+}
+
+TEST_P(DataPlaneContract, ARouteOfOurNumberWithAnotherMetricIsReadBackAndDeletedByItself) {
+  for (const char* const text : {"10.9.0.0/16", "2001:db8:9::/48"}) {
+    rig_->add_stray_route(text);
+    must(RouteSet{.prefix = prefix(text), .type = RouteType::Blackhole, .create = true});
+    const RouteEntry ours{.prefix = prefix(text), .nexthop = {}, .type = RouteType::Blackhole};
+    RouteEntry stray = ours;
+    stray.metric = 5;
+    EXPECT_THAT(routes(), ::testing::UnorderedElementsAre(ours, stray));
+    must(stray.gone());
+    EXPECT_THAT(routes(), ElementsAre(ours));
+    EXPECT_EQ(apply(stray.gone()).code(), Code::NotFound);
+    must(ours.gone());
+  }
 }
 
 // --- Next hops and groups.

@@ -26,7 +26,12 @@ std::string describe(const RouteSet& route) {
   return result;
 }
 
-std::string describe(const RouteDelete& route) { return "delete route " + route.prefix.to_string() + in_table(route.table); }
+std::string describe(const RouteDelete& route) {
+  std::string result = "delete route " + route.prefix.to_string() + in_table(route.table);
+  if (route.metric != kOwnMetric) result.append(" metric ").append(std::to_string(route.metric));
+  if (route.tos != 0) result.append(" tos ").append(std::to_string(unsigned{route.tos}));
+  return result;
+}
 
 std::string describe(const GroupSet& group) {
   constexpr std::size_t kShown = 8;

@@ -23,12 +23,14 @@ struct Reconciler::Known {
   struct RouteKey {
     Prefix prefix;
     std::uint32_t table = kMainTable;
+    std::uint32_t metric = kOwnMetric;
+    std::uint8_t tos = 0;
     friend bool operator==(const RouteKey&, const RouteKey&) = default;
   };
   struct RouteHash {
     using is_avalanching = void;
     std::size_t operator()(const RouteKey& key) const noexcept {
-      return IpHash{}(key.prefix) ^ (std::size_t{key.table} * 0x9e3779b97f4a7c15);
+      return IpHash{}(key.prefix) ^ ((std::size_t{key.table} + key.tos + (std::size_t{~key.metric} << 32U)) * 0x9e3779b97f4a7c15);
     }
   };
   struct Route {
@@ -105,7 +107,7 @@ struct Reconciler::Known {
     return false;
   }
 
-  void take_up(const RouteSet& order) { forget_route(order.prefix, order.table); }
+  void take_up(const RouteSet& order) { forget_route({order.prefix, order.table}); }
   void take_up(const NexthopSet& order) { want(order.id); }
   void take_up(const GroupSet& order) { want(order.id); }
   void take_up(const NeighborSet& order) { neighbors.at({order.port.value(), order.address}).wanted = true; }
@@ -140,8 +142,8 @@ struct Reconciler::Known {
   }
   void disbelieve(const LinkSet& order) { links.erase(order.port.value()); }
 
-  void forget(const RouteSet& order) { forget_route(order.prefix, order.table); }
-  void forget(const RouteDelete& order) { forget_route(order.prefix, order.table); }
+  void forget(const RouteSet& order) { forget_route({order.prefix, order.table}); }
+  void forget(const RouteDelete& order) { forget_route({order.prefix, order.table, order.metric, order.tos}); }
   void forget(const NexthopSet& order) { unwanted_nexthops.erase(order.id); }
   /// Replaced and never gone: the routes that hang on its number are there.
   void forget(const GroupSet& order) {
@@ -163,8 +165,8 @@ struct Reconciler::Known {
   static AddressKey key_of(IfIndex port, const Prefix& address) { return {port.value(), address.address, address.length}; }
 
   /// With the last one the room goes, on the programming thread: for a million routes that takes milliseconds, which are no turn's.
-  void forget_route(const Prefix& prefix, std::uint32_t table) {
-    if (routes.erase({prefix, table}) != 0 && routes.empty()) routes = {};
+  void forget_route(const RouteKey& key) {
+    if (routes.erase(key) != 0 && routes.empty()) routes = {};
   }
   void disbelieve_route(const Prefix& prefix, std::uint32_t table) {
     const auto found = routes.find({prefix, table});
@@ -197,7 +199,7 @@ Reconciler::~Reconciler() = default;
 Status Reconciler::read() {
   Known& known = *known_;
   const Status routes = plane_.routes([&known](const RouteEntry& route) {
-    known.routes.emplace(Known::RouteKey{route.prefix, route.table}, Known::Route{route.nexthop, route.type});
+    known.routes.emplace(Known::RouteKey{route.prefix, route.table, route.metric, route.tos}, Known::Route{route.nexthop, route.type});
   });
   if (!routes.ok()) return routes;
   auto nexthops = plane_.nexthops();
@@ -240,7 +242,7 @@ Reconciler::Unwanted Reconciler::unwanted(std::size_t max_routes) const {
   if (known_ == nullptr) return unwanted;
   for (const auto& [key, route] : known_->routes) {
     if (unwanted.routes.size() >= max_routes) break;
-    unwanted.routes.push_back(RouteDelete{key.prefix, key.table});
+    unwanted.routes.push_back(RouteDelete{key.prefix, key.table, key.metric, key.tos});
   }
   for (const auto& [place, neighbor] : known_->neighbors) {
     if (!neighbor.wanted) unwanted.neighbors.push_back(NeighborDelete{IfIndex{place.first}, place.second});

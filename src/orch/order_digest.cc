@@ -45,6 +45,7 @@ void add(Digest& to, const RouteSet& route) {
 void add(Digest& to, const RouteDelete& route) {
   to.add(route.prefix);
   to.add(route.table);
+  if (route.is_stray()) to.add(std::uint64_t{route.metric} << 8U | route.tos);
 }
 void add(Digest& to, const GroupSet& group) {
   to.add(group.id.value());

@@ -10,7 +10,7 @@ namespace rondo::journal {
 
 namespace {
 
-enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4 };
+enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5 };
 
 constexpr std::size_t kAddressBytes = 17;  // With its length.
 
@@ -36,10 +36,13 @@ std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.n
 struct PutDelete {
   Encoder& to;
   void operator()(const RouteDelete& route) const noexcept {
-    to.byte(static_cast<std::uint8_t>(Deleted::Route));
+    to.byte(static_cast<std::uint8_t>(route.is_stray() ? Deleted::StrayRoute : Deleted::Route));
     to.number(route.table);
     put(to, route.prefix.address);
     to.byte(route.prefix.length);
+    if (!route.is_stray()) return;
+    to.number(route.metric);
+    to.byte(route.tos);
   }
   void operator()(const NeighborDelete& neighbor) const noexcept {
     to.byte(static_cast<std::uint8_t>(Deleted::Neighbor));
@@ -65,6 +68,13 @@ DeleteOrder read_delete(Decoder& from) {
       const IpAddress address = read_address(from);
       return RouteDelete{.prefix = {address, from.byte()}, .table = table};
     }
+    case Deleted::StrayRoute: {
+      const std::uint32_t table = number32(from);
+      const IpAddress address = read_address(from);
+      const Prefix prefix{address, from.byte()};
+      const std::uint32_t metric = number32(from);
+      return RouteDelete{.prefix = prefix, .table = table, .metric = metric, .tos = from.byte()};
+    }
     case Deleted::Neighbor: {
       const IfIndex port{number32(from)};
       return NeighborDelete{.port = port, .address = read_address(from)};
@@ -87,7 +97,7 @@ std::size_t bound_of(const NexthopEntry& nexthop) noexcept {
 }
 
 std::size_t bound_of(std::span<const DeleteOrder> deletes) noexcept {
-  return kVarintBytes + deletes.size() * (2 + kVarintBytes + kAddressBytes);
+  return kVarintBytes + deletes.size() * (3 + 2 * kVarintBytes + kAddressBytes);
 }
 
 void encode(Encoder& to, const NexthopEntry& nexthop) noexcept {

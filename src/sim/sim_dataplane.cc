@@ -152,6 +152,8 @@ std::optional<DeleteOrder> object_of(const Order& order) {
   if (const auto* set = std::get_if<NexthopSet>(&order)) return NexthopDelete{set->id};
   if (const auto* set = std::get_if<GroupSet>(&order)) return NexthopDelete{set->id};
   if (const auto* gone = std::get_if<NexthopDelete>(&order)) return *gone;
+  if (const auto* set = std::get_if<RouteSet>(&order)) return RouteDelete{set->prefix, set->table};
+  if (const auto* gone = std::get_if<RouteDelete>(&order)) return *gone;
   return std::nullopt;
 }
 
@@ -206,6 +208,15 @@ struct SimDataPlane::Impl {
     const std::lock_guard lock(listeners->mutex);
     for (SimMonitor* const monitor : listeners->monitors) {
       for (const LinkEvent& event : events) monitor->push(event);
+      monitor->wake_from_any_thread();
+    }
+  }
+
+  // Tells the monitors what another program changed.
+  void report(const DeleteOrder& object) const {
+    const std::lock_guard lock(listeners->mutex);
+    for (SimObjectMonitor* const monitor : listeners->object_monitors) {
+      monitor->push(object);
       monitor->wake_from_any_thread();
     }
   }
@@ -287,13 +298,7 @@ Status SimDataPlane::meddle(const Order& order) {
   const Verdict verdict = impl_->kernel.execute(order);
   impl_->publish();
   if (verdict.error_number != 0) return status_from_kernel(order, verdict.error_number, verdict.words);
-  if (const std::optional<DeleteOrder> object = object_of(order)) {
-    const std::lock_guard listeners_lock(impl_->listeners->mutex);
-    for (SimObjectMonitor* const monitor : impl_->listeners->object_monitors) {
-      monitor->push(*object);
-      monitor->wake_from_any_thread();
-    }
-  }
+  if (const std::optional<DeleteOrder> object = object_of(order)) impl_->report(*object);
   return {};
 }
 
@@ -308,7 +313,12 @@ IfIndex SimDataPlane::add_port(std::string name) {
 
 void SimDataPlane::add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table) {
   const std::lock_guard lock(impl_->mutex);
-  impl_->kernel.add_foreign_route(prefix, table, protocol);
+  if (impl_->kernel.add_foreign_route(prefix, table, protocol)) impl_->report(RouteDelete{prefix, table});
+}
+
+void SimDataPlane::add_stray_route(const RouteDelete& route) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->kernel.add_stray_route(route);
 }
 
 bool SimDataPlane::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {

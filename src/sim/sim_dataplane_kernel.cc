@@ -62,6 +62,7 @@ Verdict SimKernel::apply(const RouteSet& order) {
 }
 
 Verdict SimKernel::apply(const RouteDelete& order) {
+  if (order.is_stray()) return stray_routes_.erase(order) != 0 ? kDone : Verdict{ESRCH, ""};
   const auto found = routes_.find(RouteKey{order.prefix, order.table});
   if (found == routes_.end()) return {ESRCH, ""};
   count_route(found->first, found->second, false);
@@ -69,9 +70,10 @@ Verdict SimKernel::apply(const RouteDelete& order) {
   return kDone;
 }
 
-void SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
-  static_cast<void>(apply(RouteDelete{prefix, table}));
+bool SimKernel::add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol) {
+  const bool replaced = apply(RouteDelete{prefix, table}).error_number == 0;
   foreign_routes_.insert_or_assign(RouteKey{prefix, table}, protocol);
+  return replaced;
 }
 
 bool SimKernel::remove_foreign_route(const Prefix& prefix, std::uint32_t table) {
@@ -364,6 +366,14 @@ std::optional<NexthopEntry> SimKernel::nexthop(NexthopId id) const {
 void SimKernel::routes(const std::function<void(const RouteEntry&)>& visit) const {
   for (const auto& [key, value] : routes_) {
     visit({.prefix = key.prefix, .nexthop = value.nexthop, .table = key.table, .type = value.type});
+  }
+  for (const RouteDelete& stray : stray_routes_) {
+    visit({.prefix = stray.prefix,
+           .nexthop = {},
+           .table = stray.table,
+           .type = RouteType::Blackhole,
+           .tos = stray.tos,
+           .metric = stray.metric});
   }
 }
 

@@ -31,7 +31,9 @@ class SimKernel {
   Verdict execute(const Order& order);
 
   IfIndex add_port(std::string name);
-  void add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
+  /// Whether it replaced one of ours.
+  bool add_foreign_route(const Prefix& prefix, std::uint32_t table, std::uint8_t protocol);
+  void add_stray_route(const RouteDelete& route) { stray_routes_.insert(route); }
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table);
   void set_signal(std::string_view name, bool signal);
   void remove_port(std::string_view name);
@@ -112,6 +114,7 @@ class SimKernel {
   std::map<NexthopId, Nexthop> nexthops_;
   boost::unordered_flat_map<RouteKey, RouteValue, RouteKeyHash> routes_;
   boost::unordered_flat_map<RouteKey, std::uint8_t, RouteKeyHash> foreign_routes_;  // Their protocols.
+  std::set<RouteDelete> stray_routes_;                                              // Blackholes.
   std::string held_words_;                                                          // Of the newest refusal.
   std::size_t singles_ = 0;
   std::size_t groups_ = 0;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../agent_lines.h"
+#include "rondo/base/clock.h"
 #include "rondod_on_linux.h"
 
 namespace rondo {
@@ -164,6 +165,54 @@ TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
     ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
     ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; })) << trace(cell);
   }
+}
+
+TEST_F(DriftOnLinux, ARouteThatOthersDeleteIsBackWithinTwoSecondsWithoutAnAudit) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  const auto audits = [&] { return call("stats", {}).at("audit").at("routes").at("audits").to_number<int>(); };
+  ASSERT_TRUE(becomes([&] { return audits() == 1; })) << "at the start";
+  const SystemClock clock;
+  for (const Cell& cell : kCells) {
+    if (cell.table != "ROUTE_TABLE") continue;
+    const Instant begun = clock.now();
+    ASSERT_NO_FATAL_FAILURE(meddle(cell));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    EXPECT_LT(clock.now() - begun, 2s) << trace(cell);
+  }
+  EXPECT_EQ(audits(), 1);
+}
+
+TEST_F(DriftOnLinux, RoutesOfOurNumberWithAnotherMetricOrTypeOfServiceAreDeleted) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  for (const char* const route :
+       {"route add blackhole 20.0.0.0/8 metric 5 proto 201", "route add blackhole 20.0.0.0/8 tos 0x10 metric 201 proto 201",
+        "route add blackhole 41.0.0.0/8 proto 201", "-6 route add blackhole fd41::/32 metric 5 proto 201"}) {
+    ASSERT_TRUE(lab->ip(route)) << route;
+  }
+  const json::object told = call("diff", {{"table", "ROUTE_TABLE"}});
+  EXPECT_EQ(told.at("differences").to_number<int>(), 4) << json::serialize(told);
+  EXPECT_THAT(json::serialize(told), HasSubstr("route 20.0.0.0/8 blackhole metric 5"));
+  const json::object repaired = call("resync", {{"table", "ROUTE_TABLE"}});
+  EXPECT_EQ(repaired.at("repaired").to_number<int>(), 4) << json::serialize(repaired);
+  EXPECT_EQ(lines(), wanted) << ::testing::PrintToString(agent::difference(lines(), wanted));
+}
+
+TEST_F(DriftOnLinux, TenThousandRoutesThatOthersDeleteTogetherComeBack) {
+  start_with_rows("audit_s = 0\n");
+  if (IsSkipped() || HasFatalFailure()) return;
+  constexpr std::size_t kRoutes = 10'000;
+  const auto key = [](std::size_t i) { return "50." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"; };
+  for (std::size_t i = 0; i < kRoutes; ++i) set("ROUTE_TABLE", key(i), {{"nexthop_group", "g"}});
+  ASSERT_TRUE(becomes([&] { return kernel_routes() == kRoutes + 3; })) << log_text();
+  wanted = lines();
+  std::ofstream batch(file("batch"));
+  for (std::size_t i = 0; i < kRoutes; ++i) batch << "route del " << key(i) << " metric 201\n";
+  batch.close();
+  ASSERT_TRUE(lab->ip("-batch " + file("batch")));
+  EXPECT_TRUE(becomes([&] { return kernel_routes() == kRoutes + 3; })) << kernel_routes() << log_text();
+  EXPECT_EQ(lines(), wanted);
 }
 
 TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatWasOnIt) {

@@ -48,5 +48,25 @@ TEST_F(ForeignRoutesOnLinux, ARouteOfAnotherProgramWithOurMetricIsNeverTouched) 
   }
 }
 
+TEST_F(ForeignRoutesOnLinux, ARouteThatAnotherProgramReplacedIsForeignAndComesBackWhenTheirsGoes) {
+  for (const char* const key : {"10.9.0.0/16", "2001:db8:9::/48"}) {
+    set("ROUTE_TABLE", key, {{"blackhole", "true"}});
+    ASSERT_TRUE(becomes([this] { return kernel_routes() == 1; }));
+    const std::string route = std::string{key} + " metric 201 proto static";
+    ASSERT_TRUE(lab->ip("route replace prohibit " + route));
+    ASSERT_TRUE(becomes([&] { return why(key).find("held by a route of protocol static (4), metric 201") != std::string::npos; }))
+        << why(key);
+    set("ROUTE_TABLE", key, {{"blackhole", "true"}, {"note", "changed"}});
+    const auto resync = client->call("resync", {{"table", "ROUTE_TABLE"}});
+    ASSERT_TRUE(resync.has_value());
+    EXPECT_EQ(resync->at("repaired").to_number<int>(), 0) << json::serialize(*resync);
+    EXPECT_EQ(kernel_routes(), 0U) << "a change of the row took it";
+    ASSERT_TRUE(lab->ip("route del prohibit " + route)) << "it was taken";
+    EXPECT_TRUE(becomes([this] { return kernel_routes() == 1; })) << why(key);
+    ASSERT_TRUE(client->call("del", {{"table", "ROUTE_TABLE"}, {"key", key}}).has_value());
+    ASSERT_TRUE(becomes([this] { return kernel_routes() == 0; }));
+  }
+}
+
 }  // namespace
 }  // namespace rondo

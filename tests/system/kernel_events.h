@@ -153,7 +153,7 @@ class KernelEvents {
       learn(*nexthop);
       return (nexthop->members.empty() ? "nexthop " : "group ") + text_of(nexthop->id);
     }
-    if (const auto route = netlink::decode_route(message, kProtocol)) {
+    if (const auto route = netlink::decode_route(message, {.protocol = kProtocol, .metric = 201})) {
       const std::string name = "route " + route->prefix.to_string();
       return route->type == RouteType::Unicast ? name + " via " + text_of(route->nexthop) : name + " blackhole";
     }

@@ -3,7 +3,9 @@
 //
 // Rules a caller must know (measured on Linux; the contract test checks each):
 //   - Orders are executed in the order given; one that fails does not stop the others.
-//   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own.
+//   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own. One of our number with another metric or
+//   type
+//     of service was made by another program: it is read back and can be deleted, and no RouteSet touches it.
 //   - Carrier loss or admin down of a port silently removes the next hops on it, takes them out of their groups, removes groups that
 //     become empty and the IPv4 routes that used those. Nothing comes back with the carrier. The only signal is the LinkEvent.
 //   - Admin down also drops IPv6 addresses and all neighbours of the port.
@@ -51,6 +53,10 @@ struct RouteEntry {
   NexthopId nexthop;  // 0 for the types without one.
   std::uint32_t table = kMainTable;
   RouteType type = RouteType::Unicast;
+  std::uint8_t tos = 0;
+  std::uint32_t metric = kOwnMetric;
+  /// The order that deletes it.
+  RouteDelete gone() const noexcept { return {prefix, table, metric, tos}; }
   friend auto operator<=>(const RouteEntry&, const RouteEntry&) = default;
 };
 struct NexthopEntry {
@@ -94,9 +100,9 @@ class DataPlane {
   /// What another program or the kernel itself created, changed or deleted: the object, named by the order that would delete it. Nothing
   /// after a gap: any object may have changed.
   using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
-  /// A source that reports changes of addresses, neighbours and next hops that did not come from apply(). Changes by apply() itself are
-  /// filtered out below. Routes are not reported: a full table makes too many notifications, so whoever must know reads them back. The
-  /// source adds itself to 'scheduler'. Null: this data plane reports nothing.
+  /// A source that reports changes of addresses, neighbours, next hops and routes that did not come from apply(). Changes by apply() itself
+  /// are filtered out below. A route is reported when another program deletes one of ours, replaces it, or sets one of our protocol number;
+  /// not when the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
   /// For people: "linux rtnetlink, network namespace x" or "simulated".

@@ -78,9 +78,16 @@ struct RouteSet {
   RouteType type = RouteType::Unicast;
   bool create = false;
 };
+/// The metric of the routes that a data plane makes. In an order or an entry it stands for whatever that is.
+inline constexpr std::uint32_t kOwnMetric = UINT32_MAX;
 struct RouteDelete {
   Prefix prefix;
   std::uint32_t table = kMainTable;
+  /// Another metric or type of service: a route that carries our number, and that no RouteSet makes.
+  std::uint32_t metric = kOwnMetric;
+  std::uint8_t tos = 0;
+  bool is_stray() const noexcept { return metric != kOwnMetric || tos != 0; }
+  friend auto operator<=>(const RouteDelete&, const RouteDelete&) = default;
 };
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,

@@ -61,6 +61,8 @@ class SimDataPlane final : public DataPlane {
 
   /// Another program sets a route of our metric, in place of one of ours if there is one, or deletes its own: false if it has none there.
   void add_foreign_route(const Prefix& prefix, std::uint8_t protocol, std::uint32_t table = kMainTable);
+  /// Another program adds a blackhole that carries our number, of another metric or type of service.
+  void add_stray_route(const RouteDelete& route);
   bool remove_foreign_route(const Prefix& prefix, std::uint32_t table = kMainTable);
   /// A new port: administratively down, MTU 1500, with a signal on its line ('set_carrier' takes it away). The name must be new.
   IfIndex add_port(std::string name);

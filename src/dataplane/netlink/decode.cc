@@ -96,9 +96,15 @@ std::optional<DeleteOrder> changed_nexthop(const Message& message) {
   return object;
 }
 
+std::optional<DeleteOrder> changed_route(const Message& message, const ObjectMarks& marks) {
+  const std::optional<RouteHolder> route = decode_route_holder(message);
+  if (!route || route->metric != marks.metric) return std::nullopt;
+  return RouteDelete{route->prefix, route->table};
+}
+
 }  // namespace
 
-std::optional<DeleteOrder> decode_change(const Message& message) {
+std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks) {
   switch (message.header.nlmsg_type) {
     case RTM_NEWADDR:
     case RTM_DELADDR: return changed_address(message);
@@ -106,6 +112,8 @@ std::optional<DeleteOrder> decode_change(const Message& message) {
     case RTM_DELNEIGH: return changed_neighbor(message);
     case RTM_NEWNEXTHOP:
     case RTM_DELNEXTHOP: return changed_nexthop(message);
+    case RTM_NEWROUTE:
+    case RTM_DELROUTE: return changed_route(message, marks);
     default: return std::nullopt;
   }
 }
@@ -211,33 +219,37 @@ std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t 
   return entry;
 }
 
-std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t protocol) {
+std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks& marks) {
   const auto header = read_front<rtmsg>(message.payload);
-  if (!header || message.header.nlmsg_type != RTM_NEWROUTE || header->rtm_protocol != protocol) return std::nullopt;
+  if (!header || message.header.nlmsg_type != RTM_NEWROUTE || header->rtm_protocol != marks.protocol) return std::nullopt;
   const auto type = to_route_type(header->rtm_type);
   if (!type || (header->rtm_flags & RTM_F_CLONED) != 0) return std::nullopt;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;
   RouteEntry entry;
   entry.type = *type;
   entry.table = header->rtm_table;
+  entry.tos = header->rtm_tos;
+  entry.metric = 0;                                                        // The kernel leaves it out.
   std::optional<IpAddress> destination = any_address(header->rtm_family);  // The default route has none.
   AttributeReader attributes = message.attributes(sizeof(rtmsg));
   for (Attribute attribute; attributes.next(attribute);) {
     switch (attribute.type) {
       case RTA_DST: destination = to_address(attribute, header->rtm_family); break;
       case RTA_TABLE: entry.table = attribute.as<std::uint32_t>().value_or(0); break;
+      case RTA_PRIORITY: entry.metric = attribute.as<std::uint32_t>().value_or(0); break;
       case RTA_NH_ID: entry.nexthop = NexthopId{attribute.as<std::uint32_t>().value_or(0)}; break;
       default: break;
     }
   }
   if (attributes.is_malformed() || !destination || header->rtm_dst_len > destination->size() * 8) return std::nullopt;
   entry.prefix = {*destination, header->rtm_dst_len};
+  if (entry.metric == marks.metric) entry.metric = kOwnMetric;
   return entry;
 }
 
 std::optional<RouteHolder> decode_route_holder(const Message& message) {
   const auto header = read_front<rtmsg>(message.payload);
-  if (!header || message.header.nlmsg_type != RTM_NEWROUTE) return std::nullopt;
+  if (!header || (message.header.nlmsg_type != RTM_NEWROUTE && message.header.nlmsg_type != RTM_DELROUTE)) return std::nullopt;
   // One for a type of service is beside ours.
   if ((header->rtm_flags & RTM_F_CLONED) != 0 || header->rtm_tos != 0) return std::nullopt;
   if (header->rtm_family != AF_INET && header->rtm_family != AF_INET6) return std::nullopt;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/message.h"
 #include "rondo/dataplane/dataplane.h"
 
@@ -26,17 +27,17 @@ struct LinkState {
 };
 /// RTM_NEWLINK and RTM_DELLINK of a device itself. Nothing for bridge port messages, which have the same type and another family.
 std::optional<LinkState> decode_link(const Message& message);
-/// The object of a notification about an address, a neighbour or a next hop of any program: the order that would delete it. Nothing for
-/// other messages, and for neighbours that are no IP addresses.
-std::optional<DeleteOrder> decode_change(const Message& message);
+/// The object of a notification about an address, a neighbour, a next hop or a route of any program: the order that would delete it.
+/// Nothing for other messages, for neighbours that are no IP addresses, and for routes of another metric or for a type of service.
+std::optional<DeleteOrder> decode_change(const Message& message, const ObjectMarks& marks);
 /// Of any program: whether it is ours, it says.
 std::optional<AddressEntry> decode_address(const Message& message, std::uint8_t protocol);
 /// Nothing for neighbours that another program made, or that have no usable link-layer address.
 std::optional<NeighborEntry> decode_neighbor(const Message& message, std::uint8_t protocol);
 std::optional<NexthopEntry> decode_nexthop(const Message& message, std::uint8_t protocol);
-std::optional<RouteEntry> decode_route(const Message& message, std::uint8_t protocol);
+std::optional<RouteEntry> decode_route(const Message& message, const ObjectMarks& marks);
 
-/// What decides whether a route of any program is in the way of ours.
+/// What decides whether a route of any program, created or deleted, is in the way of ours.
 struct RouteHolder {
   Prefix prefix;
   std::uint32_t table = 0;

@@ -40,9 +40,9 @@ rtmsg route_header(const Prefix& prefix, std::uint32_t table, std::uint8_t proto
   return header;
 }
 
-void put_route_key(MessageWriter& writer, const Prefix& prefix, std::uint32_t table, const ObjectMarks& marks) noexcept {
+void put_route_key(MessageWriter& writer, const Prefix& prefix, std::uint32_t table, std::uint32_t metric) noexcept {
   if (prefix.length > 0) put(writer, RTA_DST, prefix.address);
-  writer.attribute(RTA_PRIORITY, marks.metric);
+  writer.attribute(RTA_PRIORITY, metric);
   if (table > 255) writer.attribute(RTA_TABLE, table);
 }
 
@@ -55,14 +55,15 @@ struct Encoder {
     rtmsg header = route_header(route.prefix, route.table, marks.protocol);
     header.rtm_type = kernel_type(route.type);
     writer.begin(RTM_NEWROUTE, route.create ? kCreate : kSet, sequence, header);
-    put_route_key(writer, route.prefix, route.table, marks);
+    put_route_key(writer, route.prefix, route.table, marks.metric);
     if (route.nexthop) writer.attribute(RTA_NH_ID, route.nexthop.value());
   }
   void operator()(const RouteDelete& route) const noexcept {
     rtmsg header = route_header(route.prefix, route.table, marks.protocol);
     header.rtm_scope = RT_SCOPE_NOWHERE;  // Any scope.
+    header.rtm_tos = route.tos;
     writer.begin(RTM_DELROUTE, kDelete, sequence, header);
-    put_route_key(writer, route.prefix, route.table, marks);
+    put_route_key(writer, route.prefix, route.table, route.metric == kOwnMetric ? marks.metric : route.metric);
   }
   void operator()(const GroupSet& group) const noexcept {
     nexthop_grp members[limits::kGroupMembers];

@@ -35,14 +35,14 @@ constexpr std::uint16_t kDumpFlags = NLM_F_REQUEST | NLM_F_DUMP;
 class LinuxDataPlane final : public DataPlane {
  public:
   LinuxDataPlane(const LinuxDataPlaneOptions& options, NetworkNamespace where, netlink::Socket socket, std::string remark)
-      : protocol_(options.protocol),
+      : marks_{.protocol = options.protocol, .metric = options.metric},
         where_(std::move(where)),
         remark_(std::move(remark)),
         orders_port_(socket.port()),
-        sender_(std::move(socket), {.protocol = options.protocol, .metric = options.metric}, options.batch),
+        sender_(std::move(socket), marks_, options.batch),
         dumps_(where_),
         holder_dumps_(where_),
-        holders_(holder_dumps_, {.protocol = options.protocol, .metric = options.metric}) {}
+        holders_(holder_dumps_, marks_) {}
 
   void apply(std::span<Operation> ops) override {
     sender_.apply(ops);
@@ -60,27 +60,27 @@ class LinuxDataPlane final : public DataPlane {
 
   Result<std::vector<AddressEntry>> addresses() override {
     return read_all<AddressEntry>("read the addresses", RTM_GETADDR, ifaddrmsg{},
-                                  [this](const Message& m) { return netlink::decode_address(m, protocol_); });
+                                  [this](const Message& m) { return netlink::decode_address(m, marks_.protocol); });
   }
 
   Result<std::vector<NeighborEntry>> neighbors() override {
     return read_all<NeighborEntry>("read the neighbors", RTM_GETNEIGH, ndmsg{},
-                                   [this](const Message& m) { return netlink::decode_neighbor(m, protocol_); });
+                                   [this](const Message& m) { return netlink::decode_neighbor(m, marks_.protocol); });
   }
 
   Result<std::vector<NexthopEntry>> nexthops() override {
     return read_all<NexthopEntry>("read the next hops", RTM_GETNEXTHOP, nhmsg{},
-                                  [this](const Message& m) { return netlink::decode_nexthop(m, protocol_); });
+                                  [this](const Message& m) { return netlink::decode_nexthop(m, marks_.protocol); });
   }
 
   Status routes(const std::function<void(const RouteEntry&)>& visit) override {
     for (const std::uint8_t family : {std::uint8_t{AF_INET}, std::uint8_t{AF_INET6}}) {
       rtmsg header{};
       header.rtm_family = family;
-      header.rtm_protocol = protocol_;
+      header.rtm_protocol = marks_.protocol;
       // Gathered before they are shown, because a dump may have to start again.
       auto entries = read_all<RouteEntry>("read the routes", RTM_GETROUTE, header,
-                                          [this](const Message& m) { return netlink::decode_route(m, protocol_); });
+                                          [this](const Message& m) { return netlink::decode_route(m, marks_); });
       if (!entries) return std::move(entries.error());
       for (const RouteEntry& entry : *entries) visit(entry);
     }
@@ -95,7 +95,7 @@ class LinuxDataPlane final : public DataPlane {
 
   Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler) override {
     if (!orders_port_) return failure(orders_port_.error().with_context("monitor objects"));
-    auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, kMonitorBufferBytes);
+    auto opened = netlink::ObjectMonitor::open(where_, scheduler, priority, std::move(handler), *orders_port_, marks_, kMonitorBufferBytes);
     if (!opened) return failure(std::move(opened.error()));
     return std::unique_ptr<Source>{std::move(*opened)};
   }
@@ -142,7 +142,7 @@ class LinuxDataPlane final : public DataPlane {
     return entries;
   }
 
-  const std::uint8_t protocol_;
+  const netlink::ObjectMarks marks_;
   const NetworkNamespace where_;
   const std::string remark_;
   const Result<std::uint32_t> orders_port_;  // Of the socket of sender_.

@@ -81,7 +81,7 @@ std::size_t decode_all(std::span<const std::byte> datagram) {
     for (const bool decoded :
          {decode_answer(message).has_value(), decode_link(message).has_value(), decode_address(message, kProtocol).has_value(),
           decode_neighbor(message, kProtocol).has_value(), decode_nexthop(message, kProtocol).has_value(),
-          decode_route(message, kProtocol).has_value(), decode_route_holder(message).has_value()}) {
+          decode_route(message, kMarks).has_value(), decode_route_holder(message).has_value()}) {
       entries += decoded ? 1U : 0U;
     }
   }
@@ -144,8 +144,8 @@ TEST(Decode, WhatIsEncodedIsReadBack) {
   const RouteSet route{.prefix = Prefix::parse("2001:db8::/48").value(), .nexthop = NexthopId{7}, .table = 70'000};
   const auto bytes = encoded(route);
   const RouteEntry expected{.prefix = route.prefix, .nexthop = route.nexthop, .table = route.table};
-  EXPECT_EQ(decode_route(first_message(bytes), kProtocol), expected);
-  EXPECT_EQ(decode_route(first_message(bytes), std::uint8_t{kProtocol + 1}), std::nullopt);
+  EXPECT_EQ(decode_route(first_message(bytes), kMarks), expected);
+  EXPECT_EQ(decode_route(first_message(bytes), {.protocol = kProtocol + 1, .metric = 20}), std::nullopt);
   const auto holder = decode_route_holder(first_message(bytes));  // Of whatever protocol.
   ASSERT_TRUE(holder.has_value());
   EXPECT_EQ(holder->prefix, route.prefix);
@@ -213,7 +213,7 @@ TEST(Decode, LengthsBelowTheirHeaderEndTheWalk) {
   const std::size_t first_attribute = kMessageHeader + sizeof(rtmsg);
   for (const std::uint16_t length : std::initializer_list<std::uint16_t>{0, 1, 3, 65'535}) {
     std::memcpy(bytes.data() + first_attribute, &length, sizeof length);
-    EXPECT_FALSE(decode_route(first_message(bytes), kProtocol).has_value()) << length;
+    EXPECT_FALSE(decode_route(first_message(bytes), kMarks).has_value()) << length;
     EXPECT_FALSE(decode_route_holder(first_message(bytes)).has_value()) << length;
   }
   for (const std::uint32_t length : {0U, 1U, 15U, 0xffffffffU}) {

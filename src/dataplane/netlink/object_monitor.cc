@@ -17,20 +17,25 @@ namespace {
 constexpr int kReadsPerTurn = 128;
 }  // namespace
 
-ObjectMonitor::ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, Socket socket)
+ObjectMonitor::ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket)
     : Source("object-monitor", priority),
       owner_(scheduler),
       handler_(std::move(handler)),
+      marks_(marks),
       events_(std::move(socket)),
       buffer_(std::make_unique<std::byte[]>(kDatagramBytes)) {}
 
 Result<std::unique_ptr<ObjectMonitor>> ObjectMonitor::open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
-                                                           Handler handler, std::uint32_t own_port, int receive_buffer_bytes) {
+                                                           Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
+                                                           int receive_buffer_bytes) {
   auto socket = Socket::open(where, {.receive_buffer_bytes = receive_buffer_bytes,
-                                     .groups = {RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_NEXTHOP}});
+                                     .groups = {RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR, RTNLGRP_NEIGH, RTNLGRP_NEXTHOP,
+                                                RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE}});
   if (!socket) return failure(socket.error().with_context("monitor objects"));
-  if (Status filtered = socket->drop_notifications_of(own_port); !filtered.ok()) return failure(filtered.with_context("monitor objects"));
-  std::unique_ptr<ObjectMonitor> monitor{new ObjectMonitor(scheduler, priority, std::move(handler), std::move(*socket))};
+  if (Status filtered = socket->drop_notifications_of(own_port, marks.protocol); !filtered.ok()) {
+    return failure(filtered.with_context("monitor objects"));
+  }
+  std::unique_ptr<ObjectMonitor> monitor{new ObjectMonitor(scheduler, priority, std::move(handler), marks, std::move(*socket))};
   scheduler.add(*monitor);
   if (Status status = scheduler.reactor().watch(monitor->events_.descriptor(), Interest::Read, *monitor); !status.ok()) {
     return failure(status.with_context("monitor objects"));
@@ -78,7 +83,7 @@ Status ObjectMonitor::read() {
     }
     MessageReader reader{*datagram};
     for (Message message; reader.next(message);) {
-      if (auto object = decode_change(message)) pending_.emplace_back(std::move(object));
+      if (auto object = decode_change(message, marks_)) pending_.emplace_back(std::move(object));
     }
     if (reader.is_malformed()) pending_.emplace_back(std::nullopt);
   }

@@ -1,12 +1,13 @@
-// ObjectMonitor: reports addresses, neighbours and next hops that another program or the kernel changed. The kernel drops the notifications
-// of our own orders in the socket's filter, so a full table of ours costs nothing here. After an overrun of the socket the handler is told
-// that any object may have changed. Scheduler's thread only; about 1 us a notification.
+// ObjectMonitor: reports addresses, neighbours, next hops and routes that another program or the kernel changed. The socket's filter in the
+// kernel drops the notifications of our own orders and of routes that others add beside ours, so a full table costs nothing here. After an
+// overrun of the socket the handler is told that any object may have changed. Scheduler's thread only; about 1 us a notification.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
 
+#include "dataplane/netlink/encode.h"
 #include "dataplane/netlink/socket.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/sched/source.h"
@@ -17,10 +18,11 @@ class ObjectMonitor final : public Source {
  public:
   using Handler = DataPlane::ObjectHandler;
 
-  /// Listens and adds itself to 'scheduler'. 'own_port': of the socket whose orders are not reported. A small 'receive_buffer_bytes'
-  /// provokes gaps in tests.
+  /// Listens and adds itself to 'scheduler'. 'own_port': of the socket whose orders are not reported. 'marks': of our routes. A small
+  /// 'receive_buffer_bytes' provokes gaps in tests.
   static Result<std::unique_ptr<ObjectMonitor>> open(const NetworkNamespace& where, Scheduler& scheduler, Priority priority,
-                                                     Handler handler, std::uint32_t own_port, int receive_buffer_bytes);
+                                                     Handler handler, std::uint32_t own_port, const ObjectMarks& marks,
+                                                     int receive_buffer_bytes);
   ~ObjectMonitor() override;
 
   Result<Backlog> collect() override;
@@ -31,11 +33,12 @@ class ObjectMonitor final : public Source {
   std::uint64_t turned_away() const override { return gaps_; }  // Each stands for a notification or more.
 
  private:
-  ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, Socket socket);
+  ObjectMonitor(Scheduler& scheduler, Priority priority, Handler handler, const ObjectMarks& marks, Socket socket);
   Status read();
 
   Scheduler& owner_;
   Handler handler_;
+  const ObjectMarks marks_;
   Socket events_;
   std::unique_ptr<std::byte[]> buffer_;
   std::deque<std::optional<DeleteOrder>> pending_;

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -77,11 +78,18 @@ Result<std::uint32_t> Socket::port() const {
   return address.nl_pid;
 }
 
-Status Socket::drop_notifications_of(std::uint32_t port) {
-  // A filter reads numbers in network order; the kernel writes netlink headers in its own.
+Status Socket::drop_notifications_of(std::uint32_t port, std::uint8_t protocol) {
+  // A filter reads numbers in network order; the kernel writes netlink headers in its own. A jump names the statements that it skips.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(nlmsghdr, nlmsg_pid)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htonl(port), 7, 0),  // Drop.
+      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_type)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELROUTE), 3, 0),  // The protocol decides.
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_NEWROUTE), 0, 5),  // Other objects pass.
+      BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(nlmsghdr, nlmsg_flags)),
+      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, htons(NLM_F_REPLACE), 3, 0),  // Pass.
+      BPF_STMT(BPF_LD | BPF_B | BPF_ABS, NLMSG_HDRLEN + offsetof(rtmsg, rtm_protocol)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, protocol, 1, 0),  // Pass.
       BPF_STMT(BPF_RET | BPF_K, 0),
       BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
   };

@@ -36,8 +36,9 @@ class Socket {
   int descriptor() const noexcept { return descriptor_; }
   /// The number by which the kernel tells netlink sockets apart.
   Result<std::uint32_t> port() const;
-  /// From now on the kernel drops notifications of what the socket with this port ordered, before they take room here.
-  Status drop_notifications_of(std::uint32_t port);
+  /// From now on the kernel drops, before they take room here, notifications of what the socket with this port ordered. Of other routes it
+  /// passes those that replace a route, and those that carry 'protocol'.
+  Status drop_notifications_of(std::uint32_t port, std::uint8_t protocol);
 
   /// Hands whole messages to the kernel, which executes them before this returns.
   Status send(std::span<const std::byte> messages);
