@@ -436,12 +436,7 @@ std::uint64_t Audit::note_standing(std::uint64_t believed) {
   const bool is_believed = repairs() && attempts_[index_of(kind_)] == 0;
   figures.standing = findings_->total() - (is_believed ? std::min(believed, findings_->total()) : 0);
   standing = std::move(findings_->kept());
-  auto& rows = rows_[index_of(kind_)];
-  rows.clear();
-  if (figures.standing == 0) return fresh;
-  for (const Drift& drift : standing) {
-    if (!drift.table.empty()) rows[drift.table].insert(drift.key);
-  }
+  rows_[index_of(kind_)] = figures.standing == 0 ? RowNames{} : std::move(findings_->rows());
   return fresh;
 }
 
@@ -466,7 +461,10 @@ void Audit::follow_up(ObjectKind kind, std::uint64_t found) {
   unsigned& attempts = attempts_[index_of(kind)];
   if (found == 0) attempts = 0;
   if (held_[index_of(kind)]) follow(kind, kHeldLook);
-  if (found == 0 || !repairs()) return;
+  if (found == 0) return;
+  // The kernel drops a group's routes with it, and reports nothing of them. A repair does what follows; a report has to look.
+  if (kind == ObjectKind::Nexthop && options_.action == OnDrift::Report) follow(ObjectKind::Route, kFollowUp);
+  if (!repairs()) return;
   if (++attempts > kFollowUps) return;
   follow(kind, kFollowUp);
   // Neighbours go with addresses, and nothing else says so.

@@ -225,7 +225,7 @@ class Audit final : public Source {
   std::vector<DeleteOrder> unwanted_;  // Confirmed by the audit under way.
   std::array<AuditFigures, kObjectKinds> figures_;
   std::array<std::vector<Drift>, kObjectKinds> standing_;
-  std::array<std::map<std::string, std::set<std::string, std::less<>>, std::less<>>, kObjectKinds> rows_;  // Of standing_, by table.
+  std::array<RowNames, kObjectKinds> rows_;  // Those that differ, by kind.
   std::function<void(const AuditResult&, std::span<const Drift>)> on_result_;
 };
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,10 +37,16 @@ struct Drift {
   std::string actual;  // Likewise; empty if missing.
 };
 
+/// What `why` says of a row that an audit found missing or changed.
+inline constexpr const char* kLostWords = "an audit found that the kernel does not have it as it was set";
+
 /// Differences kept with their words, for each kind of object; beyond that they are only counted.
 inline constexpr std::size_t kDriftsKept = 1000;
 /// Unwanted objects that one audit remembers between its looks; the next audit finds the others.
 inline constexpr std::size_t kUnwantedKept = 65536;
+
+/// Keys of rows, by table.
+using RowNames = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
 
 /// What the looks of one audit of one kind find. Small kinds are confirmed here, by what the first look added; routes by their own marks.
 class Findings {
@@ -67,7 +74,12 @@ class Findings {
   template <class Describe>
   void confirm(DriftKind kind, const DeleteOrder& object, Describe describe) {
     ++counts_[static_cast<std::size_t>(kind)];
-    if (kept_.size() < kDriftsKept) kept_.push_back(describe());
+    const auto* const route = std::get_if<RouteDelete>(&object);
+    if (route == nullptr || kept_.size() < kDriftsKept) {
+      Drift drift = describe();
+      if (route == nullptr && !drift.table.empty()) rows_[drift.table].insert(drift.key);
+      if (kept_.size() < kDriftsKept) kept_.push_back(std::move(drift));
+    }
     confirmed_[static_cast<std::size_t>(kind)].push_back(object);
   }
   /// In the first look: the caller remembers a difference by itself.
@@ -84,6 +96,8 @@ class Findings {
   }
   std::uint64_t total() const noexcept { return count(DriftKind::Missing) + count(DriftKind::Changed) + count(DriftKind::Unwanted); }
   std::vector<Drift>& kept() noexcept { return kept_; }
+  /// Of all that was confirmed, also beyond kDriftsKept, but not of routes: those know it themselves (RouteMap::Route::drifted).
+  RowNames& rows() noexcept { return rows_; }
 
  private:
   const bool with_unwanted_;
@@ -99,6 +113,7 @@ class Findings {
   std::uint64_t unwanted_before_ = 0;  // and in the one before.
   std::array<std::vector<DeleteOrder>, 3> confirmed_;
   std::vector<Drift> kept_;
+  RowNames rows_;
 };
 
 /// What was read of one kind, sorted by what finds an entry, and how far the comparison is. 'wanted' notes which entries an Orch asks for.

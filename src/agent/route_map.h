@@ -3,6 +3,7 @@
 // thread. O(1) expected.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -39,7 +40,8 @@ class RouteMap {
     bool restoring : 1 = false;  // It was dropped with its group, and the order that puts it back is under way.
     bool live : 1 = true;
     Mark mark : 2 = Mark::None;
-    std::uint8_t audit : 3 = 0;   // Of which audit the mark is, modulo 8. Marks of another one count as None.
+    std::uint8_t audit : 2 = 0;   // Of which audit the mark is, modulo 4. Marks of another one count as None.
+    bool drifted : 1 = false;     // An audit found that the kernel does not have it as it was ordered, and nothing has been ordered since.
     std::uint32_t group = kNone;  // kNone for the types without next hops.
     std::uint32_t losses = 0;
     std::uint32_t next = kNone;
@@ -90,9 +92,16 @@ class RouteMap {
 
   /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
   PlaneCounts tally() const noexcept {
-    return {.installed = routes_.live() - linked_ + there_ - restoring_,
-            .pending = linked_ - there_ - withdrawn_ + restoring_,
-            .withdrawn = withdrawn_};
+    const std::size_t there = routes_.live() - linked_ + there_ - restoring_;
+    const std::size_t lost = std::min(drifted_, there);
+    return {.installed = there - lost, .pending = linked_ - there_ - withdrawn_ + restoring_, .withdrawn = withdrawn_, .lost = lost};
+  }
+  /// An audit found a difference, or none any more. What is ordered again is not drifted.
+  void set_drifted(std::uint32_t slot, bool drifted) noexcept {
+    Route& route = routes_[slot];
+    if (route.drifted == drifted) return;
+    route.drifted = drifted;
+    drifted ? ++drifted_ : --drifted_;
   }
   /// The group became usable, or the kernel dropped it.
   void touch(std::uint32_t slot) {
@@ -127,6 +136,7 @@ class RouteMap {
   }
   void unlink(std::uint32_t slot) {
     Route& route = routes_[slot];
+    set_drifted(slot, false);
     if (route.group == kNone) return;
     Group& g = groups_[route.group];
     const Counting counting(*this, g);
@@ -231,7 +241,8 @@ class RouteMap {
   std::size_t linked_ = 0;                                 // Routes on groups.
   std::size_t there_ = 0;                                  // Of these: in the kernel.
   std::size_t restoring_ = 0;                              // Of these: on their way.
-  std::size_t withdrawn_ = 0;                              // Of these: on groups that are not usable, and not in the kernel.
+  std::size_t drifted_ = 0;
+  std::size_t withdrawn_ = 0;  // Of these: on groups that are not usable, and not in the kernel.
 };
 
 }  // namespace rondo::agent

@@ -74,6 +74,7 @@ class Routes::PutBack final : public Source {
       const std::uint32_t slot = routes_.routes_.find(prefix);
       if (slot == RouteMap::kNone) continue;
       routes_.routes_.set_restoring(slot, false);
+      if (operation.status.ok()) routes_.routes_.set_drifted(slot, false);
       if (operation.status.ok() || routes_.routes_[slot].busy) continue;
       routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
     }
@@ -217,8 +218,8 @@ void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
   bool create = slot == RouteMap::kNone;
   if (slot != RouteMap::kNone) {
     RouteMap::Route& route = routes_[slot];
-    create = is_dropped(route);
-    if (route.group == group && route.type == row->type && route.losses == entry.losses) {
+    create = is_dropped(route) || route.drifted;
+    if (route.group == group && route.type == row->type && route.losses == entry.losses && !route.drifted) {
       if (route.restoring) return answer_restoring(batch, index);
       ++counts_.unchanged;
       batch.done(index);

@@ -67,7 +67,7 @@ class Routes final : public Orch {
   /// An audit begins, before anything is read: from here on a route that is ordered is noted. It ends with end_audit().
   void begin_audit() {
     auditing_ = true;
-    audit_ = static_cast<std::uint8_t>((audit_ + 1) % 8);
+    audit_ = static_cast<std::uint8_t>((audit_ + 1) % 4);
   }
   void end_audit() { auditing_ = false; }
   /// Compares the routes that were ordered with those that were read, 'limit' of them. True at the end of both.
@@ -151,7 +151,7 @@ class Routes final : public Orch {
   }
   void mark(RouteMap::Route& route, RouteMap::Mark mark) const {
     route.mark = mark;
-    route.audit = audit_ & 0x7;
+    route.audit = audit_ & 0x3;
   }
   RouteMap::Mark mark_of(const RouteMap::Route& route) const { return route.audit == audit_ ? route.mark : RouteMap::Mark::None; }
 

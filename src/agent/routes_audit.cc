@@ -98,10 +98,12 @@ void Routes::compare(const RouteEntry& actual, Findings& findings) {
   const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;
   if (is_same) {
     mark(route, RouteMap::Mark::Same);
+    routes_.set_drifted(slot, false);
   } else if (findings.look() == 1) {
     mark(route, RouteMap::Mark::Suspect);
   } else if (before == RouteMap::Mark::Suspect) {
     mark(route, RouteMap::Mark::Same);
+    routes_.set_drifted(slot, true);
     findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Changed, route, &actual); });
   }
 }
@@ -116,6 +118,7 @@ void Routes::compare(std::uint32_t slot, Findings& findings) {
     mark(route, RouteMap::Mark::Suspect);
     findings.suspect();
   } else if (before == RouteMap::Mark::Suspect) {
+    routes_.set_drifted(slot, true);
     findings.confirm(DriftKind::Missing, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Missing, route, nullptr); });
   }
 }

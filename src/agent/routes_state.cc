@@ -35,7 +35,10 @@ RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
   if (route.busy) return {PlaneState::Pending, {}, {}};
   const RouteMap::Group& group = routes_.group(route.group);
   if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
-  if (route.losses == group.entry->losses && !route.restoring) return {PlaneState::Installed, {}, {}};
+  if (route.losses == group.entry->losses && !route.restoring) {
+    if (route.drifted) return {PlaneState::Lost, kLostWords, {}};
+    return {PlaneState::Installed, {}, {}};
+  }
   return {PlaneState::Pending, "the kernel lost it; it is being put back", {}};
 }
 

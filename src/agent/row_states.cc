@@ -38,7 +38,7 @@ void RowStates::add(std::string_view table, Runtime::StateOf state_of, std::func
   auto with_audit = [audit = audit_, name = std::string{table}, state_of = std::move(state_of)](std::string_view key, const Record* row) {
     RowInPlane in = state_of(key, row);
     if (in.state != PlaneState::Installed || !audit->lost || !audit->lost(name, key)) return in;
-    return RowInPlane{PlaneState::Lost, "an audit found that the kernel does not have it as it was set", {}};
+    return RowInPlane{PlaneState::Lost, kLostWords, {}};
   };
   auto counts_with_audit = [audit = audit_, name = std::string{table}, counts = std::move(counts)] {
     PlaneCounts all = counts();

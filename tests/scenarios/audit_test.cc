@@ -334,9 +334,8 @@ TEST(Audit, ReportsAndLeavesAsItIsIfConfiguredSo) {
   EXPECT_EQ(standing[0].key, "20.0.0.0/24");
   EXPECT_THAT(standing[0].wanted, HasSubstr("20.0.0.0/24"));
   EXPECT_EQ(standing[0].actual, "");
-  EXPECT_TRUE(box.agent.audit()->differs("ROUTE_TABLE", "20.0.0.0/24"));
-  EXPECT_FALSE(box.agent.audit()->differs("ROUTE_TABLE", "20.0.1.0/24"));
   EXPECT_EQ(box.runtime.row_state("ROUTE_TABLE", "20.0.0.0/24").plane, PlaneState::Lost);
+  EXPECT_EQ(box.runtime.row_state("ROUTE_TABLE", "20.0.1.0/24").plane, PlaneState::Installed);
 
   std::vector<std::string> drifted;
   const auto note = [&drifted](const Audit::Report& report) {
@@ -346,6 +345,44 @@ TEST(Audit, ReportsAndLeavesAsItIsIfConfiguredSo) {
   box.run_for(5s);
   EXPECT_THAT(drifted, testing::ElementsAre("NEIGH_TABLE A:10.0.0.2", "ROUTE_TABLE 20.0.0.0/24"));
   EXPECT_EQ(box.actual(), box.wanted);
+}
+
+TEST(Audit, EachReportedLossIsLostAlsoBeyondThoseThatAreKept) {
+  DriftBox box{{.period = 60s, .action = OnDrift::Report}};
+  constexpr int kLost = static_cast<int>(kDriftsKept) + 500;
+  const auto route = [](int i) { return "40." + std::to_string(i / 256) + "." + std::to_string(i % 256) + ".0/24"; };
+  for (int i = 0; i < kLost; ++i) box.set("ROUTE_TABLE", route(i), {{"nexthop_group", "ab"}});
+  box.run_for(2s);
+  for (int i = 0; i < kLost; ++i) box.meddle(RouteDelete{prefix(route(i))});
+  box.run_for(10s);
+  EXPECT_EQ(box.agent.audit()->standing(ObjectKind::Route).size(), kDriftsKept);
+  const auto state = [&](int i) { return box.runtime.row_state("ROUTE_TABLE", route(i)).plane; };
+  for (int i = 0; i < kLost; ++i) ASSERT_EQ(state(i), PlaneState::Lost) << route(i);
+  EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").lost, static_cast<std::size_t>(kLost));
+  EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").installed, 201U);
+
+  // A row that is set again is ordered again, although nothing in it changed.
+  box.set("ROUTE_TABLE", route(7), {{"nexthop_group", "ab"}});
+  box.run_for(1s);
+  EXPECT_EQ(state(7), PlaneState::Installed);
+  EXPECT_TRUE(box.plane.route(prefix(route(7))).has_value());
+  EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").lost, static_cast<std::size_t>(kLost - 1));
+
+  // What another program puts back is found by the next audit.
+  box.meddle(RouteSet{.prefix = prefix(route(8)), .nexthop = box.group_of(route(7))});
+  box.run_for(65s);
+  EXPECT_EQ(state(8), PlaneState::Installed);
+  EXPECT_EQ(state(9), PlaneState::Lost);
+}
+
+TEST(Audit, AReportedLossOfAGroupTakesItsRoutesWithIt) {
+  DriftBox box{{.period = Duration{0}, .action = OnDrift::Report}};
+  box.meddle(NexthopDelete{box.number_of("")});
+  box.run_for(10s);
+  EXPECT_EQ(box.runtime.row_state("NEXTHOP_GROUP_TABLE", "ab").plane, PlaneState::Lost);
+  EXPECT_EQ(box.runtime.row_state("ROUTE_TABLE", "20.0.0.0/24").plane, PlaneState::Lost);
+  EXPECT_EQ(box.runtime.row_state("ROUTE_TABLE", "20.0.1.0/24").plane, PlaneState::Installed) << "it is on the other group";
+  EXPECT_EQ(box.agent.row_states().counts("ROUTE_TABLE").lost, 100U);
 }
 
 TEST(Audit, RowsThatChangeMeanwhileAreNoDifference) {
