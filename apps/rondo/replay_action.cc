@@ -104,6 +104,7 @@ int replay_run(const Options& options, const ReplayRun& call) {
   if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
   const SystemClock clock;
   const Instant start = clock.now();
+  replay.grant_tables();
   Runtime runtime(replay.runtime_options());
   agent::Agent agent(runtime, replay.plane(), settings);
   const Status started = agent.start();

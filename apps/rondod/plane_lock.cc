@@ -2,6 +2,10 @@
 #include "rondod/plane_lock.h"
 
 #include <linux/capability.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -10,6 +14,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -25,6 +30,9 @@ namespace {
 // More than one, so that a process without rights that takes a name does not end the protection.
 constexpr std::size_t kNames = 8;
 constexpr int kAnswers = 4096;
+// Listening sockets of a namespace that are looked at for one name.
+constexpr int kDumpReads = 4096;
+constexpr unsigned kListening = 10;  // TCP_LISTEN, which AF_UNIX uses, too.
 
 struct Name {
   sockaddr_un address{};
@@ -51,27 +59,91 @@ std::string line_of(const std::string& file, std::string_view key) {
   return {};
 }
 
-/// Whether the process of this pid is still of this user and may program a data plane.
-bool has_net_admin(const PlaneLock::Holder& holder) {
-  if (holder.process <= 0) return false;
+std::string user_namespace_of(const std::string& process) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/" + process + "/ns/user", error).string();
+}
+
+/// Whether the process has CAP_NET_ADMIN. Nothing where that cannot be known: the pid is not visible or another process has it now. A
+/// process of another user namespace has its capabilities there alone.
+std::optional<bool> has_net_admin(const PlaneLock::Holder& holder) {
+  if (holder.process <= 0) return std::nullopt;
   const std::string status = "/proc/" + std::to_string(holder.process) + "/status";
   uid_t real = 0;
   uid_t effective = 0;
   std::uint64_t capabilities = 0;
-  if (!(std::istringstream{line_of(status, "Uid:")} >> real >> effective) || effective != holder.user) return false;
-  if (!(std::istringstream{line_of(status, "CapEff:")} >> std::hex >> capabilities)) return false;
+  if (!(std::istringstream{line_of(status, "Uid:")} >> real >> effective) || effective != holder.user) return std::nullopt;
+  if (!(std::istringstream{line_of(status, "CapEff:")} >> std::hex >> capabilities)) return std::nullopt;
+  const std::string theirs = user_namespace_of(std::to_string(holder.process));
+  if (theirs.empty() || theirs != user_namespace_of("self")) return std::nullopt;
   return (capabilities >> CAP_NET_ADMIN & 1U) != 0;
 }
 
-bool may_program(const PlaneLock::Holder& holder) { return holder.user == 0 || holder.user == ::geteuid() || has_net_admin(holder); }
+bool may_program(const PlaneLock::Holder& holder) { return has_net_admin(holder).value_or(holder.user == 0 || holder.user == ::geteuid()); }
 
 struct Found {
   bool is_free = false;
+  bool is_unknown = false;  // Somebody listens there, and the kernel does not say who.
   PlaneLock::Holder holder{};
 };
 
+/// The name and the user of a socket in the answer of a dump.
+struct DiagnosedSocket {
+  std::string_view name;
+  std::optional<uid_t> user;
+};
+DiagnosedSocket diagnosed(const nlmsghdr& message) {
+  DiagnosedSocket found;
+  // Each type of socket has names of its own.
+  if (static_cast<const unix_diag_msg*>(NLMSG_DATA(&message))->udiag_type != SOCK_STREAM) return found;
+  std::size_t left = NLMSG_PAYLOAD(&message, sizeof(unix_diag_msg));
+  auto* attribute =
+      reinterpret_cast<const rtattr*>(static_cast<const std::byte*>(NLMSG_DATA(&message)) + NLMSG_ALIGN(sizeof(unix_diag_msg)));
+  for (; RTA_OK(attribute, left); attribute = RTA_NEXT(attribute, left)) {
+    const auto* const data = static_cast<const char*>(RTA_DATA(attribute));
+    if (attribute->rta_type == UNIX_DIAG_NAME) found.name = {data, RTA_PAYLOAD(attribute)};
+    if (attribute->rta_type == UNIX_DIAG_UID && RTA_PAYLOAD(attribute) >= sizeof(uid_t)) {
+      uid_t user = 0;
+      std::memcpy(&user, data, sizeof user);
+      found.user = user;
+    }
+  }
+  return found;
+}
+
+/// The user whose socket listens under the name: asked of the kernel, because a connection to a full queue is refused without an answer.
+/// Nothing if the kernel does not say.
+std::optional<uid_t> user_of_listener(const UniqueFd& diagnosis, const Name& name) {
+  struct {
+    nlmsghdr header;
+    unix_diag_req request;
+  } dump{};
+  dump.header.nlmsg_len = sizeof dump;
+  dump.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  dump.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+  dump.request.sdiag_family = AF_UNIX;
+  dump.request.udiag_states = 1U << kListening;
+  dump.request.udiag_show = UDIAG_SHOW_NAME | UDIAG_SHOW_UID;
+  if (!diagnosis || ::send(diagnosis.get(), &dump, sizeof dump, 0) < 0) return std::nullopt;
+  const std::string_view wanted{name.address.sun_path, name.size - offsetof(sockaddr_un, sun_path)};
+  alignas(nlmsghdr) std::array<char, 32768> buffer;
+  std::optional<uid_t> user;
+  for (int reads = 0; reads < kDumpReads; ++reads) {
+    const ssize_t size = ::recv(diagnosis.get(), buffer.data(), buffer.size(), 0);
+    if (size <= 0) return std::nullopt;
+    auto left = static_cast<std::size_t>(size);
+    for (auto* message = reinterpret_cast<const nlmsghdr*>(buffer.data()); NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
+      if (message->nlmsg_type == NLMSG_DONE) return user;
+      if (message->nlmsg_type == NLMSG_ERROR) return std::nullopt;
+      const DiagnosedSocket found = diagnosed(*message);
+      if (found.name == wanted) user = found.user;
+    }
+  }
+  return std::nullopt;
+}
+
 /// Who listens behind the name. The credentials are those of the moment of its listen(), kept by the kernel.
-Found find_holder(const UniqueFd& socket, const Name& name) {
+Found find_holder(const UniqueFd& socket, const UniqueFd& diagnosis, const Name& name) {
   Found found;
   if (::connect(socket.get(), general(name), name.size) == 0) {
     ucred credentials{};
@@ -83,6 +155,10 @@ Found find_holder(const UniqueFd& socket, const Name& name) {
   }
   found.is_free = errno == ECONNREFUSED;
   found.holder.user = static_cast<uid_t>(-1);
+  if (found.is_free) return found;
+  const std::optional<uid_t> user = user_of_listener(diagnosis, name);
+  found.is_unknown = !user;
+  found.holder.user = user.value_or(static_cast<uid_t>(-1));
   return found;
 }
 
@@ -110,7 +186,9 @@ Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uin
   if (!where) return failure(std::move(where.error()));
   // One to listen with, and one to look at each name.
   std::array<UniqueFd, kNames + 1> sockets;
-  const Status made = where->inside([&sockets] {
+  UniqueFd diagnosis;
+  const Status made = where->inside([&] {
+    diagnosis = UniqueFd{::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)};
     for (UniqueFd& socket : sockets) {
       socket = UniqueFd{::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
       if (!socket) return no_socket();
@@ -136,9 +214,10 @@ Result<PlaneLock> PlaneLock::take(const std::string& network_namespace, std::uin
   // All other names, and after listen(): of two that start at the same time at least one sees the other.
   for (std::size_t index = 0; index < kNames; ++index) {
     if (held == index) continue;
-    const Found found = find_holder(sockets[index], name_of(protocol, index));
+    Found found = find_holder(sockets[index], diagnosis, name_of(protocol, index));
+    if (found.is_unknown) found = find_holder(sockets[index], diagnosis, name_of(protocol, index));  // It may have gone in between.
     if (found.is_free && held && index > *held) continue;  // bind() has found each name before it taken.
-    if (!found.is_free && may_program(found.holder)) {
+    if (!found.is_free && (found.is_unknown || may_program(found.holder))) {
       const std::string place = network_namespace.empty() ? "this network namespace" : "network namespace " + network_namespace;
       return failure(refuse(found.holder, place, protocol));
     }

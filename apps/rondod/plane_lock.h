@@ -27,15 +27,16 @@ class PlaneLock {
   PlaneLock() = default;
 
   /// 'network_namespace' as LinuxDataPlaneOptions has it. AlreadyExists names the process that has the lock and may program the namespace.
-  /// Any process may take the names, so one that may not program anything is no holder: the lock moves on to its next name, and to none
-  /// if such processes have them all; strangers() lists them. Does not block.
+  /// Any process may take the names. One that may not program anything is no holder: the lock moves on to its next name, and to none if
+  /// such processes have them all; strangers() lists them. A process whose rights this one cannot read counts by its user: root and this
+  /// user are holders. A listener of whom the kernel says nothing (a full queue, and no unix_diag) counts as a holder. Does not block.
   static Result<PlaneLock> take(const std::string& network_namespace, std::uint8_t protocol);
 
   bool is_held() const noexcept { return static_cast<bool>(listener_); }
   const std::vector<Holder>& strangers() const noexcept { return strangers_; }
 
-  /// Each process that asked who holds the lock leaves a connection in the listener's queue; a full queue would hide the holder. Empties
-  /// it, to be called about once a second. O(connections), bounded.
+  /// Each process that asked who holds the lock leaves a connection in the listener's queue, and a full queue hides the holder's pid.
+  /// Empties it; to be called about once a second. O(connections), bounded.
   void answer() const noexcept;
 
  private:

@@ -15,7 +15,11 @@ namespace rondo::daemon {
 namespace {
 
 RedisFigures figures_of(const RedisLease& lease) {
-  return {.lease = std::string{to_string(lease.state)}, .holder = lease.described, .lease_refused = lease.refused, .token = lease.token};
+  return {.lease = std::string{to_string(lease.state)},
+          .holder = lease.described,
+          .lease_refused = lease.refused,
+          .lease_damage = lease.damage,
+          .token = lease.token};
 }
 
 class OpenedRedis final : public OpenRedis {

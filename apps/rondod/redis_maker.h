@@ -25,6 +25,7 @@ struct RedisFigures {
   std::string lease = "off";  // "off", "asking", "held", "standby", "lost" or "refused".
   std::string holder = {};    // Of the lease, for people.
   std::string lease_refused = {};
+  std::string lease_damage = {};  // What stood in place of the last token; empty if that was one.
   std::uint64_t token = 0;
   std::uint64_t connects = 0;
   std::uint64_t epoch = 0;

@@ -31,6 +31,10 @@ RedisHooks RedisWatch::hooks() {
 void RedisWatch::tell_lease(const StorePlace& place, const std::string& where, const RedisFigures& figures) {
   if (figures.lease == "held") {
     log_.info("consuming the tables on the Redis, the lease is ours", {{"store", where}, {"token", figures.token}});
+    if (!figures.lease_damage.empty()) {
+      log_.warn("the last token of the lease was none of rondod's, counting anew: the field 'lease' of RONDO_EPOCH on the Redis",
+                {{"store", where}, {"was", figures.lease_damage}});
+    }
     static_cast<void>(notify("STATUS=serving"));
   } else if (figures.lease == "standby") {
     if (place.standby == Standby::Refuse) {

@@ -84,6 +84,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
+  bool grants_tables() const override { return tables_are_granted; }
   void refuse(std::size_t ahead) override;
   std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
 
@@ -119,6 +120,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   JournalRecorder* journal = nullptr;                     // The runtime's.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
+  bool tables_are_granted = false;
   std::uint64_t objects_found = 0;
   std::vector<NexthopEntry> nexthops_found;
   std::uint32_t sources_added = 0;
@@ -544,6 +546,8 @@ std::optional<std::string> Replay::note(std::string_view name) const {
   const auto found = impl_->notes.find(name);
   return found == impl_->notes.end() ? std::nullopt : std::optional{found->second};
 }
+
+void Replay::grant_tables() noexcept { impl_->tables_are_granted = true; }
 
 RuntimeOptions Replay::runtime_options() {
   Impl& impl = *impl_;

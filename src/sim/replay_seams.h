@@ -22,6 +22,8 @@ class ReplaySeams {
   virtual ~ReplaySeams() = default;
   /// Of the next record; Lost at the end, or after a difference.
   virtual journal::Kind kind() = 0;
+  /// A recorded refusal of a table is a difference, and the table is granted.
+  virtual bool grants_tables() const = 0;
   /// The record 'ahead' of the next one.
   virtual journal::JournalRecord record(std::size_t ahead) = 0;
   /// Its kind alone, likewise, and its change, if it is a Changed one and whole; each is had once, in order.

@@ -128,5 +128,22 @@ TEST_F(ReplayOfWrites, AnOrchWhoseTableWasRefusedIsRefusedAgain) {
   expect_the_same(orchs, 1);
 }
 
+/// A program that ends where its store refuses a table could not go on; a forged day must not end it.
+TEST_F(ReplayOfWrites, ARefusalIsADifferenceWhereTheProgramNeedsItsTables) {
+  {
+    World world(1);
+    Runtime runtime(recorded(world));
+    ASSERT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
+    ASSERT_FALSE(runtime.try_add<Refused>().has_value());
+    world.run_for(runtime.scheduler(), 1s);
+  }
+  Result<std::unique_ptr<Replay>> replay = Replay::open({file_});
+  ASSERT_TRUE(replay.has_value()) << replay.error().to_string();
+  (*replay)->grant_tables();
+  Runtime runtime((*replay)->runtime_options());
+  runtime.add<Refused>();
+  EXPECT_FALSE((*replay)->run(runtime).same);
+}
+
 }  // namespace
 }  // namespace rondo::sim

@@ -57,6 +57,7 @@ class ReplayOfAgent : public testing::Test {
     return replay(**opened);
   }
   static sim::ReplayReport replay(sim::Replay& replay) {
+    replay.grant_tables();
     Runtime runtime(replay.runtime_options());
     Agent agent(runtime, replay.plane(), {.answers = &replay.answers(), .restart = &replay.restart()});
     EXPECT_TRUE(agent.start().ok());

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <fstream>
@@ -85,18 +88,39 @@ class TwoRondods : public SystemRondod {
     start_second(network_namespace, protocol);
     return becomes([&] { return AdminClient::connect(file("second")).has_value(); });
   }
-  /// A process of user 65534 in the namespace that takes 'names' names of the lock, and listens there or not.
-  void squat(int names, bool listens) {
+  /// Whether a connection to the first name of the lock is accepted into the queue.
+  bool connects() {
+    bool connected = false;
+    const auto where = netlink::NetworkNamespace::open(lab->path());
+    EXPECT_TRUE(where && where
+                             ->inside([&] {
+                               const UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)};
+                               const LockName name(0);
+                               connected = ::connect(fd.get(), name.general(), name.size) == 0;
+                               return Status{};
+                             })
+                             .ok());
+    return connected;
+  }
+  enum class Squatter { Nobody, OtherType, RootWithoutRights };
+  /// A process in the namespace that takes 'names' names of the lock, and listens there or not. It may not program the kernel.
+  void squat(int names, bool listens, Squatter who = Squatter::Nobody) {
     int ready[2];
     ASSERT_EQ(::pipe(ready), 0);
     const std::string where = lab->path();
     const pid_t child = ::fork();
     if (child == 0) {
-      const bool inside = ::setns(::open(where.c_str(), O_RDONLY), CLONE_NEWNET) == 0 && ::setuid(65534) == 0;
-      bool taken = inside;
+      bool taken = ::setns(::open(where.c_str(), O_RDONLY), CLONE_NEWNET) == 0;
+      if (who != Squatter::RootWithoutRights) {
+        taken = taken && ::setuid(65534) == 0;
+      } else {
+        __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+        const std::array<__user_cap_data_struct, 2> none{};
+        taken = taken && ::syscall(SYS_capset, &header, none.data()) == 0;
+      }
       for (int index = 0; index < names; ++index) {
         const LockName name(index);
-        const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+        const int fd = ::socket(AF_UNIX, who == Squatter::OtherType ? SOCK_SEQPACKET : SOCK_STREAM, 0);
         taken = taken && ::bind(fd, name.general(), name.size) == 0 && (!listens || ::listen(fd, 1) == 0);
       }
       static_cast<void>(!::write(ready[1], taken ? "y" : "n", 1));
@@ -128,25 +152,49 @@ TEST_F(TwoRondods, TheSecondOnTheSameNamespaceAndProtocolNamesTheFirstAndTouches
   EXPECT_EQ(kernel_routes(), 1U) << "the second one deleted what the first one made";
 }
 
-/// Each refused start leaves a connection in the holder's queue, and so does whoever wants to hide the holder.
-TEST_F(TwoRondods, AFullQueueOfTheLockHidesTheHolderForASecondAtMost) {
+/// Each refused start leaves a connection in the holder's queue.
+TEST_F(TwoRondods, AFullQueueOfTheLockIsEmptiedWithinASecond) {
   start();
-  const auto connects = [&] {
-    bool connected = false;
-    const auto where = netlink::NetworkNamespace::open(lab->path());
-    EXPECT_TRUE(where && where
-                             ->inside([&] {
-                               const UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0)};
-                               const LockName name(0);
-                               connected = ::connect(fd.get(), name.general(), name.size) == 0;
-                               return Status{};
-                             })
-                             .ok());
-    return connected;
-  };
   int connections = 0;
   while (connects()) ASSERT_LT(++connections, 100'000);
-  EXPECT_TRUE(becomes(connects)) << "the queue stayed full after " << connections << " connections";
+  EXPECT_TRUE(becomes([&] { return connects(); })) << "the queue stayed full after " << connections << " connections";
+  expect_refused();
+}
+
+TEST_F(TwoRondods, AFloodOfConnectionsHidesNoHolder) {
+  start();
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);  // As if the flood were always faster than the holder.
+  int connections = 0;
+  while (connects()) ASSERT_LT(++connections, 100'000);
+  EXPECT_EQ(end_of_second(lab->path(), 201), 69);
+  EXPECT_THAT(text_of("second.log"), HasSubstr("a process of another container (user root) programs network namespace " + lab->path()));
+  ASSERT_EQ(::kill(pid, SIGCONT), 0);
+}
+
+/// Names of sockets of another type are other names.
+TEST_F(TwoRondods, AFloodBesideAListenerOfAnotherTypeHidesNoHolder) {
+  start();
+  squat(kNames, true, Squatter::OtherType);
+  ASSERT_EQ(::kill(pid, SIGSTOP), 0);
+  int connections = 0;
+  while (connects()) ASSERT_LT(++connections, 100'000);
+  EXPECT_EQ(end_of_second(lab->path(), 201), 69);
+  ASSERT_EQ(::kill(pid, SIGCONT), 0);
+}
+
+TEST_F(TwoRondods, AProcessWithoutRightsThatFillsItsOwnQueueKeepsNoneFromStarting) {
+  squat(1, true);
+  int connections = 0;
+  while (connects()) ASSERT_LT(++connections, 100'000);
+  start();
+  EXPECT_THAT(log_text(), HasSubstr("using another name"));
+  expect_refused();
+}
+
+TEST_F(TwoRondods, ARootProcessWithoutTheRightToProgramIsNoHolder) {
+  squat(1, true, Squatter::RootWithoutRights);
+  start();
+  EXPECT_THAT(log_text(), HasSubstr("using another name"));
   expect_refused();
 }
 

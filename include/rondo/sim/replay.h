@@ -68,6 +68,10 @@ class Replay {
 
   /// The recorded policy, clock and store, and a journal that compares. For one runtime, which must not outlive the replay.
   RuntimeOptions runtime_options();
+  /// For a program that ends where its store refuses a table (Runtime::add): the replay reports a recorded refusal as a difference and
+  /// grants the table. Without this call the program gets the recorded refusal, as Runtime::try_add() returns it. Before the runtime is
+  /// made.
+  void grant_tables() noexcept;
   /// Holds nothing, and tells the recorded link events.
   DataPlane& plane() noexcept;
   /// For Programmer::Options::answers.

@@ -35,6 +35,7 @@ struct RedisLease {
   std::string holder = {};     // As the holder wrote it: text from outside.
   std::string described = {};  // The same for people, without control characters: "pid 4711 on host leaf1".
   std::string refused = {};    // Why, where the state is Refused.
+  std::string damage = {};     // What stood in place of the last token, where it was none: text from outside. The count began anew.
 };
 /// "off", "asking", "held", "standby", "lost" or "refused". Static storage.
 std::string_view to_string(RedisLease::State state) noexcept;

@@ -52,8 +52,12 @@ void Lease::send(std::string_view gone_holder) {
 void Lease::answered(const Reply& reply, Instant sent) {
   if (reply.is_error()) {
     trouble_ = status_of(reply, "the lease of the database");
-    // Another time it may be taken, or renewed as long as it lasts.
-    if (trouble_.code() == Code::Unavailable || trouble_.code() == Code::ResourceExhausted) return;
+    if (trouble_.code() == Code::FailedPrecondition) {
+      trouble_ = {trouble_.code(), std::string{trouble_.message()} + ": " + std::string{kLeaseKey} + " or " + std::string{kEpochKey} +
+                                       " was written by another program, and no row is consumed until that key is deleted"};
+    }
+    // Another time it may be taken, or renewed as long as it lasts. Only a server that forbids it will not allow it later.
+    if (trouble_.code() != Code::PermissionDenied) return;
     link_.fence.clear();
     state_.refused = trouble_.message();
     move_to(RedisLease::State::Refused, {});
@@ -61,7 +65,10 @@ void Lease::answered(const Reply& reply, Instant sent) {
   }
   trouble_ = {};
   const auto token = static_cast<std::uint64_t>(reply.items()[0].integer());
-  if (token != 0) return grant(token, sent);
+  if (token != 0) {
+    state_.damage = reply.items()[1].text();
+    return grant(token, sent);
+  }
   held_by_another(reply.items()[1].text());
 }
 

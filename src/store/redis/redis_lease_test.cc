@@ -217,6 +217,68 @@ TEST_F(RedisLeaseTest, AUserWithoutTheRightConsumesWithoutALeaseAndSaysSo) {
   EXPECT_THAT(driver.store().lease().refused, HasSubstr("NOPERM"));
 }
 
+TEST_F(RedisLeaseTest, AForgedTokenIsNamedAndTheCountBeginsAnew) {
+  for (const std::string forged : {"1.5", "9007199254740992", "99999999999999", "-3", "1e3", "nonsense", "", " 7"}) {
+    SCOPED_TRACE("'" + forged + "'");
+    server().command({"DEL", "RONDO_LEASE"});
+    server().command({"HSET", "RONDO_EPOCH", "lease", forged, "lease_holder", "host 1 1 boot namespace 1"});
+    const auto first = join_as(State::Held);
+    EXPECT_EQ(first->driver->store().lease().token, 1U);
+    EXPECT_EQ(first->driver->store().lease().damage, forged);
+    produce("1", "1");
+    EXPECT_EQ(take_all(*first->driver, *first->routes).size(), 1U) << "its own fence refuses it";
+    const auto second = join_as(State::Standby);
+    EXPECT_TRUE(first->driver->run_until([&] { return first->driver->store().release_lease(); }));
+    EXPECT_TRUE(second->becomes(State::Held));
+    EXPECT_EQ(second->driver->store().lease().token, 2U);
+    EXPECT_EQ(second->driver->store().lease().damage, "");
+    EXPECT_TRUE(second->driver->run_until([&] { return second->driver->store().release_lease(); }));
+    server().command({"DEL", "ROUTE_TABLE:1", "RONDO_INFLIGHT@ROUTE_TABLE"});
+  }
+}
+
+TEST_F(RedisLeaseTest, AKeyOfAnotherTypeStopsItsConsumersUntilItIsDeleted) {
+  for (const std::string key : {"RONDO_LEASE", "RONDO_EPOCH"}) {
+    SCOPED_TRACE(key);
+    server().command({"DEL", "RONDO_LEASE", "RONDO_EPOCH"});
+    server().command({key == "RONDO_LEASE" ? "HSET" : "SET", key, "a", "b"});
+    if (key == "RONDO_EPOCH") server().command({"SET", key, "text"});
+    const auto member = join();
+    produce("1", "1");
+    const auto names_it = [&] { return std::string{member->driver->store().health().message()}.find(key) != std::string::npos; };
+    EXPECT_TRUE(member->driver->run_until(names_it)) << member->driver->store().health().to_string();
+    member->driver->run_until([] { return false; }, 1500ms);
+    EXPECT_THAT(take(*member->routes), IsEmpty()) << "without the lease";
+    server().command({"DEL", key});
+    EXPECT_TRUE(member->becomes(State::Held)) << to_string(member->state());
+    EXPECT_EQ(take_all(*member->driver, *member->routes).size(), 1U);
+    EXPECT_TRUE(member->driver->run_until([&] { return member->driver->store().release_lease(); }));
+    server().command({"DEL", "ROUTE_TABLE:1", "RONDO_INFLIGHT@ROUTE_TABLE"});
+  }
+}
+
+/// The holder would prolong a value that its own fence refuses.
+TEST_F(RedisLeaseTest, AForgedLeaseInTheNameOfTheHolderIsAnother) {
+  for (const std::string token : {"007", "0", "99999999999999999999", "1.5"}) {
+    SCOPED_TRACE(token);
+    const auto holder = join_as(State::Held);
+    const std::string value = server().command({"GET", "RONDO_LEASE"});
+    server().command({"SET", "RONDO_LEASE", token + value.substr(value.find(' '))});
+    produce("1", "1");
+    EXPECT_TRUE(holder->becomes(State::Lost)) << to_string(holder->state());
+    server().command({"DEL", "RONDO_LEASE", "RONDO_EPOCH", "ROUTE_TABLE_KEY_SET"});
+  }
+}
+
+TEST_F(RedisLeaseTest, AHugeValueIsNotFetched) {
+  server().command({"EVAL", "return redis.call('SET', KEYS[1], string.rep('x', 20000000))", "1", "RONDO_LEASE"});
+  const auto before = std::stoull(server().info("stats")["total_net_output_bytes"]);
+  const auto member = join_as(State::Standby);
+  member->driver->run_until([] { return false; }, 1500ms);
+  EXPECT_LT(std::stoull(server().info("stats")["total_net_output_bytes"]) - before, 1'000'000U);
+  EXPECT_THAT(member->driver->store().lease().described, HasSubstr("20000000 bytes"));
+}
+
 TEST_F(RedisLeaseTest, StoresOfOneHolderShareTheLease) {
   RedisStoreOptions options = quick_options();
   options.lease = kLease;

@@ -291,24 +291,33 @@ return 0
 /// held last (0: none), the value that a holder left which is gone, if any. Answer: {token, ""}, or {0, value of the other holder}. That
 /// answer is for a holder, too, whose lease ended and was another's in between: what it has taken since is not its own. One to whom that
 /// did not happen keeps its token. Where a server has lost the token (a fail-over) the next one is greater than any that a holder knows.
+/// A stored token of which no script of ours is the author (no whole number of at most 13 digits, which is what Lua counts and writes
+/// exactly) counts as lost: the answer is {token, what was stored}. That is safe, because a lease is compared whole, and its holder's name
+/// is unique. Values longer than any of ours are not sent.
 inline constexpr std::string_view kTakeLease = R"lua(
 local call, me, held = redis.call, ARGV[1], tonumber(ARGV[3])
+local function cut(text)
+  if #text <= 512 then return text end
+  return 'another program (a value of ' .. #text .. ' bytes)'
+end
 local now = call('GET', KEYS[1])
-local mine = now and string.match(now, '^(%d+) ')
-if mine and now == mine .. ' ' .. me then
+local mine = now and string.match(now, '^([1-9]%d*) ')
+if mine and #mine <= 13 and now == mine .. ' ' .. me then
   call('PEXPIRE', KEYS[1], ARGV[2])
   return {tonumber(mine), ''}
 end
-if now and now ~= ARGV[4] then return {0, now} end
+if now and now ~= ARGV[4] then return {0, cut(now)} end
 local known = call('HMGET', KEYS[2], 'lease', 'lease_holder')
-local token, last = tonumber(known[1] or '0') or 0, known[2]
-if held > 0 and last and last ~= me then return {0, token .. ' ' .. last} end
+local stored, last, damage = known[1] or '0', known[2], ''
+if #stored > 13 or not string.match(stored, '^%d+$') then stored, damage = '0', cut(stored) end
+local token = tonumber(stored)
+if held > 0 and last and last ~= me then return {0, stored .. ' ' .. cut(last)} end
 if last ~= me or token < held or token == 0 then
   token = math.max(token, held) + 1
   call('HSET', KEYS[2], 'lease', token, 'lease_holder', me)
 end
 call('SET', KEYS[1], token .. ' ' .. me, 'PX', ARGV[2])
-return {token, ''}
+return {token, damage}
 )lua";
 
 /// Gives the lease back. KEYS: the lease. ARGV: its value. Answer: how many there were.
