@@ -2,9 +2,22 @@
 #include "admin/seats.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 namespace rondo {
+
+namespace {
+/// All are being answered, as watchers are for as long as they like. The oldest of a user who has more than half of the places.
+std::optional<std::size_t> seat_of_the_greedy(std::span<const AdminSeat> seats, const Caller& newcomer) {
+  const auto is_greedy = [&](const AdminSeat& seat) {
+    const auto count = static_cast<std::size_t>(std::ranges::count(seats, seat.user, &AdminSeat::user));
+    return seat.is_answered && !seat.is_privileged && seat.user != newcomer.user && 2 * count > seats.size();
+  };
+  const auto found = std::ranges::find_if(seats, is_greedy);
+  return found == seats.end() ? std::nullopt : std::optional{static_cast<std::size_t>(found - seats.begin())};
+}
+}  // namespace
 
 std::optional<std::size_t> seat_to_give_up(std::span<const AdminSeat> seats, const Caller& newcomer, Instant now, Duration yield) {
   std::optional<std::size_t> chosen;
@@ -19,7 +32,7 @@ std::optional<std::size_t> seat_to_give_up(std::span<const AdminSeat> seats, con
     chosen = i;
     best = rank;
   }
-  return chosen;
+  return chosen ? chosen : seat_of_the_greedy(seats, newcomer);
 }
 
 }  // namespace rondo

@@ -23,7 +23,8 @@ struct AdminSeat {
 
 /// The place that 'newcomer' gets, or none. Root and the daemon's user give way to each other alone. Before all others goes a connection of
 /// the user with the most of them; among these one that has never sent a request; among these the one that has been so for longest. One
-/// that has sent requests keeps its place for 'yield' after the last. O(n^2) of a few dozen.
+/// that has sent requests keeps its place for 'yield' after the last. Where each has a request under way, a user who has more than half of
+/// the places gives up the oldest to another user. 'seats' are in the order in which they came. O(n^2) of a few dozen.
 std::optional<std::size_t> seat_to_give_up(std::span<const AdminSeat> seats, const Caller& newcomer, Instant now, Duration yield);
 
 }  // namespace rondo

@@ -41,7 +41,21 @@ TEST(AdminSeats, WhoHasAskedKeepsItsPlaceForAMoment) {
 TEST(AdminSeats, WhoIsBeingAnsweredKeepsItsPlace) {
   AdminSeat busy = seat(1, 1h, true);
   busy.is_answered = true;
-  EXPECT_EQ(choose({busy, busy}, 0), std::nullopt);
+  EXPECT_EQ(choose({busy, busy}, 1), std::nullopt);
+}
+
+TEST(AdminSeats, AUserWhoWatchesFromMoreThanHalfOfThePlacesGivesOneToAnotherUser) {
+  const auto watcher = [](std::uint32_t user) {
+    AdminSeat busy = seat(user, 0s, true);
+    busy.is_answered = true;
+    return busy;
+  };
+  EXPECT_EQ(choose({watcher(2), watcher(1), watcher(1), watcher(1)}, 3), 1U);
+  EXPECT_EQ(choose({watcher(2), watcher(1), watcher(1), watcher(1)}, 0), 1U);
+  EXPECT_EQ(choose({watcher(1), watcher(1), watcher(1)}, 1), std::nullopt) << "its own are enough";
+  EXPECT_EQ(choose({watcher(1), watcher(1), watcher(2), watcher(2)}, 3), std::nullopt) << "neither has more than half";
+  EXPECT_EQ(choose({watcher(0), watcher(0), watcher(0)}, 1), std::nullopt) << "root gives way to itself alone";
+  EXPECT_EQ(choose({watcher(1), watcher(1), seat(2, 9s)}, 3), 2U) << "one without a request goes before";
 }
 
 TEST(AdminSeats, TheUserWithTheMostPlacesGivesWayFirst) { EXPECT_EQ(choose({seat(1, 9s), seat(2, 2s), seat(2, 3s), seat(3, 8s)}, 3), 2U); }

@@ -1,6 +1,5 @@
-// Replay: production code runs, and each record it makes is held beside the next one on the tape. Where they are equal the tape goes on.
-// Where the tape has something from outside instead, that is given first (feed()): a source that is not ours is a StandIn, which does in
-// its turn what the tape says it did. Everything else is the first difference.
+// Replay: runs production code and compares each record that it makes with the next recorded one. Input from outside is given first
+// (feed()): a StandIn does in its turn what a foreign source did in the record. Anything else is the first difference.
 #include "rondo/sim/replay.h"
 
 #include <algorithm>
@@ -84,7 +83,6 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
-  bool grants_tables() const override { return tables_are_granted; }
   void refuse(std::size_t ahead) override;
   std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
 
@@ -541,13 +539,12 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
 }
 
 const std::vector<DamagedPart>& Replay::damage() const noexcept { return impl_->tape->damage(); }
+void Replay::grant_tables() noexcept { impl_->tables_are_granted = true; }
 
 std::optional<std::string> Replay::note(std::string_view name) const {
   const auto found = impl_->notes.find(name);
   return found == impl_->notes.end() ? std::nullopt : std::optional{found->second};
 }
-
-void Replay::grant_tables() noexcept { impl_->tables_are_granted = true; }
 
 RuntimeOptions Replay::runtime_options() {
   Impl& impl = *impl_;
@@ -558,13 +555,12 @@ RuntimeOptions Replay::runtime_options() {
   options.log_rejects = false;
   options.store = [&impl](Scheduler& scheduler) {
     impl.scheduler = &scheduler;
-    auto store = std::make_unique<ReplayStore>(impl);
+    auto store = std::make_unique<ReplayStore>(impl, impl.tables_are_granted);
     impl.store = store.get();
     return store;
   };
-  auto journal = std::make_unique<JournalRecorder>(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.tape->version());
-  impl.journal = journal.get();
-  options.journal = std::move(journal);
+  impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.tape->version());
+  options.journal.reset(impl.journal);
   return options;
 }
 

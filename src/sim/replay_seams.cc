@@ -104,7 +104,7 @@ std::vector<TableSpec> ReplayStore::tables() const {
 
 Result<std::unique_ptr<Subscription>> ReplayStore::subscribe(std::string_view table, const SubscribeOptions&) {
   if (seams_.kind() == Kind::TableRefused) {
-    if (!seams_.grants_tables()) return failure(seams_.record(0).why);
+    if (!grants_tables_) return failure(seams_.record(0).why);
     seams_.refuse(0);
   }
   if (!specs_.contains(table)) return failure(Code::NotFound, "no table " + quoted(table));

@@ -22,8 +22,6 @@ class ReplaySeams {
   virtual ~ReplaySeams() = default;
   /// Of the next record; Lost at the end, or after a difference.
   virtual journal::Kind kind() = 0;
-  /// A recorded refusal of a table is a difference, and the table is granted.
-  virtual bool grants_tables() const = 0;
   /// The record 'ahead' of the next one.
   virtual journal::JournalRecord record(std::size_t ahead) = 0;
   /// Its kind alone, likewise, and its change, if it is a Changed one and whole; each is had once, in order.
@@ -51,7 +49,8 @@ class ReplayClock final : public Clock {
 /// Hands out the changes that were taken, when they were. What is written goes nowhere: what came of it is on the tape, too.
 class ReplayStore final : public Store {
  public:
-  explicit ReplayStore(ReplaySeams& seams) noexcept : seams_(seams) {}
+  /// 'grants_tables': a recorded refusal of a table is a difference, and the table is granted.
+  ReplayStore(ReplaySeams& seams, bool grants_tables) noexcept : seams_(seams), grants_tables_(grants_tables) {}
 
   /// The table's subscription has something to take. False if there is no subscription.
   bool become_ready(const std::string& table);
@@ -73,6 +72,7 @@ class ReplayStore final : public Store {
   std::uint64_t writes_ = 0;
   std::map<std::uint64_t, WriteDone> unended_;
   ReplaySeams& seams_;
+  const bool grants_tables_;
   std::map<std::string, TableSpec, std::less<>> specs_;
   std::map<std::string, End*, std::less<>> ends_;
 };
