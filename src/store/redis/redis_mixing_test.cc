@@ -62,6 +62,29 @@ TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockC
   EXPECT_EQ(server().command({"HGET", "Q:k", "v"}), "2") << "not written over with what is older";
 }
 
+// The Staged twin of the test above: a Delete that a process of ours has applied is not handed out again to the next one.
+TEST_F(RedisMixing, AStagedDeleteThatWasDealtWithIsNotToldAgainToTheNextProcess) {
+  const auto serve = [](StoreDriver& ours) {
+    declare(ours, "S");
+    return subscribe(ours, "S");
+  };
+  {
+    StoreDriver ours(quick_options());
+    const auto consumer = serve(ours);
+    set(ours, "S", "k", {{"v", "1"}});
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("SET k v=1"));
+    write(ours, "S", Change::remove("k"));
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("DEL k"));
+    EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "the consumer polls again: it has applied the batch";
+    ours.settle();
+  }
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@S"}), "0");
+  StoreDriver next(quick_options());
+  const auto consumer = serve(next);
+  EXPECT_THAT(take_all(next, *consumer), testing::IsEmpty());
+  EXPECT_EQ(next.store().stats().recovered, 0U);
+}
+
 TEST_F(RedisMixing, AWatchedKeyThatGoesAsQuicklyAsItCameIsNotToldGoneTwice) {
   StoreDriver ours(quick_options());
   declare(ours, "W", TableKind::Watched);
