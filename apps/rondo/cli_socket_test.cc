@@ -415,6 +415,76 @@ TEST_F(Program, TheFirstRowOfAFileThatIsRefusedIsNamedWithItsLine) {
   EXPECT_EQ(refused.out, "rondo: " + file() + ":5002:1: the first refused: row 'T:bad': invalid-argument: a bad key\n");
 }
 
+// The data plane of this daemon differs in two objects, or in none after a repair.
+TEST_F(Program, VerifyEndsWithOneOnADifferenceAndDiffAndResyncWithZero) {
+  const ArgumentSpec table{.name = "table", .kind = ArgumentKind::Text, .required = false, .help = ""};
+  bool differs = true;
+  const auto audited = [&differs](bool repairs) {
+    return [&differs, repairs](const Arguments& arguments, Reply reply) {
+      reply.expect_rows();
+      const auto row = [&](const char* difference, const char* key, const char* wanted, const char* actual) {
+        reply.row(json::object{
+            {"difference", difference}, {"table", arguments.text("table", "")}, {"key", key}, {"wanted", wanted}, {"actual", actual}});
+      };
+      if (differs) row("missing", "10.0.0.0/24", "10.0.0.0/24 group 7", "");
+      if (differs) row("unwanted", "", "", "10.9.0.0/24 group 9");
+      json::object result{{"differences", differs ? 2 : 0}, {"shown", differs ? 2 : 0}};
+      if (repairs) result["repaired"] = differs ? 2 : 0;
+      if (repairs) differs = false;
+      reply.finish(result);
+    };
+  };
+  add("diff", {table}, audited(false));
+  add("verify", {table}, audited(false));
+  add("resync", {table}, audited(true));
+  open();
+  const std::string rows =
+      "difference  table        key          wanted               actual\n"
+      "missing     ROUTE_TABLE  10.0.0.0/24  10.0.0.0/24 group 7\n"
+      "unwanted    ROUTE_TABLE                                    10.9.0.0/24 group 9\n";
+  const Outcome diff = rondo("diff ROUTE_TABLE 2>&1");
+  EXPECT_EQ(diff.code, 0) << "a difference is the answer and no failure";
+  EXPECT_EQ(diff.out, rows + "\ndifferences  2\nshown        2\n");
+  for (const char* const how : {"verify ROUTE_TABLE", "--json verify"}) {
+    const Outcome verified = rondo(std::string{how} + " 2>&1");
+    EXPECT_EQ(verified.code, 1) << how;
+    EXPECT_THAT(verified.out, HasSubstr("10.9.0.0/24 group 9"));
+  }
+  const Outcome repaired = rondo("resync ROUTE_TABLE 2>&1");
+  EXPECT_EQ(repaired.code, 0);
+  EXPECT_EQ(repaired.out, rows + "\ndifferences  2\nshown        2\nrepaired     2\n");
+  for (const char* const how : {"verify", "verify --json", "diff"}) EXPECT_EQ(rondo(how).code, 0) << how;
+  EXPECT_EQ(rondo("diff 2>&1").out, "differences  0\nshown        0\n");
+}
+
+TEST_F(Program, SourcesShowSevenColumnsAndWithWideAllOfThem) {
+  add("sources", {}, [](const Arguments&, Reply reply) {
+    reply.expect_rows();
+    for (const char* const name : {"idle", "busy"}) {
+      const bool is_busy = std::string_view{name} == "busy";
+      reply.row(json::object{{"name", name},
+                             {"priority", 1},
+                             {"state", name},
+                             {"turns", 3},
+                             {"items", 4},
+                             {"depth", 5},
+                             {"ran_us", is_busy ? 9.0 : 1.0},
+                             {"longest_wait_us", 2.0},
+                             {"turned_away", 6}});
+    }
+    reply.finish();
+  });
+  open();
+  EXPECT_EQ(rondo("sources 2>&1").out,
+            "name  priority  state  turns  ran us  depth  longest wait us\n"
+            "busy         1  busy       3    9.00      5             2.00\n"
+            "idle         1  idle       3    1.00      5             2.00\n");
+  EXPECT_EQ(rondo("sources --wide 2>&1").out,
+            "name  priority  state  turns  items  depth  ran us  longest wait us  turned away\n"
+            "idle         1  idle       3      4      5    1.00             2.00            6\n"
+            "busy         1  busy       3      4      5    9.00             2.00            6\n");
+}
+
 TEST_F(Program, FeedWritesRoutesAndWhatTheyNeed) {
   open();
   const Outcome fed = rondo("feed routes --synthetic 20000 --synthetic6 5000 --also all --json");

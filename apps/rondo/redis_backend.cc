@@ -183,7 +183,7 @@ Result<json::object> RedisBackend::answer(const std::string& command, const json
   if (command == "keys") return done(keys(table, wanted_keys(arguments, on_row)));
   if (command == "watch") return done(watch(arguments, on_row));
   if (command == "pending") return done(list_pending(*session_, keys_of(table), kind_.value_or(TableKind::Staged), on_row));
-  if (command == "clear") return clear_table(*session_, keys_of(table));
+  if (command == "clear") return clear_table(*session_, keys_of(table), kind_.value_or(TableKind::Staged));
   if (command == "doctor") return examine_server(*session_, arguments.contains("stock_peers"), on_row);
   return failure(Code::Unimplemented, "'" + command + "' is a daemon's to answer, not a store's");
 }

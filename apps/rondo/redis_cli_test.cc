@@ -188,6 +188,10 @@ TEST_F(RedisCli, ClearDeletesOneTableAndNoOther) {
   EXPECT_EQ(cleared.code, 0);
   EXPECT_EQ(cleared.out, "{\"deleted_pending\":2,\"deleted_staged\":1,\"deleted_rows\":1500}\n");
   EXPECT_EQ(server->command({"DBSIZE"}), std::to_string(others.size() + 2)) << "the others, what T2 has in flight, and the epoch";
+  // The row of a Queue's empty key has the name of the table.
+  server->command({"HSET", "Q", "f", "v"});
+  EXPECT_EQ(rondo("clear Q --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":0}\n");
+  EXPECT_EQ(rondo("--kind queue clear Q --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":1}\n");
   // A name that a pattern would take for more.
   server->command({"HSET", "[T]*:k", "f", "v"});
   EXPECT_EQ(rondo("clear '[T]*' --yes --json").out, "{\"deleted_pending\":0,\"deleted_staged\":0,\"deleted_rows\":1}\n");

@@ -116,7 +116,7 @@ Status list_pending(RedisSession& session, const redis::TableKeys& keys, TableKi
   return {Code::InvalidArgument, "nothing waits in a " + std::string{to_string(kind)} + " table: --kind staged or queue"};
 }
 
-Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& keys) {
+Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& keys, TableKind kind) {
   // What waits goes first and together, so that a consumer finds nothing instead of a half.
   const Result<std::vector<RedisAnswer>> waiting = session.ask({{"MULTI"},
                                                                 {"SCARD", keys.pending},
@@ -132,8 +132,13 @@ Result<json::object> clear_table(RedisSession& session, const redis::TableKeys& 
   }
   const Result<std::int64_t> staged = delete_all(session, keys.staging);
   if (!staged) return failure(staged.error());
-  const Result<std::int64_t> rows = delete_all(session, keys.rows);
+  Result<std::int64_t> rows = delete_all(session, keys.rows);
   if (!rows) return failure(rows.error());
+  if (kind == TableKind::Queue) {
+    const Result<RedisAnswer> of_empty_key = session.ask({"UNLINK", std::string{keys.queue_rows({})}});
+    if (!of_empty_key) return failure(of_empty_key.error());
+    *rows += of_empty_key->integer;
+  }
   return json::object{{"deleted_pending", counts[0].integer + counts[1].integer / 3}, {"deleted_staged", *staged}, {"deleted_rows", *rows}};
 }
 

@@ -18,6 +18,6 @@ Status list_pending(RedisSession& session, const redis::TableKeys& keys, TableKi
 
 /// Deletes what waits, what is in flight and every row of this table, and of no table whose name begins like it. Returns how many of each.
 /// What producers write meanwhile may stay.
-Result<boost::json::object> clear_table(RedisSession& session, const redis::TableKeys& keys);
+Result<boost::json::object> clear_table(RedisSession& session, const redis::TableKeys& keys, TableKind kind);
 
 }  // namespace rondo::cli

@@ -46,9 +46,8 @@ Result<Scope> scope_of(const std::string& table) {
   } else if (table == "ROUTE_TABLE") {
     of(ObjectKind::Route);
   } else {
-    return failure(Code::NotFound,
-                   "no objects of the data plane belong to the table '" + escape_text(table) +
-                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE, NEXTHOP_SET and ROUTE_TABLE have some");
+    return failure(Code::NotFound, "no objects of the data plane belong to the table '" + escape_text(table) +
+                                       "': PORT_TABLE, INTF_TABLE, NEIGH_TABLE, NEXTHOP_GROUP_TABLE and ROUTE_TABLE have some");
   }
   return scope;
 }

@@ -16,6 +16,7 @@
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -147,6 +148,38 @@ class RondodProcess : public testing::Test {
     }
     return false;
   }
+  /// Bytes of memory that rondod has.
+  std::size_t resident() const {
+    std::ifstream statm("/proc/" + std::to_string(pid()) + "/statm");
+    std::size_t size = 0;
+    std::size_t pages = 0;
+    statm >> size >> pages;
+    return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  }
+  /// The shortest of three calls of `why`, each over what 'connect' returns. A shared machine may suspend either process for longer than
+  /// the promise is; it does not do so three times in a row, while a rondod that is busy with its callers is slow each time.
+  template <class Connect>
+  static Duration quickest_why(Connect connect) {
+    const SystemClock clock;
+    Duration quickest = Duration::max();
+    for (int i = 0; i < 3; ++i) {
+      const Instant asked = clock.now();
+      const auto answer = connect().call("why", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}});
+      EXPECT_TRUE(answer.has_value()) << answer.error().to_string();
+      quickest = std::min(quickest, clock.now() - asked);
+    }
+    return quickest;
+  }
+  /// What 10,000 hostile connections or slow frames must leave: `why` within this time, and rondod within this memory above its rows.
+  static constexpr Duration kWhyPromise = 100ms;
+  static constexpr std::size_t kMemoryPromise = 64 * 1024 * 1024;
+  /// Sanitizers slow every instruction and keep freed memory, so neither promise holds under them.
+  static constexpr bool kIsMeasured =
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+      false;
+#else
+      true;
+#endif
   bool has_route(const std::string& prefix) { return json::serialize(call("sim-routes")).find("\"" + prefix) != std::string::npos; }
 
  private:

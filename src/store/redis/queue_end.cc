@@ -72,11 +72,11 @@ void QueueEnd::complete(Batch& batch) {
     if (!entry.sets_row && !entry.removes_row) continue;
     ++answers;
     if (entry.removes_row) {
-      out.begin(2).word("DEL").word(keys().rows, entry.key);
+      out.begin(2).word("DEL").word(keys().queue_rows(entry.key), entry.key);
       continue;
     }
     const Fields fields = entry.change.fields();
-    out.begin(2 + 2 * std::max<std::size_t>(1, fields.size())).word("HSET").word(keys().rows, entry.key);
+    out.begin(2 + 2 * std::max<std::size_t>(1, fields.size())).word("HSET").word(keys().queue_rows(entry.key), entry.key);
     for (const Field field : fields) out.word(field.name).word(field.value);
     if (fields.empty()) out.word(kNoField).word(kNoField);
   }
@@ -100,7 +100,7 @@ void QueueEnd::complete_fenced(const Batch& batch) {
   for (const Entry& entry : batch.entries) {
     if (!entry.sets_row && !entry.removes_row) continue;
     const Fields fields = entry.sets_row ? entry.change.fields() : Fields{};
-    out.word(keys().rows, entry.key);
+    out.word(keys().queue_rows(entry.key), entry.key);
     out.number(entry.removes_row ? 0 : 2 * std::max<std::size_t>(1, fields.size()));
     for (const Field field : fields) out.word(field.name).word(field.value);
     if (entry.sets_row && fields.empty()) out.word(kNoField).word(kNoField);

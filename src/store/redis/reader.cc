@@ -32,6 +32,12 @@ Record written_row(std::string_view key, std::int64_t waits, const Reply& row, c
   if (now || waits != 1) return now;
   return Record::make(key, {});  // A Set without fields, as a stock producer stages it.
 }
+
+/// Appends the command that reads a row.
+void ask_row(Commands& out, const Target& target, std::string_view key) {
+  const TableKeys& keys = target.keys;
+  out.begin(2).word("HGETALL").word(target.spec.kind == TableKind::Queue ? keys.queue_rows(key) : keys.rows, key);
+}
 }  // namespace
 
 /// 'on_reply' sees the last of 'answers' only if there is one, else each.
@@ -53,7 +59,7 @@ void Reader::lost(const Status& why) {
 
 void Reader::get(const Target& target, std::string_view key, GetDone done) {
   if (!commands_.is_connected()) return completions_.post(std::move(done), failure(commands_.trouble()));
-  commands_.out().begin(2).word("HGETALL").word(target.keys.rows, key);
+  ask_row(commands_.out(), target, key);
   ask(
       1, shape::kRow,
       [this, key = std::string{key}, done](const Reply& reply) {
@@ -129,15 +135,20 @@ void Reader::scanned(const std::shared_ptr<Scan>& scan, const Reply& reply) {
     return completions_.post(scan->done, failure(std::move(endless)));
   }
   Place& at = scan->at;
+  const bool is_queue = scan->target->spec.kind == TableKind::Queue;
+  if (is_queue && at.cursor == "start") at.keys.emplace_back();  // The pattern does not match the row of the empty key.
   at.cursor = reply.items()[0].text();
   const std::size_t prefix = at.pending ? 0 : scan->target->keys.rows.size();
-  for (const Reply& key : reply.items()[1].items()) at.keys.emplace_back(key.text().substr(std::min(prefix, key.text().size())));
+  for (const Reply& name : reply.items()[1].items()) {
+    const std::string_view key = name.text().substr(std::min(prefix, name.text().size()));
+    if (!is_queue || !key.empty()) at.keys.emplace_back(key);  // "T:" is no row of a Queue.
+  }
   go_on(scan);
 }
 
 void Reader::read_rows(const std::shared_ptr<Scan>& scan) {
   const std::size_t count = std::min(scan->at.keys.size(), scan->max);
-  for (std::size_t i = 0; i < count; ++i) commands_.out().begin(2).word("HGETALL").word(scan->target->keys.rows, scan->at.keys[i]);
+  for (std::size_t i = 0; i < count; ++i) ask_row(commands_.out(), *scan->target, scan->at.keys[i]);
   ask(
       count, shape::kRow,
       [this, scan, count, next = std::size_t{0}, failed = Status{}](const Reply& reply) mutable {

@@ -17,6 +17,11 @@ struct TableKeys {
         channel(table + "_CHANNEL@" + std::to_string(database)),
         inflight("RONDO_INFLIGHT@" + table) {}
 
+  /// What precedes 'key' in the name of a Queue's row. SONiC omits the separator for the empty key; its other tables do not.
+  std::string_view queue_rows(std::string_view key) const noexcept {
+    return std::string_view{rows}.substr(0, rows.size() - (key.empty() ? 1 : 0));
+  }
+
   std::string rows;      // Prefix of the rows' hashes.
   std::string staging;   // Prefix of the staged hashes.
   std::string pending;   // Set of the keys that wait for a pop.
