@@ -7,7 +7,6 @@
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
 #include "sched/scheduler_inside.h"
-#include "sched/turn_clock.h"
 
 namespace rondo {
 
@@ -95,7 +94,7 @@ bool Scheduler::spin(Instant until) {
   // than one.
   if (items_ > items_at_spin_ + 1) pause_until(clock_, clock_.now() + limits::kPollAfter, [] { return false; });
   items_at_spin_ = items_;
-  now_ = time_->read();
+  now_ = clock_.now();
   if (watch_ != nullptr) watch_->looked(now_);
   take_in(true);
   return true;

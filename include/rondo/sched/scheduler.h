@@ -26,13 +26,6 @@
 
 namespace rondo {
 
-class WaitHistograms;
-template <class Counter>
-class BasicTurnClock;
-struct CpuCounter;
-template <class Rules>
-class FramesPolicy;
-struct FrameRules;
 
 /// Figures of the whole scheduler.
 struct SchedulerStats {
@@ -164,9 +157,8 @@ class Scheduler {
     return inboxes_have_news(running) || stopping();
   }
 
-  /// The time of the last look or the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
-  /// Never goes back. After short turns it may be behind the clock by a thousandth of the time since the last look, too, and ahead of one
-  /// that is being slewed hard (see src/sched/turn_clock.h).
+  /// The clock at the last poll or at the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
+  /// Never goes back.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
@@ -180,8 +172,6 @@ class Scheduler {
   /// time. Duration::max(): there is no bound. O(priorities).
   Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
-  /// See Source::waits(). 'source' is of this scheduler.
-  Log2Histogram waits(const Source& source) const;
 
   /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
   /// what has come; it is odd while neither is under way: the scheduler waits, or nobody runs it. Any thread.
@@ -207,12 +197,9 @@ class Scheduler {
   Source* next();
   void give_turn(Source& source);
   void count_wait(Source& source) noexcept;
-  void put_waits_away(Source& source) noexcept;
-  void lengthen_wait(Source& source) noexcept;
   void account(Source& source, const Turn& turn, Instant start);
   bool gather_if_due();
   bool find_others(bool saw_all);
-  bool nobody_by_policy() const;
   bool anybody_is_ready() const;
   void put_first(Source& source) noexcept;
   void take_out(Source& source);
@@ -267,14 +254,11 @@ class Scheduler {
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
-  FramesPolicy<FrameRules>* frames_ = nullptr;  // The same, as the type that it is unless a test made it.
   TurnWatch* watch_ = nullptr;
   ExecutorHost* executor_host_ = nullptr;
-  const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;
   SchedulerStats stats_;
-  std::unique_ptr<WaitHistograms> histograms_;
   Source* first_added_ = nullptr;
   Source* last_added_ = nullptr;
   std::uint64_t last_number_ = 0;
