@@ -205,7 +205,6 @@ Duration Scheduler::bound(const Source& source) const {
   if (turn.items >= budget.items) ++stats_.full_turns;
   if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
-  items_ += turn.items;
   account(source, turn, start);
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;

@@ -26,7 +26,6 @@
 
 namespace rondo {
 
-
 /// Figures of the whole scheduler.
 struct SchedulerStats {
   std::uint64_t turns = 0;
@@ -40,8 +39,6 @@ struct SchedulerStats {
   std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
   std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because one was due.
-  std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
-  std::uint64_t spins_in_vain = 0;    // and those that found none.
   std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn of a wheel were due.
 };
 
@@ -157,8 +154,8 @@ class Scheduler {
     return inboxes_have_news(running) || stopping();
   }
 
-  /// The clock at the last poll or at the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
-  /// Never goes back.
+  /// The clock at the last poll or at the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh
+  /// reading. Never goes back.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
@@ -211,8 +208,6 @@ class Scheduler {
   void make_ready(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
-  void fall_asleep(Instant until);
-  bool spin(Instant until);
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
@@ -269,11 +264,6 @@ class Scheduler {
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
   std::uint32_t look_after_ = 0;
-  bool spins_ = false;  // The next sleep is preceded by a spin; if not, it is after so many short sleeps:
-  unsigned passes_over_ = 0;
-  unsigned passed_over_ = 0;
-  std::uint64_t items_ = 0;  // Handled, and when the last spin had found something.
-  std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
   Source* first_of_all_ = nullptr;     // Ready sources that go before all others, first come first served.

@@ -156,11 +156,11 @@ class alignas(64) Source {
   bool before_all_ = false;
   bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
-  bool goes_on_ : 1 = false;     // Since it became ready from idle it had a turn, before which busy_since_ was ready_since_.
-  bool suspected_ : 1 = false;   // The last sweep found it idle with a backlog.
-  bool long_items_ = false;      // An item of the last turn took longer than limits::kPollAfter, on average.
+  bool goes_on_ : 1 = false;    // Since it became ready from idle it had a turn, before which busy_since_ was ready_since_.
+  bool suspected_ : 1 = false;  // The last sweep found it idle with a backlog.
+  bool long_items_ = false;     // An item of the last turn took longer than limits::kPollAfter, on average.
   SourceStats stats_;
-  std::uint32_t watch_number_ = 0;              // By which the scheduler's TurnWatch knows it.
+  std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
   Instant busy_since_;
   // Under the other ties: its place in the order and in the heap.
   std::uint64_t key_ = 0;
