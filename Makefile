@@ -19,7 +19,7 @@ build:  ## The programs, optimised, into build/release.
 	cmake --preset release
 	cmake --build build/release
 
-test:  ## What continuous integration runs: all tests, then the sanitizers (./test; steps: ./test --help).
+test:  ## All tests once (./test; more steps, such as the sanitizers: ./test --help).
 	./test
 
 check:  ## All tests once, without sanitizers.

@@ -1,10 +1,9 @@
 # Compiling several files as one, with the headers that nearly every file includes compiled before, takes half of the time: most of it goes
-# into reading the same headers again. It hides an #include that is missing. So the presets of the sanitizers do it with all files (ALL), the
-# preset of the tests with the tests alone (TESTS), where such an #include harms nobody, and the others not at all (OFF).
+# into reading the same headers again. It hides an #include that is missing: the presets release and bench compile each file by itself (OFF).
 #
 # Files that give something of their own the same name are not put together: rondo_names_of() finds what stands at the beginning of a line.
 # It does not see that a name is one of a header, too; then the compiler says so, and the file is to be named in RONDO_ALONE.
-set(RONDO_TOGETHER OFF CACHE STRING "Compile several files as one, with precompiled headers: ALL, the TESTS, or none (OFF)")
+option(RONDO_TOGETHER "Compile several files as one, with precompiled headers" OFF)
 set(RONDO_FILES_TOGETHER 6)
 set(RONDO_ALONE src/orch/journal_test.cc src/store/direct/direct_frame_test.cc src/store/redis/redis_doctor_test.cc
     tests/scenarios/direct_orch_test.cc)
@@ -19,13 +18,11 @@ if(RONDO_TOGETHER)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/library.cc CONTENT "// Whoever has the library's headers.\n")
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/program.cc CONTENT "int main() {}\n")
   # Libraries are made with -fPIC, programs with -fPIE: headers of the one are none of the other's.
-  if(RONDO_TOGETHER STREQUAL "ALL")
-    # To the compiler, which sees one file that includes others, what a file keeps to itself looks like what a header has.
-    target_compile_options(rondo_flags INTERFACE -Wno-subobject-linkage)
-    add_library(rondo_precompiled_library OBJECT ${PROJECT_BINARY_DIR}/precompiled/library.cc)
-    target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
-    target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})
-  endif()
+  # To the compiler, which sees one file that includes others, what a file keeps to itself looks like what a header has.
+  target_compile_options(rondo_flags INTERFACE -Wno-subobject-linkage)
+  add_library(rondo_precompiled_library OBJECT ${PROJECT_BINARY_DIR}/precompiled/library.cc)
+  target_link_libraries(rondo_precompiled_library PRIVATE rondo_flags)
+  target_precompile_headers(rondo_precompiled_library PRIVATE ${RONDO_COMMON_HEADERS})
   if(RONDO_BUILD_TESTS)
     add_executable(rondo_precompiled_test ${PROJECT_BINARY_DIR}/precompiled/program.cc)
     target_link_libraries(rondo_precompiled_test PRIVATE rondo_flags GTest::gmock)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The house rules that a machine can check. Prints each offence as path:line: rule: what; exit status 1 if there is any.
 
-Rules: layers, length, sleep, using, header, thread, global, words, paths (of sources), docs (paths, links and the glossary), snippets
-(code in documents is that of the examples), and limits (their page against the header and the tree).
+Rules: layers, length, sleep, using, header, thread, global, words, plain (comments and documents name who acts), paths (of sources), docs
+(paths, links and the glossary), snippets (code in documents is that of the examples), and limits (their page against the header and the tree).
 docs/hacking.md says what each is for. The self-test is tools/tidy_test.py.
 """
 import argparse
@@ -264,6 +264,58 @@ def check_words(tree, offences):
             offences.add(path, line_of(text, match.start()), "words", "a conflict of a merge that nobody resolved")
 
 
+# Words that hide who acts or what happens. The pattern is split so that this file does not offend.
+UNPLAIN = re.compile(r"\b(no" r"body|some" r"body|any" r"body|who" r"ever|(?:is|are|was|were|been) to" r"ld|tells? who" r"m|for e" r"ver|comes? aga" r"in|"
+                     r"gi" r"ves? way|has ne" r"ws|who wa" r"its|the one w" r"ho|the one th" r"at|as (?:it is|they are|it was)(?=[.,;:)]|$))\b", re.I)
+UNPLAIN_COUNTS = "tools/unplain.txt"
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+
+
+def room_of(path):
+    """Where the words of a file are counted: its layer or folder, a document by itself."""
+    parts = path.split("/")
+    return path if path.endswith(".md") or len(parts) < 2 else "/".join(parts[:2])
+
+
+def count_unplain(tree):
+    """Room to the places (path, line) of such words in comments and documents."""
+    places = {}
+    for path, text in tree.texts.items():
+        if path.endswith(".md"):
+            texts = [(0, text)]
+        elif tree.is_cpp(path):
+            texts = [(match.start(), match.group(0)) for match in COMMENT.finditer(text)]
+        else:
+            continue
+        for start, part in texts:
+            for match in UNPLAIN.finditer(part):
+                places.setdefault(room_of(path), []).append((path, line_of(text, start + match.start()), match.group(0)))
+    return places
+
+
+def check_plain(tree, offences):
+    """No room may have more such words than tools/unplain.txt allows, and the file is lowered when a room has fewer."""
+    allowed = {}
+    for line in tree.texts.get(UNPLAIN_COUNTS, "").splitlines():
+        room, _, count = line.partition(": ")
+        if count:
+            allowed[room] = int(count)
+    places = count_unplain(tree)
+    for room in sorted(set(allowed) | set(places)):
+        found, most = len(places.get(room, [])), allowed.get(room, 0)
+        if found < most:
+            offences.add(UNPLAIN_COUNTS, 1, "plain", f"'{room}' has {found} now: run tools/tidy.py --count-unplain")
+        elif found > most:
+            for path, line, word in places[room]:
+                offences.add(path, line, "plain", f"'{word}': name who acts (allowed in {room}: {most}, found: {found})")
+
+
+def write_unplain_counts(root):
+    places = count_unplain(Tree(root))
+    with open(os.path.join(root, UNPLAIN_COUNTS), "w", encoding="utf-8") as file:
+        file.writelines(f"{room}: {len(places[room])}\n" for room in sorted(places))
+
+
 def check_paths(tree, offences):
     for path, text in tree.texts.items():
         for match in FOREIGN_PATH.finditer(text):
@@ -350,7 +402,7 @@ def check_limits(tree, offences):
 
 RULES = {
     "layers": check_layers, "length": check_length, "sleep": check_sleep, "using": check_using, "header": check_header,
-    "thread": check_thread, "global": check_global, "words": check_words, "paths": check_paths, "docs": check_docs,
+    "thread": check_thread, "global": check_global, "words": check_words, "plain": check_plain, "paths": check_paths, "docs": check_docs,
     "snippets": check_snippets, "limits": check_limits,
 }
 
@@ -368,7 +420,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", default=os.path.dirname(os.path.dirname(os.path.abspath(__file__))), help="the checkout to read")
     parser.add_argument("--only", action="append", choices=sorted(RULES), help="check only this rule; may be given again")
+    parser.add_argument("--count-unplain", action="store_true", help=f"write the counts of the rule 'plain' to {UNPLAIN_COUNTS}")
     arguments = parser.parse_args()
+    if arguments.count_unplain:
+        write_unplain_counts(arguments.root)
     offences, files = check(arguments.root, arguments.only)
     for offence in offences:
         print(offence)

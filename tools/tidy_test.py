@@ -171,6 +171,18 @@ class TidyTest(unittest.TestCase):
                      "bool operator==(const C&, const C&) = default;", "Result<std::unique_ptr<C>> make();", "template class std::vector<int>;"):
             self.passes(src__base__y_dot_cc=f"// Y.\nnamespace rondo {{\n{text}\n}}\n")
 
+    # plain
+
+    def test_comments_and_documents_name_who_acts(self):
+        self.finds("plain", "name who acts", src__base__y_dot_cc="// Y. Some" "body calls it.\n")
+        self.finds("plain", "name who acts", docs__x_dot_md="# X\n\nThe caller is to" "ld.\n")
+        self.passes(src__base__y_dot_cc="// Y. The caller calls it.\nconst char* const kText = \"some" "body\";\n")
+
+    def test_allowed_words_may_only_become_fewer(self):
+        word = "// Y. Some" "body calls it.\n"
+        self.passes(src__base__y_dot_cc=word, tools__unplain_dot_txt="src/base: 1\n")
+        self.finds("plain", "has 1 now", src__base__y_dot_cc=word, tools__unplain_dot_txt="src/base: 2\n")
+
     # words, paths, documents
 
     def test_no_reminders_are_left(self):

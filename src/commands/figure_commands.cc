@@ -141,8 +141,6 @@ json::object scheduler_json(Context& context) {
                       {"full_turns", stats.full_turns},
                       {"timed_out_turns", stats.timed_out_turns},
                       {"due_polls", stats.due_polls},
-                      {"spins", stats.spins},
-                      {"spins_in_vain", stats.spins_in_vain},
                       {"timer_bursts", stats.timer_bursts}};
 }
 

@@ -35,7 +35,6 @@ constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uin
     {"turns_without_poll", limits::kTurnsWithoutPoll},
     {"items_without_poll", limits::kItemsWithoutPoll},
     {"debt_frames", limits::kDebtFrames},
-    {"spin_time_us", in_microseconds(limits::kSpinTime)},
     {"sweep_period_us", in_microseconds(limits::kSweepPeriod)},
     {"mailbox_messages", limits::kMailboxMessages},
     {"timers_per_turn", limits::kTimersPerTurn},

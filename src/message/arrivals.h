@@ -2,13 +2,12 @@
 // takes all of it at once, and the lock, the lists and the mark change processors once for many messages, however many lanes they are for.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
 #include "message/node.h"
-#include "message/short_lock.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/time.h"
 #include "rondo/sched/inbox.h"
@@ -20,66 +19,47 @@ class Lane;
 class Arrivals final : public Inbox {
  public:
   /// Held by posts of other threads, and whoever looks at what they have left.
-  ShortLock& lock() noexcept { return lock_; }
+  std::mutex& lock() noexcept { return lock_; }
 
   // --- Under the lock.
   /// From now on 'lane' is given what comes for its priority.
   void join(Lane& lane) noexcept;
-  bool empty(Priority priority) const noexcept { return lists_[side_][priority.level()].nodes.empty(); }
+  bool empty(Priority priority) const noexcept { return lists_[priority.level()].empty(); }
   /// The number of those that have not been taken; never Node::kInHand.
   std::uint32_t batch() const noexcept { return batch_; }
   /// True if 'scheduler' must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
   bool push(Node& node, Priority priority, const Scheduler& scheduler, bool from_own_thread) noexcept {
-    List& list = lists_[side_][priority.level()];
-    if (list.nodes.empty()) list.note(&node);
-    list.nodes.push(node);
+    lists_[priority.level()].push(node);
     filled_ |= 1ULL << priority.level();
     came_ += from_own_thread ? 0 : 1;
     return mark(priority, scheduler);
   }
   /// Takes out 'node', which has not been taken and is of a type with a limit.
-  void unlink(Node& node, Priority priority) noexcept {
-    List& list = lists_[side_][priority.level()];
-    list.nodes.unlink(node);
-    list.note(list.nodes.first);
-  }
+  void unlink(Node& node, Priority priority) noexcept { lists_[priority.level()].unlink(node); }
 
   // --- Without it.
   /// Any thread: when the oldest of those that wait here for 'priority' was posted; never() if none does.
   Instant oldest(Priority priority) const noexcept {
-    const auto of = [&](std::size_t side) { return lists_[side][priority.level()].oldest.load(std::memory_order_acquire); };
-    return Instant::from_nanoseconds(std::min(of(0), of(1)));
+    const std::lock_guard guard(lock_);
+    const NodeList& list = lists_[priority.level()];
+    return list.empty() ? Instant::never() : list.first->enqueued;
   }
   bool has_any_for(Priority priority) const noexcept { return (waiting() >> priority.level() & 1) != 0; }
   /// The scheduler's thread, also in a turn: every lane has what came for it, and is awake.
-  void take() noexcept;
+  void take() noexcept { hand_out(); }
 
  private:
-  struct List {
-    NodeList nodes;
-    std::atomic<std::int64_t> oldest{Instant::never().nanoseconds()};  // For those who only look.
-
-    void note(const Node* first) noexcept {
-      oldest.store((first != nullptr ? first->enqueued : Instant::never()).nanoseconds(), std::memory_order_release);
-    }
-  };
-  using Lists = std::array<List, limits::kPriorities>;
-
   std::uint64_t hand_out() noexcept override;
   bool is_for(const Source& source) const noexcept override;
-  std::uint64_t detach() noexcept;
-  void give(std::uint64_t taken) noexcept;
 
-  alignas(64) ShortLock lock_;
-  std::uint32_t side_ = 0;  // Of lists_: where posts go; the other is of the scheduler's thread.
+  alignas(64) mutable std::mutex lock_;
   std::uint32_t batch_ = 1;
   std::uint64_t filled_ = 0;  // Bit p: the list of priority p is not empty.
   std::uint64_t came_ = 0;
-  alignas(64) std::array<Lists, 2> lists_{};
+  std::array<NodeList, limits::kPriorities> lists_{};
 
   // The scheduler's thread.
   alignas(64) std::array<std::atomic<Lane*>, limits::kPriorities> lanes_{};  // Lanes join under the lock, on any thread.
-  std::uint64_t told_ = 0;                                                   // Of came_.
 };
 
 }  // namespace rondo::message

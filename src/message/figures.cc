@@ -75,7 +75,7 @@ FiguresRegistry::~FiguresRegistry() {
 Figures* FiguresRegistry::take(std::string_view name, Priority priority) {
   Figures* taken = nullptr;
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard guard(lock_);
     if (free_.empty()) {
       if (made_ == kChunks) return nullptr;
       free_.reserve((made_ + 1) * kChunk);
@@ -94,7 +94,7 @@ Figures* FiguresRegistry::take(std::string_view name, Priority priority) {
 
 void FiguresRegistry::give_back(Figures& figures) noexcept {
   figures.generation.fetch_add(1, std::memory_order_acq_rel);
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard guard(lock_);
   free_.push_back(&figures);
 }
 

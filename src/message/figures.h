@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
-#include "message/short_lock.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/metrics.h"
 #include "rondo/message/agents.h"
@@ -87,7 +87,7 @@ class FiguresRegistry {
   static constexpr std::size_t kChunks = limits::kAgents / kChunk;
   using Chunk = std::array<Figures, kChunk>;
   std::array<std::atomic<Chunk*>, kChunks> chunks_{};
-  ShortLock lock_;
+  std::mutex lock_;
   std::vector<Figures*> free_;  // Guarded by lock_; room for all that exist is reserved, so giving back allocates nothing.
   std::size_t made_ = 0;        // Chunks; guarded by lock_.
 };

@@ -8,7 +8,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/quick_clock.h"
 #include "message/core.h"
 #include "rondo/base/assert.h"
 
@@ -24,7 +23,7 @@ Lane::Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_m
       real_time_(dynamic_cast<const SystemClock*>(clock_) != nullptr),
       places_(std::min(messages_max, SIZE_MAX - limits::kMessagePlacesKept) + limits::kMessagePlacesKept) {
   gone_agents_.reset(name(), priority);
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::lock_guard guard(lock());
   arrivals_.join(*this);
 }
 
@@ -69,17 +68,17 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
 
 /// The lock, with nothing among the arrivals for this lane: what comes in between would be before the next in the limit of its type, and
 /// behind it in the queue. Taken without the lock, because other lanes are woken.
-std::unique_lock<ShortLock> Lane::lock_behind_arrivals() noexcept {
+std::unique_lock<std::mutex> Lane::lock_behind_arrivals() noexcept {
   for (;;) {
     if (has_arrived()) arrivals_.take();
-    std::unique_lock<ShortLock> guard(lock());
+    std::unique_lock<std::mutex> guard(lock());
     if (!has_arrived()) [[likely]]
       return guard;
   }
 }
 
 Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* stored, Instant now) {
-  const std::unique_lock<ShortLock> guard = lock_behind_arrivals();
+  const std::unique_lock<std::mutex> guard = lock_behind_arrivals();
   const Admission admission = admit(cell, handler, stored, true);
   if (admission.verdict != Verdict::Queue) return admission.verdict;
   Node& place = *admission.place;
@@ -95,16 +94,11 @@ Lane::Verdict Lane::post_here_limited(Cell& cell, const Handler& handler, void* 
 }
 
 Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void* stored) {
-  Instant now = real_time_ ? QuickClock::now() : Instant{};
+  Instant now = real_time_ ? system_clock_.now() : Instant{};
   bool first = false;
   Admission admission;
-  std::unique_ptr<Node[]> spare;
-  if (places_.takes_order()) [[unlikely]]  // Not under the lock: it takes long.
-    spare = Places::make_spare();
   {
-    const std::lock_guard<ShortLock> guard(lock());
-    if (spare != nullptr) [[unlikely]]
-      places_.keep(spare);
+    const std::lock_guard guard(lock());
     if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
     if (!real_time_) now = clock_->now();  // Somebody else's clock lives as long as this lane is open.
     if (handler.limit == nullptr) [[likely]] {
@@ -221,7 +215,7 @@ Status Lane::refusal(const Cell& cell, const Handler& handler, Verdict verdict) 
 
 Node* Lane::place_here() {
   if (free_here_.empty()) [[unlikely]] {
-    const std::lock_guard<ShortLock> guard(lock());
+    const std::lock_guard guard(lock());
     free_here_.fill_from(places_);
   }
   return free_here_.take();
@@ -246,7 +240,7 @@ void Lane::accept(NodeList& came) noexcept {
 }
 
 bool Lane::has_backlog() const {
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::lock_guard guard(lock());
   return !here_.empty() || has_arrived();
 }
 
@@ -296,7 +290,7 @@ bool Lane::look_at_clock(Instant end) noexcept {
 
 /// False if it was dropped while it was in hand.
 bool Lane::take_from_limit(Node& node) noexcept {
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::lock_guard guard(lock());
   if (node.dropped) return false;
   node.handler->limit->leave(node);
   return true;
@@ -379,7 +373,7 @@ Lane::Fate Lane::park(Node& node) noexcept {
   Cell& cell = *node.agent;
   if (TypeLimit* const limit = node.handler->limit) {
     drop_superseded();
-    const std::lock_guard<ShortLock> guard(lock());
+    const std::lock_guard guard(lock());
     if (limit->merges() && limit->find(node.payload) != nullptr) {  // A newer one of its key came while it was handled.
       cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
       return Fate::Superseded;
@@ -398,7 +392,7 @@ void Lane::try_again(ParkedMessage& parked) noexcept {
   Node& node = parked.node();
   bool is_superseded = false;
   {
-    const std::unique_lock<ShortLock> guard = lock_behind_arrivals();
+    const std::unique_lock<std::mutex> guard = lock_behind_arrivals();
     is_superseded = parked.is_superseded;
     if (!is_superseded) {
       TypeLimit* const limit = node.handler->limit;
@@ -421,7 +415,7 @@ void Lane::drop_superseded() noexcept {
   for (;;) {
     ParkedMessage* parked = nullptr;
     {
-      const std::lock_guard<ShortLock> guard(lock());
+      const std::lock_guard guard(lock());
       parked = superseded_.pop();
     }
     if (parked == nullptr) return;
@@ -434,7 +428,7 @@ void Lane::discard_parked(Cell& cell) noexcept {
   while (cell.parked != nullptr) {
     ParkedMessage& parked = *cell.parked;
     if (TypeLimit* const limit = parked.node().handler->limit) {
-      const std::lock_guard<ShortLock> guard(lock());
+      const std::lock_guard guard(lock());
       limit->leave(parked);
     }
     cell.figures.dropped.fetch_add(1, std::memory_order_relaxed);
@@ -455,7 +449,7 @@ void Lane::let_go(ParkedMessage& parked) noexcept {
 void Lane::end_of_items() noexcept {
   bump(gone_, std::exchange(gone_in_turn_, 0));
   if (!free_here_.has_too_many()) return;
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::lock_guard guard(lock());
   free_here_.give_back_to(places_);
 }
 
@@ -465,7 +459,7 @@ void Lane::free(Node& node) noexcept {
   bump(node.agent->figures.gone);
   ++gone_in_turn_;
   if (free_here_.full()) {
-    const std::lock_guard<ShortLock> guard(lock());
+    const std::lock_guard guard(lock());
     free_here_.give_back_to(places_);
   }
   free_here_.keep(node);
@@ -495,13 +489,13 @@ void Lane::put_in_order(NodeList& early) noexcept {
 }
 
 void Lane::set_accepting(Cell& cell, bool accepting) noexcept {
-  const std::lock_guard<ShortLock> guard(lock());
+  const std::lock_guard guard(lock());
   cell.accepting.store(accepting, std::memory_order_relaxed);
 }
 
 void Lane::close() noexcept {
   {
-    const std::lock_guard<ShortLock> guard(lock());
+    const std::lock_guard guard(lock());
     closed_ = true;
   }
   while (wakers_.load(std::memory_order_acquire) != 0) std::this_thread::yield();

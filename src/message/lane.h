@@ -22,7 +22,6 @@
 #include "message/node.h"
 #include "message/parked_message.h"
 #include "message/places.h"
-#include "message/short_lock.h"
 #include "rondo/base/clock.h"
 #include "rondo/sched/source.h"
 
@@ -83,9 +82,9 @@ class Lane final : public Source {
   enum class Fate : std::uint8_t { Served, Parked, Superseded };
   static constexpr std::int64_t kNobodyWaits = INT64_MAX;
 
-  ShortLock& lock() const noexcept { return arrivals_.lock(); }
+  std::mutex& lock() const noexcept { return arrivals_.lock(); }
   bool has_arrived() const noexcept { return arrivals_.has_any_for(level_); }
-  std::unique_lock<ShortLock> lock_behind_arrivals() noexcept;
+  std::unique_lock<std::mutex> lock_behind_arrivals() noexcept;
   Verdict decide(Cell& cell, const Handler& handler, void* stored) {
     return home_->is_here() ? post_here(cell, handler, stored) : post_from_elsewhere(cell, handler, stored);
   }

@@ -16,7 +16,7 @@ Life::Life(Home& home) : Source("agents: start and finish", kBeforeAll), home_(h
 
 void Life::request(Cell& cell, std::uint8_t what) noexcept {
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard guard(lock_);
     if (closed_) return;
     cell.wanted = static_cast<std::uint8_t>(cell.wanted | what);
     if ((what & Cell::kRemoveAtOnce) != 0) cell.stops.store(true, std::memory_order_relaxed);
@@ -36,7 +36,7 @@ void Life::request(Cell& cell, std::uint8_t what) noexcept {
 
 void Life::lanes_wait() noexcept {
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard guard(lock_);
     if (closed_) return;
     lanes_wait_ = true;
     wakers_.fetch_add(1, std::memory_order_relaxed);
@@ -46,12 +46,12 @@ void Life::lanes_wait() noexcept {
 }
 
 bool Life::has_backlog() const {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard guard(lock_);
   return first_ != nullptr || lanes_wait_;
 }
 
 std::size_t Life::depth() const {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard guard(lock_);
   return listed_;
 }
 
@@ -64,7 +64,7 @@ Turn Life::run(const Budget& budget) {
     Cell* cell = nullptr;
     std::uint8_t wanted = 0;
     {
-      const std::lock_guard<ShortLock> guard(lock_);
+      const std::lock_guard guard(lock_);
       lanes = std::exchange(lanes_wait_, false);
       cell = first_;
       if (cell != nullptr) {
@@ -153,7 +153,7 @@ void Life::finish(Cell& cell) noexcept {
 void Life::close() noexcept {
   Cell* left = nullptr;
   {
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard guard(lock_);
     closed_ = true;
     left = std::exchange(first_, nullptr);
     last_ = nullptr;

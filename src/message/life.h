@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 
-#include "message/short_lock.h"
 #include "rondo/base/limits.h"
 #include "rondo/sched/source.h"
 #include "rondo/sched/timer.h"
@@ -50,7 +50,7 @@ class Life final : public Source {
   Home& home_;
   Again again_{*this};
   bool lanes_missing_ = false;  // There was no memory to add one to the scheduler.
-  mutable ShortLock lock_;
+  mutable std::mutex lock_;
   Cell* first_ = nullptr;  // Guarded by lock_, as are the next four.
   Cell* last_ = nullptr;
   std::size_t listed_ = 0;

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/prefetch.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/time.h"
 #include "rondo/message/message.h"
@@ -55,7 +54,6 @@ struct NodeList {
     Node& node = *first;
     first = node.next;
     if (first == nullptr) last = nullptr;
-    prefetch_to_write(first);  // Another processor may have filled it: it comes while this one is handled.
     return node;
   }
   /// Takes out 'node', which is here and of a type with a limit.

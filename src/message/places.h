@@ -1,6 +1,5 @@
-// Places: the memory in which a lane's messages wait. Made by chunks up to a limit, used again, and given back to the system only with the
-// lane. Free places are remembered in arrays and not linked through themselves: one that another processor had last is then written to
-// without having been read, and can be asked for a few posts ahead.
+// Places: the memory in which a lane's messages wait. Allocated in chunks up to a limit, reused, and freed only with the lane. An array
+// remembers the free places, so that a place which another processor used last is written without having been read.
 #pragma once
 
 #include <array>
@@ -12,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/prefetch.h"
 #include "message/node.h"
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
@@ -29,30 +27,10 @@ class Places {
     if (!free_.empty()) {
       Node* const used = free_.back();
       free_.pop_back();
-      if (free_.size() >= kAhead) prefetch_to_write(free_[free_.size() - kAhead]);
       return used;
     }
     if (fresh_ == fresh_end_ && !add_chunk()) return nullptr;
-    if (fresh_end_ - ++fresh_ == kOrderAt && made() < most_) wants_spare_.store(true, std::memory_order_relaxed);
-    return fresh_ - 1;
-  }
-  /// Any thread, without the lock: true if a chunk will be needed soon and nobody else makes it. Who is told so does: make_spare(), keep().
-  bool takes_order() noexcept {
-    return wants_spare_.load(std::memory_order_relaxed) && wants_spare_.exchange(false, std::memory_order_relaxed);
-  }
-  /// A chunk whose pages are there already: the kernel takes so long to bring them that whoever waits for the lock would fall asleep. So
-  /// this is for any thread, without the lock. nullptr when memory has ended.
-  static std::unique_ptr<Node[]> make_spare() noexcept {
-    std::unique_ptr<Node[]> chunk(new (std::nothrow) Node[limits::kMessagePlacesChunk]);
-    constexpr std::size_t kPageNodes = 4096 / sizeof(Node);
-    for (std::size_t i = 0; chunk != nullptr && i < limits::kMessagePlacesChunk; i += kPageNodes) {
-      static_cast<volatile Node&>(chunk[i]).batch = Node::kInHand;
-    }
-    return chunk;
-  }
-  /// Leaves it where no more are needed, to be given back to the system without the lock.
-  void keep(std::unique_ptr<Node[]>& spare) noexcept {
-    if (spare_ == nullptr && made() < most_) spare_ = std::move(spare);
+    return fresh_++;
   }
 
   /// Any thread, without the lock.
@@ -65,20 +43,15 @@ class Places {
   }
 
  private:
-  static constexpr std::size_t kAhead = 4;
-  /// With so many fresh places left the next chunk is ordered: it takes as long to make as some ten posts do.
-  static constexpr std::ptrdiff_t kOrderAt = 128;
-
   bool add_chunk() noexcept {
     const std::size_t before = made();
     const std::size_t room = most_ - before;
     if (room == 0) return false;
-    wants_spare_.store(false, std::memory_order_relaxed);
     const std::size_t count = room < limits::kMessagePlacesChunk ? room : limits::kMessagePlacesChunk;
     try {
       if (chunks_.size() == chunks_.capacity()) chunks_.reserve(2 * chunks_.size() + 8);
       if (free_.capacity() < before + count) free_.reserve(2 * before + count);
-      auto chunk = spare_ != nullptr ? std::move(spare_) : std::make_unique_for_overwrite<Node[]>(count);
+      auto chunk = std::make_unique_for_overwrite<Node[]>(count);
       fresh_ = chunk.get();
       chunks_.push_back(std::move(chunk));
     } catch (const std::bad_alloc&) {
@@ -93,9 +66,7 @@ class Places {
   std::atomic<std::size_t> made_{0};  // Written under the lock.
   Node* fresh_ = nullptr;             // Those of the newest chunk that were never used.
   Node* fresh_end_ = nullptr;
-  std::atomic<bool> wants_spare_{false};
-  std::unique_ptr<Node[]> spare_;  // The next chunk, if somebody has made it before it was needed.
-  std::vector<Node*> free_;        // Last freed last; room for all that were made.
+  std::vector<Node*> free_;  // Last freed last; room for all that were made.
   std::vector<std::unique_ptr<Node[]>> chunks_;
 };
 

@@ -10,7 +10,7 @@
 namespace rondo::message {
 
 std::shared_ptr<const TopicCore::Subscribers> TopicCore::current() const {
-  const std::lock_guard<ShortLock> guard(lock_);
+  const std::lock_guard guard(lock_);
   return subscribers_;
 }
 
@@ -28,7 +28,7 @@ bool TopicCore::add(Cell& cell, const Handler& handler) {
     }
     const auto behind = std::ranges::find_if(*after, [&](const auto& one) { return Cell::of(one->address)->priority < cell.priority; });
     after->insert(behind, subscriber);
-    const std::lock_guard<ShortLock> guard(lock_);
+    const std::lock_guard guard(lock_);
     if (subscribers_ != before) continue;
     subscribers_ = std::move(after);
     return true;

@@ -4,12 +4,12 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "message/cell.h"
-#include "message/short_lock.h"
 #include "rondo/message/topic.h"
 
 namespace rondo::message {
@@ -35,7 +35,7 @@ class TopicCore {
   std::shared_ptr<const Subscribers> current() const;
 
   const std::string name_;
-  mutable ShortLock lock_;
+  mutable std::mutex lock_;
   std::shared_ptr<const Subscribers> subscribers_;  // Guarded by lock_.
 };
 

@@ -6,7 +6,6 @@
 #include "base/pause.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
-#include "sched/turn_clock.h"
 
 namespace rondo {
 
@@ -73,7 +72,7 @@ bool Scheduler::has_news(const Inbox& inbox, const Source& running) const noexce
 void Scheduler::let_gather() {
   for (unsigned looks = 0; looks < kLooks && !is_hand_out_due(now_); ++looks) {
     for (unsigned i = 0; i < kPausesPerLook; ++i) pause_briefly();
-    now_ = time_->read();
+    now_ = clock_.now();
   }
   ++turns_since_poll_;  // It took as long as a short turn may.
   if (watch_ != nullptr) watch_->looked(now_);

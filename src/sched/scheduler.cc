@@ -9,10 +9,7 @@
 
 #include "base/pause.h"
 #include "base/prefetch.h"
-#include "sched/frames_policy.h"
 #include "sched/scheduler_inside.h"
-#include "sched/turn_clock.h"
-#include "sched/wait_histograms.h"
 
 namespace rondo {
 
@@ -49,37 +46,25 @@ Scheduler::Scheduler(const Clock& clock, Reactor& reactor, std::unique_ptr<Polic
     : clock_(clock),
       reactor_(reactor),
       policy_(std::move(policy)),
-      time_(std::make_unique<TurnClock>(clock, is_real(clock) && CpuCounter::is_even())),
       now_(clock.now()),
       timers_(now_),
-      histograms_(std::make_unique<WaitHistograms>()),
       events_(kEvents),
       turns_since_poll_(limits::kTurnsWithoutPoll),
       next_sweep_(now_ + kSweepStep),
       may_gather_(is_real(clock) && has_other_processors()),
       bulk_timers_(now_) {
   RONDO_EXPECT(policy_ != nullptr, "a Scheduler was given no policy");
-  frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_->number_by(arrivals_);
   charged_until_ = policy_since_ = now_;
 }
 
 Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ == nullptr); }
 
-[[gnu::always_inline]] inline bool Scheduler::nobody_by_policy() const { return frames_ != nullptr ? frames_->empty() : policy_->empty(); }
-
 void Scheduler::add(Source& source) {
   RONDO_EXPECT(source.scheduler() == nullptr, "source '" + source.name_ + "' is added to a scheduler and belongs to one");
   // First what may throw.
-  source.histogram_ = histograms_->take();
-  try {
-    if (!source.before_all_) policy_->joined(source);
-  } catch (...) {
-    histograms_->give_back(source.histogram_);
-    throw;
-  }
-  source.waits_alike_ = {};
-  source.longest_alike_ = 0;
+  source.waits_ = std::make_unique<Log2Histogram>();
+  if (!source.before_all_) policy_->joined(source);
   source.stats_.longest_wait = Duration{0};  // It may be of another policy, or scheduler: the bound beside it knows nothing of that.
   if (source.before_all_) most_before_all_ = std::max(most_before_all_, ++before_all_);
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
@@ -103,7 +88,7 @@ void Scheduler::remove(Source& source) {
   forget_in_watch(source);
   if (source.state_ == Source::State::Ready) take_out(source);
   source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
-  histograms_->give_back(source.histogram_);
+  source.waits_.reset();
   reactor_.unwatch_all(source);  // Reports that name it are no longer current.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
@@ -139,12 +124,10 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
   policy->follow(*policy_);
   for (Source* source = first_added_; source != nullptr; source = source->added_next_) {
     if (!source->before_all_) policy->joined(*source);
-    put_waits_away(*source);
     source->stats_.longest_wait = Duration{0};
   }
   while (Source* source = policy_->pick()) policy->resumed(*source);
   policy_ = std::move(policy);
-  frames_ = dynamic_cast<FramesPolicy<FrameRules>*>(policy_.get());
   policy_since_ = now_;
   if (watch_ != nullptr) watch_->policy_changed(policy_->settings());
 }
@@ -156,34 +139,11 @@ Duration Scheduler::bound(const Source& source) const {
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
 
-/// So that the next wait, however short, is the longest of those that the histogram does not have.
-void Scheduler::put_waits_away(Source& source) noexcept {
-  source.add_waits_alike(histograms_->at(source.histogram_));
-  source.waits_alike_ = {};
-  source.longest_alike_ = 0;
-}
-
-/// Turns of one source tend to wait alike: only when that changes its histogram is touched, which is seldom in the cache. Waits near a
-/// power of two have now as many bits and now one more.
+/// Only what it waited under the policy in force counts for the longest wait, because the bound beside it is that policy's.
 [[gnu::always_inline]] inline void Scheduler::count_wait(Source& source) noexcept {
-  const auto value = static_cast<std::uint64_t>((now_ - source.ready_since_).count());
-  const auto width = static_cast<std::uint8_t>(std::bit_width(value));
-  unsigned of = width - unsigned{source.wait_width_};
-  if (of > 1 || source.waits_alike_[of] == UINT16_MAX) [[unlikely]] {
-    put_waits_away(source);
-    source.wait_width_ = width > source.wait_width_ ? static_cast<std::uint8_t>(width - 1) : width;
-    of = width - unsigned{source.wait_width_};
-  }
-  ++source.waits_alike_[of];
-  if (value > source.longest_alike_) lengthen_wait(source);
-}
-
-/// None of those before that its histogram does not have was as long as this one: only such a wait can be the longest of all.
-void Scheduler::lengthen_wait(Source& source) noexcept {
-  source.longest_alike_ = static_cast<std::uint64_t>((now_ - source.ready_since_).count());
+  source.waits_->add(static_cast<std::uint64_t>((now_ - source.ready_since_).count()));
   const Instant since = std::max(source.ready_since_, policy_since_);
   source.stats_.longest_wait = std::max(source.stats_.longest_wait, now_ - since);
-  if (since != source.ready_since_) put_waits_away(source);  // Only a part of it counts, so a shorter one may be longer than that.
 }
 
 /// Figures of a turn that began at 'start' and ended just now.
@@ -219,14 +179,13 @@ void Scheduler::lengthen_wait(Source& source) noexcept {
   begin_beat();
   count_wait(source);
   // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
-  if (!by_policy && nobody_by_policy()) charged_until_ = start;
+  if (!by_policy && policy_->empty()) charged_until_ = start;
   if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
   if (watch_ != nullptr) watch_->turn_begins(source.watch_number_, start);
   Turn turn;
   Status failed;
-  const Budget budget = by_policy ? frames_ != nullptr ? frames_->budget(source) : policy_->budget(source)
-                                  : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
+  const Budget budget = by_policy ? policy_->budget(source) : Budget{.items = limits::kBatchItems, .time = limits::kTurnTime};
   try {
     turn = source.run(budget);
   } catch (const std::exception& error) {
@@ -237,7 +196,7 @@ void Scheduler::lengthen_wait(Source& source) noexcept {
   running_ = nullptr;
   end_beat();
 
-  now_ = time_->now();
+  now_ = clock_.now();
   const Duration ran = now_ - start;
   ++turns_since_poll_;
   if (ran > limits::kPollAfter || items_asked_ >= look_after_ || now_ >= next_poll_) turns_since_poll_ = limits::kTurnsWithoutPoll;
@@ -246,7 +205,6 @@ void Scheduler::lengthen_wait(Source& source) noexcept {
   if (turn.items >= budget.items) ++stats_.full_turns;
   if (time_was_up_) ++stats_.timed_out_turns;
   if (ran > stats_.longest_turn) stats_.longest_turn = ran;
-  items_ += turn.items;
   account(source, turn, start);
 
   if (source.woken_in_turn_) turn.backlog = Backlog::More;
@@ -255,7 +213,7 @@ void Scheduler::lengthen_wait(Source& source) noexcept {
   if (watch_ != nullptr) watch_->turn_ends(turn, now_);
   if (by_policy) {
     const Duration took = now_ - charged_until_;
-    frames_ != nullptr ? frames_->served(source, turn, took) : policy_->served(source, turn, took);
+    policy_->served(source, turn, took);
     charged_until_ = now_;
   } else if (turn.backlog == Backlog::More) {
     put_first(source);
@@ -274,16 +232,16 @@ void Scheduler::lengthen_wait(Source& source) noexcept {
   }
 }
 
-bool Scheduler::anybody_is_ready() const { return first_of_all_ != nullptr || !nobody_by_policy(); }
+bool Scheduler::anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
 
 /// Those that go before all, but not twice in a row while others wait; then who the policy says.
 [[gnu::always_inline]] inline Source* Scheduler::next() {
-  if (first_of_all_ != nullptr && (!was_before_all_ || nobody_by_policy())) [[unlikely]] {
+  if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
     was_before_all_ = true;
     return std::exchange(first_of_all_, first_of_all_->next_);
   }
   was_before_all_ = false;
-  return frames_ != nullptr ? frames_->pick() : policy_->pick();
+  return policy_->pick();
 }
 
 /// True if all that there is has been seen.
@@ -313,7 +271,7 @@ bool Scheduler::find_others(bool saw_all) {
   bool saw_all = false;
   if (turns_since_poll_ >= limits::kTurnsWithoutPoll || has_remote_wakes()) [[unlikely]]
     saw_all = gather_if_due();
-  if (first_of_all_ == nullptr && nobody_by_policy() && !find_others(saw_all)) return false;
+  if (first_of_all_ == nullptr && policy_->empty() && !find_others(saw_all)) return false;
   give_turn(*next());
   return true;
 }
@@ -322,7 +280,7 @@ bool Scheduler::turn() {
   RONDO_EXPECT(running_ == nullptr && !gathering_,
                "Scheduler: turns are given in a turn; a handler returns, and does not call run(), turn() or their like");
   const Inside inside(*this);
-  now_ = time_->read();
+  now_ = clock_.now();
   return step();
 }
 
@@ -367,12 +325,6 @@ std::uint64_t Scheduler::run_for(Duration span) {
   return turns;
 }
 
-Log2Histogram Scheduler::waits(const Source& source) const {
-  Log2Histogram waits = histograms_->at(source.histogram_);
-  source.add_waits_alike(waits);
-  return waits;
-}
-
 /// 'source' was idle.
 [[gnu::always_inline]] inline void Scheduler::make_ready(Source& source) {
   source.state_ = Source::State::Ready;
@@ -380,19 +332,19 @@ Log2Histogram Scheduler::waits(const Source& source) const {
   source.goes_on_ = false;
   source.ready_since_ = now_;
   ++source.stats_.wakes;
-  if (running_ == nullptr && nobody_by_policy()) charged_until_ = now_;
+  if (running_ == nullptr && policy_->empty()) charged_until_ = now_;
   if (watch_ != nullptr) watch_->woken(source.watch_number_);
   if (source.before_all_) [[unlikely]] {
     put_first(source);
   } else {
-    frames_ != nullptr ? frames_->arrived(source) : policy_->arrived(source);
+    policy_->arrived(source);
   }
 }
 
 void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
     if (running_ == nullptr && !gathering_) {
-      now_ = time_->read();  // From outside of the loop: the last reading may be old.
+      now_ = clock_.now();  // From outside of the loop: the last reading may be old.
       if (watch_ != nullptr) watch_->looked(now_);
     }
     make_ready(source);
@@ -405,7 +357,7 @@ void Scheduler::gather(Instant deadline) {
   gathering_ = true;
   turns_since_poll_ = 0;
   std::size_t count = look(deadline);
-  now_ = time_->read();
+  now_ = clock_.now();
   next_poll_ = now_ + limits::kPollPeriod;
   begin_beat();
   if (watch_ != nullptr) watch_->looked(now_);

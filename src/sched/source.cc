@@ -36,17 +36,7 @@ bool Source::time_is_up(const Budget& budget) const {
   return owner != nullptr && owner->time_is_up(budget);
 }
 
-Log2Histogram Source::waits() const {
-  const Scheduler* const owner = scheduler();
-  return owner != nullptr ? owner->waits(*this) : Log2Histogram{};
-}
-
-void Source::add_waits_alike(Log2Histogram& waits) const noexcept {
-  const auto [shorter, longer] = waits_alike_;
-  const std::uint64_t any_of_the_shorter = (1ULL << wait_width_) / 2;
-  if (longer != 0) waits.add(longest_alike_, longer);
-  if (shorter != 0) waits.add(longer != 0 ? any_of_the_shorter : longest_alike_, shorter);
-}
+Log2Histogram Source::waits() const { return waits_ != nullptr ? *waits_ : Log2Histogram{}; }
 
 bool Source::turn_is_over(const Budget& budget, std::uint32_t items) const {
   Scheduler* const owner = scheduler();

@@ -1,4 +1,4 @@
-// Source::waits(): how long a source waited for each of its turns, although its histogram is not touched in each.
+// Source::waits(): how long a source waited for each of its turns.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -34,8 +34,6 @@ inline constexpr std::uint32_t kTurnsWithoutPoll = 64;
 inline constexpr std::uint32_t kItemsWithoutPoll = 16;
 /// What a priority used beyond its budget is taken off as many of its next budgets at the most.
 inline constexpr std::int64_t kDebtFrames = 16;
-/// Where other threads wake the scheduler in close succession, it looks this long for the next wake before it sleeps.
-inline constexpr Duration kSpinTime = 20us;
 /// The liveness sweep (seed 000, "Select Timeout Guarantee"): a detector; it counts what it rescues and the count stays 0.
 inline constexpr Duration kSweepPeriod = 1000ms;
 /// Messages in one mailbox, and functions that Runtime::post was given; post() beyond it is refused with ResourceExhausted and counted.

@@ -26,14 +26,6 @@
 
 namespace rondo {
 
-class WaitHistograms;
-template <class Counter>
-class BasicTurnClock;
-struct CpuCounter;
-template <class Rules>
-class FramesPolicy;
-struct FrameRules;
-
 /// Figures of the whole scheduler.
 struct SchedulerStats {
   std::uint64_t turns = 0;
@@ -47,8 +39,6 @@ struct SchedulerStats {
   std::uint64_t full_turns = 0;       // Turns that used all items of their budget.
   std::uint64_t timed_out_turns = 0;  // Turns that ended because their time was over.
   std::uint64_t due_polls = 0;        // Looks at the reactor between turns, because one was due.
-  std::uint64_t spins = 0;            // Looks for wakes of other threads instead of going to sleep, at most limits::kSpinTime each,
-  std::uint64_t spins_in_vain = 0;    // and those that found none.
   std::uint64_t timer_bursts = 0;     // Looks at the timers that left some for the next: limits::kTimersPerTurn of a wheel were due.
 };
 
@@ -164,9 +154,8 @@ class Scheduler {
     return inboxes_have_news(running) || stopping();
   }
 
-  /// The time of the last look or the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh reading.
-  /// Never goes back. After short turns it may be behind the clock by a thousandth of the time since the last look, too, and ahead of one
-  /// that is being slewed hard (see src/sched/turn_clock.h).
+  /// The clock at the last poll or at the end of the last turn, so at most one turn old inside a turn; for stamps that need no fresh
+  /// reading. Never goes back.
   Instant now() const noexcept { return now_; }
   const Clock& clock() const noexcept { return clock_; }
   Reactor& reactor() noexcept { return reactor_; }
@@ -180,8 +169,6 @@ class Scheduler {
   /// time. Duration::max(): there is no bound. O(priorities).
   Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
-  /// See Source::waits(). 'source' is of this scheduler.
-  Log2Histogram waits(const Source& source) const;
 
   /// For those who watch from outside (StallWatchdog). The beat changes at the beginning and at the end of each turn, and of each look at
   /// what has come; it is odd while neither is under way: the scheduler waits, or nobody runs it. Any thread.
@@ -207,12 +194,9 @@ class Scheduler {
   Source* next();
   void give_turn(Source& source);
   void count_wait(Source& source) noexcept;
-  void put_waits_away(Source& source) noexcept;
-  void lengthen_wait(Source& source) noexcept;
   void account(Source& source, const Turn& turn, Instant start);
   bool gather_if_due();
   bool find_others(bool saw_all);
-  bool nobody_by_policy() const;
   bool anybody_is_ready() const;
   void put_first(Source& source) noexcept;
   void take_out(Source& source);
@@ -224,8 +208,6 @@ class Scheduler {
   void make_ready(Source& source);
   void wake_remote(Source& source) noexcept;
   void gather(Instant deadline);
-  void fall_asleep(Instant until);
-  bool spin(Instant until);
   std::size_t look(Instant deadline);
   void dispatch(std::size_t count);
   bool collect(Source& source);
@@ -267,14 +249,11 @@ class Scheduler {
   const Clock& clock_;
   Reactor& reactor_;
   std::unique_ptr<Policy> policy_;
-  FramesPolicy<FrameRules>* frames_ = nullptr;  // The same, as the type that it is unless a test made it.
   TurnWatch* watch_ = nullptr;
   ExecutorHost* executor_host_ = nullptr;
-  const std::unique_ptr<BasicTurnClock<CpuCounter>> time_;  // Of clock_.
   Instant now_;
   TimerWheel timers_;
   SchedulerStats stats_;
-  std::unique_ptr<WaitHistograms> histograms_;
   Source* first_added_ = nullptr;
   Source* last_added_ = nullptr;
   std::uint64_t last_number_ = 0;
@@ -285,11 +264,6 @@ class Scheduler {
   // Of the turn under way: how often should_yield() was asked, and at which number a look is due.
   mutable std::uint32_t items_asked_ = 0;
   std::uint32_t look_after_ = 0;
-  bool spins_ = false;  // The next sleep is preceded by a spin; if not, it is after so many short sleeps:
-  unsigned passes_over_ = 0;
-  unsigned passed_over_ = 0;
-  std::uint64_t items_ = 0;  // Handled, and when the last spin had found something.
-  std::uint64_t items_at_spin_ = 0;
   Instant charged_until_;  // The time before is paid for: the end of the last turn, or when the first source became ready after it.
   Instant policy_since_;
   Source* first_of_all_ = nullptr;     // Ready sources that go before all others, first come first served.

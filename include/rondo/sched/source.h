@@ -3,10 +3,10 @@
 // exactly, whether there is more. Wakers (descriptors, time, other threads, other sources) never run a handler: they call wake().
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -141,9 +141,6 @@ class alignas(64) Source {
   template <class Rules>
   friend class BasicReadySet;
 
-  /// Adds to 'waits' those that its histogram does not have yet.
-  void add_waits_alike(Log2Histogram& waits) const noexcept;
-
   enum class State : std::uint8_t { Detached, Idle, Ready, Running, Quarantined };
 
   // What being woken touches is in the first cache line, up to stats_.wakes, and what a turn touches besides in the second, but for
@@ -159,21 +156,18 @@ class alignas(64) Source {
   bool before_all_ = false;
   bool in_fresh_ = false;  // In the ready set's list of fresh sources, else in the list of old ones.
   bool woken_in_turn_ = false;
-  bool goes_on_ : 1 = false;     // Since it became ready from idle it had a turn, before which busy_since_ was ready_since_.
-  bool suspected_ : 1 = false;   // The last sweep found it idle with a backlog.
-  bool long_items_ = false;      // An item of the last turn took longer than limits::kPollAfter, on average.
-  std::uint8_t wait_width_ = 0;  // The waits that its histogram does not have yet: of so many bits or one more,
+  bool goes_on_ : 1 = false;    // Since it became ready from idle it had a turn, before which busy_since_ was ready_since_.
+  bool suspected_ : 1 = false;  // The last sweep found it idle with a backlog.
+  bool long_items_ = false;     // An item of the last turn took longer than limits::kPollAfter, on average.
   SourceStats stats_;
-  std::uint64_t longest_alike_ = 0;             // none longer,
-  std::array<std::uint16_t, 2> waits_alike_{};  // and so many of either.
-  std::uint32_t watch_number_ = 0;              // By which the scheduler's TurnWatch knows it.
+  std::uint32_t watch_number_ = 0;  // By which the scheduler's TurnWatch knows it.
   Instant busy_since_;
   // Under the other ties: its place in the order and in the heap.
   std::uint64_t key_ = 0;
   std::uint32_t place_ = 0;
   std::uint32_t weight_ = 1;
   std::uint32_t key_rest_ = 0;            // What the weight's division of consumed time left.
-  std::uint32_t histogram_ = 0;           // The number of its waits in the scheduler's histograms.
+  std::unique_ptr<Log2Histogram> waits_;  // While it belongs to a scheduler.
   std::atomic<bool> remote_wake_{false};  // In the list of sources woken by other threads, or about to be.
   Source* remote_next_ = nullptr;
   // Hooks of the list of all sources, in the order they were added.
