@@ -1,5 +1,5 @@
 // Outcome::done_while: a row that is done while facts hold is handled again when one of them ends, and only then. Goal: no order of ends,
-// newer changes and outcomes leaves a row behind whose fact has ended. Method: handlers written in the test, in a simulated world; after
+// newer changes and outcomes leaves a row done whose fact has ended. Method: handlers written in the test, in a simulated world; after
 // each step the ledger and the index are inspected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -465,7 +465,7 @@ TEST_F(RequeueTest, AStagedRowIsHandledAgainAfterItsOutcome) {
   EXPECT_THAT(run(), ElementsAre("S a x=1"));
 }
 
-// --- What an Orch forgets to say.
+// --- Announcements and withdrawals that an Orch omits.
 
 constexpr ConstraintKind kThrowing{"throwing"};
 
@@ -487,7 +487,7 @@ TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAWithdrawalThatWasForgott
   begin("1");
   in_.set("ROUTE", "a", {{"group", "1"}});
   run();
-  in_.groups.clear();  // And no withdrawal.
+  in_.groups.clear();  // Without a withdrawal.
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
   EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
@@ -517,7 +517,7 @@ TEST_F(ForgottenFactsTest, NothingIsFoundWhereEverythingIsSaid) {
 TEST_F(ForgottenFactsTest, AFactThatFollowsAnotherIsNotForgotten) {
   in_.set("ROUTE", "a", {{"group", "1"}});
   run();
-  for (int i = 0; i < 10; ++i) {  // As an Orch that observes, or is answered by a device: it says so, and later than the fact holds.
+  for (int i = 0; i < 10; ++i) {  // As an Orch that observes, or that a device answers: it announces later than the fact begins to hold.
     in_.groups.insert("1");
     in_.run_for(limits::kFactSweepPeriod + limits::kFactSweepPause);
     begin("1");
