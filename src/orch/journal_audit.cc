@@ -186,7 +186,9 @@ class Measure final : public Follower {
     PriorityUse& use = parts.back().uses[priority];
     use.sources = std::max(use.sources, sources);
     use.weights = std::max(use.weights, weights);
-    use.numbered = true;  // A recorded source counts as numbered: without numbers, only a source that is alone in its priority has a bound.
+    // The journal does not record which sources number their arrivals, so each counts as one that does. Under Tie::Arrival only a source
+    // that is alone in its priority has a bound then.
+    use.numbered = true;
   }
   void waited(const JournalWalk&, const Member&, Duration, Duration gap) override {
     if (!parts.empty()) parts.back().longest_gap = std::max(parts.back().longest_gap, gap);
