@@ -32,7 +32,7 @@ struct FailureRule {
 class SimMonitor;
 class SimObjectMonitor;
 
-// Who listens; shared by the data plane and its monitors, either of which may go first.
+// The listeners, shared by the data plane and its monitors; either may be destroyed first.
 struct Listeners {
   std::mutex mutex;
   std::vector<SimMonitor*> monitors;
@@ -174,7 +174,7 @@ struct SimDataPlane::Impl {
     return kind == OrderKind::Group ? options.group_cost : options.other_cost;
   }
 
-  // The errno of an injected failure, or 0.
+  // Returns the errno of an injected failure, or 0.
   int failure_of(OrderKind kind) {
     FailureRule& rule = failures[static_cast<std::size_t>(kind)];
     ++rule.seen;
@@ -199,7 +199,7 @@ struct SimDataPlane::Impl {
     if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
   }
 
-  // Tells the monitors what the kernel did. Their wake only marks them.
+  // Reports the kernel's events to the monitors. Waking a monitor only marks it.
   void publish() {
     const std::vector<LinkEvent> events = kernel.take_events();
     if (events.empty()) return;
@@ -210,7 +210,7 @@ struct SimDataPlane::Impl {
     }
   }
 
-  SimDataPlaneOptions options;  // The capacities of it: guarded by the mutex.
+  SimDataPlaneOptions options;  // Its capacities are guarded by the mutex.
   mutable std::mutex mutex;
   SimKernel kernel;
   std::mt19937_64 random;
