@@ -1,5 +1,4 @@
-// Mishaps under a clock that is told what to say: what happened is a trouble with its time, then a note, and a trouble again when it
-// happens again.
+// Mishaps with a clock that the test sets: a mishap is a trouble with its time, then a note, and a trouble again when it recurs.
 #include "commands/mishaps.h"
 
 #include <gmock/gmock.h>

@@ -18,8 +18,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Troubles of now, each in words; none of them: "healthy". Notes are what an operator may want to know and need not mend: what was chosen,
-/// and what is over, such as a mishap after a while.
+/// Present troubles, each as a text; if there are none: "healthy". Notes are useful to an operator and need no repair: settings in use,
+/// and past events such as an older mishap.
 void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;
