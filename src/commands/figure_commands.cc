@@ -55,7 +55,7 @@ json::object source_json(const Source& source, Instant now) {
 json::object source_row(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
   json::object row = source_and_waits(source, now);
-  row["longest_wait_us"] = microseconds(stats.longest_wait);  // Beside its bound: the two are to be compared.
+  row["longest_wait_us"] = microseconds(stats.longest_wait);  // Beside its bound, so that an operator can compare the two.
   row["busy_us"] = busy_us(source, now);
   row["turned_away"] = source.turned_away();
   row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);

@@ -51,7 +51,7 @@ TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
   Mishap mishap{"cups that fell"};
   mishap.look(2, "the blue one", clock);
   clock.advance(42s);
-  mishap.look(2, "the blue one", clock);  // Looking is not happening.
+  mishap.look(2, "the blue one", clock);  // A check without a new mishap changes nothing.
   EXPECT_THAT(told(mishap, clock).troubles,
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));

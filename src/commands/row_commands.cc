@@ -93,7 +93,7 @@ void command_show(Context& context, const Arguments& arguments, Reply reply) {
     json::object shown{{"key", text(row.key())}};
     add_state(shown, link);
     if (row.bytes() > kWholeBytes) {
-      shown["large"] = true;  // `get` tells its fields.
+      shown["large"] = true;  // `get` returns its fields.
     } else {
       shown["fields"] = fields_json(row.fields());
     }

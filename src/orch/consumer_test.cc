@@ -353,7 +353,7 @@ TEST_F(StagedTest, AStaleTicketSettlesNothing) {
   run();
   orch.settle(tickets[0], Outcome::done());
   orch.settle(tickets[0], Outcome::reject(Status{Code::Internal, "again"}));
-  set("T", "b");  // Takes the place of "a".
+  set("T", "b");  // Replaces "a".
   run();
   ASSERT_EQ(tickets[1].row, tickets[0].row);
   orch.settle(tickets[0], Outcome::done());
@@ -473,8 +473,8 @@ TEST_F(BatchTest, ABatchIsAtMostABudget) {
 TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
   consume([this](Op, std::string_view, const Fields&) {
     if (calls.size() > 1) return Outcome::done();
-    const Outcome answer = Outcome::wait_for({kGroup, "1"});  // It looked, and the group was not there...
-    announce("1");                                            // ...then the group came, and nobody waited yet.
+    const Outcome answer = Outcome::wait_for({kGroup, "1"});  // The handler checked, and the group did not exist...
+    announce("1");                                            // ...then the group began, and no row waited for it yet.
     return answer;
   });
   set("T", "a");
@@ -550,7 +550,7 @@ TEST_F(ConsumerTest, AnAnnouncementWithoutTheFactParksTheRowAgain) {
   consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
   set("T", "a");
   run();
-  provider.announce({kGroup, "1"});  // It ended again before anybody's turn.
+  provider.announce({kGroup, "1"});  // It ended again before any row's turn.
   run();
   EXPECT_EQ(stats("T").parked, 1U);
   announce("1");

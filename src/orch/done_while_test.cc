@@ -474,7 +474,7 @@ class ForgottenFactsTest : public DoneWhile {};
 TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAnAnnouncementThatWasForgotten) {
   in_.set("ROUTE", "a", {{"group", "1"}});
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
-  in_.groups.insert("1");  // And no announcement.
+  in_.groups.insert("1");  // Without an announcement.
   EXPECT_THAT(in_.runtime.why("ROUTE", "a").chain.front().note, HasSubstr("group:1 holds, but was not announced by groups"));
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
@@ -545,7 +545,7 @@ TEST_F(ForgottenFactsTest, AProviderThatThrowsDoesNotEndTheSweep) {
   EXPECT_EQ(run().size(), 2U);
   throws = true;
   in_.run_for(2s);
-  in_.groups.insert("1");  // And no announcement.
+  in_.groups.insert("1");  // Without an announcement.
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S b group=1"));
   EXPECT_EQ(in_.runtime.scheduler().stats().quarantined, 0U);

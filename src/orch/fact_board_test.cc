@@ -44,7 +44,7 @@ class WorkerFactBoard : public testing::Test {
 
 TEST_F(WorkerFactBoard, WaitingForWhatHoldsIsAnnouncedAtOnce) {
   board_.provide(owner_, kPort, "ports");
-  EXPECT_FALSE(board_.holds(port("1")));  // From now on the kind crosses.
+  EXPECT_FALSE(board_.holds(port("1")));  // From now on announcements of the kind are stored.
   board_.announce(owner_, port("1"));
   EXPECT_TRUE(board_.holds(port("1")));
   board_.await(needy_, port("1"));

@@ -43,7 +43,7 @@ class AuditTest : public testing::Test {
       sources.back()->on_run = [&] { world.clock().advance(Duration{static_cast<std::int64_t>(1000 + world.random().below(300'000))}); };
       scheduler.add(*sources.back());
     }
-    test::WorkSource broken("broken", 0, 1);  // Is given up while it is ready.
+    test::WorkSource broken("broken", 0, 1);  // Quarantined while it is ready.
     broken.on_collect = [] { return Result<Backlog>{failure(Code::Internal, "broken")}; };
     if (one_breaks) {
       scheduler.add(broken);

@@ -569,7 +569,7 @@ TEST_F(JournalFilesTest, AStoryTellsHowLongAChangeWasQueuedInItsTableAtMost) {
       journal->done(kTable, 1);
       journal->turn_ends({.items = 1}, clock_.time);
     };
-    take("10.0.0.0/24", true);  // The beginning of the wait is not on the record.
+    take("10.0.0.0/24", true);  // The beginning of the wait is not recorded.
     pass(1s);
     journal->became_ready(kTable);
     pass(2ms);

@@ -41,7 +41,7 @@ std::string record(Kind kind, const Content& content) {
 }
 
 TEST(HostileJournal, ALengthOfTwoOrThreeBytesIsNone) {
-  const std::string one{"\x01\x08"};  // Timers, as a writer has it.
+  const std::string one{"\x01\x08"};  // A record of kind Timers, as a writer encodes it.
   for (const std::string& two_or_three : {std::string{"\x81\x00\x08", 3}, std::string{"\x81\x80\x00\x08", 4}}) {
     const std::string bytes = sealed(one + two_or_three + one);
     JournalReader reader("hostile", bytes);

@@ -326,7 +326,7 @@ TEST_F(LedgerTest, Finding5aDeleteAndSetOfOneKeyParkedOnOneConstraintBothComeBac
   const auto task = take();
   set("k", {{"a", "1"}});
   park(task.row, {"x"});
-  set("k", {{"b", "2"}});  // There: evicts the SET and leaves the DEL unreachable.
+  set("k", {{"b", "2"}});  // In SONiC this evicts the SET and makes the DEL unreachable.
   EXPECT_EQ(ledger.parked(), 1U);
   EXPECT_EQ(announce("x"), 1U);
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1,b=2}"));
@@ -343,7 +343,7 @@ TEST_F(LedgerTest, Finding5bASetThatArrivesWhileItsDeleteIsParkedDoesNotRunBefor
 }
 
 TEST_F(LedgerTest, Finding5cAParkAfterTheAnnouncementIsSeenByTheLevel) {
-  announce("x");  // Nobody waits yet.
+  announce("x");  // No row waits yet.
   set("k", {});
   const auto task = take();
   // Consumer::park checks the facts before it parks, so no row waits for a fact that holds. In SONiC the row is never woken.

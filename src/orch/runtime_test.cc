@@ -308,7 +308,7 @@ TEST(RuntimeTables, OneThatSomebodyElseDeclaredAsAnotherKindCanBeWritten) {
 
 TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {
   OpenOrch& orch = runtime.add<OpenOrch>();
-  static constexpr char kSameName[] = "group";  // At another place than the literal.
+  static constexpr char kSameName[] = "group";  // The same text as the literal, at another address.
   orch.provide(kGroup, [](std::string_view) { return true; });
   EXPECT_TRUE(orch.holds({ConstraintKind{kSameName}, "1"}));
 }

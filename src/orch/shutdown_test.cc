@@ -43,7 +43,7 @@ class Routes final : public Orch {
   Outcome set(std::string_view key, const Fields&) {
     at_row_();
     const int number = std::stoi(std::string{key});
-    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The way home may be full.
+    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The lane to home may be full.
     if (number % 3 == 1) return Outcome::wait_for({kGroup, std::to_string(number % 10)});
     if (number % 3 == 2) return Outcome::retry_after(number % 2 == 0 ? Duration{1ms} : Duration{1000s}, Status{Code::Unavailable, "late"});
     return Outcome::done();

@@ -149,7 +149,7 @@ TEST_F(SteppedWorker, ASweepAsksAgainForAFactWhoseAnnouncementWasForgotten) {
   set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
   settle();
   EXPECT_EQ(parked(), 1U);
-  groups.insert("102");  // And no announcement.
+  groups.insert("102");  // Without an announcement.
   worker_world.run_for(worker.runtime().scheduler(), 1s);
   settle();
   worker_world.run_for(worker.runtime().scheduler(), 1s);

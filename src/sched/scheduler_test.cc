@@ -529,7 +529,7 @@ TEST(Scheduler, TheSweepFindsALostWakeWithinItsPeriodAndCountsIt) {
 TEST(Scheduler, TheSweepCountsNothingWhenEveryWakeIsInPlace) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& busy = simulation.add("busy", 50, 100'000'000);
-  WorkSource& starved = simulation.add("starved", 1, 1);  // Ready and waiting is not lost.
+  WorkSource& starved = simulation.add("starved", 1, 1);  // A ready source that waits has not lost its wake.
   simulation.world.set_turn_cost(1ms);
   simulation.world.run_for(simulation.scheduler, 5s);
   EXPECT_EQ(starved.stats().turns, 0U);

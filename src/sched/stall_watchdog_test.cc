@@ -16,7 +16,7 @@
 // With C linkage, so that a stack shows this name.
 extern "C" __attribute__((noinline)) void rondo_test_turn_that_waits(std::atomic<bool>& released) {
   released.wait(false);
-  asm volatile("" ::: "memory");  // Not a tail call.
+  asm volatile("" ::: "memory");  // Prevents a tail call.
 }
 
 namespace rondo {

@@ -190,7 +190,7 @@ TEST_F(Threads, AMailboxHoldsTheLimitOfMessagesAndNotOneMore) {
 TEST_F(Threads, ATurnOfAMailboxEndsWhenItsTimeIsOver) {
   test::Simulation simulation;
   int handled = 0;
-  Mailbox<int> mailbox("slow", Priority{limits::kPriorities - 1}, [&](int&&) {  // Nobody could be more urgent.
+  Mailbox<int> mailbox("slow", Priority{limits::kPriorities - 1}, [&](int&&) {  // No source is more urgent.
     ++handled;
     simulation.world.clock().advance(limits::kTurnTime);
   });

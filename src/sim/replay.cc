@@ -433,8 +433,7 @@ bool Replay::Impl::poll() {
 bool Replay::Impl::fire_timers() {
   if (in_turn || polling || scheduler == nullptr) return false;
   if (poll() || over()) return true;
-  // The expired timers were not ours. The wheels advance all the same, because the number of polls for a later burst depends on their
-  // time.
+  // The expired timers were not ours. The wheels advance too, because the number of polls for a later burst depends on their time.
   for (TimerWheel* const wheel : {&scheduler->timers(), &scheduler->bulk_timers()}) {
     wheel->expire(scheduler->now(), limits::kTimersPerTurn);
   }

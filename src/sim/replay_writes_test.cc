@@ -88,7 +88,7 @@ TEST_F(ReplayOfWrites, WritesOfOrchsOfMainAndOfPostedFunctionsComeOutTheSame) {
     orchs(runtime);
     Table in = runtime.table("IN");
     Table out = runtime.table("OUT");
-    for (const char* key : {"a", "bb", "c", "dd"}) ASSERT_TRUE(in.set(key, {{"n", "1"}}).ok());  // As main() before run().
+    for (const char* key : {"a", "bb", "c", "dd"}) ASSERT_TRUE(in.set(key, {{"n", "1"}}).ok());  // Like main() before run().
     world.run_for(runtime.scheduler(), 1s);
     EXPECT_FALSE(out.set("main is refused", {}).ok());
     std::thread([&] {

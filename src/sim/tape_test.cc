@@ -179,7 +179,7 @@ TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
 TEST_F(TapeTest, NamesThatWereWrittenBeforeARunsRecordsAreNotThoseOfTheRunBefore) {
   write_names("ROUTE");
   write(1, 1001);
-  write_names("PORT");  // Its process ended then.
+  write_names("PORT");  // The process of the earlier run ended then.
   EXPECT_EQ(open()->names().of(1), "ROUTE");
 }
 
@@ -243,7 +243,8 @@ TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
 }
 
 TEST_F(TapeTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A process of its own, with its own file: what others freed would be memory.
+  // A separate process with its own file, because freed memory of other tests could be reused.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   write(1, kRecords + 1);
   EXPECT_EXIT(read_without_memory(file_), testing::ExitedWithCode(0), "");
 }
