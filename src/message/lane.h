@@ -1,10 +1,9 @@
 // Lane: the messages of all agents of one priority on one scheduler, in the order of their arrival, as one Source.
 //
-// Two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler, under a lock for a handful of
-// The lane has two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler, under a lock that
-// all its lanes share and that is held for few instructions. The scheduler's own thread owns 'here_'. Between turns it takes the arrivals
-// of all lanes together and appends them. Its own posts go to 'here_' without the lock, after it has taken any arrivals. So the order is
-// that of arrival, the lock is taken once for many messages, and a message of an agent to itself needs no lock.
+// The lane has two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler. All its lanes
+// share the lock of these lists, which is held for few instructions. The scheduler's own thread owns 'here_'. Between turns it takes the
+// arrivals of all lanes together and appends them. Its own posts go to 'here_' without the lock, after it has taken any arrivals. So the
+// order is that of arrival, the lock is taken once for many messages, and a message of an agent to itself needs no lock.
 //
 // Types with a limit take the lock at both ends, because a message over the limit must be found and taken out. That costs O(1) for a
 // message that is still among the arrivals. A message that has left them can only be marked as dropped by another thread; these are at

@@ -335,8 +335,8 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
     account_.again(row);
     return;
   }
-  // The delay prevents an inconsistent handler and provider from spinning. After it the handler is called whether or not the fact holds,
-  // because its wait may include a request, such as one to the component that states the fact.
+  // The delay prevents an inconsistent handler and provider from spinning. After it the handler is called whether or not the fact holds:
+  // its wait may include a request to the component that states the fact.
   delay(row, change, limits::kSpuriousWaitDelay,
         Status{Code::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
                                    (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});

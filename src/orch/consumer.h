@@ -1,6 +1,6 @@
-// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription, merges them into its
-// ledger, gives ready rows to the handler and turns each Outcome into the row's next state. No other class decides a change's next state.
-// Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) some 60 bytes of record.
+// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription and merges them into
+// its ledger. It passes ready rows to the handler and turns each Outcome into the row's next state. No other class decides a change's next
+// state. Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) some 60 bytes of record.
 #pragma once
 
 #include <cstdint>

@@ -12,9 +12,9 @@
 
 namespace rondo::journal {
 
-/// Opens 'path' for appending, and locks it. Never waits. Returns Unavailable when another journal has it. Returns InvalidArgument, and
-/// leaves the file unchanged, if it is not a regular file, or if it is not empty and does not begin as a journal of a known version. All
-/// errors contain the path.
+/// Opens 'path' for appending, and locks it. Never waits. Returns Unavailable when another journal has it. Returns InvalidArgument if it is
+/// not a regular file, or if it has content that does not begin as a journal of a known version. The file is then unchanged. All errors
+/// contain the path.
 Result<UniqueFd> open_locked(const std::string& path);
 /// True if 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;

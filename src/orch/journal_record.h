@@ -75,8 +75,8 @@ struct JournalRecord {
   bool is_outcome() const noexcept { return journal::is_outcome(kind); }
 };
 
-/// The times of a record are within this distance of zero (146 years), and its spans are shorter, so that sums and differences of a few of
-/// them never overflow.
+/// The times of a record are within this distance of zero (146 years), and its spans are shorter. So sums and differences of a few of them
+/// never overflow.
 inline constexpr std::int64_t kTimeMost = std::int64_t{1} << 62U;
 
 /// Decodes 'bytes', a record with its length. Returns false if it is malformed.

@@ -38,7 +38,7 @@ constexpr std::size_t kSpareChunks = 16;
 /// How long the writer gathers records, so that a burst of records costs one block.
 constexpr Duration kGather = 5ms;
 /// How often an idle writer polls. The first record wakes it. But the scheduler's thread reads the idle flag without ordering against the
-/// writer's sleep (a fence would cost time for each record), so that wake can be missed.
+/// writer's sleep, so that wake can be missed. A fence would cost time for each record.
 constexpr Duration kIdle = 200ms;
 /// Room for the record that reports a loss.
 constexpr std::size_t kLossBytes = 2 + kVarintBytes;

@@ -1,6 +1,6 @@
 // why: walks from a waiting row over each missing fact to the row that would state that fact, and so on. A path ends at a row that was
-// never written, at a row under way, or at a row visited before (a cycle if that row waits for this one). Depth first, so that all links
-// of the first missing fact are adjacent.
+// never written, at a row under way, or at a row visited before. If that row waits for this one, it is a cycle. Depth first, so that all
+// links of the first missing fact are adjacent.
 #include <algorithm>
 #include <chrono>
 #include <iterator>

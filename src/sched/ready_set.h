@@ -4,13 +4,13 @@
 // LeastRecentlyServed: two intrusive lists a priority, "fresh first, old after" (the idea of fq_codel, RFC 8290 section 4.2). Every
 // operation is O(1). Each source has a stamp, which is a sequence number and not a clock reading: no two stamps are equal, and every run
 // can be repeated. 'old' is ordered by stamp, because a source appended to it gets a new stamp. A source that becomes ready from idle
-// - goes to the end of 'fresh' if it was last served before the head of 'old' got its stamp, or if 'old' is empty;
-// - otherwise to the end of 'old'.
+//   - goes to the end of 'fresh' if it was last served before the head of 'old' got its stamp, or if 'old' is empty;
+//   - otherwise to the end of 'old'.
 // A source that was served and has more work goes to the end of 'old'. 'fresh' is served first.
 //
 // Bound: while X waits, every other source Y of its priority gets at most one turn. Proof. Let Y be served while X waits; that gives Y
-// a stamp later than any before. (1) X waits in 'old'. If Y has more, it goes behind X. If Y was idle and comes back, the head of 'old'
-// is X or older than X, hence older than Y's stamp, so Y goes to the end of 'old', behind X; and it cannot pass X, as 'old' is a queue.
+// a stamp later than any before. (1) X waits in 'old'. If Y has more, it goes behind X. If Y was idle and becomes ready, the head of
+// 'old' is X or older than X, hence older than Y's stamp. So Y goes to the end of 'old', behind X, and cannot pass X, as 'old' is a queue.
 // (2) X waits in 'fresh'. Y goes to the end of 'old' or of 'fresh': either way X is served before. In neither case does X change
 // lists while it waits. So Y's second turn comes after X's. (ready_set_test.cc checks this on random histories.)
 //

@@ -1,6 +1,6 @@
 // Ring: a bounded queue between one producer thread and one consumer thread. A power of two of slots. Each side owns its index, publishes
-// it once a batch and keeps a copy of the other's index, so that a batch costs two cache lines and no lock. The ring wakes no thread: it
-// returns when the caller must wake the other side. See src/store/bridge for a use.
+// it once a batch and keeps a copy of the other's index. So a batch costs two cache lines and no lock. The ring wakes no thread: its calls
+// return whether the caller must wake the other side. See src/store/bridge for a use.
 //
 // No wake-up is lost between "empty" and "asleep". A side that finds nothing first sets its flag that it waits (A), then reads the other's
 // index again (B). The other side first publishes its index (C), then reads the flag (D). All four are sequentially consistent, so they

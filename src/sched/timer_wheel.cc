@@ -1,6 +1,6 @@
 // The timing wheel. Level and slot of a timer are determined by the highest byte in which its tick differs from the current tick. So a
-// level holds only the rest of the current turn of the level above. Slots never wrap, every timer of a lower level is due before any of a
-// higher one, and the next expiry is the lowest set bit of the lowest level that has one. Scheduler's thread.
+// level holds only the rest of the current turn of the level above. Slots never wrap, and every timer of a lower level is due before any of
+// a higher one. The next expiry is the lowest set bit of the lowest level that has one. Scheduler's thread.
 //
 // A slot of a higher level has four chains. When its time begins, its timers are placed again. With a million timers each placement is a
 // cache miss, and along one chain the misses are sequential. Along four chains they overlap.
