@@ -1,4 +1,4 @@
-// For tests of the admin socket from end to end: a real Unix socket in a temporary directory, the scheduler on this thread, the caller on
+// For end-to-end tests of the admin socket: a real Unix socket in a temporary directory, the scheduler on this thread, the caller on
 // another.
 #pragma once
 
@@ -84,7 +84,7 @@ class AdminSocket : public testing::Test {
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     server = std::move(*opened);
   }
-  /// Runs 'caller' on a thread of its own and the scheduler here, until the caller is done.
+  /// Runs 'caller' on a separate thread and the scheduler here, until the caller has finished.
   void with_caller(const std::function<void()>& caller) {
     if (server == nullptr) open();
     std::thread thread([&] {
@@ -101,7 +101,7 @@ class AdminSocket : public testing::Test {
     EXPECT_TRUE(client.has_value()) << client.error().to_string();
     return client ? std::move(*client) : nullptr;
   }
-  /// A frame with a request, as bytes.
+  /// Returns a frame with a request, as bytes.
   static std::string request_of(std::string_view json_text) {
     std::string request;
     const std::size_t start = begin_frame(request, FrameKind::Json);
@@ -109,7 +109,7 @@ class AdminSocket : public testing::Test {
     end_frame(request, start);
     return request;
   }
-  /// Sends bytes that no AdminClient would, and reads until the server closes.
+  /// Sends bytes that AdminClient never sends, and reads until the server closes.
   std::string talk(std::string_view bytes, bool end_stream = true) const {
     const Result<UniqueFd> fd = connect_unix(options.path);
     if (!fd) return "no connection";
@@ -133,7 +133,7 @@ class AdminSocket : public testing::Test {
   std::map<std::string, std::uint64_t> rows;
   std::string directory;
   std::unique_ptr<AdminServer> server;
-  std::vector<AdminNotice::Kind> notices;  // Told so far.
+  std::vector<AdminNotice::Kind> notices;  // All notices so far.
 };
 
 }  // namespace rondo

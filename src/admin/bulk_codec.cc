@@ -1,4 +1,4 @@
-// Bounds are checked before every step: the payload comes from outside.
+// Decoding of bulk writes. The payload comes from outside, so bounds are checked before every step.
 #include "admin/bulk_codec.h"
 
 #include <limits>
@@ -8,7 +8,7 @@
 
 namespace rondo {
 namespace {
-// op, key length, field count.
+// Bytes of op, key length and field count.
 constexpr std::size_t kSmallestRowBytes = 1 + 4 + 2;
 }  // namespace
 

@@ -1,5 +1,6 @@
-// The payload of a bulk write: u16 table name length, name, u32 row count, then per row u8 op (0 Set, 1 Delete), u32 key length, key,
-// u16 field count, per field u32 length and name, u32 length and value. Reader for the server, encoder for the client; both without copies.
+// The payload of a bulk write: u16 table name length, name, u32 row count, then per row u8 op (0 Set, 1 Delete), u32 key length, key, u16
+// field count, per field u32 length and name, u32 length and value. A reader for the server and an encoder for the client; neither copies
+// rows.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace rondo {
 
-/// Reads rows one after the other from a payload that the caller keeps.
+/// Reads rows one after the other from a payload that the caller owns.
 class BulkReader {
  public:
   struct Row {
@@ -23,15 +24,15 @@ class BulkReader {
     std::span<const BulkField> fields;  // Valid until the next call of next().
   };
 
-  /// InvalidArgument when the head is cut short or announces more rows than the payload can hold.
+  /// InvalidArgument when the head is truncated or announces more rows than the payload can hold.
   static Result<BulkReader> open(std::string_view payload);
 
   std::string_view table() const noexcept { return table_; }
   std::uint32_t rows() const noexcept { return rows_; }
-  /// Rows read so far: the index of the next one.
+  /// Rows read so far, which is the index of the next one.
   std::uint32_t position() const noexcept { return position_; }
-  /// The next row; nothing after the last one. InvalidArgument, naming row and part, when the bytes do not hold what they announce or
-  /// bytes are left over at the end.
+  /// Returns the next row, or nothing after the last one. InvalidArgument with row and part when the payload is shorter than announced, or
+  /// has bytes left at the end.
   Result<std::optional<Row>> next();
 
  private:
@@ -50,14 +51,14 @@ class BulkReader {
 /// Builds one bulk frame. Reusable: start, add..., finish, and again.
 class BulkEncoder {
  public:
-  /// 'table' fits 16 bits of length (InvalidArgument otherwise). Drops an unfinished frame.
+  /// 'table' must fit a 16-bit length (otherwise InvalidArgument). Drops an unfinished frame.
   Status start(std::string_view table);
-  /// InvalidArgument when the row has too many fields, ResourceExhausted when it alone would not fit 'frame_bytes_max'. Nothing is added
-  /// then.
+  /// InvalidArgument when the row has too many fields; ResourceExhausted when it alone exceeds 'frame_bytes_max'. The frame is then
+  /// unchanged.
   Status add(BulkOp op, std::string_view key, std::span<const BulkField> fields, std::size_t frame_bytes_max);
   /// True when a row of these sizes would make the frame larger than 'bytes'.
   bool would_exceed(std::string_view key, std::span<const BulkField> fields, std::size_t bytes) const;
-  /// The frame with all that was added; valid until the next start().
+  /// Returns the frame with all added rows; valid until the next start().
   std::string_view finish();
   std::uint32_t rows() const noexcept { return rows_; }
   std::size_t bytes() const noexcept { return frame_.size(); }

@@ -1,4 +1,4 @@
-// Many rows from the client's side: frames out without waiting, answers in, a bound on both.
+// Bulk writes on the client's side: sends frames without waiting and reads answers; both are bounded.
 #include <deque>
 #include <optional>
 #include <utility>
@@ -16,9 +16,9 @@ struct BulkWriter::Frames {
   bool open = false;  // Between begin() and end().
   struct Frame {
     std::string table;
-    std::uint64_t first_row = 0;  // Given to row() before this frame.
+    std::uint64_t first_row = 0;  // Rows passed to row() before this frame.
   };
-  std::deque<Frame> waiting;  // The frames that are not answered, oldest first.
+  std::deque<Frame> waiting;  // Unanswered frames, oldest first.
 };
 
 BulkWriter::BulkWriter(AdminClient& client, Options options, std::function<void(const BulkTotals&)> on_answer)
@@ -88,7 +88,7 @@ std::string text_of(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string{view(value->get_string())} : std::string{};
 }
 
-/// The answer's "first_error" as a Status that names table and key.
+/// Returns the answer's "first_error" as a Status with table and key.
 Status refusal_of(const json::object& result, std::string_view table) {
   const json::value* const error = result.if_contains("first_error");
   if (error == nullptr || !error->is_object()) return {};
@@ -98,7 +98,7 @@ Status refusal_of(const json::object& result, std::string_view table) {
   return Status{Code::InvalidArgument, std::move(message)};
 }
 
-/// The place of that row in its frame.
+/// Returns the index of that row in its frame.
 std::uint64_t row_of(const json::object& result) {
   const json::value* const error = result.if_contains("first_error");
   return error == nullptr || !error->is_object() ? 0 : count_of(error->get_object(), "row");

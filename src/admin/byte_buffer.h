@@ -1,4 +1,5 @@
-// ByteBuffer: bytes that arrive at the end and leave at the front, in one piece of memory. Grows as needed; its user holds the bound.
+// ByteBuffer: bytes that are appended at the end and consumed at the front, in one piece of memory. Grows as needed; its user limits the
+// size.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class ByteBuffer {
   /// The bytes held. Valid until the next prepare() or append().
   std::string_view view() const noexcept { return {data_.get() + begin_, size()}; }
 
-  /// Room for 'bytes' more at the end, to be filled and then committed. Amortised O(bytes).
+  /// Returns room for 'bytes' more at the end; the caller fills and then commits it. Amortised O(bytes).
   std::span<char> prepare(std::size_t bytes) {
     if (capacity_ - end_ < bytes) make_room(bytes);
     return {data_.get() + end_, bytes};
@@ -33,7 +34,7 @@ class ByteBuffer {
     std::memcpy(prepare(bytes.size()).data(), bytes.data(), bytes.size());
     commit(bytes.size());
   }
-  /// Drops 'bytes' from the front. An empty buffer gives a large block back.
+  /// Drops 'bytes' from the front. An empty buffer frees a large block.
   void consume(std::size_t bytes) noexcept {
     RONDO_ASSERT(bytes <= size());
     begin_ += bytes;
@@ -51,7 +52,7 @@ class ByteBuffer {
 
   void make_room(std::size_t bytes) {
     const std::size_t held = size();
-    // Moving is cheaper than growing, but only pays when the dead front is at least as large as what must be moved.
+    // Moving is cheaper than growing, but only pays when the unused front is at least as large as the bytes to move.
     if (capacity_ - held >= bytes && begin_ >= held) {
       std::memmove(data_.get(), data_.get() + begin_, held);
     } else {

@@ -1,4 +1,4 @@
-// Calls over a Wire: one request, its pages, its end.
+// Calls over a Wire: one request, its pages, its last frame.
 #include "rondo/admin/client.h"
 
 #include <poll.h>
@@ -29,7 +29,7 @@ Code code_named(std::string_view name) {
 
 Status nonsense(std::string_view what) { return Status{Code::DataLoss, "the daemon's answer makes no sense: " + std::string{what}}; }
 
-/// The Status in an answer's "error".
+/// Returns the Status in an answer's "error".
 Status error_of(const json::object& answer) {
   const json::value* const error = answer.if_contains("error");
   const json::object* const object = error != nullptr ? error->if_object() : nullptr;
@@ -41,7 +41,7 @@ Status error_of(const json::object& answer) {
   return Status{code_named(view(code->get_string())), std::string{view(message->get_string())}};
 }
 
-/// Escapes in every text of 'value' what is unsafe to show. An honest daemon has done so: then nothing changes.
+/// Escapes the unsafe characters in every text of 'value'. A genuine daemon has done so already, so this changes nothing.
 void make_safe(json::value& value) {
   if (json::string* const text = value.if_string()) {
     if (safe_length(view(*text)) != text->size()) *text = visible_text(view(*text));
@@ -61,7 +61,7 @@ void make_safe(json::value& value) {
   }
 }
 
-/// All that a daemon says comes through here, so this is the one place that keeps its texts from the user's terminal.
+/// Every answer of a daemon is parsed here, so this is the only place that protects the user's terminal from its texts.
 Result<AdminAnswer> take_apart(const Frame& frame) {
   json::error_code failed;
   json::value value = json::parse(json::string_view{frame.payload.data(), frame.payload.size()}, failed);
@@ -189,7 +189,7 @@ Status AdminClient::ask(std::string_view command, const json::object& arguments)
   append_json(frame, request);
   end_frame(frame, start);
   wire_->queue(frame);
-  return wire_->write_some();  // And reads nothing: the caller waits for something to read.
+  return wire_->write_some();  // Reads nothing: the caller waits until there is something to read.
 }
 
 Result<std::optional<json::object>> AdminClient::answer() {

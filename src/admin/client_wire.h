@@ -1,5 +1,5 @@
-// AdminClient::Wire: the client's connected socket: frames out (as much as the kernel takes), frames in, and waiting for either with a
-// limit on silence.
+// AdminClient::Wire: the client's connected socket. It writes frames (as much as the kernel accepts), reads frames, and waits for either
+// with a limit on silence.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace rondo {
 
-/// A frame from the daemon, taken apart.
+/// A parsed frame of the daemon.
 struct AdminAnswer {
-  bool more = false;  // A page; the end comes later.
-  Status error;       // The daemon's no.
-  json::object body;  // The result, or the page's holder of "rows".
+  bool more = false;  // This is a page; the last frame follows later.
+  Status error;       // The daemon's error.
+  json::object body;  // The result, or the page's object with "rows".
 };
 
 struct AdminClient::Wire {
@@ -30,9 +30,9 @@ struct AdminClient::Wire {
   Status write_some();
   /// Writes and reads without waiting.
   Status exchange();
-  /// Waits until something can be written or read, and does it. DeadlineExceeded after 'patience' of silence.
+  /// Waits until the socket can be written or read, and does so. DeadlineExceeded after 'patience' of silence.
   Status wait_and_exchange();
-  /// The next whole answer that has arrived, if any.
+  /// Returns the next whole answer that has arrived, or nothing.
   Result<std::optional<AdminAnswer>> next_answer();
   /// Waits for the next answer.
   Result<AdminAnswer> await_answer();
@@ -42,8 +42,8 @@ struct AdminClient::Wire {
   ByteBuffer input;
   ByteBuffer output;
   std::int64_t last_id = 0;
-  json::array rows;         // Of the answer that AdminClient::answer() is waiting for.
-  bool peer_reads = true;   // False after the daemon closed its reading end: its last words may still come.
+  json::array rows;         // Rows of the answer that AdminClient::answer() is waiting for.
+  bool peer_reads = true;   // False after the daemon closed its reading end; its last frames may still arrive.
   bool peer_writes = true;  // False after the end of its stream.
 
  private:

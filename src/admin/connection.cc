@@ -1,4 +1,4 @@
-// Reading, writing and giving up on one caller.
+// One caller's connection: reading, writing, and closing it.
 #include "admin/connection.h"
 
 #include <poll.h>
@@ -13,7 +13,7 @@
 namespace rondo {
 namespace {
 
-/// One read. Large enough for bulk writes to fly, small enough to cost microseconds.
+/// Bytes of one read. Large enough for fast bulk writes, small enough to cost microseconds.
 constexpr std::size_t kReadBytes = 64 * 1024;
 
 }  // namespace
@@ -42,7 +42,7 @@ Status AdminConnection::start() {
 }
 
 Result<Backlog> AdminConnection::collect() {
-  // Always a turn: an awaited answer keeps the session from reading, and only the turn finds out that the caller has hung up.
+  // Always gives a turn: an awaited answer stops the session from reading, and only the turn detects that the caller has hung up.
   readable_ = writable_ = looked_at_ = true;
   end_wait();
   return fd_ ? Backlog::More : Backlog::Empty;
@@ -55,7 +55,7 @@ Turn AdminConnection::run(const Budget& budget) {
   if (readable_ && may_read()) read_some();
   if (fd_ && session_.has_step()) {
     if (session_.output().empty()) last_written_ = scheduler_.now();
-    // Half of the turn's time: what has been made has yet to be copied and sent.
+    // Half of the turn's time, because the output must still be copied and sent.
     session_.step([this, half = Budget{budget.items, budget.time / 2}] { return time_is_up(half); });
   }
   if (fd_ && writable_ && !session_.output().empty()) write_some();
@@ -83,7 +83,7 @@ bool AdminConnection::finished() const {
 }
 
 bool AdminConnection::nobody_left() const {
-  // Reading finds the end by itself, after everything that was sent before it. While an answer is made, nothing is read.
+  // Reading detects the end by itself, after all bytes sent before it. While an answer is being made, nothing is read.
   if (!session_.is_answering() && (session_.wants_input() || session_.has_step())) return false;
   pollfd asked{.fd = fd_.get(), .events = 0, .revents = 0};
   return ::poll(&asked, 1, 0) == 1 && (asked.revents & (POLLHUP | POLLERR)) != 0;
@@ -180,7 +180,7 @@ void AdminConnection::check(Instant now) {
 
 void AdminConnection::cut(AdminNotice::Kind kind, const Status& why) {
   if (session_.output().empty()) {
-    // Best effort. Between two answers a frame without a number is understood as the daemon's last word.
+    // Best effort. Between two answers the caller treats a frame without a number as the daemon's last frame.
     const std::string frame = error_frame(0, why.with_context("the daemon closes this connection"));
     if (::send(fd_.get(), frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL) < 0) ++host_.counted.connection_errors;
   }

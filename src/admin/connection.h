@@ -1,6 +1,6 @@
-// AdminConnection: one caller of the admin socket as a source: a descriptor around an AdminSession. A turn writes what waits, reads one
-// piece and takes one step of the session, so it stays short whatever the caller sends. It never frees itself: it tells its owner. Nobody
-// keeps a place or memory without using it: check() cuts those that owe something, or nothing for too long.
+// AdminConnection: one caller of the admin socket as a source: a descriptor and an AdminSession. A turn writes waiting output, reads one
+// piece and takes one step of the session, so it is short whatever the caller sends. It never destroys itself: it notifies its owner.
+// check() closes connections that hold a place or memory without progress: those that owe bytes, and those that were idle too long.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +20,19 @@ namespace rondo {
 
 class AdminConnection;
 
-/// What all connections of a server share. The server's listener is one.
+/// The state that all connections of a server share. The server's listener implements it.
 struct AdminHost {
   virtual ~AdminHost() = default;
   AdminHost(const AdminServerOptions& given, const CommandRegistry& of) : options(given), commands(of) { share.most = given.memory; }
   AdminHost(const AdminHost&) = delete;
   AdminHost& operator=(const AdminHost&) = delete;
 
-  /// Called once, inside the connection's turn, check() or cut(): the owner destroys it in a later turn.
+  /// Called once, in the connection's turn, check() or cut(). The owner destroys it in a later turn.
   virtual void on_closed() = 0;
   virtual void on_cut(AdminNotice::Kind kind, const Caller& caller) = 0;
-  /// Less waits than before, when 'share' was short: others may go on.
+  /// Fewer bytes wait than before, after 'share' was short: other connections may continue.
   virtual void on_room() = 0;
-  /// Whether the frame that 'connection' reads began before all others that are being read.
+  /// True if the frame that 'connection' is reading began before all others being read.
   virtual bool is_oldest_frame(const AdminConnection& connection) const = 0;
 
   const AdminServerOptions options;
@@ -48,15 +48,15 @@ class AdminConnection final : public Source {
 
   /// Joins the scheduler and watches the descriptor.
   Status start();
-  /// Cuts the connection if it made no progress for too long although it owes some, or has had nothing to do for too long.
+  /// Closes the connection if it owed progress for too long and made none, or was idle too long.
   void check(Instant now);
-  /// Tells the caller why, if it is not in the middle of an answer, and closes.
+  /// Sends the reason to the caller, unless an answer is being sent, and closes.
   void cut(AdminNotice::Kind kind, const Status& why);
   bool is_closed() const noexcept { return !fd_; }
 
-  /// Meaningful while it is not closed.
+  /// Valid while it is not closed.
   AdminSeat seat() const;
-  /// Since when a part of a frame is there and the rest is not; nothing if none is.
+  /// Since when a part of a frame has arrived without the rest; empty if there is none.
   std::optional<Instant> frame_since() const noexcept { return frame_since_; }
 
   Result<Backlog> collect() override;
@@ -67,15 +67,15 @@ class AdminConnection final : public Source {
   void read_some();
   void write_some();
   void close();
-  /// Brings the instants, and what this connection holds, up to date.
+  /// Updates the instants and the bytes that this connection holds.
   void note();
   bool may_read() const;
-  /// Bytes have come, or may have.
+  /// Bytes have arrived, or may have arrived.
   void end_wait();
-  /// How long the frame has been waited for, without the time in which we did not read.
+  /// How long the rest of the frame has been awaited, without the time in which this connection did not read.
   Duration waited(Instant now) const { return waited_ + (dry_since_ ? now - *dry_since_ : Duration{}); }
   bool finished() const;
-  /// The caller has closed both directions while we wait for an answer to come or to be read.
+  /// True if the caller has closed both directions while an answer is being made or waits to be read.
   bool nobody_left() const;
 
   Scheduler& scheduler_;
@@ -83,17 +83,17 @@ class AdminConnection final : public Source {
   const Caller caller_;
   AdminHost& host_;
   AdminSession session_;
-  // The descriptor is edge-triggered: a flag stays set until the kernel says EAGAIN.
+  // The descriptor is edge-triggered: a flag stays set until the kernel returns EAGAIN.
   bool readable_ = true;
   bool writable_ = true;
   bool looked_at_ = false;  // The reactor has reported the descriptor since the last turn.
-  Instant last_written_;    // Or since when output waits.
+  Instant last_written_;    // Or since when output has been waiting.
   std::optional<Instant> frame_since_;
-  std::optional<Instant> dry_since_;  // All that came has been read.
-  Duration waited_{};                 // For the rest of a frame, until dry_since_.
+  std::optional<Instant> dry_since_;  // Since when all received bytes have been read.
+  Duration waited_{};                 // The time spent waiting for the rest of a frame, until dry_since_.
   std::optional<Instant> idle_since_;
-  std::uint64_t requests_ = 0;  // That the session had taken when note() was last called.
-  std::size_t held_ = 0;        // Our part of the share.
+  std::uint64_t requests_ = 0;  // The session's requests at the last call of note().
+  std::size_t held_ = 0;        // This connection's part of the share.
 };
 
 }  // namespace rondo

@@ -1,6 +1,6 @@
-// The admin socket under people who mean it ill: idle connections, frames that trickle, readers that do not read, a file that goes. Method:
-// a real socket; the hostile ones are raw descriptors of the caller's thread. Goal: a request is answered at any time, what they hold is
-// bounded, and each cut is counted and told.
+// The admin socket against hostile callers: idle connections, frames that arrive slowly, readers that do not read, a removed file. Method:
+// a real socket; the hostile callers are raw descriptors of the caller's thread. Goal: a request is always answered, the memory that
+// callers hold is bounded, and each cut is counted and reported.
 #include <poll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,7 +54,7 @@ class AdminCrowd : public AdminSocket {
     pollfd asked{.fd = fd.get(), .events = 0, .revents = 0};
     return ::poll(&asked, 1, 0) == 1 && (asked.revents & POLLHUP) != 0;
   }
-  /// What the daemon says until it closes.
+  /// Reads what the daemon sends until it closes.
   static std::string last_words(const UniqueFd& fd) {
     std::string heard;
     char buffer[4096];
@@ -70,7 +70,7 @@ class AdminCrowd : public AdminSocket {
   std::atomic<std::size_t> kept_now{0};
 };
 
-/// The beginning of a frame of the largest size, all but its last bytes.
+/// Returns the beginning of a frame of the largest size: all but its last bytes.
 std::string long_frame(std::size_t bytes) {
   std::string frame;
   append_u32(frame, limits::kAdminFrameBytes);
@@ -102,7 +102,7 @@ TEST_F(AdminCrowd, TenThousandConnectionsThatSayNothingLockNobodyOut) {
       if (i % 1000 != 0) continue;
       EXPECT_TRUE(connect()->call("echo", {{"text", "x"}}).has_value());
       EXPECT_TRUE(client->call("echo", {{"text", "x"}}).has_value()) << "one that asks keeps its place";
-      idle.clear();  // The test has descriptors for so many.
+      idle.clear();  // Frees their descriptors, of which the test has a limited number.
     }
   });
   EXPECT_EQ(server->stats().refused_connections, 0U);
@@ -118,7 +118,7 @@ TEST_F(AdminCrowd, AFrameThatTricklesIsCutWhenItsTimeIsOver) {
     say(slow, long_frame(100));
     pollfd watched{.fd = slow.get(), .events = POLLIN, .revents = 0};
     const auto deadline = SteadyClock::now() + 20s;
-    // A byte each 20 ms, so that it never stalls.
+    // One byte every 20 ms, so that the frame never stalls.
     while (::poll(&watched, 1, 20) == 0 && SteadyClock::now() < deadline) say(slow, " ");
     EXPECT_THAT(last_words(slow), HasSubstr("a frame took too long"));
   });
@@ -178,7 +178,7 @@ TEST_F(AdminCrowd, SixtySlowFramesHoldNoMoreThanTheirShareAndAreCut) {
     }
     EXPECT_EQ(cut, slow.size());
   });
-  // Beside the share: what is each one's own with the piece that a read adds, and the oldest frame.
+  // Beyond the share: each connection's own part with the piece that one read adds, and the oldest frame.
   EXPECT_LE(most, limits::kAdminMemory + 64 * 2 * 64 * 1024 + limits::kAdminFrameBytes);
   EXPECT_GE(most, limits::kAdminMemory);
   EXPECT_GE(server->stats().memory_cut, 50U);
@@ -237,7 +237,7 @@ TEST_F(AdminCrowd, PlacesAreKeptForRootAndTheDaemonsUserLinux) {
   with_caller([this] {
     std::vector<UniqueFd> others;
     std::thread other([&, this] {
-      ASSERT_EQ(::syscall(SYS_setresuid, 65534, 65534, 65534), 0);  // Of this thread alone.
+      ASSERT_EQ(::syscall(SYS_setresuid, 65534, 65534, 65534), 0);  // Changes this thread only.
       for (int i = 0; i < 4; ++i) {
         others.push_back(join());
         say(others.back(), request_of(R"({"id":1,"command":"never"})"));

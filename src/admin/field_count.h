@@ -1,4 +1,4 @@
-// How many fields a row may have in a request, whichever way it comes.
+// The maximum number of fields of a row in a request, in JSON or in a bulk write.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Reading and writing frames; integers are little-endian whatever the machine.
+// Reading and writing frames; integers are little-endian on every machine.
 #include "admin/frame.h"
 
 #include "rondo/base/assert.h"

@@ -1,4 +1,4 @@
-// KeyPattern against a plain recursive matcher, over many short keys and patterns of few letters; and the worst case is still quick.
+// KeyPattern against a plain recursive matcher, over many short keys and patterns of few letters; and the worst case is fast too.
 #include "rondo/admin/key_pattern.h"
 
 #include <gtest/gtest.h>

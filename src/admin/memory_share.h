@@ -1,5 +1,5 @@
-// MemoryShare: bytes that wait in all connections of one admin socket together, frames that are being read and answers that are not. What a
-// connection holds up to kOwn is its own: a request like any that people send is read whatever the others hold.
+// MemoryShare: the bytes that all connections of one admin socket hold together: frames being read and answers not yet read by the caller.
+// Each connection has kOwn bytes outside of the share, so a request of usual size is read whatever the other connections hold.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,10 @@ struct MemoryShare {
   std::size_t most = 0;
   std::size_t used = 0;
 
-  /// Whether a connection that holds 'own' bytes may read more of a frame.
+  /// True if a connection that holds 'own' bytes may read more of a frame.
   bool has_room_to_read(std::size_t own) const noexcept { return own < kOwn || used < most; }
-  /// Whether it may have another page made while 'unread' bytes wait for its reader: half is left to those who send.
+  /// True if the connection may make another page while 'unread' bytes wait for its reader: half of the share is reserved for callers that
+  /// send.
   bool has_room_to_answer(std::size_t unread) const noexcept { return unread == 0 || used < most / 2; }
 };
 

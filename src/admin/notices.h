@@ -1,5 +1,5 @@
-// AdminNotices: how often each kind of trouble on the admin socket is told. The first is told at once, and then each kind once in
-// limits::kAdminNoticePeriod with how many there were, so that whoever makes ten thousand of them fills no log.
+// AdminNotices: limits how often each kind of trouble on the admin socket is reported. The first one is reported immediately. After that
+// each kind is reported once in limits::kAdminNoticePeriod with its count, so that ten thousand troubles do not fill the log.
 #pragma once
 
 #include <array>
@@ -17,13 +17,13 @@ class AdminNotices {
   explicit AdminNotices(std::function<void(const AdminNotice&)> tell) : tell_(std::move(tell)) {}
 
   void note(AdminNotice::Kind kind, const Caller& caller, const Status& why, Instant now);
-  /// Tells what has been held back for long enough.
+  /// Reports the troubles that were held back for the whole period.
   void look(Instant now);
 
  private:
   struct Held {
     AdminNotice notice;
-    bool is_told = false;  // Since 'told', one has been told.
+    bool is_told = false;  // A notice was reported at 'told'.
     Instant told;
   };
   void tell(Held& held, Instant now);

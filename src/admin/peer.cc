@@ -24,7 +24,7 @@ Caller caller_of(int fd) {
 
 namespace {
 
-/// The group with which the peer made files, and its supplementary groups.
+/// Returns the peer's primary group for files, and its supplementary groups.
 std::vector<gid_t> groups_of(int fd) {
   std::vector<gid_t> groups(64);
   for (;;) {

@@ -1,4 +1,4 @@
-// Who is at the other end of a Unix socket, as the kernel says.
+// The process at the other end of a Unix socket, according to the kernel.
 #pragma once
 
 #include <sys/types.h>
@@ -10,14 +10,14 @@
 
 namespace rondo {
 
-/// The process that connected 'fd', with all rights. One system call.
+/// Returns the process that connected 'fd', with all rights. One system call.
 Caller caller_of(int fd);
 
-/// What 'caller', who connected 'fd', may do where members of 'read_group' may read: everything if privileged or a member of
-/// 'write_group', else as a member of 'read_group' or not. One or two system calls.
+/// Returns the rights of 'caller', which connected 'fd', when members of 'read_group' may read. A privileged caller or a member of
+/// 'write_group' has all rights; other callers have the rights of a member of 'read_group' or of a non-member. One or two system calls.
 Caller::Rights rights_of(int fd, const Caller& caller, gid_t write_group, gid_t read_group);
 
-/// "'what' writes, and user 1000 may only read", PermissionDenied.
+/// Returns PermissionDenied: "'what' writes, and user 1000 may only read".
 Status may_only_read(std::string_view what, const Caller& caller);
 
 }  // namespace rondo

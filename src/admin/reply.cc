@@ -1,4 +1,4 @@
-// Answers: rows into pages, the end into a 'J' frame, each within the largest frame.
+// Answers: rows as pages, the end as a 'J' frame, each within the largest frame.
 #include <utility>
 
 #include "admin/frame.h"

@@ -1,5 +1,5 @@
-// Reply::State: one answer under way, and ReplyPort, where its frames go. The session implements the port; when it dies first it cuts the
-// tie (port = nullptr), so that a late answer finds nobody.
+// Reply::State: one answer under way, and ReplyPort, the destination of its frames. The session implements the port. If the session is
+// destroyed first, it resets the port (port = nullptr), so that a late answer is dropped.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ class ReplyPort {
   virtual ~ReplyPort() = default;
   /// Queues one whole frame for the caller.
   virtual void send(std::string_view frame) = 0;
-  /// A page that is sent next has all the rows or bytes that a page may have.
+  /// The next page sent is full: it has the maximum rows or bytes of a page.
   virtual void note_full_page() = 0;
-  /// 'go_on' is to be called with 'reply' in a later turn, when there is room for output.
+  /// Calls 'go_on' with 'reply' in a later turn, when there is room for output.
   virtual void continue_later(Reply reply, Reply::Continuation go_on) = 0;
-  /// The answer is complete; 'ok' says how it ended. The port forgets the state.
+  /// The answer is complete; 'ok' is true without an error. The port drops the state.
   virtual void ended(bool ok) = 0;
-  /// Whether the turn in which an answer is being made has lasted long enough. False outside of one.
+  /// True if the turn in which the answer is being made has lasted long enough. False outside of a turn.
   virtual bool turn_is_over() const = 0;
 };
 
@@ -33,12 +33,12 @@ struct Reply::State {
   State& operator=(const State&) = delete;
   ~State();
 
-  /// Sends the rows gathered so far as a page.
+  /// Sends the gathered rows as a page.
   void send_page();
   void end_ok(const boost::json::object* result);
   void end_failed(const Status& why);
   bool page_full() noexcept;
-  /// Cuts the tie to the session because the caller is gone.
+  /// Resets the port because the caller is gone.
   void lose_caller();
 
   ReplyPort* port;  // nullptr once the answer has ended or the caller is gone.
@@ -46,12 +46,12 @@ struct Reply::State {
   Caller caller;
   std::function<void()> on_gone = {};
   bool has_rows = false;
-  std::string rows;  // The current page: JSON texts joined by commas.
+  std::string rows;  // The present page: JSON texts joined by commas.
   std::size_t row_count = 0;
-  std::size_t looks = 0;  // At page_full(), of which some look at the clock.
+  std::size_t looks = 0;  // Calls of page_full(), some of which read the clock.
 };
 
-/// One 'J' frame that says no.
+/// Returns a 'J' frame with an error.
 std::string error_frame(std::int64_t id, const Status& why);
 
 }  // namespace rondo

@@ -1,5 +1,5 @@
-// Who may do what: members of a group that may only read, members of the socket's group, and others. Method: real sockets, and threads that
-// become another user with other groups, which takes root; a session with a caller who may only read, which does not.
+// Rights of callers: members of a group that may only read, members of the socket's group, and others. Method: real sockets, and threads
+// that change their user and groups, which needs root; and a session with a read-only caller, which does not.
 #include <grp.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -36,7 +36,7 @@ class AdminRights : public AdminSocket {
   std::atomic<int> written = 0;
 };
 
-// The kernel's calls change the thread that makes them, those of the C library all threads.
+// The kernel's system calls change only the calling thread; the C library's functions change all threads.
 void become(std::uint32_t group, const std::vector<gid_t>& others) {
   ASSERT_EQ(::syscall(SYS_setgroups, others.size(), others.data()), 0);
   ASSERT_EQ(::syscall(SYS_setresgid, group, group, group), 0);
@@ -58,7 +58,7 @@ TEST_F(AdminRights, MembersOfTheReadGroupReadAndOthersAreDeniedLinux) {
       thread.join();
     };
     for (const bool is_first : {true, false}) {
-      // More groups than are asked for at first.
+      // More groups than the first system call has room for.
       std::vector<gid_t> groups;
       for (gid_t group = 60000; group < 60000U + (is_first ? 0U : 100U); ++group) groups.push_back(group);
       groups.push_back(kReaders);
@@ -106,7 +106,7 @@ TEST_F(AdminRights, WithoutAReadGroupTheFilesRightsDecide) {
 
 class ReadingSession : public AdminRights {
  protected:
-  /// What the session answers.
+  /// The answer of the session.
   std::string answer_of(const std::string& bytes) {
     const Caller reader{.user = 1000, .process = 1, .rights = Caller::Rights::Read};
     AdminServerStats stats;

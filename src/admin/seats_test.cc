@@ -1,5 +1,5 @@
-// Who gives way when all places of the admin socket are taken: states of places go in, the chosen one comes out. And how often troubles are
-// told, by a clock of the test's own.
+// The choice of the connection that gives up its place on the admin socket: states of places as input, the chosen one as result. And how
+// often troubles are reported, by a clock that the test sets.
 #include "admin/seats.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Finding secrets by what stands around them. See rondo/admin/secrets.h.
+// Finds secrets by the text around them. See rondo/admin/secrets.h.
 #include "rondo/admin/secrets.h"
 
 #include <algorithm>
@@ -11,12 +11,13 @@ namespace {
 constexpr std::string_view kHidden = "***";
 constexpr std::array<std::string_view, 6> kNames{"password", "passwd", "passphrase", "secret", "token", "key"};
 
-/// No other sign ends a secret for sure: it may hold a comma, a semicolon, a mark. What is hidden with it is a smaller loss than its rest.
+/// No other character surely ends a secret: it may contain a comma or a semicolon. Hiding too much is better than showing the rest of a
+/// secret.
 bool ends_text(char c) noexcept { return c == ' ' || c == '\t' || c == '\n' || c == '"'; }
 bool ends_value(char c) noexcept { return ends_text(c) || c == '&'; }
 bool is_name(char c) noexcept { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-'; }
 
-/// The name that ends where 'text' does.
+/// True if the name at the end of 'text' is that of a secret.
 bool names_a_secret(std::string_view text) {
   std::size_t begin = text.size();
   while (begin > 0 && is_name(text[begin - 1])) --begin;
@@ -25,7 +26,7 @@ bool names_a_secret(std::string_view text) {
   return std::ranges::any_of(kNames, [&name](std::string_view known) { return name.ends_with(known); });
 }
 
-/// Behind "scheme://": the part before '@', if there is one, without its password.
+/// Appends the user part behind "scheme://", which ends at '@', without its password. Returns its length; 0 if there is none.
 std::size_t hide_user_part(std::string_view rest, std::string& out) {
   const std::size_t end =
       static_cast<std::size_t>(std::ranges::find_if(rest, [](char c) { return ends_text(c) || c == '/' || c == '?'; }) - rest.begin());

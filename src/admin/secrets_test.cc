@@ -1,4 +1,4 @@
-// What is hidden and what stays: a table of texts.
+// Which texts are hidden and which stay: a table.
 #include "rondo/admin/secrets.h"
 
 #include <gtest/gtest.h>

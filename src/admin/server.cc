@@ -1,4 +1,4 @@
-// The listening end: the socket file, accepting, and the connections' lives.
+// The listening end: the socket file, accepting callers, and the lifetimes of connections.
 #include "rondo/admin/server.h"
 
 #include <sys/socket.h>
@@ -22,12 +22,12 @@
 namespace rondo {
 namespace {
 
-/// How often connections are looked at, where the options ask for a look at all: a quarter of the shortest time that one may take.
+/// How often connections are checked, if the options limit any time: a quarter of the shortest limit, within these bounds.
 constexpr Duration kCheckPeriod = 1s;
 constexpr Duration kCheckPeriodLeast = 10ms;
-/// Callers that are accepted in one turn: each of them has turns of its own before it is the oldest of all that have no request yet.
+/// Callers accepted in one turn. Each of them gets turns before it is the oldest connection without a request.
 constexpr std::uint32_t kAcceptsPerTurn = 8;
-/// Rights to the socket file that let the kernel's rights of files pass, where the caller's groups decide.
+/// The file mode when the caller's groups decide about access, so that the kernel's file rights let all callers connect.
 constexpr unsigned kAnybody = 0666;
 
 }  // namespace
@@ -125,7 +125,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
       if (errno == EINTR || errno == ECONNABORTED) return;
       acceptable_ = false;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      // Out of descriptors or memory: those who wait are looked at again at the next check.
+      // Out of descriptors or memory: waiting callers are accepted at the next check.
       ++counted.connection_errors;
       retry_accept_ = true;
       arm_timer();
@@ -146,7 +146,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     return counted.connections < options.connections + (caller.is_privileged ? options.reserved : 0);
   }
 
-  /// Somebody without a request under way gives way, if there is one.
+  /// Closes a connection without a request under way, if there is one.
   bool make_place(const Caller& newcomer) {
     std::vector<AdminSeat> seats;
     std::vector<AdminConnection*> taken;
@@ -191,7 +191,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     notices_.note(AdminNotice::Kind::Denied, caller, {}, scheduler_.now());
   }
 
-  /// Best effort: a fresh socket's buffer takes the frame, or the caller sees only the end.
+  /// Best effort: if the new socket's buffer has no room for the frame, the caller sees only the end.
   void send_away(int fd, const Status& why) {
     const std::string frame = error_frame(0, why);
     const ssize_t sent = ::send(fd, frame.data(), frame.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -219,7 +219,7 @@ class AdminServer::Listener final : public Source, public AdminHost {
     }
   }
 
-  /// Once the file has gone nobody can come in, whoever took it away. Those who are connected stay.
+  /// If the file has been removed, no caller can connect, so it is made again. Existing connections stay.
   void look_at_socket() {
     notices_.look(scheduler_.now());
     if (socket_.is_there() || (is_lost_ && !socket_.has_changed())) return;
@@ -238,10 +238,10 @@ class AdminServer::Listener final : public Source, public AdminHost {
   const BulkSinkFactory make_sink_;
   AdminNotices notices_;
   SocketFile socket_;
-  bool is_lost_ = false;  // The file has gone, and the last attempt to make it anew failed.
+  bool is_lost_ = false;  // The file is missing, and the last attempt to make it again failed.
   bool acceptable_ = false;
   bool retry_accept_ = false;
-  std::size_t closed_ = 0;  // Connections to free.
+  std::size_t closed_ = 0;  // The number of closed connections to destroy.
   TimerSource timer_;
   TimerSource look_timer_;
   std::vector<std::unique_ptr<AdminConnection>> connections_;

@@ -1,5 +1,5 @@
 // The admin socket from end to end: a real Unix socket in a temporary directory, the scheduler on this thread, the caller on another.
-// Goal: every answer arrives, every abuse ends in a clear error or a counted cut, and nobody is held up by somebody else.
+// Goal: every answer arrives, every abuse ends in a clear error or a counted cut, and no caller delays another.
 #include "rondo/admin/server.h"
 
 #include <gmock/gmock.h>
@@ -110,7 +110,7 @@ TEST_F(AdminSocket, ARefusedTableIsTheWritersError) {
     BulkWriter writer(*client);
     ASSERT_TRUE(writer.begin("closed").ok());
     ASSERT_TRUE(writer.row(BulkOp::Delete, "k", {}).ok());
-    const Status ended = writer.end();  // The refusal may be here already.
+    const Status ended = writer.end();  // The refusal may have arrived already.
     EXPECT_TRUE(ended.ok() || ended.code() == Code::NotFound) << ended.to_string();
     const Result<BulkTotals> totals = writer.finish();
     ASSERT_FALSE(totals.has_value());
@@ -147,7 +147,7 @@ TEST_F(AdminSocket, TheConnectionOverTheLimitIsToldSo) {
     ASSERT_FALSE(result.has_value());
     EXPECT_EQ(result.error().code(), Code::ResourceExhausted);
     first.reset();
-    // The place is free as soon as the server has seen the end of the first connection.
+    // The place is free once the server has seen the end of the first connection.
     const auto deadline = std::chrono::steady_clock::now() + 10s;
     bool admitted = false;
     while (!admitted && std::chrono::steady_clock::now() < deadline) admitted = connect()->call("version", {}).has_value();
@@ -169,7 +169,7 @@ TEST_F(AdminSocket, ACallerThatNeverReadsIsCutAndOthersAreServed) {
     const auto other = connect();
     const auto deadline = std::chrono::steady_clock::now() + 10s;
     char byte = 0;
-    // The cut shows as the end of the peer's reading side: sending fails.
+    // A cut closes the peer's reading side, so sending fails.
     while (::send(fd->get(), &byte, 0, MSG_NOSIGNAL) == 0 && std::chrono::steady_clock::now() < deadline) {
       ASSERT_TRUE(other->call("echo", {{"text", "x"}}).has_value());
     }
@@ -181,7 +181,7 @@ TEST_F(AdminSocket, ACallerThatNeverReadsIsCutAndOthersAreServed) {
 TEST_F(AdminSocket, ACallerForWhomTooMuchWaitsIsCutAndOneForWhomLessWaitsIsServed) {
   EXPECT_EQ(options.output_bytes, limits::kAdminOutputBytes);
   add("flood", {{.name = "bytes", .kind = ArgumentKind::Integer, .required = true, .help = ""}},
-      [](const Arguments& arguments, Reply reply) {  // Whatever waits already: as those do that tell what happens.
+      [](const Arguments& arguments, Reply reply) {  // Sends rows whatever output is waiting, like commands that report events.
         const std::string row(60'000, 'x');
         for (std::int64_t left = arguments.integer("bytes", 0); left > 0; left -= static_cast<std::int64_t>(row.size())) {
           reply.row(json::string(row));
@@ -292,7 +292,7 @@ TEST_F(AdminSocket, AClientGivesUpOnASilentDaemon) {
 TEST_F(AdminSocket, ACommandThatWorksOnIsToldWhenItsCallerGoes) {
   int told = 0;
   bool stopped = false;
-  std::function<void(Reply)> work = [&](Reply reply) {  // Without an end, and without a row whose sending would fail.
+  std::function<void(Reply)> work = [&](Reply reply) {  // Never ends, and sends no row that could fail.
     if (!reply.wanted()) return;
     reply.next_turn(work);
   };
@@ -307,7 +307,7 @@ TEST_F(AdminSocket, ACommandThatWorksOnIsToldWhenItsCallerGoes) {
   with_caller([this] {
     EXPECT_TRUE(connect()->ask("work", {}).ok());
     EXPECT_TRUE(connect()->ask("elsewhere", {}).ok());
-    // Both have hung up. This one is served beside them.
+    // Both callers have hung up. This one is served meanwhile.
     const auto client = connect();
     for (int calls = 0; calls < 100; ++calls) EXPECT_TRUE(client->call("version", {}).has_value());
   });
@@ -328,7 +328,7 @@ TEST_F(AdminSocket, AnAnswerThatEndedIsNotToldThatItsCallerGoes) {
   EXPECT_EQ(told, 0);
 }
 
-/// The result of ask(), read whenever there is something to read.
+/// Returns the result of ask(), reading whenever there is something to read.
 Result<json::object> answer_in_steps(AdminClient& client) {
   for (;;) {
     pollfd watched{.fd = client.fd(), .events = POLLIN, .revents = 0};

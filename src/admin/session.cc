@@ -1,5 +1,5 @@
-// The state machine of one connection. What cannot be read on (a bad length, an unknown kind, a malformed bulk write) is answered once and
-// then the session closes; what is merely wrong (bad JSON, an unknown command) is answered and the next request is read.
+// The state machine of one connection. After input that makes the rest unreadable (a bad length, an unknown kind, a malformed bulk write)
+// it sends one error and closes. After a wrong request (bad JSON, an unknown command) it sends an error and reads the next request.
 #include "admin/session.h"
 
 #include <algorithm>
@@ -16,12 +16,12 @@
 namespace rondo {
 namespace {
 
-/// Bytes of rows that end a slice of a bulk write early: large rows cost by the byte.
+/// Bytes of rows that end a slice of a bulk write early, because large rows cost time by the byte.
 constexpr std::size_t kSliceBytes = 64 * 1024;
-/// A field costs as much as so many bytes beside its own: a slice ends with kAdminRowFields of them.
+/// The cost of a field in bytes, beside its own bytes: a slice ends with at most kAdminRowFields fields.
 constexpr std::size_t kFieldBytes = kSliceBytes / limits::kAdminRowFields;
 
-/// The quote that ends the text whose quote is at 'at', or the end of 'json'.
+/// Returns the position of the quote that ends the text whose first quote is at 'at', or the end of 'json'.
 std::size_t end_of_text(std::string_view json, std::size_t at) {
   for (;;) {
     at = json.find('"', at + 1);
@@ -32,8 +32,8 @@ std::size_t end_of_text(std::string_view json, std::size_t at) {
   }
 }
 
-/// Whether 'json' may hold more than 'most' values: one, and one more for each sign that another one can follow. Names count, too. Where it
-/// is no JSON, the parser says so.
+/// True if 'json' may hold more than 'most' values. Counts one, and one more for each sign that another value can follow; names count too.
+/// If 'json' is malformed, the parser reports that.
 bool has_many_values(std::string_view json, std::size_t most) {
   if (json.size() <= most) return false;
   std::size_t values = 1;
@@ -50,7 +50,7 @@ bool has_many_values(std::string_view json, std::size_t most) {
   return values > most;
 }
 
-/// Parses the whole of 'payload', or says what is wrong at which byte.
+/// Parses the whole of 'payload', or returns an error with the position.
 Result<json::value> parse_request(std::string_view payload) {
   json::parser parser;
   json::error_code error;
@@ -90,7 +90,7 @@ bool AdminSession::output_has_room() const noexcept {
   return output_.size() <= options_.output_bytes / 4 && (share_ == nullptr || share_->has_room_to_answer(output_.size()));
 }
 
-/// Answers go out in the order of the requests, so what is not a bulk frame waits until the sink has settled those before it.
+/// Answers are sent in the order of the requests. So other requests wait until the sink has settled the bulk frames before them.
 bool AdminSession::is_held_back() const {
   if (unsettled_.empty()) return false;
   if (unsettled_.size() >= limits::kAdminBulkFrames || unsettled_.back()->closes) return true;
@@ -285,7 +285,7 @@ void AdminSession::bulk_end(const Status& malformed) {
   bulk_.reset();
   unsettled_.push_back(answer);
   if (unsettled_.size() == limits::kAdminBulkFrames) ++stats_.bulk_waits;
-  // The sink may know it later than the connection lasts.
+  // The sink may call this after the connection has ended.
   sink_->when_settled([this, waiting = std::weak_ptr<Unsettled>{answer}](const BulkSink::Unwritten& unwritten) {
     const std::shared_ptr<Unsettled> known = waiting.lock();
     if (known == nullptr) return;

@@ -1,7 +1,7 @@
-// AdminSession: the protocol of one connection without its socket. Bytes go into input(), steps are taken while has_step(), bytes come out
-// of output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles one request,
-// one page, or limits::kAdminRowsPerTurn rows of a bulk write. A bulk frame is answered when its sink knows what became of its rows; until
-// then a few more bulk frames are taken, and nothing else. Used by the connection (admin/connection.h), by tests and by the fuzzer.
+// AdminSession: the protocol of one connection without its socket. The caller writes bytes to input(), calls step() while has_step(), and
+// reads bytes from output(). Requests are answered one after the other; while an answer is under way the next frame waits. A step handles
+// one request, one page, or limits::kAdminRowsPerTurn rows of a bulk write. A bulk frame is answered when its sink has the results of its
+// rows; until then only a few more bulk frames are taken. Used by the connection (admin/connection.h), by tests and by the fuzzer.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +26,9 @@ namespace rondo {
 
 class AdminSession final : private ReplyPort {
  public:
-  /// All references outlive the session. 'sink' may be nullptr: bulk writes are then Unimplemented. 'wake' is called when an answer that
-  /// was awaited has come, so that there is output or a step again. 'share': what waits in all sessions together, if anybody counts it.
-  /// 'caller': who is at the other end, and what it may do.
+  /// All references outlive the session. If 'sink' is null, bulk writes are Unimplemented. 'wake' is called when an awaited answer has
+  /// arrived, so that there is output or a step again. 'share': the bytes of all sessions together; may be null. 'caller': the process at
+  /// the other end, and its rights.
   AdminSession(const CommandRegistry& commands, std::unique_ptr<BulkSink> sink, const AdminServerOptions& options, AdminServerStats& stats,
                std::function<void()> wake, const MemoryShare* share = nullptr, const Caller& caller = {});
   ~AdminSession() override;
@@ -39,29 +39,29 @@ class AdminSession final : private ReplyPort {
   const ByteBuffer& input() const noexcept { return input_; }
   ByteBuffer& output() noexcept { return output_; }
   const ByteBuffer& output() const noexcept { return output_; }
-  /// No byte will follow those in input(): a frame that is not complete now is an error.
+  /// No further byte follows those in input(), so an incomplete frame is an error.
   void end_input() noexcept { input_ended_ = true; }
 
-  /// True when step() would do something. O(1).
+  /// True when step() would have an effect. O(1).
   bool has_step() const;
-  /// Asked every few rows of a bulk frame or of an answer: the step ends when it says that the time is up.
+  /// Called every few rows of a bulk frame or of an answer: the step ends when it returns true.
   using TimeIsUp = std::function<bool()>;
   void step(const TimeIsUp& time_is_up = {});
-  /// Would more input help? False while an answer is under way or the sink has enough, output is not read, or the session is closing.
+  /// True if more input can be used. False while an answer is under way, the sink has enough, output is unread, or the session is closing.
   bool wants_input() const noexcept;
-  /// No request is under way, nothing waits for the caller, and nothing has come from it.
+  /// True if no request is under way, no output waits, and no input has arrived.
   bool is_idle() const noexcept { return !answering_ && !bulk_ && unsettled_.empty() && input_.empty() && output_.empty(); }
-  /// Whole frames taken so far.
+  /// The number of whole frames taken so far.
   std::uint64_t requests_taken() const noexcept { return requests_taken_; }
-  /// A request is being answered.
+  /// True while a request is being answered.
   bool is_answering() const noexcept { return answering_; }
-  /// Nothing will happen any more but writing out output().
+  /// True if only output() remains to be written.
   bool closing() const noexcept { return closing_; }
-  /// The caller has ended its stream and got all its answers made.
+  /// True if the caller has ended its stream and all its answers are made.
   bool drained() const { return input_ended_ && !bulk_ && !answering_ && unsettled_.empty() && input_.empty(); }
   /// True while part of a frame has arrived and the rest has not.
   bool frame_cut() const noexcept;
-  /// The reader was too slow: more than options.output_bytes wait for it. To be cut.
+  /// True if more than options.output_bytes wait for a slow reader: the connection must be closed.
   bool overflowed() const noexcept { return output_.size() > options_.output_bytes; }
 
  private:
@@ -91,19 +91,19 @@ class AdminSession final : private ReplyPort {
 
   struct Bulk {
     BulkReader reader;
-    std::size_t frame_bytes = 0;  // Consumed from the input when done.
+    std::size_t frame_bytes = 0;  // Consumed from the input at the end.
     std::uint64_t accepted = 0;
     std::uint64_t refused = 0;
     std::string first_error;  // JSON text.
   };
-  /// An answer that waits for the sink, or for one that does.
+  /// An answer that waits for the sink, or for an earlier answer that does.
   struct Unsettled {
     std::uint64_t accepted = 0;
     std::uint64_t refused = 0;
     std::string first_error;  // JSON text.
     Status malformed;         // Why the frame ended early, if it did.
-    std::string frame;        // The whole answer, once it is known.
-    bool closes = false;      // It is the last one.
+    std::string frame;        // The whole answer, once it is complete.
+    bool closes = false;      // The session closes after it.
   };
   void settle(Unsettled& answer, const BulkSink::Unwritten& unwritten);
 
@@ -125,7 +125,7 @@ class AdminSession final : private ReplyPort {
   bool answering_ = false;
   bool in_step_ = false;
   const TimeIsUp* time_is_up_ = nullptr;  // Of the step under way.
-  std::optional<Reply> paused_;           // Waits for its next turn, which 'continuation_' is.
+  std::optional<Reply> paused_;           // Waits for its next turn, which calls 'continuation_'.
   Reply::Continuation continuation_;
 };
 

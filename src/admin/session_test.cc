@@ -1,5 +1,5 @@
-// The protocol of one connection, byte by byte, without a socket: good requests, every kind of bad one, pages, late answers and bulk
-// writes. Method: bytes go in, steps are taken until none is left, frames are read from the output.
+// The protocol of one connection, byte by byte, without a socket: valid requests, every kind of invalid one, pages, late answers and bulk
+// writes. Method: the test writes bytes, takes steps until none is left, and reads frames from the output.
 #include "admin/session.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-/// Keeps what it is given as text, refuses the table "closed" and keys that begin with "bad".
+/// Stores its rows as text; refuses the table "closed" and keys that begin with "bad".
 class RecordingSink final : public BulkSink {
  public:
   explicit RecordingSink(std::vector<std::string>& log) : log_(log) {}
@@ -160,7 +160,7 @@ TEST_F(Session, AnswersARequestWithItsIdAndResult) {
 TEST_F(Session, AnAnswerIsMadeOverSeveralTurnsWhenItsTimeIsUp) {
   session->input().append(frame_of(FrameKind::Json, R"({"id":1,"command":"count","rows":900})"));
   int looks = 0;
-  const auto time_is_up = [&looks] { return ++looks % 3 == 0; };  // Every third look at the clock: after some 24 rows.
+  const auto time_is_up = [&looks] { return ++looks % 3 == 0; };  // Every third reading of the clock: after some 24 rows.
   std::size_t rows = 0;
   int turns = 0;
   while (session->has_step()) {
@@ -242,7 +242,7 @@ TEST_F(Session, ATooLargeRequestIsRefusedAndTheNextOneIsRead) {
   EXPECT_TRUE(only_answer().at("ok").as_bool());
 }
 
-/// A request with a text that is no structure, and an array of so many pairs.
+/// Returns a request with structural characters in a text, and an array of 'fields' pairs.
 std::string request_with(std::size_t fields) {
   std::string text = R"({"id":1,"command":"echo","text":"[,\",{:\\","fields":[)";
   for (std::size_t i = 0; i < fields; ++i) text += i == 0 ? R"(["a","1"])" : R"(,["a","1"])";
@@ -479,7 +479,7 @@ TEST_F(BulkSession, ARefusedRowIsCountedAndNamedAndTheRestGoesOn) {
   EXPECT_EQ(stats.bulk_rows_refused, 2U);
 }
 
-/// A sink whose rows are done when the test says so.
+/// A sink whose rows are done when the test sets it.
 class SlowSink final : public BulkSink {
  public:
   explicit SlowSink(std::vector<Settled>& waiting) : waiting_(waiting) {}

@@ -13,7 +13,7 @@
 namespace rondo {
 namespace {
 
-/// Connections that the kernel holds until a turn takes them: no bound of ours, which is limits::kAdminConnections.
+/// Connections that the kernel queues until a turn accepts them. This is not the limit of connections, which is limits::kAdminConnections.
 constexpr int kListenBacklog = 64;
 
 /// Makes room for a socket at 'path'.
@@ -44,7 +44,7 @@ SocketFile::~SocketFile() {
   if (fd_ && is_there()) ::unlink(path_.c_str());
 }
 
-/// The file mode is set before listen(), so nobody can connect in between.
+/// Sets the file mode before listen(), so that no caller can connect in between.
 Result<UniqueFd> SocketFile::bind_and_listen() const {
   const Result<sockaddr_un> address = unix_address(path_);
   if (!address) return failure(address.error());

@@ -1,5 +1,6 @@
-// SocketFile: a listening Unix socket and its file. The file may go while the socket listens (somebody removes it, a folder under /run is
-// made anew): nobody can connect then, so its owner looks now and again and has it made anew. Scheduler's thread; a look is one lstat.
+// SocketFile: a listening Unix socket and its file. The file may disappear while the socket listens (a user removes it, a folder under
+// /run is made again). Then no caller can connect, so its owner checks periodically and listens again. Scheduler's thread; a check is one
+// lstat.
 #pragma once
 
 #include <sys/types.h>
@@ -11,22 +12,23 @@
 
 namespace rondo {
 
-/// Whether a socket at 'path' is stale, which nobody answers on; false: nothing is there. Everything else that is there is refused.
+/// True if a stale socket, on which no process listens, is at 'path'; false if nothing is there. Anything else at 'path' is an error.
 Result<bool> is_stale_socket(const std::string& path);
 
 class SocketFile {
  public:
   SocketFile(std::string path, unsigned mode) : path_(std::move(path)), mode_(mode) {}
-  /// Removes the file, if it is still ours.
+  /// Removes the file if it is still this object's.
   ~SocketFile();
   SocketFile(const SocketFile&) = delete;
   SocketFile& operator=(const SocketFile&) = delete;
 
-  /// Listens at the path, in place of a stale socket. An earlier socket of this object stays as it is after an error, and is closed else.
+  /// Listens at the path and replaces a stale socket. After an error an earlier socket of this object stays unchanged; otherwise it is
+  /// closed.
   Status listen();
-  /// Whether the file is the one that listen() made.
+  /// True if the file is the one that listen() made.
   bool is_there() const;
-  /// Another file than the one that made the last listen() fail is at the path, or none: it may go better now.
+  /// True if the file that made the last listen() fail has been replaced or removed, so that a new attempt may succeed.
   bool has_changed() const;
 
   /// The group of the file, or of this process if there is no file.
@@ -35,7 +37,7 @@ class SocketFile {
   const std::string& path() const noexcept { return path_; }
 
  private:
-  /// Of a file; zeros: there is none.
+  /// The identity of a file; zeros: there is none.
   struct Place {
     dev_t device = 0;
     ino_t inode = 0;

@@ -25,8 +25,8 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-/// An edit costs 3. To complete a word of fewer than 4 letters costs less, because an edit changes most of such a word ("st" is nearer to
-/// "stats" than to "set"); to complete a longer one costs more ("--cont" is nearer to "--count" than to "--container").
+/// An edit costs 3. Completing a word of fewer than 4 letters costs less, because an edit changes most of such a word ("st" is nearer to
+/// "stats" than to "set"). Completing a longer one costs more ("--cont" is nearer to "--count" than to "--container").
 constexpr std::size_t kEditCost = 3;
 
 std::size_t completion_cost(std::string_view word) {

@@ -1,4 +1,4 @@
-// A slip of the fingers finds its name, a different word finds none.
+// A typing error finds its name; a different word finds none.
 #include "rondo/admin/suggest.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Boost.JSON for private code of every layer. Public headers only forward its names; json.cc holds the library itself (header mode).
+// Boost.JSON for internal code of every layer. Public headers only forward-declare its names; json.cc compiles the library itself (header
+// mode).
 #pragma once
 
 #include <boost/json.hpp>

@@ -1,4 +1,4 @@
-// The text of log lines, the token bucket of each call site, and the write. See rondo/base/log.h for the promise.
+// The text of log lines, the token bucket of each call site, and the write. rondo/base/log.h has the contract.
 #include "rondo/base/log.h"
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 namespace rondo {
 namespace {
 
-/// Lines one call site may still write. Tokens are counted in nanoseconds of credit, so that no fraction is lost.
+/// The lines that one call site may still write. Tokens are counted in nanoseconds of credit, so that no fraction is lost.
 struct Bucket {
   Instant filled;
   std::int64_t credit_ns = 0;
@@ -102,12 +102,12 @@ struct Log::Parts {
   LogOptions options;
   bool journal = false;
   mutable std::mutex mutex;
-  std::map<std::pair<const char*, int>, Bucket> sites;  // By call site; the program text bounds it.
+  std::map<std::pair<const char*, int>, Bucket> sites;  // By call site; the program text bounds their number.
   std::string line;
   std::uint64_t suppressed = 0;
   std::uint64_t lost = 0;
 
-  /// True if the site may write now; then 'held_back' is how many lines it had to skip before this one.
+  /// Returns true if the site may write now; 'held_back' is then the number of lines that it skipped before this one.
   bool admit(const char* file, int line_number, std::uint64_t& held_back) {
     if (options.burst_lines == 0) return true;
     const std::int64_t price = 1'000'000'000 / std::max<std::int64_t>(options.lines_per_second, 1);

@@ -1,4 +1,4 @@
-// What a log line looks like, and that a noisy call site cannot flood it. Method: lines are captured by a writer, time is set by hand.
+// The form of a log line, and that a noisy call site cannot flood the log. Method: a writer captures lines, the test sets the time.
 #include "rondo/base/log.h"
 
 #include <fcntl.h>
@@ -106,7 +106,7 @@ TEST_F(LogLines, TheJournalIsToldTheSeverityOfEachLevel) {
   EXPECT_THAT(lines, ElementsAre("<7>debug a\n", "<6>info b\n", "<4>warn c\n", "<3>error d\n"));
 }
 
-/// Standard error, while it lasts, is the file of that name.
+/// While it exists, standard error is the file of that name.
 class OtherStandardError {
  public:
   explicit OtherStandardError(const char* file) : kept_(::dup(STDERR_FILENO)) {

@@ -12,7 +12,7 @@ namespace rondo {
 
 namespace {
 
-/// Stack that turns use; the deepest are some tens of KiB.
+/// Stack bytes to touch; the deepest turns use some tens of KiB.
 constexpr std::size_t kStackBytes = 256 * 1024;
 
 [[gnu::noinline]] void touch_stack() {
@@ -41,7 +41,7 @@ Status prepare_to_touch(std::size_t bytes) {
 Status reserve_memory(std::size_t bytes) {
   if (bytes == 0) return {};
   if (Status refused = prepare_to_touch(bytes); !refused.ok()) return refused;
-  // From one heap that never shrinks: blocks mapped one by one would be fresh pages each time.
+  // Uses one heap that never shrinks: separately mapped blocks would have new pages each time.
   ::mallopt(M_TRIM_THRESHOLD, -1);
   ::mallopt(M_MMAP_MAX, 0);
   void* const block = std::malloc(bytes);

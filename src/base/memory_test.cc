@@ -1,4 +1,4 @@
-// The second test needs the allocator of glibc; the sanitizers bring their own.
+// The second test needs the allocator of glibc; sanitizers have their own.
 #include "rondo/base/memory.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ TEST(Memory, MoreThanTheMachineHasIsRefused) {
   EXPECT_THAT(refused.to_string(), testing::HasSubstr("the machine has"));
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their allocators keep memory as they see fit.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Their allocators release and keep memory by their own rules.
 long faults() {
   rusage usage{};
   ::getrusage(RUSAGE_THREAD, &usage);
@@ -37,7 +37,7 @@ TEST(Memory, WhatWasReservedIsUsedWithoutFaults) {
   ASSERT_TRUE(reserve_memory(kReserved).ok());
   EXPECT_GE(resident_pages() - at_first, kReserved / 4096 * 9 / 10);
   const long before = faults();
-  // Small blocks and blocks that malloc would have mapped one by one, up to 48 MiB.
+  // Small blocks, and blocks that malloc would otherwise map separately, up to 48 MiB.
   std::vector<std::unique_ptr<char[]>> blocks;
   for (const std::size_t size : {std::size_t{16} << 20, std::size_t{1} << 20, std::size_t{2000}}) {
     for (std::size_t used = 0; used < (std::size_t{16} << 20); used += size) blocks.push_back(std::make_unique<char[]>(size));

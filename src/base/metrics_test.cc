@@ -1,4 +1,4 @@
-// Histograms against the exact quantiles of random values: what their headers promise about the error holds at every order of magnitude.
+// Histograms against the exact quantiles of random values: the documented error holds at every order of magnitude.
 #include "rondo/base/metrics.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace rondo {
 namespace {
 
-/// What a quantile is by definition: the smallest value that at least q of the values do not exceed.
+/// The definition of a quantile: the smallest value that at least q of the values do not exceed.
 std::uint64_t exact_quantile(std::vector<std::uint64_t> values, double q) {
   std::sort(values.begin(), values.end());
   const auto rank = static_cast<std::size_t>(std::max(1.0, std::ceil(q * static_cast<double>(values.size()))));

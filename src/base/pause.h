@@ -1,4 +1,4 @@
-// A moment of a loop that waits for another processor: 5 to 50 ns, and a hint to let the other one have the memory.
+// A short pause of a loop that waits for another processor: 5 to 50 ns, with a hint that lets the other processor access the memory.
 #pragma once
 
 #include <unistd.h>
@@ -13,7 +13,7 @@ inline void pause_briefly() noexcept {
 #endif
 }
 
-/// Otherwise nobody can come while we look.
+/// Without other processors, no other thread can make progress during a spin.
 inline bool has_other_processors() noexcept {
   static const bool has = ::sysconf(_SC_NPROCESSORS_ONLN) > 1;
   return has;

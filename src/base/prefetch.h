@@ -1,17 +1,17 @@
-// Prefetching: a line of memory that will be needed soon. Never faults, whatever the address.
+// Prefetching: loads a line of memory that will be needed soon. Never faults, whatever the address.
 #pragma once
 
 namespace rondo {
 
-/// To be read.
+/// For reading.
 inline void prefetch(const void* address) noexcept {
   __builtin_prefetch(address);
-  // Or GCC takes a function that only prefetches for one without effect, and leaves out the calls of it.
+  // Without this, GCC treats a function that only prefetches as one without effect, and removes its calls.
   asm volatile("" : : "r"(address));
 }
 
-/// To be written, although another processor may have it: the compiler's own prefetch asks for a copy to read, unless it is built for
-/// processors that are known to have this instruction; the others of x86-64 take it for one that does nothing.
+/// For writing, although another processor may have the line. The compiler's own prefetch requests a copy for reading, unless it builds
+/// for processors that are known to have this instruction. Other x86-64 processors execute it as a no-op.
 inline void prefetch_to_write(const void* address) noexcept {
 #if defined(__x86_64__)
   asm volatile("prefetchw (%0)" : : "r"(address));

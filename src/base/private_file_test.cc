@@ -1,4 +1,4 @@
-// Who may touch our files, and who holds a lock of them. Method: real files and locks in a temporary folder.
+// Access rights of our files, and the holder of their locks. Method: real files and locks in a temporary folder.
 #include "base/private_file.h"
 
 #include <fcntl.h>

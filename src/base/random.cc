@@ -31,7 +31,7 @@ std::uint64_t Random::next() noexcept {
 
 std::uint64_t Random::below(std::uint64_t n) noexcept {
   RONDO_ASSERT(n != 0);
-  // Numbers below 2^64 mod n would make the first values a little more likely: they are drawn again.
+  // Numbers below 2^64 mod n would make the first values slightly more likely, so they are drawn again.
   const std::uint64_t unfair = (0 - n) % n;
   std::uint64_t value = next();
   while (value < unfair) value = next();

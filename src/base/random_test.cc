@@ -1,4 +1,4 @@
-// The generator: the same numbers for ever, in range, even. Its quality is its authors' business.
+// The generator: fixed numbers, in range, evenly distributed. The authors of the algorithms have shown its quality.
 #include "rondo/base/random.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +22,7 @@ TEST(Random, SameSeedGivesTheSameNumbers) {
 }
 
 // The first outputs for the state that SplitMix64 makes from seed 0. The first SplitMix64 output for 0 is 0xe220a8397b1dcdaf in the
-// literature; the second, which is the word that xoshiro256** reads, 0x6e789e6aa1b965f4. Recorded failures depend on the numbers staying
-// so.
+// literature; the second, which xoshiro256** reads, is 0x6e789e6aa1b965f4. Recorded failures depend on these numbers.
 TEST(Random, NumbersFollowThePublishedAlgorithm) {
   Random random(0);
   const std::uint64_t scrambled = 0x6e789e6aa1b965f4ULL * 5;

@@ -7,7 +7,8 @@ namespace rondo {
 namespace {
 constexpr std::uint32_t kFirstCapacity = 16;
 constexpr std::uint32_t kSegmentCapacity = 4096;
-/// With 12 bits of the tag for the place in a segment, 20 are left. Only crafted keys get there: XXH3 spreads 16 million over 13 bits.
+/// 12 bits of the tag select the place in a segment, so 20 are left. Only crafted keys reach that depth: XXH3 spreads 16 million over 13
+/// bits.
 constexpr unsigned kDeepest = 20;
 }  // namespace
 
@@ -31,14 +32,15 @@ void RowIndex::put(Segment& segment, Slot slot) noexcept {
   ++segment.used;
 }
 
-/// Makes room where 'tag' belongs and returns that segment. A small one doubles; a full-size one is split; at the deepest it doubles again.
+/// Makes room for 'tag' and returns its segment. A small segment doubles; a full-size one is split; at the greatest depth it doubles
+/// again.
 RowIndex::Segment* RowIndex::grow(std::uint32_t tag) {
   while (true) {
     const std::size_t place = place_of(tag);
     Segment& old = *directory_[place];
     if (old.used < old.grow_at) return &old;
     if (old.mask + 1 >= kSegmentCapacity && old.depth < kDeepest) {
-      split(place);  // All rows may land on one side, then once more.
+      split(place);  // All rows may be in one half; then the loop repeats.
       continue;
     }
     Segment larger{(old.mask + 1) * 2, old.depth};
@@ -67,7 +69,7 @@ void RowIndex::split(std::size_t place) {
     const Slot slot = old.slots[at];
     if (slot.row != kNone) put((slot.tag & bit) != 0 ? *high : low, slot);
   }
-  // The places that share 'old' are neighbours; the upper half of them is the new segment's.
+  // The places that share 'old' are neighbours; the new segment gets their upper half.
   const std::size_t shared = std::size_t{1} << (depth_ - old.depth);
   const std::size_t first = place & ~(shared - 1);
   for (std::size_t i = first + shared / 2; i < first + shared; ++i) directory_[i] = high.get();
@@ -83,7 +85,8 @@ void RowIndex::erase(std::uint64_t hash, std::uint32_t row) {
     RONDO_ASSERT(segment.slots[at].row != kNone);
     at = (at + 1) & segment.mask;
   }
-  // Close the hole: move back every follower that its own place still reaches (no tombstones, so lookups do not decay).
+  // Closes the hole: moves back every following slot that is still reachable from its own place (no tombstones, so lookups do not slow
+  // down).
   for (std::uint32_t next = (at + 1) & segment.mask; segment.slots[next].row != kNone; next = (next + 1) & segment.mask) {
     const std::uint32_t home = segment.slots[next].tag & segment.mask;
     if (((next - home) & segment.mask) >= ((next - at) & segment.mask)) {

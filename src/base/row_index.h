@@ -1,7 +1,7 @@
-// RowIndex: from the hash of a key to the number of its row. Extendible hashing (Fagin et al., "Extendible Hashing - A Fast Access Method
-// for Dynamic Files", ACM TODS 1979): a directory over segments of at most 4096 slots, each probed linearly. A full segment is split alone,
-// so growing never stops the scheduler for longer than tens of microseconds, where one flat table of a million rows would for tens of
-// milliseconds. A lookup is two loads from memory that stays cached and one from the slots. 8 bytes a slot, 40 to 81 % of them used.
+// RowIndex: maps the hash of a key to the number of its row. Extendible hashing (Fagin et al., "Extendible Hashing - A Fast Access Method
+// for Dynamic Files", ACM TODS 1979): a directory over segments of at most 4096 slots, each probed linearly. A full segment is split
+// alone, so growth delays the scheduler by at most tens of microseconds; one flat table of a million rows would take tens of milliseconds.
+// A lookup is two loads from memory that stays cached and one from the slots. 8 bytes a slot, 40 to 81 % of them used.
 #pragma once
 
 #include <bit>
@@ -14,14 +14,14 @@
 
 namespace rondo {
 
-/// Knows hashes and row numbers only; the caller compares keys. One thread.
+/// Stores hashes and row numbers only; the caller compares keys. One thread.
 class RowIndex {
  public:
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
   RowIndex();
 
-  /// The row of that hash for which 'is_it(row)' is true, or kNone. 'is_it' is only asked for rows whose 32-bit tag is the same.
+  /// Returns the row of 'hash' for which 'is_it(row)' is true, or kNone. Calls 'is_it' only for rows with the same 32-bit tag.
   template <class IsIt>
   std::uint32_t find(std::uint64_t hash, IsIt&& is_it) const {
     const std::uint32_t tag = tag_of(hash);
@@ -33,7 +33,7 @@ class RowIndex {
     }
   }
 
-  /// The row as find() says, or, after adding it, the one that 'make()' numbers. One probe for both.
+  /// Returns the row as find() does. If there is none, adds the row that 'make()' returns. One probe for both.
   template <class IsIt, class Make>
   std::uint32_t find_or_add(std::uint64_t hash, IsIt&& is_it, Make&& make) {
     const std::uint32_t tag = tag_of(hash);
@@ -51,16 +51,16 @@ class RowIndex {
     }
   }
 
-  /// Adds a row whose key is not there.
+  /// Adds a row whose key is absent.
   void insert(std::uint64_t hash, std::uint32_t row) {
     find_or_add(
         hash, [](std::uint32_t) { return false; }, [row] { return row; });
   }
 
-  /// Forgets a row that is there under that hash. An index that becomes empty gives its memory back.
+  /// Removes a row that is stored under 'hash'. An index that becomes empty frees its memory.
   void erase(std::uint64_t hash, std::uint32_t row);
 
-  /// Asks the processor for the slots of 'hash' ahead of its lookup.
+  /// Prefetches the slots of 'hash' before its lookup.
   void prefetch(std::uint64_t hash) const noexcept {
     const std::uint32_t tag = tag_of(hash);
     const Segment& segment = *directory_[place_of(tag)];
@@ -76,7 +76,7 @@ class RowIndex {
     std::uint32_t tag = 0;
     std::uint32_t row = kNone;
   };
-  /// A lookup looks at so many slots in most cases, and these may lie in two cache lines.
+  /// Most lookups read at most this many slots, which may be in two cache lines.
   static constexpr std::uint32_t kSlotsNear = 7;
   struct Segment {
     explicit Segment(std::uint32_t capacity, unsigned depth);
@@ -84,7 +84,7 @@ class RowIndex {
     std::uint32_t mask;
     std::uint32_t grow_at;
     std::uint32_t used = 0;
-    unsigned depth;  // Leading bits of the tag that all its rows share.
+    unsigned depth;  // The number of leading bits of the tag that all its rows share.
   };
 
   static std::uint32_t tag_of(std::uint64_t hash) noexcept { return static_cast<std::uint32_t>(hash >> 32); }

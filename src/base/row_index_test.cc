@@ -1,4 +1,4 @@
-// RowIndex against a plain model: every operation of a long random run must give its answer, also when hashes collide.
+// RowIndex against a plain model: every operation of a long random run must return the model's answer, also when hashes collide.
 #include "base/row_index.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Slab: numbered places for T that never move. Grows by chunks, so adding the millionth element costs what adding the first did (a vector
-// would copy 80 MB in one turn). Freed places are used again, last freed first. One thread. O(1).
+// Slab: numbered places for T with stable addresses. It grows by chunks, so adding the millionth element costs as much as the first (a
+// vector would copy 80 MB in one turn). Freed places are reused, last freed first. One thread. O(1).
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace rondo {
 
-/// T is default-constructible; a freed T keeps its last value until it is taken again, so its owner resets what must not linger.
+/// T is default-constructible. A freed T keeps its last value until the place is reused, so its owner must reset what it holds.
 template <class T>
 class Slab {
  public:
   static constexpr std::uint32_t kChunk = 1024;
 
-  /// Changes nothing where memory ends.
+  /// Changes nothing if an allocation fails.
   std::uint32_t take() {
     if (first_free_ != kEnd) {
       ++live_;
       return std::exchange(first_free_, next_free(first_free_));
     }
     if (used_ % kChunk == 0) {
-      // One of both may be there: memory ended between them.
+      // One of the two may exist already, if an allocation failed between them.
       if (chunks_.size() == next_free_.size()) chunks_.push_back(std::make_unique<T[]>(kChunk));
       next_free_.push_back(std::make_unique<std::uint32_t[]>(kChunk));
     }
@@ -40,7 +40,7 @@ class Slab {
   T& operator[](std::uint32_t slot) noexcept { return chunks_[slot / kChunk][slot % kChunk]; }
   const T& operator[](std::uint32_t slot) const noexcept { return chunks_[slot / kChunk][slot % kChunk]; }
 
-  /// Slots are below this number, live or free.
+  /// Slots, used or free, are below this number.
   std::uint32_t limit() const noexcept { return used_; }
   std::size_t live() const noexcept { return live_; }
   std::size_t bytes() const noexcept { return chunks_.size() * kChunk * (sizeof(T) + sizeof(std::uint32_t)); }
@@ -50,7 +50,7 @@ class Slab {
   std::uint32_t& next_free(std::uint32_t slot) noexcept { return next_free_[slot / kChunk][slot % kChunk]; }
 
   std::vector<std::unique_ptr<T[]>> chunks_;
-  std::vector<std::unique_ptr<std::uint32_t[]>> next_free_;  // A list through the freed places: a vector of them would grow in leaps.
+  std::vector<std::unique_ptr<std::uint32_t[]>> next_free_;  // Links the freed places: a vector of them would grow by copying.
   std::uint32_t first_free_ = kEnd;
   std::uint32_t used_ = 0;
   std::size_t live_ = 0;

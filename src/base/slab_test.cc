@@ -1,4 +1,4 @@
-// Slab: places are used again, the last freed first, and never move.
+// Slab: places are reused, the last freed first, and their addresses are stable.
 #include "base/slab.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Closed standard descriptors. Each case closes them in a process of its own, and looks at what the next file gets.
+// Closed standard descriptors. Each case closes them in its own process and checks the next file's number.
 #include "base/standard_files.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRight = 0;
 
-/// Of a process whose standard files are closed but for those that 'closed' does not name.
+/// Returns the result of a process in which the standard files 'closed' are closed.
 int after_closing(std::initializer_list<int> closed) {
   for (const int file : closed) ::close(file);
   if (!keep_standard_files()) return 1;

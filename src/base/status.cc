@@ -43,7 +43,7 @@ Status Status::out_of_memory() noexcept {
   return status;
 }
 
-/// One for all, never destroyed; its text is short enough to lie in the string itself.
+/// One object for all, never destroyed; its text is short enough to be stored in the string itself.
 Status::Error* Status::no_memory() noexcept {
   alignas(Error) static std::byte place[sizeof(Error)];
   static Error* const error = new (place) Error{Code::ResourceExhausted, 0, "out of memory"};

@@ -1,4 +1,4 @@
-// Status and Result: what they carry and how errors of the kernel become codes.
+// Status and Result: their contents, and the codes of kernel errors.
 #include "rondo/base/status.h"
 
 #include <gtest/gtest.h>

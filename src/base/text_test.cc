@@ -1,4 +1,4 @@
-// Bytes that JSON cannot carry come back exactly. Method: a table of oddities and random bytes over many seeds.
+// Bytes that JSON cannot represent are restored exactly. Method: a table of special cases and random bytes over many seeds.
 #include "rondo/base/text.h"
 
 #include <gtest/gtest.h>

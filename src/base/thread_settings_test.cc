@@ -1,4 +1,4 @@
-// Threads that are told where to run and how to rank: it holds for that thread alone, and a wrong CPU is named.
+// Settings of a thread's CPUs and nice value: they apply to that thread only, and the error contains a wrong CPU's number.
 #include "rondo/base/thread_settings.h"
 
 #include <gmock/gmock.h>
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// On a thread of its own: the affinity of the others stays as it is.
+// On a separate thread: the affinity of other threads stays unchanged.
 template <class Body>
 void on_a_thread(Body body) {
   std::thread{body}.join();
@@ -50,7 +50,7 @@ TEST(ThreadSettings, ACpuThatDoesNotExistIsNamedAndNothingChanges) {
   });
 }
 
-// Ranking lower is always permitted.
+// Raising the nice value is always permitted.
 TEST(ThreadSettings, TheNiceValueIsOfOneThreadAlone) {
   const int before = ::getpriority(PRIO_PROCESS, 0);
   on_a_thread([before] {

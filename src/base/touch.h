@@ -1,4 +1,4 @@
-// Touching memory before it is needed: what reserve_memory() and programs with an allocator of their own have in common.
+// Touching memory before it is needed. Shared by reserve_memory() and by programs with their own allocator.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace rondo {
 
-/// Whether the machine has so much; ResourceExhausted says that it has not. Then touches the stack that turns use.
+/// Returns ResourceExhausted if the machine has less than 'bytes' of memory. Otherwise touches the stack that turns use.
 Status prepare_to_touch(std::size_t bytes);
-/// Each page.
+/// Writes to each page of 'memory'.
 void touch(volatile char* memory, std::size_t bytes);
-/// The error of who could not.
+/// The error of a failed reservation.
 Status not_reserved(std::size_t bytes, std::string_view why);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// What the commands make their answers of: texts, times and facts as JSON, and lists that are made a page a turn.
+// The building blocks of the commands' answers: texts, times and facts as JSON, and lists that are made one page a turn.
 #pragma once
 
 #include <boost/json.hpp>
@@ -17,9 +17,9 @@
 
 namespace rondo::commands {
 
-/// Bytes of a table: a key, a name, a value. The reader can get them back.
+/// The bytes of a key, a name or a value. The reader can decode them.
 inline boost::json::string text(std::string_view bytes) { return boost::json::string{escape_text(bytes)}; }
-/// A sentence for people. What it quotes from outside may be escaped already, and is not escaped again.
+/// A text for people. Parts quoted from outside may be escaped already, and are not escaped again.
 inline boost::json::string sentence(std::string_view words) { return boost::json::string{visible_text(words)}; }
 inline double microseconds(Duration d) { return static_cast<double>(d.count()) / 1000.0; }
 inline double microseconds(std::uint64_t ns) { return static_cast<double>(ns) / 1000.0; }
@@ -39,7 +39,8 @@ inline boost::json::array fields_json(const Fields& fields) {
   return array;
 }
 
-/// Answers with a row for each of 'items', made when its page is: a long list takes many short turns. 'row' makes a JSON value of one.
+/// Answers with a row for each of 'items', made with its page: a long list takes many short turns. 'row' converts one item to a JSON
+/// value.
 template <class Item, class Row>
 void answer_each(Reply reply, std::vector<Item> items, Row row) {
   auto all = std::make_shared<const std::vector<Item>>(std::move(items));

@@ -1,5 +1,5 @@
-// CommandAdder: adds commands to a registry. Every handler gets the object that its module's commands work on; the first error is kept.
-// A handler does not keep that object alive: after its end the command answers Unavailable.
+// CommandAdder: adds commands to a registry. Every handler receives the object of its module's commands; the first error is kept. A
+// handler does not keep that object alive: after the object's end the command returns Unavailable.
 #pragma once
 
 #include <memory>

@@ -23,8 +23,8 @@ struct Context : std::enable_shared_from_this<Context> {
   Context(CommandRegistry& commands, Runtime& of, StandardCommandsOptions given);
 
   CanonicalKey canonical_key_of(std::string_view table) const { return options.canonical_key ? options.canonical_key(table) : nullptr; }
-  /// The key of the row that 'key' means: itself if the store has a row of it, else its canonical spelling. Later where the store is
-  /// elsewhere and 'key' is spelt otherwise; else before it returns.
+  /// Calls 'use' with the key of the row that 'key' denotes: 'key' itself if the store has such a row, otherwise its canonical spelling.
+  /// If the store is remote and 'key' has another spelling, the call is asynchronous; otherwise it happens before the return.
   void with_key(const std::string& table, const std::string& key, std::function<void(const std::string& key)> use);
 
   CommandRegistry& registry;
@@ -35,8 +35,8 @@ struct Context : std::enable_shared_from_this<Context> {
   Mishaps mishaps;
   Watchers watchers;
   RowWaits waits;
-  TimerSource timer;                    // Calls mishaps.look() every second, so that the time of a mishap is right.
-  std::unique_ptr<AdminServer> server;  // Ends first: its connections use the members above.
+  TimerSource timer;                    // Calls mishaps.look() every second, so that a mishap's time is correct.
+  std::unique_ptr<AdminServer> server;  // Destroyed first: its connections use the members above.
 };
 
 using StandardAdder = CommandAdder<Context>;

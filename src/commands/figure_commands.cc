@@ -25,7 +25,7 @@ std::string_view state_of(const Source& source) {
   return source.is_running() ? "running" : source.is_ready() ? "ready" : "idle";
 }
 
-/// The bound is the longest that it can wait, as long as turns are no longer than those seen.
+/// The bound is the longest possible wait of the source, as long as turns are no longer than those measured.
 json::object source_and_waits(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
   const Duration bound = source.scheduler()->bound(source);
@@ -45,7 +45,7 @@ double busy_us(const Source& source, Instant now) {
   return source.is_ready() || source.is_running() ? microseconds(now - source.busy_since()) : 0.0;
 }
 
-/// What `top` shows.
+/// A row of `top`.
 json::object source_json(const Source& source, Instant now) {
   json::object row = source_and_waits(source, now);
   row["busy_us"] = busy_us(source, now);
@@ -55,7 +55,7 @@ json::object source_json(const Source& source, Instant now) {
 json::object source_row(const Source& source, Instant now) {
   const SourceStats& stats = source.stats();
   json::object row = source_and_waits(source, now);
-  row["longest_wait_us"] = microseconds(stats.longest_wait);  // Beside its bound: the two are to be compared.
+  row["longest_wait_us"] = microseconds(stats.longest_wait);  // Beside its bound, so that an operator can compare the two.
   row["busy_us"] = busy_us(source, now);
   row["turned_away"] = source.turned_away();
   row["longest_cpu_us"] = microseconds(stats.longest_turn_cpu);
@@ -69,7 +69,7 @@ json::object source_row(const Source& source, Instant now) {
 
 using SourceRow = json::object (*)(const Source& source, Instant now);
 
-/// Rows of the sources with a number above 'after', and then 'end'; sources may come and go between the pages.
+/// Answers with rows of the sources with a number above 'after', then calls 'end'. Sources may be added and removed between the pages.
 void answer_sources(Scheduler& scheduler, Reply reply, SourceRow row, std::function<void(Reply)> end, std::uint64_t after = 0) {
   reply.expect_rows();
   bool full = false;
@@ -144,7 +144,7 @@ json::object scheduler_json(Context& context) {
                       {"timer_bursts", stats.timer_bursts}};
 }
 
-/// Facts that rows wait for, and facts whose Orch forgot to announce or withdraw them.
+/// Facts that rows wait for, and facts whose Orch did not announce or withdraw them.
 json::object fact_figures_json(const Runtime& runtime) {
   const ForgottenFacts& forgotten = runtime.forgotten_facts();
   return json::object{{"awaited", runtime.awaited_facts()},
@@ -218,7 +218,7 @@ void command_stats(Context& context, Reply reply) {
   reply.finish(stats);
 }
 
-/// The facts with the most rows among those of the first kTopFactsSeen places: the facts that came first.
+/// The facts with the most rows among the first kTopFactsSeen places, which are the facts that came first.
 json::array top_facts(const Runtime& runtime) {
   std::vector<ParkedConstraint> found;
   std::uint32_t place = 0;
@@ -254,7 +254,7 @@ json::array top_tables(const Runtime& runtime) {
   return rows;
 }
 
-/// One small file, in pages: cheaper than the status of a process, which has its memory added up.
+/// Resident memory in bytes. Reads one small file, in pages: cheaper than /proc/self/status, for which the kernel sums up the memory.
 std::uint64_t resident_bytes() {
   std::ifstream statm("/proc/self/statm");
   std::uint64_t pages = 0;
@@ -263,7 +263,7 @@ std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// One frame of `rondo top`: all that it shows in one request, small enough to be asked for every second.
+/// One frame of `rondo top`: all its data in one request, small enough for one request a second.
 void command_top(Context& of, Reply reply) {
   answer_sources(of.runtime.scheduler(), std::move(reply), source_json, [weak = of.weak_from_this()](Reply r) {
     const std::shared_ptr<Context> alive = weak.lock();  // The answer may take several turns.

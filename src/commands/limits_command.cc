@@ -16,7 +16,7 @@ namespace json = boost::json;
 
 constexpr std::uint64_t in_microseconds(Duration limit) { return static_cast<std::uint64_t>(limit / std::chrono::microseconds{1}); }
 
-/// The whole page of limits (include/rondo/base/limits.h), in its order; times in microseconds. The tidy check sees that none is missing.
+/// All limits (include/rondo/base/limits.h), in their order; times in microseconds. The tidy check verifies that none is missing.
 constexpr auto kShownLimits = std::to_array<std::pair<std::string_view, std::uint64_t>>({
     {"priorities", limits::kPriorities},
     {"batch_items", limits::kBatchItems},

@@ -1,4 +1,4 @@
-// LogKeeper: the newest lines, no more and none longer than its limits.
+// LogKeeper: keeps the newest lines, within its limits of number and length.
 #include "rondo/commands/log_keeper.h"
 
 #include <gtest/gtest.h>

@@ -14,11 +14,11 @@ namespace rondo::commands {
 
 namespace {
 
-/// What resolves by itself, as a neighbour does, has resolved by then.
+/// A wait that resolves by itself, such as one for a neighbour, is resolved within this time.
 constexpr Duration kLongWait = 1min;
-/// So that health is a short turn, however many facts are awaited.
+/// Bounds the turn of health, however many facts are awaited.
 constexpr std::uint32_t kPlacesLooked = 16 * Runtime::kPlacesOfPage;
-/// A screen has room for more than these.
+/// A screen has room for more lines than this.
 constexpr std::size_t kWaitsNamed = 10;
 
 }  // namespace

@@ -9,7 +9,7 @@ class Runtime;
 
 namespace rondo::commands {
 
-/// A note for each of the facts with the most of such rows: how many, the fact, its provider. Looks at a bounded number of facts.
+/// Adds a note for each of the facts with the most such rows: their number, the fact, its provider. Checks a bounded number of facts.
 void tell_long_waits(const Runtime& runtime, boost::json::array& notes);
 
 }  // namespace rondo::commands

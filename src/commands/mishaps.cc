@@ -15,7 +15,7 @@ namespace rondo::commands {
 
 namespace {
 
-/// As the log has it, to the second.
+/// The time as in the log, to the second.
 std::string time_text(WallTime time) {
   const std::time_t calendar = time.nanoseconds() / 1'000'000'000;
   std::tm parts{};

@@ -1,7 +1,6 @@
-// Mishaps: faults that a counter counts and that are over when they have happened: accepted writes that failed later, lost wake-ups,
-// forgotten facts. `rondo health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a note. So a
-// fault of the past neither stays a trouble until a restart nor is forgotten. The counters belong to others; `rondo stats` shows them.
-// Scheduler thread.
+// Mishaps: counted faults that are over once they have happened: accepted writes that failed later, lost wake-ups, forgotten facts. `rondo
+// health` reports each with the time of the last one: as a trouble for limits::kMishapTold, then as a note. So a past fault does not
+// remain a trouble until a restart, and is not forgotten. Other classes own the counters; `rondo stats` shows them. Scheduler thread.
 #pragma once
 
 #include <boost/json/fwd.hpp>
@@ -19,7 +18,7 @@ namespace rondo::commands {
 
 class WriteFailures;
 
-/// As people say it: "42 s", "5 min", "3 h", "9 days".
+/// A readable duration: "42 s", "5 min", "3 h", "9 days".
 std::string span_text(Duration span);
 
 /// The mishaps of one kind.
@@ -28,9 +27,9 @@ class Mishap {
   /// 'what' happened, such as "accepted writes that failed later"; static storage.
   explicit Mishap(std::string_view what) : what_(what) {}
 
-  /// 'count' of them since the start; 'newest' says more of the last one. What is new is taken to have happened now.
+  /// 'count': how many happened since the start; 'newest': details of the last one. New ones get the present time.
   void look(std::uint64_t count, std::string_view newest, const Clock& clock);
-  /// Into one of the two, if it ever happened.
+  /// Adds itself to 'troubles' or 'notes', if it ever happened.
   void tell(Instant now, boost::json::array& troubles, boost::json::array& notes) const;
   /// As a note, whenever it happened: for mishaps whose consequences `health` reports separately while they last.
   void note(Instant now, boost::json::array& notes) const;

@@ -1,5 +1,4 @@
-// Mishaps under a clock that is told what to say: what happened is a trouble with its time, then a note, and a trouble again when it
-// happens again.
+// Mishaps with a clock that the test sets: a mishap is a trouble with its time, then a note, and a trouble again when it recurs.
 #include "commands/mishaps.h"
 
 #include <gmock/gmock.h>
@@ -52,7 +51,7 @@ TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
   Mishap mishap{"cups that fell"};
   mishap.look(2, "the blue one", clock);
   clock.advance(42s);
-  mishap.look(2, "the blue one", clock);  // Looking is not happening.
+  mishap.look(2, "the blue one", clock);  // A check without a new mishap changes nothing.
   EXPECT_THAT(told(mishap, clock).troubles,
               ElementsAre(AllOf(HasSubstr("cups that fell: 2 since the start"), HasSubstr("the last 42 s ago (20"),
                                 HasSubstr("Z): the blue one"), HasSubstr("a note in 14 min"))));

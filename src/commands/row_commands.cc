@@ -1,4 +1,4 @@
-// The commands that look at rows: get, keys, show, tables.
+// The commands that read rows: get, keys, show, tables.
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,8 +20,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// A row up to this size is answered whole; a larger one field by field, and a value in pieces of this size. The caller puts them together
-/// and meets no bound.
+/// A row up to this size is answered whole. A larger one is answered field by field, with each value in pieces of this size; the caller
+/// joins them, so a row has no limit of size.
 constexpr std::size_t kWholeBytes = 32 * 1024;
 
 /// A large row: [field number, name, part of its value], the parts of a value in order.
@@ -41,7 +41,7 @@ void answer_parts(Reply reply, const Record& record) {
   });
 }
 
-/// What is owed for a row, and where it stands in the data plane if its Orch tells.
+/// Adds what is owed for a row, and its state in the data plane if its Orch reports that.
 void add_state(json::object& row, const WhyLink& link) {
   row["state"] = state_word(link);
   if (link.plane != PlaneState::Unknown) row["plane"] = json::string{to_string(link.plane)};
@@ -93,7 +93,7 @@ void command_show(Context& context, const Arguments& arguments, Reply reply) {
     json::object shown{{"key", text(row.key())}};
     add_state(shown, link);
     if (row.bytes() > kWholeBytes) {
-      shown["large"] = true;  // `get` tells its fields.
+      shown["large"] = true;  // `get` returns its fields.
     } else {
       shown["fields"] = fields_json(row.fields());
     }
@@ -102,7 +102,7 @@ void command_show(Context& context, const Arguments& arguments, Reply reply) {
   });
 }
 
-/// What becomes of the rows of a table that an Orch consumes.
+/// Adds the counts of the states of a table's rows, if an Orch consumes it.
 void add_counts(json::object& row, const ConsumerStats& stats) {
   if (stats.plane) row["installed"] = stats.plane->installed;
   row["pending"] = stats.queued + stats.in_flight + (stats.plane ? stats.plane->pending : 0);

@@ -1,4 +1,4 @@
-// RowLister: the rows of a table as an answer, page by page: a page of the store, then, in as many turns as it takes, its rows. Scheduler
+// RowLister: answers with the rows of a table, page by page: a page of the store, then its rows in as many turns as needed. Scheduler
 // thread.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace rondo::commands {
 class RowLister : public std::enable_shared_from_this<RowLister> {
  public:
   using MakeRow = std::function<boost::json::object(const Record& row)>;
-  /// Rows whose key matches 'pattern' (all if it is empty), at most 'most' of them, each as 'make_row' makes it.
+  /// Lists at most 'most' rows whose key matches 'pattern' (all if it is empty), each as 'make_row' converts it.
   RowLister(Store& store, std::string table, std::string pattern, std::uint64_t most, MakeRow make_row)
       : store_(store),
         table_(std::move(table)),

@@ -1,4 +1,4 @@
-// What the commands say of a row's state: its word, and what it waits for or was rejected for.
+// The state of a row in the commands' answers: its word, and the facts it waits for or the reason of its rejection.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline std::string_view state_word(const WhyLink& link) {
     case WhyLink::State::Parked: return "parked";
     case WhyLink::State::Queued: return "queued";
     case WhyLink::State::InFlight: return "in-flight";
-    case WhyLink::State::Absent: break;  // Nothing is owed for a row that the store has.
+    case WhyLink::State::Absent: break;  // No change is owed for a row that the store has.
   }
   return "done";
 }

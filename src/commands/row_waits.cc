@@ -16,10 +16,10 @@ namespace json = boost::json;
 
 namespace {
 
-/// A row that is parked for less time only waits for what it has itself set going, such as the next hops of a route.
+/// A row that is parked for less time waits only for objects that its own change requested, such as the next hops of a route.
 constexpr Duration kParkStands = 500ms;
 
-/// Whether 'taken' brings what 'written' asked for: the subscription may have held an older change of the same key.
+/// True if 'taken' contains the effect of 'written': the subscription may have had an older change of the same key.
 bool brings(const Change& taken, const Change& written) {
   if (taken.op() != written.op()) return false;
   const Fields fields = written.fields();
@@ -43,17 +43,17 @@ class RowWaits::Wait {
       : table_(std::move(table)), change_(std::move(change)), deadline_(deadline), reply_(std::move(reply)) {}
 
   void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
-  /// When it is to be looked at even if nothing happens.
+  /// When the wait must be checked even without an event.
   Instant due() const noexcept { return parked_since_ ? std::min(deadline_, *parked_since_ + kParkStands) : deadline_; }
 
-  /// Whether the event may end the wait. What it means is decided after the consumer's turn, when the row is as the event left it.
+  /// Returns true if the event may end the wait. The result is determined after the consumer's turn, when the row has its new state.
   bool hear(const RowEvent& event) {
     if (event.key != change_.key()) return false;
     switch (event.what) {
       case RowEvent::What::Taken:
         if (!brings(*event.change, change_)) return false;
         taken_ = true;
-        outcome_.reset();  // What was told before was of an older change.
+        outcome_.reset();  // The earlier outcome was of an older change.
         break;
       case RowEvent::What::Done: outcome_.emplace(); break;
       case RowEvent::What::Rejected: outcome_ = *event.why; break;
@@ -63,7 +63,7 @@ class RowWaits::Wait {
     return taken_;
   }
 
-  /// True when the answer has ended or nobody wants it any more.
+  /// Returns true when the answer has ended or its caller is gone.
   bool is_over(const Runtime& runtime, Instant now) {
     if (!reply_.wanted()) return true;
     const WhyLink link = runtime.row_state(table_, change_.key());
@@ -79,7 +79,7 @@ class RowWaits::Wait {
   }
 
  private:
-  /// A row parked on a time alone is tried again by itself.
+  /// A row that is parked only on a time is retried by itself.
   bool has_end(const WhyLink& link) const {
     return outcome_ && (link.state == WhyLink::State::Absent || link.state == WhyLink::State::Rejected);
   }
@@ -90,7 +90,7 @@ class RowWaits::Wait {
     }
     const bool done = outcome_->ok();
     json::object end{{"state", done ? "done" : "rejected"}, {"note", sentence(done ? std::string{} : outcome_->to_string())}};
-    if (done && link.plane == PlaneState::Withdrawn) {  // Done, and a port is down: the data plane does not have it.
+    if (done && link.plane == PlaneState::Withdrawn) {  // Done, but a port is down, so the data plane does not have the route.
       end["plane"] = json::string{to_string(link.plane)};
       end["note"] = sentence(state_note(link));
       end["facts"] = facts_json(link.facts);
@@ -110,7 +110,7 @@ class RowWaits::Wait {
   Reply reply_;
   std::unique_ptr<RowTap> tap_;
   bool taken_ = false;                  // The consumer has taken the change.
-  std::optional<Status> outcome_ = {};  // The newest of the row's.
+  std::optional<Status> outcome_ = {};  // The row's newest outcome.
   std::optional<Instant> parked_since_ = {};
 };
 

@@ -1,5 +1,5 @@
-// RowWaits: answers to writes that wait for what becomes of their row ('set' and 'del' with wait_ms). A tap of the table tells when the
-// consumer has taken the change and what its handler answered; nothing is polled. Scheduler's thread.
+// RowWaits: answers to writes that wait for the outcome of their row ('set' and 'del' with wait_ms). A tap of the table reports when the
+// consumer has taken the change and what its handler returned; nothing is polled. Scheduler's thread.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class RowWaits {
   /// 'deadline'. A caller that ends it before, because the write is refused, calls look_soon(). NotFound if no Orch of this runtime
   /// consumes 'table'.
   Status add(const std::string& table, const Change& change, Instant deadline, Reply reply);
-  /// Looks at every wait in a turn of its own.
+  /// Checks every wait in a turn of its own.
   void look_soon();
   std::size_t size() const noexcept { return waits_.size(); }
 
@@ -35,7 +35,7 @@ class RowWaits {
   Runtime& runtime_;
   TimerSource timer_;
   std::vector<std::unique_ptr<Wait>> waits_;
-  bool is_soon_ = false;  // A look is due.
+  bool is_soon_ = false;  // A check is due.
 };
 
 }  // namespace rondo::commands

@@ -1,5 +1,5 @@
-// The commands that write one row: set and del. A `set` that replaces or unsets fields reads the row first and is a Set of fields where no
-// field goes, else a Delete and a Set, written in one turn.
+// The commands that write one row: set and del. A `set` that replaces or unsets fields reads the row first. It is a Set of fields if no
+// field is removed, otherwise a Delete and a Set, written in one turn.
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -18,7 +18,7 @@ namespace rondo::commands {
 
 namespace {
 
-/// The longest that a write waits for its row, as of watch.
+/// Maximum time that a write waits for its row, as for watch.
 constexpr std::int64_t kWaitMsMost = 1'000'000'000;
 
 /// One call of `set` or `del`.
@@ -38,10 +38,10 @@ Status check_unset(const RowWrite& write) {
   return {};
 }
 
-/// What is to be written so that the row, which is 'row' now, becomes what was asked for. 'row' is empty if there is none.
+/// Returns the changes after which the row, whose present content is 'row', has the requested content. 'row' is empty if there is none.
 std::vector<Change> changes_of(const RowWrite& write, const Record& row) {
   const Fields set = write.change.fields();
-  std::vector<Field> left;  // Fields of the row that were not named.
+  std::vector<Field> left;  // Fields of the row that the call did not name.
   bool goes = false;
   if (row) {
     for (const Field field : row.fields()) {
@@ -58,11 +58,11 @@ std::vector<Change> changes_of(const RowWrite& write, const Record& row) {
   return {Change::remove(write.change.key()), Change::set(write.change.key(), std::span<const Field>{left})};
 }
 
-/// Writes them, in order. The last of them ends 'reply', or what becomes of the row does.
+/// Writes the changes, in order. The end of the last one, or the outcome of the row, ends 'reply'.
 void write_changes(Context& context, const RowWrite& write, const std::vector<Change>& changes, Reply reply) {
   Store& store = context.runtime.store();
   const std::string key{write.change.key()};
-  // Done means on the disk, or in the server, where that is what the table promises.
+  // Done means on the disk, or in the server, if the table's contract says so.
   const bool waits = context.failures.waits_for_end(write.table);
   if (write.wait) {
     const Instant deadline = context.runtime.clock().now() + *write.wait;
@@ -88,7 +88,7 @@ void write_changes(Context& context, const RowWrite& write, const std::vector<Ch
   if (!waits && !write.wait) reply.finish();
 }
 
-/// Reads the row first. While changes of the table wait, what the row will be is not known here.
+/// Reads the row first. While changes of the table wait, the row's next content is unknown here.
 void write_after_read(Context& context, std::shared_ptr<const RowWrite> write, Reply reply) {
   Store& store = context.runtime.store();
   if (const auto size = store.size(write->table); !write->replace && size && size->staged > 0) {
@@ -104,7 +104,7 @@ void write_after_read(Context& context, std::shared_ptr<const RowWrite> write, R
     }
     if (!*row && !write->replace) return write_changes(*alive, *write, {write->change}, std::move(reply));
     std::vector<Change> changes = changes_of(*write, *row);
-    // A row whose newest changes are not known: what goes with the Delete is what nobody can name.
+    // The row's newest changes are unknown, so a Delete comes first to remove fields that this call cannot name.
     const auto size = alive->runtime.store().size(write->table);
     if (changes.size() == 1 && size && size->staged > 0) changes.insert(changes.begin(), Change::remove(write->change.key()));
     write_changes(*alive, *write, changes, std::move(reply));
@@ -117,7 +117,7 @@ Change with_key(const Change& change, std::string_view key) {
   return {change.op(), Record::make(key, fields)};
 }
 
-/// Writes the row that the key means.
+/// Writes the row that the key denotes.
 void write_row(Context& context, RowWrite write, Reply reply) {
   const std::string table = write.table;
   const std::string given{write.change.key()};
@@ -131,7 +131,7 @@ void write_row(Context& context, RowWrite write, Reply reply) {
   });
 }
 
-/// The parts of a call that set and del share. Nothing when 'reply' has failed.
+/// Reads the parts of a call that set and del share. Empty when 'reply' has failed.
 std::optional<RowWrite> read_call(Context& context, const Arguments& arguments, Change change, Reply& reply) {
   RowWrite write{.table = arguments.text("table"), .change = std::move(change)};
   if (Status known = check_table(context.runtime.store(), write.table); !known.ok()) return reply.fail(known), std::nullopt;

@@ -1,6 +1,6 @@
-// Writes of one row, in simulated time: those that replace or unset fields, and those that wait for what becomes of their row: done,
-// rejected, parked on facts, and the end of the time. Method: the standard commands on a runtime whose handlers the test writes, through a
-// session without a socket.
+// Writes of one row, in simulated time: those that replace or unset fields, and those that wait for the outcome of their row: done,
+// rejected, parked on facts, and the timeout. Method: the standard commands on a runtime whose handlers the test writes, through a session
+// without a socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
     session_ = std::make_unique<AdminSession>(registry_, nullptr, options_, figures_, [] {});
   }
 
-  /// What the row's fields ask for.
+  /// Returns the outcome that the row's fields specify.
   Outcome handle(const Fields& fields) {
     handled_ += "set";
     for (const Field field : fields) handled_ += "," + std::string{field.name} + "=" + std::string{field.value};
@@ -55,7 +55,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
     session_->input().append(frame);
     while (session_->has_step()) session_->step();
   }
-  /// What was answered since the last call; empty when nothing was.
+  /// The answer since the last call; empty if there was none.
   std::string answer() {
     const std::string bytes{session_->output().view()};
     session_->output().clear();
@@ -63,7 +63,7 @@ class WaitingWrites : public testing::Test, public RuntimeFixture {
     return frame && *frame ? std::string{(**frame).payload} : std::string{};
   }
 
-  /// What the handlers were given since the last call.
+  /// The handlers' calls since the last call.
   std::string handled() {
     run_for(10ms);
     return std::exchange(handled_, {});

@@ -1,5 +1,5 @@
-// StoreSink: bulk writes of the admin socket onto the store. Where a write counts only when it is on the disk, a frame is settled when the
-// disk has the last of its rows, or cannot have them. Scheduler's thread.
+// StoreSink: bulk writes of the admin socket into the store. If a write counts only when it is on the disk, a frame is settled when the
+// disk has the last of its rows or has refused it. Scheduler's thread.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace rondo::commands {
 
-/// NotFound, with the nearest name, for a table that nobody declared.
+/// NotFound, with the nearest name, for a table that was not declared.
 Status check_table(const Store& store, std::string_view table);
 
 class StoreSink final : public BulkSink {
@@ -29,17 +29,17 @@ class StoreSink final : public BulkSink {
   void when_settled(Settled settled) override;
 
  private:
-  /// Rows of one frame that wait for the disk or for a server. Each has a share in it.
+  /// Rows of one frame that wait for the disk or for a server. The callback of each row shares it.
   struct OnTheWay {
     struct Row {
       std::uint64_t number = 0;
-      std::size_t key_end = 0;  // In 'keys'.
+      std::size_t key_end = 0;  // Offset in 'keys'.
     };
     std::vector<Row> rows;
     std::string keys;
-    std::size_t ended = 0;  // They end in the order in which they were written.
+    std::size_t ended = 0;  // The rows end in the order in which they were written.
     Unwritten unwritten;
-    Settled settled;  // Once the frame has ended.
+    Settled settled;  // Set once the frame has ended.
     void end(const Status& status);
     void settle_if_known();
   };
@@ -55,7 +55,7 @@ class StoreSink final : public BulkSink {
   std::string table_;
   std::uint64_t row_ = 0;  // Since begin().
   WriteDone done_;
-  std::shared_ptr<OnTheWay> on_the_way_;  // Null where accepted is done.
+  std::shared_ptr<OnTheWay> on_the_way_;  // Null if a write is done when it is accepted.
   std::vector<Field> fields_;
 };
 

@@ -1,5 +1,5 @@
-// StoreSink: what a table or a queue that is full answers to rows of the admin socket, and the figure that tells of it, at the bound of a
-// queue itself and at one that a table's spec makes smaller. Method: a session without a socket upon a runtime's own store.
+// StoreSink: the answer of a full table or queue to rows of the admin socket, and the counter that shows it, at the limit of a queue and at
+// a smaller one of a table's spec. Method: a session without a socket on a runtime's own store.
 #include "commands/store_sink.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using testing::HasSubstr;
 
 class FullTables : public testing::Test {
  protected:
-  /// What the answer says of rows with these keys.
+  /// Writes rows with these keys and returns the answer.
   json::object write(std::string_view table, const std::vector<std::string>& keys) {
     EXPECT_TRUE(encoder_.start(table).ok());
     for (const std::string& key : keys) EXPECT_TRUE(encoder_.add(BulkOp::Set, key, {}, limits::kAdminFrameBytes).ok());

@@ -18,8 +18,8 @@ namespace {
 
 namespace json = boost::json;
 
-/// Troubles of now, each in words; none of them: "healthy". Rows that are rejected or refused are troubles while they are. Notes are what
-/// an operator may want to know and need not mend: what was chosen, and what has passed.
+/// Present troubles, each as a text; if there are none: "healthy". Rows that stand rejected or refused are troubles. Notes are useful to an
+/// operator and need no repair: settings in use, and past events such as an older mishap.
 void command_health(Context& context, Reply reply) {
   Runtime& runtime = context.runtime;
   json::array troubles;

@@ -18,9 +18,9 @@ namespace json = boost::json;
 
 namespace {
 constexpr Duration kLook = 100ms;
-/// What an event costs beside its bytes.
+/// Bytes counted for an event beside its content.
 constexpr std::size_t kEventBytes = 64;
-/// What a line of a trace is taken for.
+/// Bytes counted for a line of a trace.
 constexpr std::size_t kTraceBytes = 512;
 
 json::object change_json(const Change& change) {
@@ -35,10 +35,10 @@ json::object change_json(const Change& change) {
 }
 }  // namespace
 
-/// One reader: events in, rows of its answer out, a page a turn of its connection.
+/// One reader: queues events and sends them as rows of its answer, one page a turn of its connection.
 class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
  public:
-  /// 'missed' outlives it: the books of all watchers.
+  /// 'missed', the counter of all watchers, outlives it.
   Watcher(Until until, Reply reply, std::uint64_t& missed) : until_(until), reply_(std::move(reply)), missed_by_all_(missed) {
     reply_.expect_rows();
   }
@@ -47,19 +47,19 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
   Watcher& operator=(const Watcher&) = delete;
 
   void listen(std::unique_ptr<RowTap> tap) { tap_ = std::move(tap); }
-  /// Called now and then: true when there is nobody to tell any more.
+  /// Called periodically; returns true when the watch has ended or its reader is gone.
   bool is_over(Instant now) {
     if (now >= until_.deadline) end();
     return !reply_.wanted();
   }
 
  protected:
-  /// One event on its way to the reader: a change, which is made a row when its turn comes, or a row.
+  /// One event for the reader: a change, which is converted to a row in its turn, or a row.
   struct Event {
     Change change = {};
     json::object row = {};
     std::size_t bytes = 0;
-    std::uint64_t missed = 0;  // Not an event, but the number of those that are missing here.
+    std::uint64_t missed = 0;  // If not 0, this is not an event, but the number of events missing here.
   };
 
   void push(Event event) {
@@ -107,7 +107,7 @@ class Watchers::Watcher : public std::enable_shared_from_this<Watcher> {
     reply_.flush();
   }
 
-  /// What still waits was missed: the time was over before its turn.
+  /// Waiting events count as missed: the time ended before their turn.
   void end() { reply_.finish(json::object{{"events", told_}, {"missed", total_missed_ + missed_ + events_.size()}}); }
 
   const Until until_;
@@ -167,7 +167,7 @@ class Watchers::Trace final : public Watcher {
   }
 
  private:
-  /// Any row of the table may have waited for it; of interest is what this one waits for.
+  /// Any row of the table may have waited for the fact; only this row's facts are reported.
   void hear_resolved(const RowEvent& event) {
     if (std::ranges::find(awaited_, event.facts.front()) == awaited_.end()) return;
     tell("resolved", event.at, {{"facts", facts_json(event.facts)}, {"provider", text(event.provider)}});
@@ -186,7 +186,7 @@ class Watchers::Trace final : public Watcher {
   const Instant start_;
   const std::string table_;
   const std::string key_;
-  std::vector<Constraint> awaited_;  // What the row was parked on last.
+  std::vector<Constraint> awaited_;  // The facts that the row was last parked on.
 };
 
 Watchers::Watchers(Runtime& runtime, Priority priority) : runtime_(runtime), timer_("watchers", priority, [this] { look(); }) {
@@ -229,7 +229,7 @@ void Watchers::look() {
 
 namespace {
 
-/// The bounds that a caller gave, or why they are none.
+/// Returns the bounds of a call, or the error in them.
 Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
   Watchers::Until until;
   const std::int64_t count = arguments.integer("count", INT64_MAX);
@@ -243,7 +243,7 @@ Result<Watchers::Until> until_of(Context& context, const Arguments& arguments) {
   return until;
 }
 
-/// Whether the rows of 'table' can be looked at: an Orch of this thread takes them.
+/// Checks that the rows of 'table' can be watched: an Orch of this thread takes them.
 Status check_watched(Context& context, std::string_view table) {
   if (Status known = check_table(context.runtime.store(), table); !known.ok()) return known;
   auto tap = context.runtime.tap(table, [](const RowEvent&) {});

@@ -1,6 +1,6 @@
-// Watchers: those who look on while rows change (rondo watch, rondo trace). Each has a bounded queue of events between the turns in which
-// they happen and the turns of its own connection: one who reads slowly misses events and is told how many, and holds up nobody.
-// Scheduler's thread.
+// Watchers: the readers that observe changes of rows (rondo watch, rondo trace). Each has a bounded queue between the turns in which
+// events happen and the turns of its own connection. A slow reader misses events, receives their number, and delays no other. Scheduler's
+// thread.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace rondo::commands {
 
 class Watchers {
  public:
-  /// The end of a look, whichever comes first.
+  /// The end of a watch, whichever comes first.
   struct Until {
-    std::uint64_t count = UINT64_MAX;  // Events told.
+    std::uint64_t count = UINT64_MAX;  // Events sent.
     Instant deadline = Instant::never();
   };
 
@@ -34,13 +34,13 @@ class Watchers {
   /// Answers with all that happens to one row.
   void trace(const std::string& table, const std::string& key, Until until, Reply reply);
 
-  /// A change was accepted on its way into 'table'. One branch while nobody traces.
+  /// A change for 'table' was accepted. One branch while there is no trace.
   void written(std::string_view table, const Change& change) {
     if (!traces_.empty()) tell_written(table, change);
   }
   bool traces() const noexcept { return !traces_.empty(); }
   std::size_t size() const noexcept { return all_.size(); }
-  /// Events that readers missed because limits::kWatchEvents or kWatchBytes waited for them, since the start.
+  /// Events that readers missed since the start, because limits::kWatchEvents or kWatchBytes were waiting for them.
   std::uint64_t missed() const noexcept { return missed_; }
 
  private:
@@ -49,11 +49,11 @@ class Watchers {
   class Trace;
   void add(std::shared_ptr<Watcher> watcher, const std::string& table, RowTap::Listener listener);
   void tell_written(std::string_view table, const Change& change);
-  /// Ends those whose time is over and forgets those whose readers are gone.
+  /// Ends the watches whose time is over and removes those whose readers are gone.
   void look();
 
   Runtime& runtime_;
-  TimerSource timer_;  // Armed while somebody watches.
+  TimerSource timer_;  // Armed while there is a watcher.
   std::vector<std::shared_ptr<Watcher>> all_;
   std::vector<std::weak_ptr<Trace>> traces_;
   std::uint64_t missed_ = 0;

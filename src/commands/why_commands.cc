@@ -1,4 +1,4 @@
-// The commands that say why things wait: why, parked.
+// The commands that explain waits: why, parked.
 #include <memory>
 #include <optional>
 #include <set>
@@ -28,13 +28,13 @@ std::string_view state_name(WhyLink::State state) {
   return "absent";
 }
 
-/// The rows of an answer that nobody owes anything, about which the store knows more: whether its table has the row.
+/// The links of an answer for which no change is owed: the store has more information, namely whether its table has the row.
 class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
  public:
   WhyAnswer(Runtime& runtime, Why why, Reply reply)
       : runtime_(runtime), store_(runtime.store()), why_(std::move(why)), reply_(std::move(reply)) {}
 
-  /// Asks the store about each of them, one after the other, then answers.
+  /// Queries the store for each of them, one after the other, then answers.
   void go_on() {
     while (next_ < why_.chain.size() && is_told(why_.chain[next_])) ++next_;
     if (next_ == why_.chain.size()) return finish();
@@ -100,7 +100,7 @@ class WhyAnswer : public std::enable_shared_from_this<WhyAnswer> {
   Why why_;
   Reply reply_;
   std::size_t next_ = 0;
-  std::set<std::size_t> done_;  // Links whose rows the store has and no consumer owes.
+  std::set<std::size_t> done_;  // Links whose rows the store has and for which no change is owed.
 };
 
 void command_why(Context& context, const Arguments& arguments, Reply reply) {
@@ -131,7 +131,7 @@ json::object fact_row(const ParkedConstraint& parked) {
   return row;
 }
 
-/// Few at a time: a row may wait for many facts, and the turn's time is looked at between them.
+/// Few at a time: a row may wait for many facts, and the turn's time is checked between them.
 constexpr std::size_t kParkedStep = 8;
 
 void command_parked(Context& context, const Arguments& arguments, Reply reply) {
@@ -142,7 +142,7 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
     if (Status known = check_table(runtime.store(), table); !known.ok()) return reply.fail(known);
   }
   reply.stream([&runtime, by_table = arguments.has("table"), table, place = std::uint32_t{0}](Reply& page) mutable {
-    // A step looks at no more than a page of places, even if all are empty.
+    // A step visits at most a page of places, even if all are empty.
     bool more = true;
     for (std::size_t steps = 0; more && steps < limits::kAdminPageRows / kParkedStep && !page.page_full(); ++steps) {
       if (by_table) {
@@ -156,14 +156,14 @@ void command_parked(Context& context, const Arguments& arguments, Reply reply) {
   });
 }
 
-/// The tables whose rejected rows are to be told, and how far it is.
+/// The tables whose rejected rows are listed, and the progress.
 struct RejectedPlace {
   std::vector<std::string> tables;
   std::size_t table = 0;
   std::optional<std::string> after;
 };
 
-/// Few at a time, for the turn's time is looked at between them.
+/// Few at a time, because the turn's time is checked between them.
 constexpr std::size_t kRejectedStep = 32;
 
 void command_rejected(Context& context, const Arguments& arguments, Reply reply) {

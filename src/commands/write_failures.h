@@ -14,21 +14,22 @@
 
 namespace rondo::commands {
 
-/// Of a write to a table whose writes count when they are on the disk: it has taken effect, and 'why' says that the disk has it not.
+/// The error of a write to a table whose writes count when they are on the disk: the write has taken effect, but the disk does not have it
+/// because of 'why'.
 Status not_yet_written(const Status& why);
 
 class WriteFailures {
  public:
   using AnswerOf = std::function<WriteAnswer(std::string_view table)>;
-  /// An empty function stands for WriteAnswer::Counted.
+  /// An empty function means WriteAnswer::Counted.
   explicit WriteFailures(AnswerOf answer_of) : answer_of_(std::move(answer_of)) {}
 
-  /// The callback for Store::write() to 'table' that counts a later failure; empty unless these are counted.
+  /// Returns the callback for Store::write() to 'table' that counts a later failure; empty unless failures of the table are counted.
   WriteDone listener(std::string_view table) {
     if (answer_of(table) != WriteAnswer::Counted) return {};
     return counter();
   }
-  /// Counts the writes that fail.
+  /// Returns a callback that counts failed writes.
   WriteDone counter() {
     return [failures = failures_](const Status& end) {
       if (end.ok()) return;
@@ -40,7 +41,8 @@ class WriteFailures {
     const WriteAnswer answer = answer_of(table);
     return answer == WriteAnswer::Stored || answer == WriteAnswer::Confirmed;
   }
-  /// Makes the answer for a write to 'table', one that waits_for_end(), which ended with an error. Counts it where the write was refused.
+  /// Returns the function that makes the answer for a write to 'table', one that waits_for_end(), which ended with an error. It counts the
+  /// write if it was refused.
   std::function<Status(const Status& why)> answerer(std::string_view table, std::string_view key) {
     if (!refuses(table)) return not_yet_written;
     return [count = counter(), key = std::string{key}](const Status& why) {
@@ -48,7 +50,7 @@ class WriteFailures {
       return why.with_context("key " + quoted(key));
     };
   }
-  /// A write to 'table' that fails later has not taken effect.
+  /// True if a write to 'table' that fails later has not taken effect.
   bool refuses(std::string_view table) const { return answer_of(table) == WriteAnswer::Confirmed; }
   std::uint64_t count() const noexcept { return failures_->count; }
   const Status& last() const noexcept { return failures_->last; }

@@ -31,7 +31,7 @@ Agent::Agent(Group& group, std::string name, Priority priority, AgentOptions opt
 
 Agent::~Agent() {
   for (const std::shared_ptr<message::TopicCore>& topic : topics_) topic->remove(*cell_);
-  // One that was never added is known to nobody but those who have its address, and has nothing to tell.
+  // An agent that was never added is known only to the holders of its address, and its figures are not reported.
   if (cell_->group == nullptr) cell_->lane->home().core.forget_unadded(*cell_);
 }
 
@@ -60,7 +60,7 @@ Status Agent::subscribe(const std::shared_ptr<message::TopicCore>& topic, messag
   }
   topics_.reserve(topics_.size() + 1);
   RONDO_ASSERT(topic->add(*cell_, cell_->keep(handler)));
-  topics_.push_back(topic);  // Nothing fails any more.
+  topics_.push_back(topic);  // Nothing after this fails.
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The threads of priorities: each with a reactor, a scheduler and a home. They are made under the lock of Core, when the first agent of a
-// priority is, and live until the end.
+// The threads of priorities, each with a reactor, a scheduler and a home. A thread is made under the lock of Core, with the first agent of
+// its priority, and runs until the end.
 #include "rondo/message/agent_threads.h"
 
 #include <pthread.h>
@@ -20,7 +20,7 @@ namespace rondo {
 
 namespace {
 
-constexpr std::size_t kThreadNameBytes = 15;  // What Linux keeps.
+constexpr std::size_t kThreadNameBytes = 15;  // Linux keeps this many.
 
 std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
   Result<std::unique_ptr<Policy>> policy = make_policy(options);
@@ -28,14 +28,14 @@ std::unique_ptr<Policy> policy_of(const PolicyOptions& options) {
   return std::move(*policy);
 }
 
-/// One thread with what it runs.
+/// One thread and the objects that it runs.
 struct PriorityThread {
   PriorityThread(Priority level, const Clock& clock, std::unique_ptr<Reactor> given, const PolicyOptions& policy)
       : priority(level), reactor(std::move(given)), scheduler(clock, *reactor, policy_of(policy)) {}
   const Priority priority;
   const std::unique_ptr<Reactor> reactor;
   Scheduler scheduler;
-  std::shared_ptr<message::Home> home;  // Ends before the scheduler.
+  std::shared_ptr<message::Home> home;  // Destroyed before the scheduler.
   std::thread thread;
 };
 
@@ -52,14 +52,14 @@ Status watch(const Scheduler& scheduler, const StallWatchdogOptions& options, st
   return {};
 }
 
-/// What became of the beginning of a thread. A promise would ask for memory where it is broken.
+/// The result of starting a thread. A promise would allocate memory for its error.
 class Beginning {
  public:
   void tell(Status status) noexcept {
     const std::lock_guard<std::mutex> guard(lock_);
     status_ = std::move(status);
     is_told_ = true;
-    told_.notify_one();  // Under the lock: from then on this may be gone.
+    told_.notify_one();  // Under the lock: after its release this object may be destroyed.
   }
   Status wait() {
     std::unique_lock<std::mutex> guard(lock_);
@@ -74,7 +74,7 @@ class Beginning {
   Status status_;
 };
 
-/// Returns when the thread runs its scheduler, or when there is none.
+/// Returns when the thread runs its scheduler, or with the error if it could not be started.
 Status start(PriorityThread& made, const std::string& name, const AgentThreadSettings& settings) {
   Beginning beginning;
   try {
@@ -113,7 +113,7 @@ struct AgentThreads::Parts {
   std::condition_variable stopped;
   bool is_stopped = false;
   std::unique_ptr<Agents> agents;
-  Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
+  Agents* known_agents = nullptr;  // Points to the agents. Agents that finish may use it while the agents are being destroyed.
   Agents::Core* core = nullptr;
 };
 
@@ -132,7 +132,7 @@ AgentThreads::~AgentThreads() {
   std::vector<std::unique_ptr<PriorityThread>> threads;
   {
     const std::lock_guard<std::mutex> guard(parts_->core->lock);
-    threads.swap(parts_->threads);  // None is made any more.
+    threads.swap(parts_->threads);  // No further thread is made.
   }
   for (const auto& one : threads) one->thread.join();
   parts_->agents.reset();
@@ -143,7 +143,7 @@ Agents& AgentThreads::agents() noexcept { return *parts_->known_agents; }
 Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority priority) {
   const std::string name = options.name + "-p" + std::to_string(priority.level());
   for (const auto& one : threads) {
-    if (one->priority == priority) return one->home;  // Made before, for a queue that then found no memory.
+    if (one->priority == priority) return one->home;  // Made earlier, for a queue whose allocation then failed.
   }
   Result<std::unique_ptr<Reactor>> reactor = make_epoll_reactor();
   if (!reactor) return failure(reactor.error().with_context("thread '" + name + "'"));
@@ -155,7 +155,7 @@ Result<std::shared_ptr<message::Home>> AgentThreads::Parts::home_for(Priority pr
   made->home->enter();
   const Status status = start(*made, name, settings);
   if (!status.ok()) return failure(status.with_context("thread '" + name + "'"));
-  // From here on nothing fails.
+  // Nothing after this fails.
   core->homes.push_back(made->home);
   threads.push_back(std::move(made));
   return threads.back()->home;

@@ -16,7 +16,7 @@ Status about(GroupId group, Code code, std::string_view what) {
   return {code, "group " + std::to_string(group.number) + " of agents: " + std::string{what}};
 }
 
-/// What came of 'make'.
+/// Calls 'make' and returns its result.
 Status made(const std::function<Status(Group&)>& make, Group& group) {
   try {
     return make(group);
@@ -67,7 +67,7 @@ Result<GroupId> Agents::try_to_add(const std::function<Status(Group&)>& make) {
     if (!status.ok()) return failure(std::move(status));
     if (group.parts_->agents.empty()) return failure(Code::InvalidArgument, "a group of agents: it has none");
     return core_->add(group.parts_->agents);
-  } catch (const std::bad_alloc&) {  // Of ours, or for the words of an error.
+  } catch (const std::bad_alloc&) {  // An allocation failed, possibly for an error's text.
     return failure(Status::out_of_memory());
   }
 }
@@ -147,13 +147,13 @@ Result<GroupId> Agents::Core::add(std::vector<std::unique_ptr<Agent>>& agents) {
   if (closed) return failure(Code::FailedPrecondition, "agents: they were stopped, or are ending");
   group->number = ++last_group;
   groups.emplace(group->number, group);
-  // From here on nothing fails.
+  // Nothing after this fails.
   for (message::Cell* cell : group->cells) {
     cell->acquire();
     cell->group = group;
   }
   for (std::unique_ptr<Agent>& agent : agents) static_cast<void>(agent.release());
-  // Under the lock: the first message can stop the group, which would be gone before the last of its agents accepts anything.
+  // Under the lock: the first message can stop the group, and the group would be gone before its last agent accepts messages.
   for (message::Cell* cell : group->cells) cell->lane->set_accepting(*cell, true);
   message::Cell& first = *group->cells.front();
   first.lane->home().life.request(first, message::Cell::kStart);
@@ -197,7 +197,7 @@ Reaction Agents::Core::react(message::Cell& cell, const message::Handler& handle
   std::string name;
   try {
     name = message::name_of(*handler.type);
-  } catch (const std::bad_alloc&) {  // Then it has none.
+  } catch (const std::bad_alloc&) {  // The fault is reported without its text.
   }
   Reaction reaction = cell.react({.agent = cell.name, .message = name, .error = error});
   const bool may_retry = attempts < cell.agent_options().retries_max && !handler.takes_over;
@@ -249,7 +249,7 @@ void Agents::Core::close() noexcept {
   for (const auto& home : homes) home->close();
   while (!groups.empty()) {
     const std::shared_ptr<message::GroupState> group = groups.rbegin()->second;
-    // Not all cells: some may have gone before, and with the last of its agents the group lets go of every cell.
+    // Not all cells: some agents may have gone before, and the group releases every cell with its last agent.
     for (std::size_t i = group->cells.size(); group->left > 0;) {
       message::Cell& cell = *group->cells[--i];
       cell.lane->home().life.finish(cell);

@@ -1,5 +1,5 @@
-// Agents, one scheduler, simulated time: who handles what in which order, how groups come and go, what a handler that throws does. The
-// state of the world is what agents wrote down.
+// Agents, one scheduler, simulated time: which agent handles which message in which order, how groups are added and removed, and what
+// happens when a handler throws. The agents record what they see, and the tests check those records.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -24,7 +24,7 @@ struct Large {
 
 using Lines = std::vector<std::string>;
 
-/// Writes down all that happens to it.
+/// Records all that happens to it.
 class Writer : public Agent {
  public:
   Writer(Group& group, std::string name, Priority priority, Lines& lines, AgentOptions options = {})
@@ -63,7 +63,7 @@ struct Room {
              .value();
     return *writer;
   }
-  /// What was written since.
+  /// Returns the lines recorded since the last call.
   Lines take() { return std::exchange(lines, {}); }
   Lines lines;
   sim::AgentKit kit;
@@ -78,7 +78,7 @@ TEST(Agents, TheHighestPriorityGoesFirstAndEqualsInOrderOfArrivalOverAllAgents) 
   const Address d = room.add("d", Priority::p4).address();
   room.kit.run_until_idle();
   room.take();
-  // Seed 003, "Working Principles": e1(a4), e2(a7), e3(a2), then e4(a4) of another agent of priority 4.
+  // SObjectizer's "Working Principles": e1(a4), e2(a7), e3(a2), then e4(a4) of another agent of priority 4.
   for (const auto& [to, text] : {std::pair{a, "e1"}, {b, "e2"}, {c, "e3"}, {d, "e4"}, {a, "e5"}}) ASSERT_TRUE(to.post(Text{text}).ok());
   room.kit.run_until_idle();
   EXPECT_EQ(room.lines, (Lines{"b e2", "a e1", "d e4", "a e5", "c e3"}));
@@ -153,7 +153,7 @@ TEST(Agents, AMessageThatCameBeforeTheStartIsHandledAfterItAndFirst) {
 }
 
 TEST(Agents, MessagesWhoseTurnComesBeforeTheStartWaitForItInTheirPlace) {
-  // As urgent as the starts themselves, one of which is done in a turn: so the queue has turns in between.
+  // As urgent as the starts themselves, one of which runs in a turn, so the queue has turns in between.
   Room room({.policy = StrictPriority{.tie = Tie::LeastRecentlyServed, .batch = 1}});
   Address last;
   ASSERT_TRUE(room.kit.agents()
@@ -262,7 +262,7 @@ TEST(Agents, TheAgeOfTheOldestIsKnownFromThePostToTheHandler) {
   EXPECT_EQ(oldest(), 0ms);
 }
 
-/// Sends to itself for ever.
+/// Sends to itself without end.
 class Flooder final : public Agent {
  public:
   explicit Flooder(Group& group) : Agent(group, "flooder", Priority::p7) { receive<&Flooder::again>(); }
@@ -313,7 +313,7 @@ TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
     ASSERT_TRUE(kit.step());
     turns.push_back(kit.handled().size() - before);
   }
-  // The clock is looked at every eight items, and after each once they are known to be long: four of 10 us are more than 32.
+  // The clock is read every eight items, and after each once they are known to be long: four of 10 us are more than 32.
   EXPECT_LE(turns.front(), limits::kItemsPerStep);
   for (std::size_t i = 1; i < turns.size(); ++i) EXPECT_LE(turns[i], 4U);
   EXPECT_GE(kit.agents().figures_of_queues().at(0).cut_turns, 1U) << "others were due before the time was over in most";

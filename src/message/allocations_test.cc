@@ -1,5 +1,5 @@
-// A message allocates nothing, counted and not timed; and where memory has ended, agents still end. The replaced operators serve the whole
-// binary; under a sanitizer, which brings its own, the file is empty.
+// A message allocates nothing: the test counts allocations. Agents also end when allocations fail. The replaced operator new serves the
+// whole binary. A sanitizer has its own operator new, so the file is empty under one.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@
 namespace {
 std::atomic<std::uint64_t> allocations{0};
 std::atomic<bool> memory_has_ended{false};
-// Of one thread: the one that so many others come before fails, and if told so all after it.
+// Per thread: how many allocations succeed before one fails, and whether all later ones fail too.
 thread_local long others_before = -1;
 thread_local bool all_after = false;
 
@@ -36,7 +36,7 @@ bool fails() {
 }
 }  // namespace
 
-// Not inlined: the compiler would see malloc meet delete.
+// Not inlined: otherwise the compiler would see a mismatched pair of malloc and delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (fails()) throw std::bad_alloc();
@@ -124,7 +124,7 @@ TEST(MessageAllocations, PostingPublishingTimersAndHandlersAllocateNothing) {
     loop.scheduler.wait(loop.clock.now() + 2ms);
     loop.scheduler.run_until_idle();
   };
-  burst();  // The places are made now.
+  burst();  // The places have been allocated by now.
   const std::uint64_t before = allocations.load();
   for (int i = 0; i < 10; ++i) burst();
   EXPECT_EQ(allocations.load() - before, 0U);
@@ -163,7 +163,7 @@ TEST(MessageAllocations, WithoutMemoryAgentsAreRemovedAndEnd) {
   EXPECT_EQ(told, 2) << "on_finish of both had no memory";
 }
 
-/// With messages that wait, timers that are armed and handlers that throw, on two threads, which go on without memory until they are told.
+/// With waiting messages, armed timers and handlers that throw, on two threads, which run without memory until they are stopped.
 TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
   for (int round = 0; round < 20; ++round) {
     std::atomic<int> told{0};
@@ -184,7 +184,7 @@ TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
         }
       }
     }
-    const bool both_run = round % 2 == 0;  // Else it comes while they begin.
+    const bool both_run = round % 2 == 0;  // Otherwise memory ends while they begin.
     const auto has_served = [](const MessageFigures& queue) { return queue.served > 0; };
     while (both_run && !std::ranges::all_of(threads->agents().figures_of_queues(), has_served)) std::this_thread::yield();
     memory_has_ended.store(true);
@@ -198,7 +198,7 @@ TEST(MessageAllocations, WithoutMemoryThreadsStopAndTheirAgentsEnd) {
   }
 }
 
-/// Orders by arrival need room for each source that they are given.
+/// An order by arrival allocates room for each source that joins.
 TEST(MessageAllocations, AQueueThatFoundNoMemoryAtItsFirstTurnIsTriedAgain) {
   Loop loop({}, StrictlyOrdered{});
   const Topic<Small> topic = loop.agents->topic<Small>("small");
@@ -301,7 +301,7 @@ class Taker final : public Agent {
   int& handled_;
 };
 
-/// Adds an agent while the n-th allocation fails, or all from it on. True if that many were asked for.
+/// Adds an agent while allocation 'number' fails, or also all later ones. Returns true if that many allocations were made.
 bool add_without_memory(Agents& agents, long number, bool and_all_after, int& handled) {
   others_before = number;
   all_after = and_all_after;
@@ -361,7 +361,7 @@ TEST(MessageAllocations, WhicheverAllocationFailsAPriorityWithoutAThreadGetsOneL
 
 TEST(MessageAllocations, AQueueForWhichThereWasNoMemoryIsTriedAgain) {
   for (long number = 0; number < 5; ++number) {
-    Loop loop(AgentsOptions{}, StrictlyOrdered{});  // Whose order needs memory for each source.
+    Loop loop(AgentsOptions{}, StrictlyOrdered{});  // The order by arrival allocates memory for each source.
     int quarantined = 0;
     loop.scheduler.on_quarantine([&](const Source&, const Status&) { ++quarantined; });
     loop.scheduler.run_until_idle();

@@ -1,5 +1,6 @@
-// Arrivals: what other threads have posted to the lanes of one home, a list for each lane under one lock, so that the scheduler's thread
-// takes all of it at once, and the lock, the lists and the mark change processors once for many messages, however many lanes they are for.
+// Arrivals: the messages that other threads have posted to the lanes of one home: a list for each lane, all under one lock. The
+// scheduler's thread takes all lists together. So the cache lines of lock, lists and mark move between processors once for many messages,
+// however many lanes those are for.
 #pragma once
 
 #include <array>
@@ -18,34 +19,34 @@ class Lane;
 
 class Arrivals final : public Inbox {
  public:
-  /// Held by posts of other threads, and whoever looks at what they have left.
+  /// Held by posts of other threads and by readers of the lists.
   std::mutex& lock() noexcept { return lock_; }
 
   // --- Under the lock.
-  /// From now on 'lane' is given what comes for its priority.
+  /// From now on 'lane' receives the arrivals of its priority.
   void join(Lane& lane) noexcept;
   bool empty(Priority priority) const noexcept { return lists_[priority.level()].empty(); }
-  /// The number of those that have not been taken; never Node::kInHand.
+  /// The number of the batch that has not been taken; never Node::kInHand.
   std::uint32_t batch() const noexcept { return batch_; }
-  /// True if 'scheduler' must be told. What the scheduler's own thread posts outside of agents' turns is nothing to wait for more of.
+  /// Returns true if 'scheduler' must be woken. Posts of the scheduler's own thread outside of agents' turns do not make the loop gather.
   bool push(Node& node, Priority priority, const Scheduler& scheduler, bool from_own_thread) noexcept {
     lists_[priority.level()].push(node);
     filled_ |= 1ULL << priority.level();
     came_ += from_own_thread ? 0 : 1;
     return mark(priority, scheduler);
   }
-  /// Takes out 'node', which has not been taken and is of a type with a limit.
+  /// Takes out 'node', which has not been taken and whose type has a limit.
   void unlink(Node& node, Priority priority) noexcept { lists_[priority.level()].unlink(node); }
 
-  // --- Without it.
-  /// Any thread: when the oldest of those that wait here for 'priority' was posted; never() if none does.
+  // --- Without the lock.
+  /// Any thread: when the oldest waiting arrival of 'priority' was posted; never() if there is none.
   Instant oldest(Priority priority) const noexcept {
     const std::lock_guard guard(lock_);
     const NodeList& list = lists_[priority.level()];
     return list.empty() ? Instant::never() : list.first->enqueued;
   }
   bool has_any_for(Priority priority) const noexcept { return (waiting() >> priority.level() & 1) != 0; }
-  /// The scheduler's thread, also in a turn: every lane has what came for it, and is awake.
+  /// The scheduler's thread, also in a turn: moves all arrivals to their lanes and wakes those.
   void take() noexcept { hand_out(); }
 
  private:
@@ -58,7 +59,7 @@ class Arrivals final : public Inbox {
   std::uint64_t came_ = 0;
   std::array<NodeList, limits::kPriorities> lists_{};
 
-  // The scheduler's thread.
+  // Used by the scheduler's thread.
   alignas(64) std::array<std::atomic<Lane*>, limits::kPriorities> lanes_{};  // Lanes join under the lock, on any thread.
 };
 

@@ -30,7 +30,7 @@ TypeLimit* Cell::limit_of(const MessageType& type) noexcept {
 const Handler& Cell::keep(Handler handler) {
   const auto known = std::ranges::find_if(
       handlers_, [&](const Handler& one) { return one.type == handler.type && one.call == handler.call && one.object == handler.object; });
-  if (known != handlers_.end()) return *known;  // Subscribed before; those who come and go do not add up.
+  if (known != handlers_.end()) return *known;  // Subscribed before; repeated subscriptions add no handlers.
   handler.limit = limit_of(*handler.type);
   return handlers_.emplace_back(handler);
 }
@@ -49,10 +49,10 @@ void Cell::add_handler(Handler handler) {
   table_[slot(*kept.type)] = &kept;
 }
 
-/// Where the handler of 'type' is, or would be.
+/// Returns the slot of the handler of 'type', or the slot where it would be.
 std::size_t Cell::slot(const MessageType& type) const noexcept {
   const std::size_t mask = table_.size() - 1;
-  // Constants of one kind lie at multiples of their size: multiplied, the upper half tells them apart (Fibonacci hashing).
+  // Constants of one kind are at multiples of their size; after the multiplication the upper half distinguishes them (Fibonacci hashing).
   std::size_t at = (reinterpret_cast<std::uintptr_t>(&type) * 0x9E3779B97F4A7C15ULL >> 32) & mask;
   while (table_[at] != nullptr && table_[at]->type != &type) at = (at + 1) & mask;
   return at;

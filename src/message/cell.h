@@ -1,6 +1,6 @@
-// Cell: what the runtime knows of one agent: handlers, limits, figures, and where it is in its life. It outlives the agent as long as
-// somebody has its address or one of its messages waits. Built on one thread, then: the tables are fixed, 'accepting' is guarded by the
-// lane's lock, 'wanted' and its link by the lock of Life, and the rest belongs to the agent's thread.
+// Cell: the runtime's data of one agent: handlers, limits, figures, and its stage of life. It outlives the agent as long as an address of
+// it exists or one of its messages waits. One thread builds it; then the tables are fixed. The lane's lock guards 'accepting', the lock of
+// Life guards 'wanted' and its link, and all else belongs to the agent's thread.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ struct GroupState;
 class Cell {
  public:
   enum class Stage : std::uint8_t { Made, Running, Gone };
-  /// Bits of what is wanted of Life.
+  /// Bits of a request to Life.
   enum : std::uint8_t { kStart = 1, kRemoveAfterQueue = 2, kRemoveAtOnce = 4 };
 
   Cell(Agent& agent, std::string name, Priority priority, std::shared_ptr<Lane> lane, Figures& figures);
@@ -36,18 +36,18 @@ class Cell {
   void add_handler(Handler handler);
   void add_limit(const MessageType& type, Limit limit, KeyOf key);
   TypeLimit* limit_of(const MessageType& type) noexcept;
-  /// A place for a handler that is not found by its type, but by who subscribed it. Also later, by the agent's thread.
+  /// Stores a handler that is found by its subscription instead of its type. Also called later, on the agent's thread.
   const Handler& keep(Handler handler);
 
   // --- Any thread.
   const Handler* find(const MessageType& type) const noexcept;
   void acquire() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
-  /// An address that adds a reference.
+  /// Returns an address that holds a reference.
   Address address() noexcept;
   static Cell* of(const Address& address) noexcept { return address.cell_; }
   static Cell* of(const Agent& agent) noexcept { return agent.cell_; }
-  /// The agent's thread, while it lives.
+  /// On the agent's thread, while the agent exists.
   void start() const { agent->on_start(); }
   void finish() const { agent->on_finish(); }
   Reaction react(const MessageFault& fault) const noexcept { return agent->on_exception(fault); }
@@ -63,12 +63,13 @@ class Cell {
   bool has_nothing_left() const noexcept { return read(figures.gone) == figures.posted() && parked == nullptr; }
   Agent* agent;
   Stage stage = Stage::Made;
-  // Of any thread: it is to be removed at once, so no handler of it begins from here on. Beside 'stage', which is read with it.
+  // Written by any thread: the agent is being removed immediately, so none of its handlers begins from now on. Beside 'stage', which is
+  // read with it.
   std::atomic<bool> stops{false};
   bool draining = false;
   bool forgotten = false;
-  NodeList early;                   // Came to their turn before the agent had started.
-  ParkedMessage* parked = nullptr;  // Wait for a retry.
+  NodeList early;                   // Messages whose turn came before the agent had started.
+  ParkedMessage* parked = nullptr;  // Messages that wait for a retry.
   std::shared_ptr<GroupState> group;
 
   class DrainTimer final : public TimerNode {

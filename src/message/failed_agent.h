@@ -1,4 +1,5 @@
-// FailedAgent: what the constructor of an agent throws when the runtime has no place for it. Caught in Agents::add; nobody else sees it.
+// FailedAgent: the exception of an agent's constructor when the runtime has no place for it. Agents::add catches it, so it reaches no
+// other code.
 #pragma once
 
 #include <exception>

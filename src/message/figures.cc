@@ -54,7 +54,7 @@ MessageFigures Figures::copy() const {
   text[sizeof text - 1] = '\0';
   copied.name = text;
   copied.priority = Priority{static_cast<unsigned>(read(priority)) % limits::kPriorities};
-  // What left is read before what came: so the difference is never below zero.
+  // 'gone' is read before the posts, so that the difference is never negative.
   const std::uint64_t left = gone.load(std::memory_order_acquire);
   copied.parked = read(parked);
   copied.served = read(served);

@@ -1,7 +1,6 @@
-// Figures: what is counted of one agent or one queue, in atomics that each have one writer at a time, so that counting costs a plain
-// increment and any thread may read. Blocks are never given back to the system before the registry ends; a generation that is odd while
-// the block is in use tells a reader whether it changed hands meanwhile (a sequence lock; its fences are those of Boehm, MSPC 2012). No
-// lock on either side.
+// Figures: the counters of one agent or one queue. Each is an atomic with one writer at a time, so counting costs a plain increment and
+// any thread may read. Blocks are returned to the system only with the registry. A generation that is odd while the block is in use tells
+// a reader whether the block changed owners meanwhile (a sequence lock; its fences are those of Boehm, MSPC 2012). No lock on either side.
 #pragma once
 
 #include <array>
@@ -20,13 +19,13 @@ namespace rondo::message {
 
 using Counter = std::atomic<std::uint64_t>;
 
-/// By the counter's one writer.
+/// Called by the counter's one writer.
 inline void bump(Counter& counter, std::uint64_t by = 1) noexcept {
   counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
 }
 inline std::uint64_t read(const Counter& counter) noexcept { return counter.load(std::memory_order_relaxed); }
 
-/// As Log2Histogram, for one writer and any readers.
+/// As Log2Histogram, for one writer and any number of readers.
 class SharedHistogram {
  public:
   void add(std::uint64_t value) noexcept {
@@ -47,15 +46,15 @@ struct alignas(64) Figures {
   std::atomic<std::uint64_t> generation{0};
   std::array<Counter, kNameWords> name{};
   Counter priority{0};
-  // Of the agent's thread.
+  // Written by the agent's thread.
   alignas(64) Counter posted_here{0};
   Counter gone{0};  // Left the queue: handled or dropped.
   Counter served{0};
   Counter faults{0};
   Counter parked{0};
-  // Of whoever holds the queue's lock.
+  // Written by the holder of the queue's lock.
   alignas(64) Counter posted_elsewhere{0};
-  // Of anybody: these are rare, and added to as a whole.
+  // Written by any thread, with atomic additions, because these events are rare.
   Counter refused{0};
   Counter dropped{0};
   Counter coalesced{0};
@@ -63,9 +62,9 @@ struct alignas(64) Figures {
 
   std::uint64_t posted() const noexcept { return read(posted_here) + read(posted_elsewhere); }
   void reset(std::string_view called, Priority level) noexcept;
-  /// Adds what 'other' has counted, but for what waits.
+  /// Adds the counts of 'other', except those of waiting messages.
   void add(const Figures& other) noexcept;
-  /// A copy of the figures; torn if the block changes hands meanwhile.
+  /// Returns a copy; inconsistent if the block changes owners meanwhile.
   MessageFigures copy() const;
 };
 
@@ -88,7 +87,7 @@ class FiguresRegistry {
   using Chunk = std::array<Figures, kChunk>;
   std::array<std::atomic<Chunk*>, kChunks> chunks_{};
   std::mutex lock_;
-  std::vector<Figures*> free_;  // Guarded by lock_; room for all that exist is reserved, so giving back allocates nothing.
+  std::vector<Figures*> free_;  // Guarded by lock_; room for all blocks is reserved, so give_back() allocates nothing.
   std::size_t made_ = 0;        // Chunks; guarded by lock_.
 };
 

@@ -1,5 +1,5 @@
-// Home: one scheduler and what Agents has there. Knows whether the calling thread is inside one of its turns, which is when posting needs
-// no lock. Shared by its lanes, so that it outlives the last address; 'core' and 'scheduler' are then gone, and every lane is closed.
+// Home: one scheduler and the objects of Agents on it. It knows whether the calling thread is in one of its turns, because posting needs
+// no lock then. Shared by its lanes, so it outlives the last address; 'core' and 'scheduler' are then gone, and every lane is closed.
 #pragma once
 
 #include <pthread.h>
@@ -17,20 +17,20 @@ namespace rondo::message {
 struct Home {
   Home(Agents::Core& agents, Scheduler& given) : core(agents), scheduler(given), life(*this) {}
 
-  /// Before the scheduler is run.
+  /// Call it before the scheduler is run.
   void enter() {
     scheduler.add(life);
     scheduler.add(arrivals);
   }
-  /// When its lanes are closed, and no scheduler gives turns any more.
+  /// Call it when its lanes are closed and no scheduler gives turns any more.
   void close() noexcept {
     life.close();
     scheduler.remove(arrivals);
   }
 
-  /// The calling thread is in a turn of an agent here.
+  /// True if the calling thread is in a turn of an agent of this home.
   bool is_here() const noexcept { return in_turn() == this; }
-  /// It gives the turns here, so nobody else has to be waited for.
+  /// True if the calling thread runs the turns of this home, so it must not wait for another thread.
   bool is_own_thread() const noexcept { return thread_.load(std::memory_order_relaxed) == ::pthread_self(); }
 
   Agents::Core& core;
@@ -40,7 +40,7 @@ struct Home {
 
  private:
   friend class InTurn;
-  /// Of each thread by itself: a word of the home would be written in every turn, and read by each post of another processor.
+  /// A thread-local variable: a member of the home would be written in every turn and read by each post on another processor.
   static const Home*& in_turn() noexcept {
     thread_local constinit const Home* home = nullptr;
     return home;
@@ -48,7 +48,7 @@ struct Home {
   std::atomic<pthread_t> thread_{};
 };
 
-/// While it lives, the calling thread is in a turn of an agent of 'home'.
+/// While it exists, the calling thread is in a turn of an agent of 'home'.
 class InTurn {
  public:
   explicit InTurn(Home& home) noexcept : before_(std::exchange(Home::in_turn(), &home)) {

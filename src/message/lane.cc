@@ -43,13 +43,13 @@ Code Lane::code_of(Verdict verdict) noexcept {
   return verdict == Verdict::Gone ? Code::NotFound : Code::ResourceExhausted;
 }
 
-/// On the scheduler's thread, in the turn of an agent: nobody closes this lane meanwhile.
+/// Called on the scheduler thread during an agent's turn, so the lane cannot be closed concurrently.
 Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) {
   if (!cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
   const Instant now = home_->scheduler.now();
   const bool was_empty = here_.empty();
   if (handler.limit == nullptr) [[likely]] {
-    if (has_arrived()) arrivals_.take();  // First what came first.
+    if (has_arrived()) arrivals_.take();  // Takes earlier arrivals first, to preserve the order of arrival.
     Node* const place = place_here();
     if (place == nullptr) return refuse(cell, Verdict::Full);
     handler.type->move(place->payload, stored);
@@ -66,8 +66,8 @@ Lane::Verdict Lane::post_here(Cell& cell, const Handler& handler, void* stored) 
   return Verdict::Queue;
 }
 
-/// The lock, with nothing among the arrivals for this lane: what comes in between would be before the next in the limit of its type, and
-/// behind it in the queue. Taken without the lock, because other lanes are woken.
+/// Returns the lock when no arrivals wait for this lane. A message that arrived in between would precede the next one in the limit of its
+/// type, but follow it in the queue. Arrivals are taken without the lock, because that wakes other lanes.
 std::unique_lock<std::mutex> Lane::lock_behind_arrivals() noexcept {
   for (;;) {
     if (has_arrived()) arrivals_.take();
@@ -100,7 +100,7 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
   {
     const std::lock_guard guard(lock());
     if (closed_ || !cell.accepting.load(std::memory_order_relaxed)) return Verdict::Gone;
-    if (!real_time_) now = clock_->now();  // Somebody else's clock lives as long as this lane is open.
+    if (!real_time_) now = clock_->now();  // A clock of the program exists as long as this lane is open.
     if (handler.limit == nullptr) [[likely]] {
       admission.place = places_.take();
       if (admission.place == nullptr) return refuse(cell, Verdict::Full);
@@ -121,14 +121,14 @@ Lane::Verdict Lane::post_from_elsewhere(Cell& cell, const Handler& handler, void
     if (!first && admission.verdict <= Verdict::Reject) return admission.verdict;
     wakers_.fetch_add(1, std::memory_order_relaxed);
   }
-  // Outside of the lock: a write to a descriptor, or a user's function. Whoever closes this lane waits for it.
+  // Outside of the lock, because it writes to a descriptor or calls a user's function. A thread that closes this lane waits for it.
   if (first) home_->scheduler.look_into_inboxes();
   const Verdict verdict = act(cell, admission.verdict);
   wakers_.fetch_sub(1, std::memory_order_release);
   return verdict;
 }
 
-/// What the type's limit says of one more message. Under the lock. Nothing is given up before there is a place for what comes instead.
+/// Applies the type's limit to one more message. Under the lock. Drops an old message only after the new one has a place.
 Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bool is_here) {
   TypeLimit& limit = *handler.limit;
   Node* const waiting = limit.merges() ? limit.find(stored) : nullptr;
@@ -149,14 +149,15 @@ Lane::Admission Lane::admit(Cell& cell, const Handler& handler, void* stored, bo
   }
   Node* const place = places_.take();
   if (place == nullptr) return {refuse(cell, Verdict::Full)};
-  // One of this key waits for another attempt: after the newer it would put the old over the new.
+  // An older message of this key waits for a retry. Handled after the newer one, it would overwrite the newer value.
   if (waiting != nullptr) supersede(*waiting->parked, cell.figures.coalesced);
   return {.place = place};
 }
 
-/// Takes the oldest out, for the new one to take its place; or marks it, if the scheduler's thread has it in hand or parked.
+/// Takes the oldest message out so that the new one can use its place. If the scheduler's thread has the message in hand or parked, only
+/// marks it.
 Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) noexcept {
-  // Those that are parked have been at the head of the queue before.
+  // Parked messages have been at the head of the queue before, so they are the oldest.
   ParkedMessage* const parked = limit.oldest_parked();
   Node* const oldest = parked == nullptr ? &limit.oldest() : nullptr;
   const bool has_arrived_last = oldest != nullptr && oldest->batch == arrivals_.batch();
@@ -175,14 +176,14 @@ Lane::Admission Lane::drop_oldest(Cell& cell, TypeLimit& limit, bool is_here) no
   }
   if (has_arrived_last) {
     arrivals_.unlink(*oldest, level_);
-    // It is about to be filled again, so the lane is not empty for long; whoever looks meanwhile needs the lock.
+    // It will be filled again immediately, so the lane is empty only briefly; a reader needs the lock to see that.
   } else {
     here_.unlink(*oldest);
   }
   return {.place = place, .replaces = true};
 }
 
-/// A newer message takes the place of 'parked'. Under the lock; the scheduler's thread does the rest.
+/// A newer message replaces 'parked'. Under the lock; the scheduler's thread does the rest.
 void Lane::supersede(ParkedMessage& parked, Counter& counted) noexcept {
   parked.node().handler->limit->leave(parked);
   parked.is_superseded = true;
@@ -259,7 +260,7 @@ Turn Lane::run(const Budget& budget) {
       break;
     if (turn.items % limits::kItemsPerStep == 0 || long_items_) {
       if (look_at_clock(end) || should_yield()) break;
-    } else if (scheduler.policy().prefers_another()) {  // Asked for anew each time: a handler may have set another.
+    } else if (scheduler.policy().prefers_another()) {  // Read each time, because a handler may have set another policy.
       break;
     }
   }
@@ -270,8 +271,8 @@ Turn Lane::run(const Budget& budget) {
   return turn;
 }
 
-/// Whether the turn is over. The clock, and what is due at the reactor, cost as much to look at as a short item: that comes after each item
-/// only where there are long ones. Before the turn may end, because the next one begins with what is known.
+/// Returns whether the turn is over. Reading the clock and polling the reactor cost as much as a short item, so this runs after each item
+/// only if items are long. It updates 'long_items_' before the turn may end, because the next turn uses that.
 bool Lane::look_at_clock(Instant end) noexcept {
   note_oldest();
   const Instant before = std::exchange(now_, home_->scheduler.clock().now());
@@ -288,7 +289,7 @@ bool Lane::look_at_clock(Instant end) noexcept {
   return true;
 }
 
-/// False if it was dropped while it was in hand.
+/// Returns false if the message was dropped while it was in hand.
 bool Lane::take_from_limit(Node& node) noexcept {
   const std::lock_guard guard(lock());
   if (node.dropped) return false;
@@ -296,15 +297,15 @@ bool Lane::take_from_limit(Node& node) noexcept {
   return true;
 }
 
-/// A watch that fails, or the lack of memory for its words, must not cost the agents of a priority their turns.
+/// A watch that throws, or an allocation that fails for its text, must not cost the agents of a priority their turns.
 void Lane::tell_watch(const Cell& cell, const Handler& handler) noexcept {
   try {
     watch_->handling(cell.name, name_of(*handler.type));
-  } catch (...) {  // It has missed one.
+  } catch (...) {  // The watch misses this message.
   }
 }
 
-/// False if the turn has to end before 'node', which is where it was.
+/// Returns false if the turn must end before 'node', which then stays where it was.
 bool Lane::handle(Node& node) {
   Cell& cell = *node.agent;
   if (cell.stage != Cell::Stage::Running || cell.stops.load(std::memory_order_relaxed)) [[unlikely]]
@@ -331,8 +332,8 @@ bool Lane::handle(Node& node) {
   return true;
 }
 
-/// The agent of 'node' does not run. True: it will as soon as this turn has ended, and the messages behind 'node' must not go before it.
-/// Where another thread has to start another agent before, others are not made to wait for that.
+/// The agent of 'node' does not run yet. Returns true if it will as soon as this turn has ended; the messages behind 'node' must then wait
+/// too. If another thread must first start another agent, the messages of other agents do not wait for that.
 bool Lane::has_to_wait(Node& node) {
   Cell& cell = *node.agent;
   if (cell.stage != Cell::Stage::Made || cell.stops.load(std::memory_order_relaxed)) {
@@ -350,14 +351,14 @@ bool Lane::has_to_wait(Node& node) {
   return true;
 }
 
-/// Of the group of 'cell', which has not started, the next to do so is an agent of this home.
+/// True if the next agent to start in the group of 'cell', which has not started, belongs to this home.
 bool Lane::starts_here_next(const Cell& cell) const noexcept {
   const GroupState& group = *cell.group;
   const std::size_t next = group.next_start.load(std::memory_order_relaxed);
   return next < group.cells.size() && &group.cells[next]->lane->home() == home_.get();
 }
 
-/// In the handler of the exception.
+/// Called in the handler of the exception.
 Lane::Fate Lane::failed(Node& node) noexcept {
   Cell& cell = *node.agent;
   bump(cell.figures.faults);
@@ -374,7 +375,7 @@ Lane::Fate Lane::park(Node& node) noexcept {
   if (TypeLimit* const limit = node.handler->limit) {
     drop_superseded();
     const std::lock_guard guard(lock());
-    if (limit->merges() && limit->find(node.payload) != nullptr) {  // A newer one of its key came while it was handled.
+    if (limit->merges() && limit->find(node.payload) != nullptr) {  // A newer message of its key arrived while it was handled.
       cell.figures.coalesced.fetch_add(1, std::memory_order_relaxed);
       return Fate::Superseded;
     }
@@ -383,7 +384,7 @@ Lane::Fate Lane::park(Node& node) noexcept {
     limit->enter(*parked);
   }
   ++node.attempts;
-  // Not from the time when the turn began: the handler may have taken long.
+  // Counted from now, not from the beginning of the turn: the handler may have taken long.
   parked.release()->enter(home_->scheduler.clock().now() + cell.agent_options().retry_delay);
   return Fate::Parked;
 }
@@ -436,7 +437,7 @@ void Lane::discard_parked(Cell& cell) noexcept {
   }
 }
 
-/// 'parked' counts against no limit any more, and is not tried again.
+/// 'parked' does not count against a limit any more, and is not retried.
 void Lane::let_go(ParkedMessage& parked) noexcept {
   Node& node = parked.node();
   parked.leave();
@@ -445,7 +446,7 @@ void Lane::let_go(ParkedMessage& parked) noexcept {
   if (!running_) end_of_items();
 }
 
-/// Of a turn, or of what was dropped outside of one: there may be no other for long.
+/// Publishes the counts at the end of a turn, or after drops outside of a turn, because the next turn may be far away.
 void Lane::end_of_items() noexcept {
   bump(gone_, std::exchange(gone_in_turn_, 0));
   if (!free_here_.has_too_many()) return;
@@ -453,7 +454,7 @@ void Lane::end_of_items() noexcept {
   free_here_.give_back_to(places_);
 }
 
-/// The message is done with.
+/// Frees a message.
 void Lane::free(Node& node) noexcept {
   if (node.handler->type->destroy != nullptr) node.handler->type->destroy(node.payload);
   bump(node.agent->figures.gone);
@@ -476,7 +477,7 @@ void Lane::discard(Node& node) noexcept {
   if (cell.stage == Cell::Stage::Gone && cell.has_nothing_left()) home_->core.forget(cell);
 }
 
-/// Before any that came later: messages leave the limit of their type oldest first.
+/// Called before later messages are dropped: messages leave the limit of their type oldest first.
 void Lane::discard_early(Cell& cell) noexcept {
   while (!cell.early.empty()) discard(cell.early.pop());
 }
@@ -523,7 +524,7 @@ MessageFigures Lane::figures() const {
   copied.large = read(large_);
   copied.cut_turns = read(cut_turns_);
   copied.places = places_.made();
-  // First those that have not been taken: so they are not missed while they are.
+  // Reads the arrivals first: a message that is taken meanwhile is then seen in at least one place.
   const Instant arrived = arrivals_.oldest(level_);
   const Instant oldest = std::min(arrived, Instant::from_nanoseconds(oldest_here_.load(std::memory_order_relaxed)));
   if (oldest != Instant::never()) copied.oldest = std::max(time() - oldest, Duration{0});

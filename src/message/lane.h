@@ -1,12 +1,13 @@
 // Lane: the messages of all agents of one priority on one scheduler, in the order of their arrival, as one Source.
 //
-// Two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler, under a lock for a handful of
-// instructions that all its lanes share. The scheduler's own thread owns 'here_': it takes what has arrived for all lanes at once, between
-// turns, behind what they have, and its own posts go there without the lock, after such a taking if anything has arrived. So the order is
-// that of arrival, the lock is taken once for all that came, and a message that an agent sends itself meets no lock at all.
+// The lane has two queues that are read as one. Posts of other threads go to a list among the arrivals of the scheduler. All its lanes
+// share the lock of these lists, which is held for few instructions. The scheduler's own thread owns 'here_'. Between turns it takes the
+// arrivals of all lanes together and appends them. Its own posts go to 'here_' without the lock, after it has taken any arrivals. So the
+// order is that of arrival, the lock is taken once for many messages, and a message of an agent to itself needs no lock.
 //
-// Types with a limit take the lock at both ends: what is over the limit has to be found and taken out. That is done in O(1) for what is
-// among the arrivals still; of what is not, another thread can only mark that it is dropped, at most as many as were in hand.
+// Types with a limit take the lock at both ends, because a message over the limit must be found and taken out. That costs O(1) for a
+// message that is still among the arrivals. A message that has left them can only be marked as dropped by another thread; these are at
+// most as many as were in hand.
 #pragma once
 
 #include <atomic>
@@ -32,53 +33,53 @@ class Lane final : public Source {
   Lane(std::shared_ptr<Home> home, Priority priority, std::size_t messages_max);
   ~Lane() override;
 
-  /// Any thread. What is left at 'stored' is the caller's.
+  /// Any thread. If the post is refused, the object at 'stored' still belongs to the caller.
   Status post(Cell& cell, const Handler& handler, void* stored);
-  /// The same without words, and so without asking for memory where it is refused.
+  /// As post(), without an error text, so that a refusal allocates nothing.
   Code offer(Cell& cell, const Handler& handler, void* stored);
-  /// The scheduler's thread: 'parked' is due, and goes behind what waits.
+  /// The scheduler's thread: 'parked' is due and is appended to the queue.
   void try_again(ParkedMessage& parked) noexcept;
-  /// The scheduler's thread: takes away parked messages that newer ones have taken the place of.
+  /// The scheduler's thread: drops parked messages that newer ones have replaced.
   void drop_superseded() noexcept;
-  /// The scheduler's thread: the agent of 'cell' ends, and accepts nothing any more.
+  /// The scheduler's thread: drops parked messages of 'cell', whose agent ends and accepts nothing any more.
   void discard_parked(Cell& cell) noexcept;
-  /// The scheduler's thread: the agent of 'cell' does not start any more.
+  /// The scheduler's thread: drops early messages of 'cell', whose agent will not start.
   void discard_early(Cell& cell) noexcept;
-  /// The agent has started: what came too early is handled where its arrival puts it, so before nearly all else.
+  /// The agent has started: merges its early messages into the queue by their arrival, so before most others.
   void put_in_order(NodeList& early) noexcept;
-  /// Agents::~Agents, on the scheduler's thread: refuses posts from now on and leaves the scheduler.
+  /// Called by Agents::~Agents, on the scheduler's thread: refuses posts from now on and leaves the scheduler.
   void close() noexcept;
-  /// Then: drops what waits.
+  /// Called after close(): drops all waiting messages.
   void discard_all() noexcept;
-  /// From now on 'cell' accepts posts, or does not.
+  /// Sets whether 'cell' accepts posts.
   void set_accepting(Cell& cell, bool accepting) noexcept;
 
   Home& home() const noexcept { return *home_; }
   Turn run(const Budget& budget) override;
-  /// Under the lock, which posts take, too: so a post is seen here, or by the hand-out that it asks for.
+  /// Takes the lock that posts take too: a post is seen here, or by the hand-out that it requests.
   bool has_backlog() const override;
   std::uint64_t head_arrival() const override { return here_.empty() ? 0 : here_.first->arrival; }
   std::size_t depth() const override;
 
-  /// The scheduler's thread: 'came' has been posted by others, and goes behind what waits. The list is left empty.
+  /// The scheduler's thread: appends the messages 'came' of other threads. The list is left empty.
   void accept(NodeList& came) noexcept;
-  /// The scheduler's thread: an agent has gone.
+  /// The scheduler's thread: adds the figures of an agent that has gone.
   void absorb(const Figures& figures) noexcept;
 
-  /// Any thread: a message that does not travel inline is about to be posted.
+  /// Any thread: counts a message that is not stored inline and is about to be posted.
   void count_large() noexcept { large_.fetch_add(1, std::memory_order_relaxed); }
-  /// Any thread: of the queue, with what its agents counted that have gone.
+  /// Any thread: the figures of the queue, including those of agents that have gone.
   MessageFigures figures() const;
 
  private:
   enum class Verdict : std::uint8_t { Queue, Settled, Full, Gone, Reject, StopAgent, StopRuntime };
-  /// What a limit says of one more message: its place, and whether that still has the message which it takes the place of.
+  /// The answer of a limit to one more message: its place, and whether that still has the message that is replaced.
   struct Admission {
     Verdict verdict = Verdict::Queue;
     Node* place = nullptr;
     bool replaces = false;
   };
-  /// What became of a message whose handler was called.
+  /// The result for a message whose handler was called.
   enum class Fate : std::uint8_t { Served, Parked, Superseded };
   static constexpr std::int64_t kNobodyWaits = INT64_MAX;
 
@@ -117,26 +118,26 @@ class Lane final : public Source {
   }
   Instant time() const noexcept { return real_time_ ? system_clock_.now() : clock_->now(); }
 
-  // Never changed, and on a line of its own: the posts of other threads read it while the scheduler's thread works on what follows. They
-  // must not ask the scheduler for its clock: they may come when that has gone.
+  // Constant, and on its own cache line: posts of other threads read it while the scheduler's thread writes the members below. Those posts
+  // must not read the scheduler's clock, because they may run after the scheduler is gone.
   alignas(64) const std::shared_ptr<Home> home_;
   Arrivals& arrivals_;
-  const Priority level_;  // A copy: its source's own is where each turn writes.
+  const Priority level_;  // A copy: the source's own is on a line that each turn writes.
   MessageWatch* const watch_;
   const Clock* const clock_;
   const bool real_time_;
   const SystemClock system_clock_;
 
-  // The scheduler's thread.
+  // Used by the scheduler's thread.
   alignas(64) NodeList here_;
   PlacesInHand free_here_;
   Instant now_;
   bool running_ = false;
-  bool long_items_ = false;        // Of the last limits::kItemsPerStep items one took longer than limits::kPollAfter,
-  std::uint32_t short_items_ = 0;  // and so many after it did not.
+  bool long_items_ = false;        // One of the last limits::kItemsPerStep items took longer than limits::kPollAfter.
+  std::uint32_t short_items_ = 0;  // The number of items after that one which did not.
   std::atomic<std::int64_t> oldest_here_{kNobodyWaits};
   Counter posted_here_{0};
-  Counter gone_{0};  // Left the queue, but for 'gone_in_turn_'.
+  Counter gone_{0};  // Left the queue, without 'gone_in_turn_'.
   std::uint64_t gone_in_turn_ = 0;
   Counter cut_turns_{0};
 
@@ -145,10 +146,10 @@ class Lane final : public Source {
   Places places_;
   ParkedList superseded_;
   Counter posted_elsewhere_{0};
-  std::atomic<std::uint32_t> wakers_{
-      0};  // Posts that are about to tell the scheduler, or to stop somebody: the lane must not close meanwhile.
+  // Posts that are about to wake the scheduler or to stop agents: the lane must not close meanwhile.
+  std::atomic<std::uint32_t> wakers_{0};
 
-  Counter large_{0};  // Of anybody.
+  Counter large_{0};  // Written by any thread.
 
   Figures gone_agents_;
 };

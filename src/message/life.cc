@@ -85,7 +85,7 @@ Turn Life::run(const Budget& budget) {
   return turn;
 }
 
-/// Nothing is lost where memory ends: what waits in a lane without a scheduler waits on, and its agents start all the same.
+/// Nothing is lost if an allocation fails: messages wait in a lane without a scheduler, and its agents start all the same.
 void Life::add_lanes() noexcept {
   try {
     home_.core.add_lanes(home_);
@@ -101,7 +101,7 @@ void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
   if ((wanted & Cell::kRemoveAtOnce) != 0) finish(cell);
   if ((wanted & Cell::kRemoveAfterQueue) != 0 && cell.stage != Cell::Stage::Gone && !cell.draining) {
     cell.draining = true;
-    cell.lane->drop_superseded();  // No more of them come, as it accepts nothing; they are no reason to go on.
+    cell.lane->drop_superseded();  // No further ones arrive, because the agent accepts nothing; they must not delay its end.
     scheduler()->timers().insert(cell.drain_timer, scheduler()->clock().now() + home_.core.options.drain);
   }
   if ((wanted & Cell::kStart) != 0) start(cell);
@@ -109,7 +109,7 @@ void Life::serve(Cell& cell, std::uint8_t wanted) noexcept {
 }
 
 void Life::start(Cell& cell) noexcept {
-  // One that went before its start was removed with its whole group: nobody below it need start.
+  // An agent that ended before its start was removed with its whole group, so no lower agent of it starts.
   if (cell.stage != Cell::Stage::Made) return;
   GroupState& group = *cell.group;
   try {

@@ -1,6 +1,6 @@
-// Life: the source that starts and ends agents, and adds new lanes to their scheduler. It has the highest priority of all, and nothing
-// waits in it but the agents themselves, linked through their cells: no message can starve a start or an end (SObjectizer's could), and
-// neither needs memory when its time comes.
+// Life: the source that starts and ends agents, and adds new lanes to their scheduler. It has the highest priority, and only agents wait
+// in it, linked through their cells. So no message can starve a start or an end (in SObjectizer it could), and neither allocates memory
+// when it runs.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class Life final : public Source {
 
   /// Any thread. 'what' is one of Cell's bits.
   void request(Cell& cell, std::uint8_t what) noexcept;
-  /// Any thread: there are new lanes to add.
+  /// Any thread: new lanes must be added.
   void lanes_wait() noexcept;
-  /// Ends the agent of 'cell' now. Its own thread, not in one of its handlers.
+  /// Ends the agent of 'cell' immediately. On its own thread, not in one of its handlers.
   void finish(Cell& cell) noexcept;
   /// As Lane::close.
   void close() noexcept;
@@ -49,7 +49,7 @@ class Life final : public Source {
 
   Home& home_;
   Again again_{*this};
-  bool lanes_missing_ = false;  // There was no memory to add one to the scheduler.
+  bool lanes_missing_ = false;  // An allocation failed while a lane was added to the scheduler; it is retried.
   mutable std::mutex lock_;
   Cell* first_ = nullptr;  // Guarded by lock_, as are the next four.
   Cell* last_ = nullptr;

@@ -1,5 +1,5 @@
-// Limits of types: each answer to one message too many, and merging by key. Posts come from outside (while nothing is in hand), from an
-// agent of the same thread, and while messages are in hand.
+// Limits of types: each overflow rule, and merging by key. Posts come from outside (while nothing is in hand), from an agent of the same
+// thread, and while messages are in hand.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 #include "rondo/sim/agent_kit.h"
 
 namespace rondo::limits_test {
-/// A key whose hash is itself, as that of integers is, and that counts how often two are compared.
+/// A key that is its own hash, like an integer, and that counts comparisons.
 struct Port {
   std::uint64_t number = 0;
   static inline std::uint64_t comparisons = 0;
@@ -122,7 +122,7 @@ TEST(MessageLimits, DropOldestKeepsTheNewestInOrder) {
 TEST(MessageLimits, DropOldestDropsWhatIsInHandAlready) {
   Room room({.most = 3, .overflow = Overflow::DropOldest});
   for (int i = 1; i <= 3; ++i) ASSERT_TRUE(room.post(i).ok());
-  room.kit.step();  // Takes all in hand, and handles the first.
+  room.kit.step();  // Takes all messages in hand, and handles the first.
   for (int i = 4; i <= 6; ++i) ASSERT_TRUE(room.post(i).ok());
   EXPECT_EQ(room.figures().dropped, 2U);
   room.kit.run_until_idle();

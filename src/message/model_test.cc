@@ -1,7 +1,7 @@
-// Random sends, limits, removals and batches against a plain model, over many seeds and under every policy: the model says which message of
-// a priority is handled next, so that none is lost, none comes twice, and none overtakes another; and what every post answers. So it is
-// for the messages of one sender to one agent, whatever the policy, and when that changes in the middle of the run. Under strict
-// policies the model knows the order over all priorities, too. Messages are posted from outside and by handlers, which take time.
+// Random sends, limits, removals and batches against a plain model, over many seeds and under every policy. The model determines which
+// message of a priority is handled next, and what every post returns. So no message is lost, duplicated or reordered. For the messages of
+// one sender to one agent this holds under every policy, and when the policy changes during the run. Under strict policies the model also
+// determines the order over all priorities. Messages are posted from outside and by handlers, which take time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 constexpr unsigned kSeeds = 400;
 constexpr unsigned kSteps = 400;
 
-/// When handled, the agent posts 'forward' more to whom the message says: what a handler does is part of the order.
+/// When it is handled, the agent posts 'forward' more messages to the agent that it names: the handlers' posts are part of the order.
 template <int Kind>
 struct Item {
   int id = 0;
@@ -71,7 +71,7 @@ class Member final : public Agent {
   void plain(const Plain& item) { took(item.id, item.forward_to, item.key); }
   void bounded(const Bounded& item) { took(item.id, item.forward_to, item.key); }
   void keyed(const Keyed& item) { took(item.id, item.forward_to, item.key); }
-  /// Forwards as each kind, beginning with one or another.
+  /// Forwards one message of each kind, beginning with a kind that depends on the message.
   void took(int id, int to, int key) {
     directory_.handled.emplace_back(number_, id);
     directory_.on_handled();
@@ -87,7 +87,7 @@ class Member final : public Agent {
   Directory& directory_;
 };
 
-/// The rules, as plainly as they can be written.
+/// The rules in their simplest form.
 class Model {
  public:
   struct Waiting {
@@ -97,9 +97,9 @@ class Model {
     agents_[number] = traits;
     priorities_[number] = traits.priority;
   }
-  /// From here on the agent accepts nothing.
+  /// From now on the agent accepts nothing.
   void remove(int number) { agents_.erase(number); }
-  /// It ends at once: what waits for it is dropped.
+  /// The agent ends immediately: its waiting messages are dropped.
   void drop(int number) {
     std::erase_if(queues_[priorities_.at(number)], [&](const Waiting& one) { return one.agent == number; });
   }
@@ -126,19 +126,19 @@ class Model {
     queue.push_back(item);
     return true;
   }
-  /// The one that comes before all others.
+  /// Returns the message that precedes all others.
   std::optional<Waiting> next() {
     for (auto level = queues_.rbegin(); level != queues_.rend(); ++level) {
       if (!level->second.empty()) return pop(level->second);
     }
     return std::nullopt;
   }
-  /// Something of a higher priority than that of 'agent' waits.
+  /// True if a message of a higher priority than that of 'agent' waits.
   bool passes_over(int agent) const {
     const auto above = queues_.upper_bound(priorities_.at(agent));
     return std::any_of(above, queues_.end(), [](const auto& level) { return !level.second.empty(); });
   }
-  /// The one that comes before all others of the priority of 'agent'.
+  /// Returns the message that precedes all others of the priority of 'agent'.
   std::optional<Waiting> next_beside(int agent) {
     std::deque<Waiting>& queue = queues_[priorities_.at(agent)];
     if (queue.empty()) return std::nullopt;
@@ -152,11 +152,11 @@ class Model {
     return item;
   }
   std::map<int, Traits> agents_;
-  std::map<int, unsigned> priorities_;  // Of those that have gone, too.
+  std::map<int, unsigned> priorities_;  // Including agents that have gone.
   std::map<unsigned, std::deque<Waiting>> queues_;
 };
 
-/// A policy under which the agents live, drawn anew for each seed; and whether it changes between turns.
+/// A policy for the agents, drawn anew for each seed; and whether it changes between turns.
 struct Rule {
   const char* name;
   PolicyOptions (*draw)(Random&);
@@ -167,7 +167,7 @@ std::ostream& operator<<(std::ostream& out, const Rule& rule) { return out << ru
 
 std::uint32_t batch(Random& random) { return static_cast<std::uint32_t>(1 + random.below(40)); }
 
-// A handler takes up to 3 us: budgets and quotas are used up all the time, and overdrawn.
+// A handler takes up to 3 us, so budgets and quotas are often used up and overdrawn.
 const Rule kRules[] = {
     {.name = "StrictPriority", .draw = [](Random& r) -> PolicyOptions { return StrictPriority{.batch = batch(r)}; }, .is_strict = true},
     {.name = "StrictByConsumedTime",
@@ -203,7 +203,7 @@ class Life {
     directory_.on_handled = [this] { kit_.world().clock().advance(Duration{static_cast<std::int64_t>(random_.below(3000))}); };
   }
 
-  /// Returns how often a message was handled while something of a higher priority waited.
+  /// Returns how often a message was handled while one of a higher priority waited.
   std::size_t live() {
     for (unsigned step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
       const std::uint64_t what = random_.below(20);
@@ -251,10 +251,10 @@ class Life {
     model_.remove(number);
     members_.erase(members_.begin() + static_cast<std::ptrdiff_t>(at));
     if (!at_once) return;
-    model_.drop(number);  // Also before its end has come.
+    model_.drop(number);  // Dropped even before the agent's end.
     settle([&] { return gone; });
   }
-  /// Starts and ends go before all messages, under every policy: but for one turn, if the one before was of a start or an end, too.
+  /// Starts and ends precede all messages under every policy, except for one turn after another start or end.
   void settle(const std::function<bool()>& done) {
     for (int turns = 0; !done(); ++turns) {
       ASSERT_LT(turns, 2) << "messages went before a start or an end";
@@ -278,7 +278,7 @@ class Life {
     const Status sent = send(directory_.addresses.at(to), item.kind, item.id, item.forward_to, item.key);
     EXPECT_EQ(sent.ok(), model_.post(item)) << "message " << item.id;
   }
-  /// The model handles as many as were handled, and must have handled the same.
+  /// Handles as many messages in the model as were handled, and checks that they are the same.
   void follow() {
     while (followed_ < directory_.handled.size() && !testing::Test::HasFailure()) {
       if (model_.passes_over(directory_.handled[followed_].first)) ++passed_over_;
@@ -319,7 +319,7 @@ TEST_P(AgentsModel, NoMessageIsLostNoneComesTwiceNoneOvertakes) {
     passed_over += Life(GetParam(), seed).live();
     ASSERT_FALSE(HasFailure());
   }
-  // Else the policy was not put to the test.
+  // Otherwise the run did not test the policy.
   EXPECT_EQ(passed_over == 0, GetParam().is_strict) << passed_over;
 }
 

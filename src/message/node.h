@@ -1,5 +1,5 @@
-// Node: one message that waits: a place of a fixed size in the chunks of its lane. What a turn needs of a small message is in the first of
-// its two cache lines; the second has the rest of a larger one, and the links that only types with a limit use.
+// Node: one waiting message: a place of a fixed size in the chunks of its lane. The first of its two cache lines has everything that a
+// turn needs for a small message. The second has the rest of a larger message, and the links that only types with a limit use.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,25 @@ struct alignas(64) Node {
   const Handler* handler;
   std::uint64_t arrival;
   Instant enqueued;
-  std::uint32_t batch;    // Of the arrivals from elsewhere among which it is; kInHand when posted here.
-  std::uint8_t attempts;  // Beyond the first: limits::kMessageRetriesMost.
-  bool dropped;           // By its limit, while it was in hand: its place in the order is passed over.
-  bool is_parked;         // Waits for another attempt, in no queue.
+  std::uint32_t batch;    // The batch of arrivals that contains it; kInHand when posted on the scheduler's thread.
+  std::uint8_t attempts;  // Retries so far, at most limits::kMessageRetriesMost.
+  bool dropped;           // Its limit dropped it while it was in hand; the queue skips it.
+  bool is_parked;         // Waits for a retry, in no queue.
   alignas(16) std::byte payload[limits::kInlineMessageBytes];
-  // Valid in a node of a type with a limit.
+  // Valid if the node's type has a limit.
   union {
     Node* previous;
     ParkedMessage* parked;  // While it is parked.
   };
-  Node* type_next;  // Of the same agent and type, or of the same bucket of keys.
+  Node* type_next;  // The next node of the same agent and type, or of the same bucket of keys.
 
   static constexpr std::uint32_t kInHand = 0;
 };
 static_assert(sizeof(Node) == 128);
 static_assert(offsetof(Node, payload) == 48, "16 bytes of the message share the first cache line");
 
-/// A queue of nodes. 'previous' is kept right for those that may be taken out of the middle, and only for them, so that other messages
-/// leave their second cache line alone.
+/// A queue of nodes. 'previous' is valid only in nodes that may be taken out of the middle, so that other messages do not touch their
+/// second cache line.
 struct NodeList {
   Node* first = nullptr;
   Node* last = nullptr;
@@ -56,13 +56,13 @@ struct NodeList {
     if (first == nullptr) last = nullptr;
     return node;
   }
-  /// Takes out 'node', which is here and of a type with a limit.
+  /// Takes out 'node', which is in this list and whose type has a limit.
   void unlink(Node& node) noexcept {
     Node* const before = &node != first ? node.previous : nullptr;
     (before != nullptr ? before->next : first) = node.next;
     (node.next != nullptr ? node.next->previous : last) = before;
   }
-  /// Moves all of 'other' behind these.
+  /// Appends all nodes of 'other'.
   void append(NodeList& other) noexcept {
     if (other.empty()) return;
     if (other.first->handler->limit != nullptr) other.first->previous = last;
@@ -70,7 +70,7 @@ struct NodeList {
     last = other.last;
     other = {};
   }
-  /// Moves all of 'other' to where their arrival puts them, if both are in that order. O(those of both up to the last of 'other').
+  /// Merges all nodes of 'other' by arrival, if both lists are in that order. O(nodes of both up to the last of 'other').
   void merge(NodeList& other) noexcept {
     NodeList merged;
     while (!empty() && !other.empty()) merged.push((other.first->arrival < first->arrival ? other : *this).pop());

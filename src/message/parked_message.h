@@ -1,9 +1,9 @@
-// ParkedMessage: a message whose handler threw and that waits for another attempt. The one thing of the message path that allocates for a
-// small message; if it cannot, the message is dropped as if no retry had been asked for. It belongs to its agent's thread.
+// ParkedMessage: a message whose handler threw and that waits for a retry. It is the only allocation in the path of a small message; if
+// that fails, the message is dropped as if no retry had been requested. It belongs to its agent's thread.
 //
-// Of a type with a limit it counts against that, and a newer message can take its place: one of the same key, or one more than there may be
-// where the oldest is dropped. Other threads only say so, under the lane's lock ('is_superseded'); the agent's thread takes it away when
-// it parks the next, or when it is due.
+// If its type has a limit, it counts against that, and a newer message can replace it. That is a message of the same key, or one over the
+// limit if the oldest is dropped. Other threads only mark it under the lane's lock ('is_superseded'). The agent's thread removes it when
+// it parks the next message, or when it is due.
 #pragma once
 
 #include "message/node.h"
@@ -21,9 +21,9 @@ class ParkedMessage final : public TimerNode {
   bool is_superseded = false;  // Guarded by the lane's lock.
 
   Node& node() noexcept { return node_; }
-  /// Into the list of its agent, and the timers.
+  /// Inserts it into its agent's list and into the timers.
   void enter(Instant due) noexcept;
-  /// Out of both.
+  /// Removes it from both.
   void leave() noexcept;
 
  private:
@@ -32,9 +32,9 @@ class ParkedMessage final : public TimerNode {
 
   Lane& lane_;
   Node& node_;
-  ParkedMessage* next_ = nullptr;  // Of the agent.
+  ParkedMessage* next_ = nullptr;  // In the agent's list.
   ParkedMessage* previous_ = nullptr;
-  ParkedMessage* list_next_ = nullptr;  // Guarded by the lane's lock: of those of its type, or of those that are superseded.
+  ParkedMessage* list_next_ = nullptr;  // Guarded by the lane's lock: in the list of its type, or in the list of superseded messages.
   ParkedMessage* list_previous_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Places: the memory in which a lane's messages wait. Allocated in chunks up to a limit, reused, and freed only with the lane. An array
-// remembers the free places, so that a place which another processor used last is written without having been read.
+// Places: the memory of a lane's waiting messages. Allocated in chunks up to a limit, reused, and freed only with the lane. An array
+// stores the free places, so that a place which another processor used last is written without being read first.
 #pragma once
 
 #include <array>
@@ -17,12 +17,12 @@
 
 namespace rondo::message {
 
-/// Guarded by its lane's lock, where nothing else is said.
+/// Guarded by its lane's lock, unless a function states otherwise.
 class Places {
  public:
   explicit Places(std::size_t most) noexcept : most_(most) {}
 
-  /// nullptr when all are in use, or memory has ended.
+  /// Returns nullptr when all places are in use, or an allocation failed.
   Node* take() noexcept {
     if (!free_.empty()) {
       Node* const used = free_.back();
@@ -36,7 +36,7 @@ class Places {
   /// Any thread, without the lock.
   std::size_t made() const noexcept { return made_.load(std::memory_order_relaxed); }
 
-  /// 'used' come from take().
+  /// 'used' were returned by take().
   void give_back(std::span<Node* const> used) noexcept {
     RONDO_ASSERT(free_.size() + used.size() <= free_.capacity());
     free_.insert(free_.end(), used.begin(), used.end());
@@ -64,19 +64,19 @@ class Places {
 
   const std::size_t most_;
   std::atomic<std::size_t> made_{0};  // Written under the lock.
-  Node* fresh_ = nullptr;             // Those of the newest chunk that were never used.
+  Node* fresh_ = nullptr;             // Places of the newest chunk that were never used.
   Node* fresh_end_ = nullptr;
-  std::vector<Node*> free_;  // Last freed last; room for all that were made.
+  std::vector<Node*> free_;  // The last element was freed last; has room for all places.
   std::vector<std::unique_ptr<Node[]>> chunks_;
 };
 
-/// Free places in the hand of one thread.
+/// Free places reserved for one thread.
 class PlacesInHand {
  public:
   bool empty() const noexcept { return count_ == 0; }
   bool full() const noexcept { return count_ == kRoom; }
   Node* take() noexcept { return count_ != 0 ? held_[--count_] : nullptr; }
-  /// Not when it is full.
+  /// Must not be called when it is full.
   void keep(Node& place) noexcept { held_[count_++] = &place; }
   void fill_from(Places& places) noexcept {
     while (count_ < limits::kMessagePlacesKept) {
@@ -85,7 +85,7 @@ class PlacesInHand {
       held_[count_++] = place;
     }
   }
-  /// So many that this is not to be done again for each of the next. Under the lane's lock.
+  /// Returns enough places that the next calls need not do it again. Under the lane's lock.
   void give_back_to(Places& places) noexcept {
     if (count_ <= kLeft) return;
     places.give_back({held_.data() + kLeft, count_ - kLeft});

@@ -1,4 +1,4 @@
-// The memory in which messages wait.
+// The memory of waiting messages.
 #include "message/places.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// An agent that is removed at once handles nothing more, also not what its queue has in hand in the same turn; and who waits for the end of
-// a group is told.
+// An agent that is removed immediately handles nothing more, not even messages in hand in the same turn. The callback of a group's removal
+// is called at its end.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -42,7 +42,7 @@ struct Room {
     kit.run_until_idle();
     to = doer->address();
   }
-  /// Posts a hundred jobs; each calls 'at_first' if it is the first, and is counted.
+  /// Posts a hundred jobs; the first calls 'at_first'. Returns how many were handled.
   int handled_of_a_hundred(const std::function<void()>& at_first) {
     int handled = 0;
     doer->on_job = [&](int) {
@@ -107,7 +107,7 @@ TEST(Removal, AfterALimitStoppedTheAgentNoHandlerOfItRuns) {
    private:
     void job(const Job&) {
       ++handled;
-      while (address().post(Job{}).ok()) {  // Until it is one too many.
+      while (address().post(Job{}).ok()) {  // Until the queue is full.
       }
       EXPECT_EQ(handled, 1);
     }
@@ -157,8 +157,8 @@ TEST(Removal, OfTwoWhoAskToBeToldTheFirstIs) {
   EXPECT_EQ(told, "first ");
 }
 
-// Its first agent has gone when the program ends, its second has a queue still: with that one the group lets go of both, and what their
-// places in memory have then is somebody else's.
+// At the end of the program the first agent of the group has gone and the second still has a queue. With the second agent the group
+// releases both cells, and other objects may use their memory.
 TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {
   std::vector<std::string> somebody_elses;
   {
@@ -185,7 +185,7 @@ TEST(Removal, AGroupThatIsHalfGoneWhenTheProgramEndsIsLetGoOnce) {
   EXPECT_EQ(somebody_elses, std::vector<std::string>(8, std::string(sizeof(message::Cell) - 1, '\x7f')));
 }
 
-// The memory of messages that are dropped while no message is handled can be had by others: here the limit leaves little more than that.
+// The places of messages dropped outside of a turn can be used by other messages: here the limit leaves few others.
 TEST(Removal, PlacesOfDroppedMessagesAreThereForOtherAgents) {
   constexpr int kMost = 10;
   Room room(StrictPriority{}, Priority::p3, {.reaction = Reaction::Retry, .retry_delay = 10s, .retries_max = 3}, {.messages_max = kMost});

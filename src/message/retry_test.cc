@@ -1,5 +1,5 @@
-// Messages whose handlers throw and that are tried again: how often, when, what counts against a limit meanwhile, and what a newer message
-// of the same key does to them.
+// Messages whose handlers throw and that are retried: how often, when, what counts against a limit meanwhile, and the effect of a newer
+// message of the same key.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -22,7 +22,7 @@ struct Free {
   int value = 0;
 };
 
-/// Handles rows; throws when told so.
+/// Handles rows; throws when a test sets it.
 class Keeper final : public Agent {
  public:
   using Setup = std::function<void(Keeper&)>;
@@ -63,7 +63,7 @@ struct Room {
   }
   Status post(std::string key, int value) { return to.post(Row{std::move(key), value}); }
   MessageFigures figures() { return kit.agents().figures_of_agents().at(0); }
-  /// A message that must be refused tells how many places of the queue are taken.
+  /// Posts until a message is refused. Returns how many were accepted, which shows how many places of the queue were taken.
   std::size_t fill() {
     std::size_t accepted = 0;
     while (to.post(Free{}).ok()) ++accepted;
@@ -194,7 +194,7 @@ TEST(Retries, AnAgentThatEndsAfterItsQueueDoesNotWaitForWhatIsNotTriedAgain) {
   EXPECT_EQ(room.kit.agents().groups(), 0U);
 }
 
-// --- What is parked counts.
+// --- Parked messages count against limits.
 
 TEST(Retries, WhatIsParkedCountsAgainstTheLimit) {
   Room room({.retry_delay = 10s}, [](Keeper& keeper) { keeper.bound({.most = 3}); });
@@ -267,7 +267,7 @@ TEST(Retries, PlacesOfWhatIsNotTriedAgainAreUsedAgain) {
   EXPECT_EQ(room.kit.agents().figures_of_queues().at(0).queued, 0U);
 }
 
-// --- Handlers that take the message over.
+// --- Handlers that take ownership of the message.
 
 struct Parcel {
   std::string text;

@@ -1,4 +1,5 @@
-// Two files may each have an agent and a message of the same names: 'Doer' and 'Job' are those of removal_test.cc, with another content.
+// Two files may each have an agent and a message of the same names: 'Doer' and 'Job' have the names of those in removal_test.cc, but other
+// members.
 #include <gtest/gtest.h>
 
 #include <cstdint>

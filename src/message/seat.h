@@ -1,4 +1,4 @@
-// Seat: an agent whose handlers belong to another object, which has its own life: an Orch. That object ends before the scheduler gives
+// Seat: an agent whose handlers belong to another object with its own lifetime: an Orch. That object must end before the scheduler gives
 // another turn, or not before Agents does.
 #pragma once
 
@@ -11,9 +11,9 @@ namespace rondo::message {
 
 class Seat final : public Agent {
  public:
-  /// Not added yet. Asserts that there is a place for it.
+  /// Makes a seat that is not added yet. Asserts that there is a place for it.
   static std::unique_ptr<Seat> make(Agents& agents, std::string name, Priority priority);
-  /// Adds it; from here on it belongs to its Agents.
+  /// Adds the seat; from then on it belongs to its Agents.
   static void take(std::unique_ptr<Seat> seat, Agents& agents);
 
   Seat(Group& group, std::string name, Priority priority) : Agent(group, std::move(name), priority) {}

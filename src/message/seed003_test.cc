@@ -1,5 +1,5 @@
-// The statements of seed 003 about priorities on a common thread, with real agents: each event is a message to an agent of its priority.
-// The same statements with plain sources are in sched/seed003_test.cc.
+// The statements of SObjectizer's documentation about priorities on a common thread, with real agents: each event is a message to an agent
+// of its priority. The same statements with plain sources are in sched/seed003_test.cc.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Receiver final : public Agent {
   std::vector<int>& order_;
 };
 
-/// An agent of each of eight priorities, started.
+/// One started agent for each of eight priorities.
 struct Eight {
   explicit Eight(PolicyOptions options) : kit({.policy = std::move(options)}) {
     EXPECT_TRUE(kit.agents()
@@ -56,7 +56,7 @@ struct Eight {
     kit.run_until_idle();
     return order;
   }
-  /// As many events.
+  /// Handles 'events' events.
   std::vector<int> handle(std::size_t events) {
     order.clear();
     while (order.size() < events && kit.step()) {
@@ -78,7 +78,7 @@ struct Eight {
   sim::AgentKit kit;
 };
 
-/// From 'first' to 'last'.
+/// The numbers of each span, from first to last.
 std::vector<int> numbers(std::vector<std::pair<int, int>> spans) {
   std::vector<int> all;
   for (const auto& [first, last] : spans) {
@@ -95,7 +95,7 @@ TEST(Seed003Agents, OneEventOfEachPriorityIs76543210) {
   }
 }
 
-// Quotas of 5, 4 and 3, the others 2, in SObjectizer's own manner of writing the order down.
+// Quotas of 5, 4 and 3, the others 2; the order is written as digits, as SObjectizer does.
 TEST(Seed003Agents, HigherQuotasAreGreaterShares) {
   const auto quotas = QuotedRoundRobin{.quota = 2}.set(Priority::p7, 5).set(Priority::p5, 4).set(Priority::p3, 3);
   EXPECT_EQ(Eight(quotas).digits({{3, 3}, {5, 4}, {7, 5}}), "777775555333");
@@ -116,7 +116,7 @@ TEST(Seed003Agents, StrictlyOrderedKeepsTheChronologicalOrderWithinAPriority) {
   }
 }
 
-// "Events inside the same priority are handled in chronological order", over all agents of it, also of those that start meanwhile.
+// "Events inside the same priority are handled in chronological order", over all its agents, also those that start meanwhile.
 TEST(Seed003Agents, TheOrderWithinAPriorityIsOverAgentsThatHaveYetToStart) {
   sim::AgentKit kit({.policy = StrictlyOrdered{}});
   std::vector<int> order;
@@ -168,7 +168,8 @@ TEST(Seed003Agents, AHigherArrivalDoesNotEndTheQuotaOfALowerPriority) {
   }
 }
 
-// "new_config will be handled as soon as the processing of the previous message finished": whoever sends it, and wherever in a turn.
+// "new_config will be handled as soon as the processing of the previous message finished", whichever thread sends it, and at any point of
+// a turn.
 TEST(Seed003Agents, NewConfigIsHandledAsSoonAsThePreviousMessageIsFinished) {
   constexpr int kJobs = 40;
   constexpr int kNewConfig = 1000;
@@ -188,7 +189,7 @@ TEST(Seed003Agents, NewConfigIsHandledAsSoonAsThePreviousMessageIsFinished) {
   }
 }
 
-// The same with jobs that take long, of which one is short now and then: the queue looks for others after each.
+// As above with jobs that take long, and some short ones: the queue polls for other sources after each.
 TEST(Seed003Agents, NewConfigIsHandledAsSoonAsALongJobIsFinished) {
   constexpr int kJobs = 40;
   constexpr int kNewConfig = 1000;

@@ -1,6 +1,6 @@
-// The end of agents at every point of their life, with a thread for each priority: messages that wait, timers that are armed, messages that
-// are parked for a retry, threads that are asleep or in the middle of a handler. It takes less than a second, of which it needs a
-// thousandth, and leaves nothing alive. This is the one test here that reads a clock to pass: that second is what is promised.
+// The end of agents at every point of their life, with a thread for each priority: waiting messages, armed timers, messages parked for a
+// retry, threads that sleep or run a handler. The end takes less than a second, usually about a millisecond, and leaves no thread running.
+// Only this test reads a clock to pass, because that second is the documented bound.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ constexpr Duration kEnds = 10s;
 constexpr Duration kEnds = 1s;
 #endif
 
-/// Counts those that live.
+/// Counts the existing objects.
 template <int Kind>
 struct Counted {
   Counted() { ++alive; }
@@ -49,10 +49,10 @@ struct LargeJob {
   Messages counted;
 };
 
-/// What a test does at each message, on whatever thread.
+/// Called at each message, on its thread.
 using AtMessage = std::function<void(int number)>;
 
-/// Passes its jobs on to the next priority, with timers of its own; now and then a job fails and is parked.
+/// Passes its jobs to the next priority and has timers of its own; some jobs fail and are parked.
 class Relay final : public Agent {
  public:
   Relay(Group& group, Priority priority, std::atomic<int>& handled, AtMessage& at_message)
@@ -70,7 +70,7 @@ class Relay final : public Agent {
   void job(const Job& job) {
     at_message_(handled_.fetch_add(1) + 1);
     if (job.left > 0 && job.left % 5 == 0 && ++failed_ % 2 == 1) throw std::runtime_error("again");
-    if (job.left > 0) static_cast<void>(next.post(LargeJob{job.left - 1, {}, {}}));  // It may have gone.
+    if (job.left > 0) static_cast<void>(next.post(LargeJob{job.left - 1, {}, {}}));  // The next agent may have gone.
   }
   void large(const LargeJob& job) {
     at_message_(handled_.fetch_add(1) + 1);
@@ -84,7 +84,7 @@ class Relay final : public Agent {
   TimedMessage late_;
 };
 
-/// Three relays in a ring, each on its thread.
+/// Three relays in a ring, each on its own thread.
 class Ring {
  public:
   explicit Ring(AtMessage at_message) : at_message_(std::move(at_message)) {
@@ -155,7 +155,7 @@ TEST(AgentsShutdown, BeforeAnythingHasRunItEndsWithinASecond) {
   }
 }
 
-/// Their timers, of a millisecond, are what wakes them.
+/// Their timers of one millisecond wake them.
 TEST(AgentsShutdown, WhileThreadsSleepBetweenTimersItEndsWithinASecond) {
   for (int round = 0; round < 20; ++round) {
     std::latch some(10);
@@ -168,7 +168,7 @@ TEST(AgentsShutdown, WhileThreadsSleepBetweenTimersItEndsWithinASecond) {
   }
 }
 
-/// Every thread stands in a handler, with a thousand messages behind it. The handlers are let go after the stop.
+/// Every thread is in a handler, with a thousand messages behind it. The handlers return after the stop.
 TEST(AgentsShutdown, WhileEveryThreadIsInAHandlerItEndsWithinASecondOfTheirEnd) {
   for (int round = 0; round < 20; ++round) {
     std::latch entered(3);

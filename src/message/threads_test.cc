@@ -1,5 +1,5 @@
-// Agents and threads: producers against workers, a thread for each priority, wake-ups, figures read while agents come and go, ends at any
-// moment. What is asserted holds whatever the threads do; the thread sanitizer looks on (./test tsan).
+// Agents and threads: producers against workers, a thread for each priority, wake-ups, figures read while agents are added and removed,
+// ends at any moment. The assertions hold for any timing of the threads. Also for the thread sanitizer (./test tsan).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct Loop {
   Agents agents{scheduler};
 };
 
-/// Checks that what each producer sends comes in its order, and stops when all is there.
+/// Checks that each producer's messages arrive in order, and stops when all have arrived.
 class Sink final : public Agent {
  public:
   Sink(Group& group, Priority priority, std::atomic<int>& total, int wanted, std::function<void()> done)
@@ -86,7 +86,7 @@ void take_all_of_the_producers(Loop& loop) {
   for (const Sink* sink : sinks) EXPECT_EQ(sink->out_of_order, 0);
 }
 
-// Budgets that are used up all the time.
+// Budgets that are used up often.
 const PolicyOptions kPolicies[] = {
     StrictPriority{},
     StrictlyOrdered{},
@@ -115,7 +115,7 @@ TEST(AgentsThreads, ThePolicyMayChangeWhileSeveralProducersPost) {
   EXPECT_GT(changes, 2U);
 }
 
-/// Answers each Work with one to the other: each message meets a receiver that goes to sleep.
+/// Answers each Work with one to the other agent: each message meets a receiver that is falling asleep.
 class Player final : public Agent {
  public:
   Player(Group& group, Priority priority, int rounds, std::promise<void>& done)
@@ -126,7 +126,7 @@ class Player final : public Agent {
 
  private:
   void work(const Work& work) {
-    // Nor was one found by the sweep.
+    // The sweep found no lost wake either.
     EXPECT_EQ(scheduler().stats().sweep_rescues, 0U) << "at message " << work.number;
     if (work.number == rounds_) return done_.set_value();
     EXPECT_TRUE(other.post(Work{0, work.number + 1}).ok());
@@ -155,7 +155,7 @@ TEST(AgentsThreads, AWakeUpJustAsTheReceiverGoesToSleepIsNotLost) {
   EXPECT_EQ(ended.wait_for(std::chrono::seconds{60}), std::future_status::ready);
 }
 
-/// Writes down what it handles in a list that all agents of one thread share.
+/// Records what it handles in a list that all agents of one thread share.
 class Scribe final : public Agent {
  public:
   Scribe(Group& group, std::vector<int>& list, std::promise<void>& done) : Agent(group, "scribe", Priority::p2), list_(list), done_(done) {
@@ -235,7 +235,8 @@ TEST(AgentsThreads, APriorityHasAThreadAndAGroupStartsFromTheHighestDownOverThre
 }
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kNamesStalls = false;  // It holds the signal back that asks for the name until the turn makes a call that it knows.
+// The sanitizer delays the signal that requests the name until the turn makes a call that the sanitizer intercepts.
+constexpr bool kNamesStalls = false;
 #else
 constexpr bool kNamesStalls = true;
 #endif
@@ -344,7 +345,7 @@ TEST(AgentsThreads, TheEndMayComeAtAnyMomentWhileOthersPost) {
         producers.emplace_back([to, producer, &posted] {
           for (int number = 0;; ++number) {
             const Status status = to.post(Work{producer, number});
-            if (status.code() == Code::NotFound) return;  // It has gone.
+            if (status.code() == Code::NotFound) return;  // The agent has gone.
             if (status.ok()) posted.fetch_add(1);
           }
         });
@@ -402,7 +403,7 @@ TEST(AgentsThreads, LimitsHoldWhileTheReceiverWorks) {
   }
 }
 
-/// Counts what it handles; stops all with the first if it is told so.
+/// Counts what it handles; if set, stops all agents with the first message.
 class Taker final : public Agent {
  public:
   Taker(Group& group, Priority priority, std::function<void(int)> on_work = {})
@@ -419,20 +420,20 @@ class Taker final : public Agent {
   const std::function<void(int)> on_work_;
 };
 
-/// Some nanoseconds.
+/// Spends some nanoseconds.
 void pass(int steps) {
   for (int i = 0; i < steps; ++i) std::atomic_signal_fence(std::memory_order_seq_cst);
 }
 
-/// Sees it within nanoseconds where both threads run.
+/// Sees the value within nanoseconds if both threads run.
 void wait_for(const std::atomic<int>& number, int wanted) {
   for (int looks = 0; number.load(std::memory_order_acquire) < wanted; ++looks) {
     if (looks > 2000) std::this_thread::yield();
   }
 }
 
-// A post stores the message, then looks whether the lane has a scheduler to wake; adding the lane stores the scheduler, then looks for
-// messages. Both at once, without a lock between, may each miss the other.
+// A post stores the message, then reads whether the lane has a scheduler to wake. Adding the lane stores the scheduler, then reads whether
+// it has messages. Without a lock, each of two simultaneous calls may miss the other.
 TEST(AgentsThreads, TheFirstMessageToANewQueueIsNotLeftLying) {
   constexpr int kRounds = 10'000;
   const SystemClock clock;
@@ -505,7 +506,7 @@ TEST(AgentsThreads, AgentsThatCouldNotBeAddedLeaveTheFiguresOfOthersAlone) {
   other.join();
 }
 
-/// Posts to itself what others post, and has some of it tried again.
+/// Posts to itself as other threads do, and retries some messages.
 class Talker final : public Agent {
  public:
   Talker(Group& group, std::atomic<int>& handled)
@@ -532,7 +533,8 @@ class Talker final : public Agent {
   std::atomic<int>& handled_;
 };
 
-// Whatever comes at that moment: what an agent posts to itself, or tries again, leaves the limit of its type when it leaves the queue.
+// Whenever another thread posts: a message that an agent posts to itself, or retries, leaves the limit of its type when it leaves the
+// queue.
 TEST(AgentsThreads, OwnMessagesOfALimitedTypeHaveOnePlaceAmongThoseOfOthers) {
   Loop loop;
   std::atomic<int> handled{0};
@@ -549,7 +551,7 @@ TEST(AgentsThreads, OwnMessagesOfALimitedTypeHaveOnePlaceAmongThoseOfOthers) {
   other.join();
 }
 
-/// Starts when it may.
+/// Starts when the test allows it.
 class Starter final : public Agent {
  public:
   Starter(Group& group, std::shared_future<void> may_start) : Agent(group, "starter", Priority::p5), may_start_(std::move(may_start)) {}
@@ -572,8 +574,8 @@ class Bounded final : public Agent {
   const std::function<void(int)> on_work_;
 };
 
-/// An agent of p3 that runs, and one whose group waits on the thread of p5 for its start: what comes for that one waits apart. Messages 0,
-/// 2 and 5 are for the first, 1, 3 and 4 for the second, and all of them are there before any has its turn.
+/// A running agent of p3, and one whose group waits on the thread of p5 for its start, so that its messages wait separately. Messages 0, 2
+/// and 5 are for the first agent, 1, 3 and 4 for the second. All of them arrive before any has its turn.
 struct Early {
   Early() {
     Address runs = threads.agents().make<Taker>(Priority::p3, [this](int number) { work(number); }).value();
@@ -602,7 +604,7 @@ struct Early {
   std::function<void(int)> in_handler;
   Address late;
   GroupId id{};
-  AgentThreads threads;  // The last: they end before what they use.
+  AgentThreads threads;  // Declared last: the threads end before the members that they use.
 };
 
 TEST(AgentsThreads, WhatCameBeforeAStartOnAnotherThreadIsHandledInItsOrder) {
@@ -616,7 +618,8 @@ TEST(AgentsThreads, WhatCameBeforeAStartOnAnotherThreadIsHandledInItsOrder) {
   EXPECT_EQ(early.order, (std::vector{0, 2, 5, 1, 3, 4}));
 }
 
-// What came before its start waits apart, and what comes after the removal is dropped at its turn: both leave the limit, oldest first.
+// Messages that arrive before its start wait separately, and messages after the removal are dropped at their turn: both leave the limit,
+// oldest first.
 TEST(AgentsThreads, AnAgentThatIsRemovedBeforeItsStartLosesItsMessagesInTheirOrder) {
   std::promise<void> gone;
   Early early;

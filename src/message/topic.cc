@@ -16,7 +16,7 @@ std::shared_ptr<const TopicCore::Subscribers> TopicCore::current() const {
 
 bool TopicCore::add(Cell& cell, const Handler& handler) {
   auto subscriber = std::make_shared<Subscriber>(cell.address(), handler);
-  // Made anew when somebody else came first; the lock is not held while memory is asked for.
+  // Repeats if another thread changed the list first; the lock is not held during the allocation.
   for (;;) {
     const std::shared_ptr<const Subscribers> before = current();
     auto after = std::make_shared<Subscribers>();
@@ -35,13 +35,13 @@ bool TopicCore::add(Cell& cell, const Handler& handler) {
   }
 }
 
-/// Needs no memory: what has gone is passed over, and left out of the next list.
+/// Allocates nothing: a subscriber that has gone is skipped, and left out of the next list.
 void TopicCore::remove(const Cell& cell) noexcept {
   const std::shared_ptr<const Subscribers> all = current();
   for (const auto& one : *all) {
     if (Cell::of(one->address) == &cell) one->gone.store(true, std::memory_order_relaxed);
   }
-  // A list made in between was made by somebody who copied the same subscriber, not its mark.
+  // A list made in between shares this subscriber and its mark.
 }
 
 Delivery TopicCore::publish(const MessageType& type, const void* original, void (*copy)(void*, const void*)) const {

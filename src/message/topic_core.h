@@ -1,5 +1,5 @@
-// TopicCore: who has subscribed to a topic, in the order of delivery. A publisher takes the list as it is and posts without the lock;
-// whoever subscribes makes a new one. O(subscribers).
+// TopicCore: the subscribers of a topic, in the order of delivery. A publisher copies the pointer to the list and posts without the lock;
+// a new subscription makes a new list. O(subscribers).
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class TopicCore {
   explicit TopicCore(std::string name) : name_(std::move(name)), subscribers_(std::make_shared<const Subscribers>()) {}
 
   const std::string& name() const noexcept { return name_; }
-  /// False if the agent has subscribed already.
+  /// Returns false if the agent has subscribed already.
   bool add(Cell& cell, const Handler& handler);
   void remove(const Cell& cell) noexcept;
   Delivery publish(const MessageType& type, const void* original, void (*copy)(void*, const void*)) const;
@@ -27,7 +27,7 @@ class TopicCore {
  private:
   struct Subscriber {
     Subscriber(Address to, const Handler& by) : address(std::move(to)), handler(&by) {}
-    const Address address;  // Keeps the cell, and with it the handler.
+    const Address address;  // Keeps the cell, and with it the handler, alive.
     const Handler* const handler;
     std::atomic<bool> gone{false};
   };

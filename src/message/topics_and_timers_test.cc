@@ -1,4 +1,4 @@
-// Topics, and messages that are posted later or again and again, in simulated time.
+// Topics, and messages that are posted later or periodically, in simulated time.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -77,7 +77,7 @@ TEST(Topics, DeliverFromTheHighestPriorityDownAndEqualsInOrderOfSubscription) {
 }
 
 TEST(Topics, TheOrderOfDeliveryHoldsUnderEveryPolicyBecauseItIsTheOrderOfPosting) {
-  // The arrival numbers say so: what is posted first is the older.
+  // The arrival numbers show it: the message posted first is the older one.
   Room room;
   room.add("low", Priority::p1);
   room.add("high", Priority::p6);

@@ -11,14 +11,14 @@ namespace rondo::message {
 
 TypeLimit::TypeLimit(const MessageType& type, Limit limit, KeyOf key) : type_(type), limit_(limit), key_(key) {
   RONDO_EXPECT(limit.most > 0, "a limit of " + name_of(type) + " lets no message wait; it is at least 1");
-  // Taking the oldest key out would need its place among all keys; who wants that has no use for keys.
+  // To drop the oldest key, each key would need its place among all keys. The combination has no use.
   RONDO_EXPECT(!merges() || limit.overflow != Overflow::DropOldest, "coalesce() of " + name_of(type) + " cannot drop the oldest key");
-  // More keys than a queue has places by default share buckets: memory is asked for now, whatever will wait.
+  // A type with more keys than a queue has places by default shares buckets: the memory is allocated now, for any number of messages.
   if (merges()) buckets_.resize(std::bit_ceil(std::min(limit.most, limits::kMessagesOfPriority)));
 }
 
-/// The bucket of the message's key. A hash may be the key itself (std::hash of an integer is), and keys may lie at multiples of a power of
-/// two: mixed, the upper bits tell them apart (Fibonacci hashing).
+/// Returns the bucket of the message's key. A hash may be the key itself (std::hash of an integer is), and keys may be multiples of a
+/// power of two. After the multiplication the upper bits distinguish them (Fibonacci hashing).
 std::size_t TypeLimit::slot(void* stored) const noexcept {
   std::uint64_t hash = key_.hash(stored);
   hash = (hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL;

@@ -1,5 +1,5 @@
-// TypeLimit: what waits for one agent of one type that has a limit, in the queue or parked for another attempt. Everything here is guarded
-// by the lock of the agent's lane. O(1).
+// TypeLimit: the messages of one type with a limit that wait for one agent, in the queue or parked for a retry. The lock of the agent's
+// lane guards everything here. O(1).
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ class TypeLimit {
   const Limit& limit() const noexcept { return limit_; }
   bool full() const noexcept { return waiting_ >= limit_.most; }
   bool merges() const noexcept { return key_.hash != nullptr; }
-  /// What waits with the key of the message at 'stored'; of types that merge.
+  /// For types that merge: returns the waiting message with the key of the message at 'stored'.
   Node* find(void* stored) const noexcept;
   void enter(Node& node) noexcept;
   /// 'node' is the oldest, or its type merges.
   void leave(Node& node) noexcept;
-  /// Of those in the queue; there is one if the limit is full and nothing is parked.
+  /// The oldest in the queue. It exists if the limit is full and no message is parked.
   Node& oldest() noexcept { return *first_; }
-  /// The node of 'parked' has left. It may be one more than the limit says: the one that was being handled.
+  /// The node of 'parked' has left the limit already. The count may exceed the limit by one: the message that was being handled.
   void enter(ParkedMessage& parked) noexcept;
   void leave(ParkedMessage& parked) noexcept;
-  /// The one parked first, or nullptr.
+  /// Returns the message parked first, or nullptr.
   ParkedMessage* oldest_parked() noexcept { return parked_.first; }
 
  private:
@@ -42,9 +42,9 @@ class TypeLimit {
   const Limit limit_;
   const KeyOf key_;
   std::size_t waiting_ = 0;  // In the queue or parked.
-  Node* first_ = nullptr;    // Types that do not merge: all that wait, oldest first.
+  Node* first_ = nullptr;    // For types that do not merge: all waiting messages, oldest first.
   Node* last_ = nullptr;
-  std::vector<Node*> buckets_;  // Types that do: by key, parked ones, too.
+  std::vector<Node*> buckets_;  // For types that merge: by key, including parked messages.
   ParkedList parked_;
 };
 

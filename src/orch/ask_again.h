@@ -1,5 +1,5 @@
-// AskAgain: for an Orch of our own whose rows wait for a fact that somebody else provides, and that will not come unless it asks anew. It
-// says nothing about the fact. The runtime's thread.
+// AskAgain: for internal Orchs whose rows wait for a fact that another component provides without an announcement of its own. It queues
+// those rows again, so that their handler repeats its request. It does not change what is known about the fact. Runtime's thread.
 #pragma once
 
 #include "orch/runtime_parts.h"
@@ -9,12 +9,13 @@ namespace rondo {
 
 class AskAgain {
  public:
-  /// The rows of this runtime that wait for 'fact' are queued again, as if it were announced. In the journal it is an announcement.
+  /// Queues the rows of this runtime that wait for 'fact' again, as an announcement would. The journal records an announcement.
   static void rows_that_wait_for(Orch& orch, const Constraint& fact) {
     Runtime::Parts& shared = *orch.runtime_.parts_;
     if (shared.witness != nullptr) shared.witness->announced(fact);
     shared.resolved(fact, shared.constraints.announce(fact));
-    if (shared.witness != nullptr) shared.witness->withdrawn(fact);  // For its checkers the fact began and ended at once.
+    // For the witness's checkers the fact began and ended in the same moment.
+    if (shared.witness != nullptr) shared.witness->withdrawn(fact);
   }
 };
 

@@ -48,7 +48,7 @@ void BoundRows::append(std::uint32_t list, std::uint32_t node) {
   ++l.count;
 }
 
-/// A list under a fact that holds goes with its last row. One whose fact has ended is dropped when its turn comes.
+/// A list whose fact holds is removed with its last row. A list whose fact has ended is removed when its turn comes.
 void BoundRows::unlink(Ledger& ledger, std::uint32_t node, ConstraintIndex& index) {
   if (is_held(node)) return;
   Link& link = nodes_.link(node);
@@ -88,7 +88,7 @@ void BoundRows::bind(Ledger& ledger, const Record& record, std::span<const Const
   Numbers fresh;
   std::uint32_t row = find(record.key(), record.key_hash());
   const bool is_new = row == kNone;
-  // Everything that needs memory comes first. If it ends, what was made here goes again and the row stays bound as before.
+  // All allocations come first. If one fails, what was made here is removed and the row stays bound as before.
   try {
     lists.reserve(facts.size());
     for (const Constraint& fact : facts) lists.push_back(index.bound_list_for(ledger, fact));

@@ -1,6 +1,6 @@
 // BoundRows: the rows of one ledger that are done only while facts hold (Outcome::done_while). Each is kept as a reference to its record
 // and listed under every fact that it depends on. When a fact ends, its whole list becomes ready in one step; the consumer then takes the
-// rows one by one in its turns. Owned by the ledger, scheduler's thread. Every call is O(facts of the row) expected; release() is O(1).
+// rows one by one in its turns. Owned by the ledger. Scheduler's thread. Every call is O(facts of the row) expected; release() is O(1).
 //
 // Memory: 20 bytes a row and fact, 10 to 20 more a row for the index by key. The record itself is shared with the embedded store's table;
 // with a remote store it is a copy.
@@ -30,26 +30,26 @@ class BoundRows {
 
   bool empty() const noexcept { return by_key_.size() == 0; }
   std::size_t size() const noexcept { return by_key_.size(); }
-  /// The row of that key, or kNone.
+  /// Returns the row of 'key', or kNone.
   std::uint32_t find(std::string_view key, std::uint64_t key_hash) const;
   const Record& record(std::uint32_t row) const noexcept { return nodes_.record(row); }
   std::size_t bytes() const noexcept;
 
-  /// Binds the row to 'facts', at least one, in place of what it was bound to before. 'ledger' owns this object. Changes nothing if memory
-  /// ends.
+  /// Binds the row to 'facts' (at least one). This replaces its earlier facts. 'ledger' owns this object. Changes nothing if an allocation
+  /// fails.
   void bind(Ledger& ledger, const Record& record, std::span<const Constraint> facts, ConstraintIndex& index);
   /// Forgets the row and returns its record.
   Record remove(Ledger& ledger, std::uint32_t row, ConstraintIndex& index);
 
-  /// All rows of a list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
+  /// Makes all rows of a list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
   std::size_t release(std::uint32_t list);
   bool has_ended() const noexcept { return ended_nodes_ > 0; }
-  /// Rows that a fact has ended for and that wait for their turn.
+  /// The number of rows whose fact has ended and that wait for their turn.
   std::size_t ended() const noexcept { return ended_nodes_; }
-  /// The oldest of these.
+  /// The oldest of the ended rows.
   std::uint32_t front_ended();
-  /// Takes the row out of all lists and keeps it until it is bound, removed or released: a newer change of it decides. 'in_flight': that
-  /// one was given to its handler before the fact ended.
+  /// Takes the row out of all lists and keeps it until it is bound, removed or released, because a newer change of the row decides.
+  /// 'in_flight': the handler received that change before the fact ended.
   void hold(Ledger& ledger, std::uint32_t row, bool in_flight, ConstraintIndex& index);
   bool is_held(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeld || is_held_in_flight(row); }
   bool is_held_in_flight(std::uint32_t row) const noexcept { return nodes_.link(row).list == kHeldInFlight; }
@@ -78,7 +78,7 @@ class BoundRows {
     std::uint32_t head = kNone;
     std::uint32_t tail = kNone;
     std::uint32_t count = 0;
-    std::uint32_t slot = kNone;  // In the ConstraintIndex; kNone when the fact has ended, and in a free list.
+    std::uint32_t slot = kNone;  // Slot in the ConstraintIndex; kNone when the fact has ended, and in a free list.
   };
   struct Link {
     std::uint32_t next = kNone;  // Also links free nodes.
@@ -86,7 +86,8 @@ class BoundRows {
     std::uint32_t list = kNone;
   };
 
-  /// Numbered nodes, a row under one fact each. Records and links lie apart, so that a node takes 20 bytes and not 24.
+  /// Numbered nodes; each is one row under one fact. Records and links are in separate arrays, so that a node takes 20 bytes instead of
+  /// 24.
   class Nodes {
    public:
     std::uint32_t take();
@@ -111,15 +112,15 @@ class BoundRows {
   std::uint32_t row_of(std::uint32_t node) const;
   void append(std::uint32_t list, std::uint32_t node);
   void unlink(Ledger& ledger, std::uint32_t node, ConstraintIndex& index);
-  /// Takes the row out of the list of every fact; its key stays.
+  /// Takes the row out of the lists of all its facts; its key stays in the index.
   void leave_lists(Ledger& ledger, std::uint32_t row, ConstraintIndex& index);
 
-  RowIndex by_key_;  // To the first node of each row.
+  RowIndex by_key_;  // Leads from a key to the first node of its row.
   Nodes nodes_;
   Slab<List> lists_;
   std::unordered_map<std::uint32_t, std::vector<std::uint32_t>> more_;  // The further nodes of rows that depend on several facts.
   std::deque<std::uint32_t> ended_;                                     // Lists of facts that have ended, oldest first.
-  std::uint32_t released_ = kNone;                                      // The newest of these that release_held() made.
+  std::uint32_t released_ = kNone;                                      // The newest list in ended_ that release_held() made.
   std::size_t ended_nodes_ = 0;
 };
 

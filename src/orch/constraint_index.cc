@@ -97,9 +97,10 @@ std::uint32_t ConstraintIndex::list_for(Ledger& ledger, const Constraint& fact) 
     list = ledger.make_list(slot);
     waiters.push_back(Waiter{&ledger, list});
     if (waiters.size() == 1) ++awaited_;
-    // Parked, then asked: the row is about to join the list on this thread, and the answer comes in a later turn of this thread.
+    // await() follows the parking: the row is about to join the list on this thread, and the answer arrives in a later turn of this
+    // thread.
     if (waiters.size() == 1 && is_foreign(fact.kind)) port_->board().await(port_->member(), fact);
-  } catch (...) {  // Memory has ended: a list that no row waits in must not stay.
+  } catch (...) {  // An allocation failed: a list without rows must not remain.
     if (list != kNone) {
       forget(ledger, list);
     } else if (waiters.empty()) {

@@ -12,7 +12,8 @@
 namespace rondo {
 
 namespace {
-// How often a fact of another thread may begin to hold just after the handler looked, before handler and provider are said to disagree.
+// How many times in succession a fact of another thread may begin to hold just after the handler's check. After that the handler and the
+// provider count as inconsistent.
 constexpr std::uint8_t kRaces = 8;
 }  // namespace
 
@@ -66,7 +67,7 @@ Turn Consumer::run(const Budget& budget) {
 }
 
 bool Consumer::step(std::uint32_t max, const Budget& budget, Turn& turn) {
-  // What a step cannot handle stays in the table, where it merges for free.
+  // Changes that a step cannot handle stay in the table, where merging them costs nothing here.
   take(max - std::min<std::size_t>(max, ledger_.new_rows()));
   ledger_.expect_resolved(max);
   return handle_batch_ ? step_by_batch(max, budget, turn) : step_one_by_one(max, budget, turn);
@@ -81,7 +82,7 @@ bool Consumer::step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn
   return looked_at == 0 || turn_is_over(budget, limits::kItemsPerStep);
 }
 
-/// A row is gathered just before its handler is asked, so that the turn can end after any of them, and a handler can hold its consumer.
+/// Gathers each row just before its handler is called, so that the turn can end after any row, and a handler can hold its consumer.
 bool Consumer::step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn) {
   for (std::uint32_t looked_at = 0; looked_at < max && !held_; ++looked_at) {
     if (gather_tasks(1, budget.items) == 0) return true;
@@ -126,15 +127,15 @@ std::uint32_t Consumer::gather_tasks(std::uint32_t max, std::uint32_t turn_items
 }
 
 std::uint32_t Consumer::retry_share(std::uint32_t max, std::uint32_t turn_items) {
-  // If only one of both has rows, it gets the whole step.
+  // If only one kind has rows, it gets the whole step.
   if (!has_again()) return 0;
   if (!ledger_.has_new()) return max;
-  // Of 'turn_items' the quota, spread over the steps in this proportion: a turn may end after any of them. With one item a turn, every
-  // other.
+  // Spreads the quota over the steps in the proportion quota to 'turn_items', because a turn may end after any step. With one item a turn,
+  // every second item is a retried row.
   const std::uint64_t quota = retry_quota_ != 0 ? retry_quota_ : turn_items / 2;
   const std::uint64_t part = turn_items > 1 ? 2 * std::min<std::uint64_t>(quota, turn_items - 1) : 1;
   const std::uint64_t whole = 2 * std::uint64_t{turn_items};
-  retry_credit_ = retry_credit_ % whole + part * max;  // What is left over may be of a longer turn.
+  retry_credit_ = retry_credit_ % whole + part * max;  // The remainder may be of a longer turn.
   const auto share = static_cast<std::uint32_t>(retry_credit_ / whole);
   retry_credit_ %= whole;
   return std::min(share, max);
@@ -197,7 +198,7 @@ void Consumer::run_one(const Ledger::Task& task) {
   }
   services_.current = Ticket{};
   ++stats_.thrown;
-  // The exception may have come from inside answer() only if our own code is wrong; a row still in flight is the handler's.
+  // Unless our own code has a fault, the exception did not come from inside answer(); a row still in flight is the handler's.
   if (ledger_.is_current(task.row, task.generation)) reject(task.row, task.change, status_of_exception(thrown));
 }
 
@@ -233,7 +234,7 @@ void Consumer::run_batch(std::span<Ledger::Task> tasks) {
     if (batch_.answered_[i] == 0) left.push_back({tasks[i].row, tasks[i].generation, std::move(batch_.changes_[i])});
   }
   batch_.changes_.clear();
-  // One bad change must not take its neighbours with it: they are asked about alone.
+  // One bad change must not fail its neighbours: their handler is called for each alone.
   const bool ask_again = thrown && tasks.size() > 1;
   for (Ledger::Task& task : left) {
     if (ask_again) {
@@ -274,7 +275,7 @@ void Consumer::answer_done(std::uint32_t row) {
   settle_row(row, Witness::Answer::Done);
 }
 
-/// A row that was done before and is handled again says nothing about a newer change that was rejected.
+/// A done row that is handled again does not end the rejection of a newer change.
 void Consumer::forget_rejection(std::uint32_t row) {
   if (!rejections_.empty() && !ledger_.is_redone(row)) rejections_.forget(ledger_.key(row));
 }
@@ -318,8 +319,8 @@ void Consumer::park(std::uint32_t row, const Change& change, std::span<const Con
     }
     return;
   }
-  // Everything it waits for holds: between the handler's check and now nothing can have happened on this thread, so handler and provider
-  // disagree. A fact of another thread may have begun to hold in between, but not time after time.
+  // All its facts hold. No other code has run on this thread since the handler's check, so the handler and the provider are inconsistent.
+  // A fact of another thread may have begun to hold in between, but not every time.
   const bool raced = std::ranges::any_of(facts, [this](const Constraint& fact) { return services_.constraints.is_foreign(fact.kind); });
   ask_again(row, change, raced, facts.front(), "waits for");
 }
@@ -334,8 +335,8 @@ void Consumer::ask_again(std::uint32_t row, const Change& change, bool raced, co
     account_.again(row);
     return;
   }
-  // The delay keeps a handler and a provider that disagree from spinning. Then the handler is asked whatever holds: waiting for a fact may
-  // need something of it, such as to ask for what states the fact.
+  // The delay prevents an inconsistent handler and provider from spinning. After it the handler is called whether or not the fact holds:
+  // its wait may include a request to the component that states the fact.
   delay(row, change, limits::kSpuriousWaitDelay,
         Status{Code::Internal, "the handler " + std::string{what} + " " + fact.to_string() +
                                    (services_.constraints.holds(fact) ? ", which holds" : ", which does not hold")});
@@ -366,7 +367,7 @@ void Consumer::done_while(std::uint32_t row, const Change& change, std::span<con
     reject(row, change, fault);
     return;
   }
-  // Between the handler's check and a staged answer a fact may have ended, and may hold again: what was applied may be gone.
+  // A fact may have ended between the handler's check and a staged answer, and may hold again: the applied state may be gone.
   const auto ended = std::ranges::find_if(facts, [this, row](const Constraint& fact) {
     return services_.constraints.count_ends_of(fact.kind) || !services_.constraints.holds(fact) ||
            services_.constraints.has_ended_since(fact, ledger_.asked(row));
@@ -404,18 +405,18 @@ void Consumer::reject(std::uint32_t row, const Change& change, const Status& why
   const Status reason = why.ok() ? Status{Code::Internal, "the handler gave no reason"} : why;
   account_.rejected(row, change, reason);
   tell_reject(change, reason);
-  // What no Set could bring about does not stand when a Delete has said that it should not.
+  // If no Set of this key can be applied, a Delete has nothing to remove, so the key is not rejected any more.
   if (is_of_key && change.op() == Op::Delete) {
     rejections_.forget(change.key());
   } else {
     keep_rejection(change, reason);
   }
-  // The row is as it was done before this change. If a fact that it depends on has ended meanwhile, it is handled again.
+  // The row remains as it was done before this change. If a fact that it depends on has ended meanwhile, it is handled again.
   ledger_.release_if_held(row);
   settle_row(row, Witness::Answer::Rejected);
 }
 
-/// No handler sees it, and the row waits on with what it has.
+/// The change is dropped before a handler sees it, and the row keeps its waiting change.
 void Consumer::refuse(const Change& change) {
   const Status why{Code::ResourceExhausted, "with what waits for its key it would be over the limits of a record"};
   account_.refused(change, why);

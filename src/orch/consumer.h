@@ -1,6 +1,6 @@
-// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription, merges them into its
-// ledger, gives ready rows to the handler and turns each Outcome into the row's next state. Everything that can become of a change is
-// decided here. Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) some 60 bytes of record.
+// Consumer: the source between a table and an Orch's handler. In its turn it takes changes from the subscription and merges them into
+// its ledger. It passes ready rows to the handler and turns each Outcome into the row's next state. No other class decides a change's next
+// state. Scheduler's thread. Cost per change: one hash lookup, the handler, and (when journalled) some 60 bytes of record.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class Consumer final : public Source {
     JournalRecorder& journal;
     const OnReject& on_reject;
     Ticket& current;
-    Witness* witness = nullptr;  // In simulation.
+    Witness* witness = nullptr;  // Null outside simulation.
   };
 
   struct Identity {
@@ -43,7 +43,7 @@ class Consumer final : public Source {
     Priority priority;
   };
 
-  /// One of 'handle' and 'handle_batch' is set.
+  /// Exactly one of 'handle' and 'handle_batch' is set.
   Consumer(Identity identity, const ConsumeOptions& options, std::unique_ptr<Subscription> subscription, Handle handle,
            HandleBatch handle_batch, Services services);
   ~Consumer() override;
@@ -52,7 +52,7 @@ class Consumer final : public Source {
   bool has_backlog() const override { return ready(); }
   std::size_t depth() const override { return ledger_.queued() + ledger_.bound().ended() + subscription_->depth(); }
 
-  /// Answers a staged change; a stale ticket is ignored.
+  /// Sets the outcome of a staged change; a stale ticket is ignored.
   void settle(const Ticket& ticket, const Outcome& outcome);
   void expect_settle(const Ticket& ticket, unsigned step) const noexcept { ledger_.expect_settle(ticket.row, ticket.generation, step); }
   /// See Orch::requeue.
@@ -79,20 +79,20 @@ class Consumer final : public Source {
   /// Subscription::caught_up().
   bool is_caught_up() const { return subscription_->caught_up(); }
 
-  /// For those who look on.
+  /// For readers that inspect rows.
   RowAccount& account() noexcept { return account_; }
 
  private:
   bool ready() const;
   void take(std::size_t max);
-  /// Takes, gathers and handles up to 'max' items of a turn that has 'turn'; true if the turn is over.
+  /// Takes, gathers and handles up to 'max' items as a part of 'turn'. Returns true if the turn is over.
   bool step(std::uint32_t max, const Budget& budget, Turn& turn);
   bool step_by_batch(std::uint32_t max, const Budget& budget, Turn& turn);
   bool step_one_by_one(std::uint32_t max, const Budget& budget, Turn& turn);
   std::uint32_t gather_tasks(std::uint32_t max, std::uint32_t turn_items);
-  /// How many items of a step resolved rows may have while new ones wait, too.
+  /// The number of items of a step that resolved rows may have while new rows also wait.
   std::uint32_t retry_share(std::uint32_t max, std::uint32_t turn_items);
-  /// Rows whose wait is over, and done rows that a fact has ended for: alternately while there are both.
+  /// Gathers resolved rows and done rows whose fact has ended. It alternates while there are both.
   std::uint32_t gather_again(std::uint32_t max);
   void take_resolved();
   void take_ended();
@@ -106,9 +106,10 @@ class Consumer final : public Source {
   void park(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
   Status check_done_while(const Change& change, std::span<const Constraint> facts) const;
   void done_while(std::uint32_t row, const Change& change, std::span<const Constraint> facts);
-  /// True if the handler is to be asked again instead of parking the row: a fact ended meanwhile for which the row was done.
+  /// True if the handler must be called again instead of parking the row, because a fact that the done row depended on has ended
+  /// meanwhile.
   bool is_asked_again(std::uint32_t row, const Change& change);
-  /// The handler says that it depends on facts of which none is missing, or one is: asks it again, then ever slower.
+  /// Calls the handler again, with growing delays, when it says that it waits although none of its facts is missing.
   void ask_again(std::uint32_t row, const Change& change, bool raced, const Constraint& fact, std::string_view what);
   void delay(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void reject(std::uint32_t row, const Change& change, const Status& why, bool is_of_key = false);
@@ -131,9 +132,10 @@ class Consumer final : public Source {
   Ledger ledger_;
   RowAccount account_;
   bool held_ = false;
-  bool ended_is_next_ = false;      // Of rows that a fact has ended for and rows whose wait is over.
-  Instant resolved_since_;          // When rows first became ready since resolved rows last had a turn; Instant{} when none did.
-  std::uint64_t retry_credit_ = 0;  // What steps too short for a whole retried row leave to the next; see retry_share().
+  bool ended_is_next_ = false;  // True if the next retried row is one whose fact has ended, false if it is a resolved one.
+  Instant resolved_since_;      // When the first row became ready after the last turn of resolved rows; Instant{} if none did.
+  // The share of retried rows that steps too short for a whole row leave to the next step; see retry_share().
+  std::uint64_t retry_credit_ = 0;
   std::vector<Change> arrived_;
   std::vector<Ledger::Task> tasks_;
   Batch batch_{*this};

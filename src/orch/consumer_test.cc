@@ -1,4 +1,4 @@
-// Consumer: every answer of a handler has its effect on exactly one change, whatever the handler does.
+// Consumer: every outcome of a handler affects exactly one change, whatever the handler does.
 #include "orch/consumer.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class ConsumerTest : public testing::Test, public RuntimeFixture {
   explicit ConsumerTest(StrictPriority policy = {}) : RuntimeFixture(policy) {}
   using Answer = std::function<Outcome(Op, std::string_view, const Fields&)>;
 
-  /// Consumes "T" with 'answer', and notes the calls.
+  /// Consumes "T" with 'answer', and stores the calls.
   Consumer& consume(const Answer& answer, ConsumeOptions options = {}) {
     return orch.consume(
         "T",
@@ -52,9 +52,9 @@ class ConsumerTest : public testing::Test, public RuntimeFixture {
   OpenOrch& orch = runtime.add<OpenOrch>();
 };
 
-// --- what a durable store need not tell again
+// --- what a durable store need not deliver again
 
-/// The embedded store; notes what its consumers say they have dealt with.
+/// The embedded store; records what its consumers report as settled.
 class HearingStore final : public test::PassingStore {
  public:
   HearingStore(Scheduler& scheduler, std::vector<std::string>& heard) : PassingStore(make_memory_store(scheduler)), heard_(heard) {}
@@ -84,7 +84,7 @@ class HearingStore final : public test::PassingStore {
   std::vector<std::string>& heard_;
 };
 
-/// Its subscriptions forget what was taken, as direct tables do: a peer may write what it likes.
+/// Its subscriptions forget taken changes, as direct tables do: a peer may write anything.
 class ForgetfulStore final : public test::PassingStore {
  public:
   ForgetfulStore(Scheduler& scheduler, std::vector<Change>& written) : PassingStore(make_memory_store(scheduler)), written_(written) {}
@@ -116,7 +116,7 @@ class ForgetfulStore final : public test::PassingStore {
   std::vector<Change>& written_;
 };
 
-/// A Set of the key "k" with so many fields, of which the first has that number.
+/// A Set of the key "k" with 'count' fields; the first is number 'first'.
 Change many_fields(std::size_t first, std::size_t count) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < count; ++i) names.push_back("f" + std::to_string(first + i));
@@ -218,7 +218,7 @@ TEST_F(ConsumerTest, DeleteThenSetOfOneKeyRunInTwoStepsOfThatOrder) {
   EXPECT_THAT(calls, ElementsAre("D a", "S a"));
 }
 
-// Both in one turn: the row holds the pair before the Delete is tried.
+// Both arrive in one turn, so the row holds the pair before the Delete is handled.
 TEST_F(ConsumerTest, ASetReplacesTheDeleteThatItCameWithWhereTheConsumerWantsThat) {
   consume(
       [this](Op op, std::string_view, const Fields&) {
@@ -351,7 +351,7 @@ TEST_F(StagedTest, AStaleTicketSettlesNothing) {
   run();
   orch.settle(tickets[0], Outcome::done());
   orch.settle(tickets[0], Outcome::reject(Status{Code::Internal, "again"}));
-  set("T", "b");  // Takes the place of "a".
+  set("T", "b");  // Replaces "a".
   run();
   ASSERT_EQ(tickets[1].row, tickets[0].row);
   orch.settle(tickets[0], Outcome::done());
@@ -471,8 +471,8 @@ TEST_F(BatchTest, ABatchIsAtMostABudget) {
 TEST_F(ConsumerTest, AnAnnouncementBetweenTheLookAndTheParkIsNotLost) {
   consume([this](Op, std::string_view, const Fields&) {
     if (calls.size() > 1) return Outcome::done();
-    const Outcome answer = Outcome::wait_for({kGroup, "1"});  // It looked, and the group was not there...
-    announce("1");                                            // ...then the group came, and nobody waited yet.
+    const Outcome answer = Outcome::wait_for({kGroup, "1"});  // The handler checked, and the group did not exist...
+    announce("1");                                            // ...then the group began, and no row waited for it yet.
     return answer;
   });
   set("T", "a");
@@ -495,7 +495,7 @@ TEST_F(ConsumerTest, ASpuriousWaitIsAskedAgainOnceAndThenSlowedDown) {
   EXPECT_LE(calls.size(), 2U + 1s / limits::kSpuriousWaitDelay);
 }
 
-// Its provider withdrew the fact meanwhile, because nobody waited for it: only the handler can ask for it anew.
+// Its provider withdrew the fact meanwhile, because no row waited for it. Only the handler can request it anew.
 TEST_F(ConsumerTest, AfterASpuriousWaitTheHandlerIsAskedWhetherTheFactHoldsOrNot) {
   groups.insert("1");
   consume([](Op, std::string_view, const Fields&) { return Outcome::wait_for({kGroup, "1"}); });
@@ -548,7 +548,7 @@ TEST_F(ConsumerTest, AnAnnouncementWithoutTheFactParksTheRowAgain) {
   consume([this](Op, std::string_view, const Fields&) { return wait_for_group("1"); });
   set("T", "a");
   run();
-  provider.announce({kGroup, "1"});  // It ended again before anybody's turn.
+  provider.announce({kGroup, "1"});  // It ended again before any row's turn.
   run();
   EXPECT_EQ(stats("T").parked, 1U);
   announce("1");
@@ -626,11 +626,11 @@ TEST_F(ConsumerTest, AtTheLimitOfItsLedgerAConsumerTakesNoMore) {
 
 TEST_F(ConsumerTest, TheLedgerThatIsNotLimitedByAnOptionHasTheLimitOfAll) {
   EXPECT_EQ(ConsumeOptions{}.rows_max, limits::kLedgerRows);
-  // The option is what the case above reaches. Its default is more than 32-bit row numbers may count.
+  // The case above reaches the option's limit. Its default is less than 32-bit row numbers can count.
   static_assert(limits::kLedgerRows < UINT32_MAX);
 }
 
-// Nobody could be more urgent, for whom it would end before.
+// The highest priority: no other source can preempt its turn.
 constexpr Priority kHighest{limits::kPriorities - 1};
 
 TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
@@ -647,7 +647,7 @@ TEST_F(ConsumerTest, ATurnEndsWhenItsTimeIsOver) {
   for (int i = 0; i < 100; ++i) set("T", std::to_string(i));
   run();
   ASSERT_EQ(turns.size(), 100U);
-  // The clock is looked at every kItemsPerStep items, and after each when those of the last turn were long.
+  // The clock is read every kItemsPerStep items, and after each item when those of the last turn were long.
   constexpr std::ptrdiff_t kItems = 2 * limits::kItemsPerStep;
   EXPECT_EQ(std::ranges::count(turns, turns.front()), kItems);
   for (std::uint64_t turn = turns.front() + 1; turn < turns.back(); ++turn) EXPECT_EQ(std::ranges::count(turns, turn), 10);
@@ -727,7 +727,7 @@ class SharingTest : public ConsumerTest, public testing::WithParamInterface<std:
 
 TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
   const auto [batch, quota, share] = GetParam();
-  std::vector<std::pair<std::uint64_t, bool>> order;  // Turn, and whether it was a retried row.
+  std::vector<std::pair<std::uint64_t, bool>> order;  // The number of the turn, and whether the row was a retried one.
   consume(
       [&](Op, std::string_view key, const Fields&) {
         order.emplace_back(source("T").turns, key[0] == 'r');
@@ -742,7 +742,7 @@ TEST_P(SharingTest, RetriedRowsNeverStarveNewOnesNorTheOtherWayRound) {
   announce("1");
   run();
   ASSERT_EQ(order.size(), 2U * kRows);
-  // While both wait, each turn has its share of each (with one item a turn: every two turns).
+  // While both kinds wait, each turn has its share of each (with one item a turn: every two turns).
   const std::uint32_t window = std::max(batch, 2U);
   const std::uint32_t of_retried = batch == 1 ? 1 : share;
   std::uint32_t seen_retried = 0;

@@ -1,5 +1,5 @@
 // Outcome::done_while: a row that is done while facts hold is handled again when one of them ends, and only then. Goal: no order of ends,
-// newer changes and outcomes leaves a row behind whose fact has ended. Method: handlers written in the test, in a simulated world; after
+// newer changes and outcomes leaves a row done whose fact has ended. Method: handlers written in the test, in a simulated world; after
 // each step the ledger and the index are inspected.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -465,7 +465,7 @@ TEST_F(RequeueTest, AStagedRowIsHandledAgainAfterItsOutcome) {
   EXPECT_THAT(run(), ElementsAre("S a x=1"));
 }
 
-// --- What an Orch forgets to say.
+// --- Announcements and withdrawals that an Orch omits.
 
 constexpr ConstraintKind kThrowing{"throwing"};
 
@@ -474,7 +474,7 @@ class ForgottenFactsTest : public DoneWhile {};
 TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAnAnnouncementThatWasForgotten) {
   in_.set("ROUTE", "a", {{"group", "1"}});
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
-  in_.groups.insert("1");  // And no announcement.
+  in_.groups.insert("1");  // Without an announcement.
   EXPECT_THAT(in_.runtime.why("ROUTE", "a").chain.front().note, HasSubstr("group:1 holds, but was not announced by groups"));
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
@@ -487,7 +487,7 @@ TEST_F(ForgottenFactsTest, ARowIsHandledWithinASecondOfAWithdrawalThatWasForgott
   begin("1");
   in_.set("ROUTE", "a", {{"group", "1"}});
   run();
-  in_.groups.clear();  // And no withdrawal.
+  in_.groups.clear();  // Without a withdrawal.
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S a group=1"));
   EXPECT_EQ(in_.stats("ROUTE").parked, 1U);
@@ -517,7 +517,7 @@ TEST_F(ForgottenFactsTest, NothingIsFoundWhereEverythingIsSaid) {
 TEST_F(ForgottenFactsTest, AFactThatFollowsAnotherIsNotForgotten) {
   in_.set("ROUTE", "a", {{"group", "1"}});
   run();
-  for (int i = 0; i < 10; ++i) {  // As an Orch that observes, or is answered by a device: it says so, and later than the fact holds.
+  for (int i = 0; i < 10; ++i) {  // As an Orch that observes, or that a device answers: it announces later than the fact begins to hold.
     in_.groups.insert("1");
     in_.run_for(limits::kFactSweepPeriod + limits::kFactSweepPause);
     begin("1");
@@ -545,7 +545,7 @@ TEST_F(ForgottenFactsTest, AProviderThatThrowsDoesNotEndTheSweep) {
   EXPECT_EQ(run().size(), 2U);
   throws = true;
   in_.run_for(2s);
-  in_.groups.insert("1");  // And no announcement.
+  in_.groups.insert("1");  // Without an announcement.
   in_.run_for(1s);
   EXPECT_THAT(run(), ElementsAre("S b group=1"));
   EXPECT_EQ(in_.runtime.scheduler().stats().quarantined, 0U);

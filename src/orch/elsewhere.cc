@@ -11,7 +11,7 @@
 
 namespace rondo {
 
-/// Answers the works of one priority, in the order in which they ended.
+/// Delivers the answers of one priority's jobs, in the order in which they ended.
 class Elsewhere::Answers final : public Source {
  public:
   Answers(Elsewhere& owner, Priority priority) : Source("elsewhere answers", priority), owner_(owner) {}
@@ -64,7 +64,8 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
       on_thrown_(std::move(on_thrown)),
       executor_(scheduler,
                 [stop = stop_.get_token()](std::span<Task> tasks) {
-                  // At the end works that have not begun are dropped: also the next one of a thread whose work the stop has ended.
+                  // After a stop request, jobs that have not begun are dropped. That includes the next job of a thread whose present job
+                  // the stop has ended.
                   for (Task& task : tasks) task.status = stop.stop_requested() ? Status{Code::Cancelled, ""} : task.job->run(stop);
                 },
                 {.name = std::string{kName},
@@ -72,7 +73,7 @@ Elsewhere::Elsewhere(Scheduler& scheduler, ExecutorMode mode, unsigned threads, 
                  .mode = mode,
                  .threads = threads,
                  .operations_max = limits::kElsewhereTasks,
-                 .batch_max = 1,  // So that a work waits for a free thread and not behind another work.
+                 .batch_max = 1,  // So that a job waits for a free thread and not behind another job.
                  .at_end = ExecutorEnd::Drop},
                 {.encode_order = [](const Task&, std::string&) {},
                  .encode_answer = [](const Task& task, std::string& to) { task.job->encode(to); },

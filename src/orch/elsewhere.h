@@ -1,5 +1,5 @@
-// Elsewhere: the pool behind Runtime::run_elsewhere: an executor whose operations are works, and a source per priority that answers them.
-// Scheduler's thread.
+// Elsewhere: the pool behind Runtime::run_elsewhere. It is an executor whose operations are the callers' jobs, with a source for each
+// priority that delivers their answers. Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ class Elsewhere {
   static constexpr std::string_view kName = "elsewhere";
   using OnThrown = std::function<void(const std::exception_ptr& thrown)>;
 
-  /// 'on_thrown' hears of callbacks that throw. ResourceExhausted when a thread cannot be started.
+  /// 'on_thrown' receives the exceptions of callbacks. ResourceExhausted when a thread cannot be started.
   static Result<std::unique_ptr<Elsewhere>> make(Scheduler& scheduler, ExecutorMode mode, unsigned threads, OnThrown on_thrown);
-  /// Requests the stop of the works that run, and waits for them.
+  /// Requests the running jobs to stop, and waits for them.
   ~Elsewhere();
   Elsewhere(const Elsewhere&) = delete;
   Elsewhere& operator=(const Elsewhere&) = delete;
 
-  /// ResourceExhausted when limits::kElsewhereTasks works have not been answered.
+  /// ResourceExhausted when limits::kElsewhereTasks jobs have not been answered.
   Status run(std::unique_ptr<elsewhere::Job> job, Priority priority);
 
  private:

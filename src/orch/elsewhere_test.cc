@@ -1,5 +1,5 @@
-// Goal: blocking work runs beside the scheduler and is answered once, in a turn; the bound, exceptions and the end are as promised. Method:
-// a real runtime with threads, and one with a simulated clock.
+// Goal: blocking work runs beside the scheduler and is answered once, in a turn; the bound, exceptions and the end are as documented.
+// Method: a real runtime with threads, and one with a simulated clock.
 #include "rondo/orch/elsewhere.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// Gives turns until 'done', at most ten seconds.
+/// Runs turns until 'done', at most ten seconds.
 template <class Done>
 bool run_until(Runtime& runtime, const Done& done) {
   const Instant end = runtime.clock().now() + 10s;

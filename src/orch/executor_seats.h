@@ -1,5 +1,5 @@
-// ExecutorSeats: what the executors of a runtime meet: the runtime's journal, the tape of a replay, the trouble of a simulated world.
-// Scheduler's thread.
+// ExecutorSeats: the connections of a runtime's executors: the runtime's journal, the tape of a replay, and the faults of a simulated
+// world. Scheduler's thread.
 #pragma once
 
 #include <utility>
@@ -12,13 +12,13 @@ namespace rondo {
 class ExecutorSeats final : public ExecutorHost {
  public:
   explicit ExecutorSeats(JournalRecorder& journal) noexcept : journal_(journal) {}
-  /// From here on executors are in the world that makes 'trouble'.
+  /// Executors made after this call receive the faults that 'trouble' makes.
   void simulate(ExecutorTrouble& trouble) noexcept { trouble_ = &trouble; }
   bool is_simulated() const noexcept { return trouble_ != nullptr; }
 
   Seat seat() override {
     ExecutorTape* const tape = journal_.executor_tape();
-    // A replay has the recorded answers, and so the recorded trouble.
+    // A replay uses the recorded answers, which contain the recorded faults.
     return {.journal = journal_.on() ? &journal_ : nullptr, .tape = tape, .trouble = tape == nullptr ? trouble_ : nullptr};
   }
 

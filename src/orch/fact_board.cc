@@ -104,7 +104,8 @@ FactBoard::Entry& FactBoard::entry_of(Kind& kind, const std::string& key) {
   return entry;
 }
 
-/// What is waited for stays: there is no more of it than rows are parked. So does what is asked about: the answer would find nothing.
+/// A fact with waiters stays: there are at most as many as parked rows. A fact with an open question stays, because the answer needs its
+/// entry.
 void FactBoard::keep_or_list(Entry& entry) {
   const bool idle = entry.waiters.empty() && !entry.asked;
   if (idle == entry.idle) return;
@@ -214,7 +215,7 @@ void FactBoard::answer(Member member, const Constraint& fact, bool holds) {
   forget_oldest();
 }
 
-// --- Those who need.
+// --- Members that wait.
 
 bool FactBoard::holds(const Constraint& fact) {
   const Lock lock(mutex_);

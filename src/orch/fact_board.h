@@ -1,17 +1,18 @@
-// FactBoard: the facts that one thread states and another waits for. One for a home runtime and all its workers; each is a member with a
-// FactPort, a source through which news reach its thread. Any thread; one lock, held for a lookup or two and never while foreign code runs.
+// FactBoard: the facts that one thread provides and another waits for. A home runtime and all its workers share one. Each is a member with
+// a FactPort, a source through which news reach its thread. Any thread. One lock; it is held for one or two lookups and never while
+// callbacks run.
 //
-// No wake-up is lost. A row is parked first, then its runtime calls await(). Under the lock await() either finds that the fact holds, and
-// puts the announcement into the caller's own inbox, or it finds that it does not, and makes the caller a waiter; announce() takes the
-// waiters under the same lock. So of an await() and an announce() one comes first: if it is announce(), await() sees it; if it is await(),
-// announce() finds the waiter. What the board does not know it asks: the kind's provider gets the question in its inbox and answers from
-// its own state on its own thread, after whatever it announced or withdrew before; an answer of yes is an announcement. An inbox wakes its
-// port when it becomes non-empty, under the lock, and a port that leaves something comes back by itself.
+// No wake-up is lost. A row is parked first, then its runtime calls await(). Under the lock await() checks the fact. If it holds, await()
+// puts the announcement into the caller's own inbox; otherwise it makes the caller a waiter. announce() takes the waiters under the same
+// lock, so the two calls are ordered. If announce() is first, await() sees it; if await() is first, announce() finds the waiter. If the
+// board does not know a fact, it queries the kind's provider: the question goes into the provider's inbox. The provider answers from its
+// own state on its own thread, after all its earlier announcements and withdrawals. The answer yes is an announcement. An inbox wakes its
+// port when it becomes non-empty, under the lock, and a port that leaves news in its inbox reports backlog.
 //
-// What it knows of a fact nobody waits for may be forgotten at any time: it is asked for anew. So it stores nothing of kinds that nobody
-// else asked about, and of the others no more than limits::kBoardFacts beside those that are waited for or asked about: one more, and the
-// one that has been idle longest is forgotten. Each call costs O(1) a fact, however many are waited for, but for those of a member that
-// leaves and of a provider that comes or goes, which look at all; a map that grows is copied now and then, as such maps are.
+// The board may forget a fact without waiters at any time, because it can query the provider again. It therefore stores no facts of kinds
+// that no other member has queried. Of the others it stores at most limits::kBoardFacts beside those that have waiters or an open
+// question; then it forgets the fact that has been idle longest. A call costs O(1) a fact, however many have waiters. Three calls visit
+// all facts: a member leaves, a provider is added, a provider retires. A growing hash map also copies its entries from time to time.
 #pragma once
 
 #include <cstddef>
@@ -36,11 +37,11 @@ class FactBoard {
  public:
   using Member = std::uint32_t;
 
-  /// What a member's port is told.
+  /// One message to a member's port.
   struct News {
     enum class What : std::uint8_t {
-      Announced,  // Rows of this member that wait for it are to be queued.
-      Asked,      // Does it hold? answer().
+      Announced,  // Rows of this member that wait for the fact are to be queued.
+      Asked,      // The provider must check whether the fact holds and call answer().
       Began,      // For observers.
       Ended,
     };
@@ -48,37 +49,38 @@ class FactBoard {
     Constraint fact;
   };
 
-  /// 'port' is woken when there are news. It leaves before it is destroyed.
+  /// 'port' is woken when its inbox becomes non-empty. The member leaves before 'port' is destroyed.
   Member join(Source& port);
   void leave(Member member);
-  /// Appends at most 'max' news. True if there are more.
+  /// Appends at most 'max' news. Returns true if more are left.
   bool take(Member member, std::size_t max, std::vector<News>& out);
   bool has_news(Member member) const;
 
-  /// One provider a kind among all members (assert). Whoever waits for such facts already is answered.
+  /// A kind has one provider among all members (assert). Members that already wait for facts of the kind receive their answers.
   void provide(Member member, ConstraintKind kind, std::string owner);
   void retire(Member member, ConstraintKind kind);
-  /// Empty if nobody provides facts of that kind.
+  /// Empty if no member provides facts of that kind.
   std::string provider(ConstraintKind kind) const;
 
-  /// 'member' provides the fact's kind: Orch::announce and Orch::withdraw see to that.
+  /// 'member' provides the fact's kind: Orch::announce and Orch::withdraw check that.
   void announce(Member member, const Constraint& fact);
   void withdraw(Member member, const Constraint& fact);
   /// The provider's answer to News::What::Asked.
   void answer(Member member, const Constraint& fact, bool holds);
 
-  /// False too for what is not known here yet; then the provider is asked.
+  /// False also for a fact that the board does not know yet; the board then queries the provider.
   bool holds(const Constraint& fact);
-  /// News of an announcement will come, at once if the fact holds.
+  /// Makes 'member' a waiter: its inbox receives an announcement, immediately if the fact holds.
   void await(Member member, const Constraint& fact);
   void give_up(Member member, const Constraint& fact);
-  /// Asks the provider again about a fact that 'member' waits for, although it is known not to hold: it may hold without an announcement.
+  /// Queries the provider again about a fact that 'member' waits for, although the board has it as not holding: it may hold without an
+  /// announcement.
   void ask_again(Member member, const Constraint& fact);
-  /// By anybody but 'member'?
+  /// True if a member other than 'member' waits for the fact.
   bool is_awaited(Member member, const Constraint& fact) const;
-  /// Announcements and withdrawals of the kind, by others, are news from now on.
+  /// From now on 'member' receives the announcements and withdrawals of the kind by other members.
   void observe(Member member, ConstraintKind kind);
-  /// Facts that were forgotten because of limits::kBoardFacts.
+  /// The number of facts that were forgotten because of limits::kBoardFacts.
   std::uint64_t forgotten() const;
 
  private:
@@ -87,12 +89,12 @@ class FactBoard {
   struct Entry {
     bool known = false;
     bool holds = false;
-    bool asked = false;  // The question is in the provider's inbox, or about to be answered.
-    bool idle = false;   // In the list of those that may be forgotten.
+    bool asked = false;  // The question is in the provider's inbox, or the provider is about to answer it.
+    bool idle = false;   // In the list of entries that may be forgotten.
     std::vector<Member> waiters;
     Kind* kind = nullptr;
     const std::string* key = nullptr;
-    Entry* older = nullptr;  // Of the idle ones.
+    Entry* older = nullptr;  // The neighbours in the list of idle entries.
     Entry* newer = nullptr;
   };
   struct Hash {
@@ -104,14 +106,14 @@ class FactBoard {
     ConstraintKind kind;
     Member provider = kNobody;
     std::string owner;
-    bool crosses = false;  // Somebody else asked: announcements are kept.
+    bool crosses = false;  // Another member has queried this kind, so announcements are stored.
     std::vector<Member> observers;
     Entries entries;
   };
   struct Inbox {
-    Source* port = nullptr;  // None when it has left.
+    Source* port = nullptr;  // Null when the member has left.
     std::deque<News> news;
-    /// What observers are still to be told, merged by fact: at most an end and a beginning.
+    /// The news that observers still receive, merged by fact: at most one end and one beginning.
     struct Observed {
       bool ended = false;
       bool holds = false;
@@ -121,14 +123,14 @@ class FactBoard {
     bool empty() const noexcept { return news.empty() && observed_order.empty(); }
   };
 
-  // All with mutex_ held.
+  // The functions below require mutex_ to be held.
   Kind* find(ConstraintKind kind) const;
   Kind& kind_of(ConstraintKind kind);
   Entry& entry_of(Kind& kind, const std::string& key);
-  /// To be called when it may have become idle, or is no longer.
+  /// Call it when the entry may have become idle or is no longer idle.
   void keep_or_list(Entry& entry);
   void take_off_list(Entry& entry);
-  /// Not while entries are walked over or referred to.
+  /// Do not call it while the caller iterates over entries or holds a reference to one.
   void forget_oldest();
   void tell(Member member, News news);
   void tell_waiters(Entry& entry);
@@ -136,9 +138,9 @@ class FactBoard {
   void ask(Entry& entry);
 
   mutable std::mutex mutex_;
-  std::vector<std::unique_ptr<Kind>> kinds_;  // A handful.
+  std::vector<std::unique_ptr<Kind>> kinds_;  // Few entries.
   std::vector<Inbox> members_;
-  Entry* oldest_ = nullptr;  // Of the idle entries of all kinds, in the order in which they became so.
+  Entry* oldest_ = nullptr;  // Idle entries of all kinds, in the order in which they became idle.
   Entry* newest_ = nullptr;
   std::size_t idle_ = 0;
   std::uint64_t forgotten_ = 0;

@@ -1,5 +1,5 @@
-// FactBoard alone: each rule that its header proves from, and two threads that meet on it as closely as they can. A lost wake-up is a test
-// that hangs. Meant for the thread sanitizer as well (WorkerFactBoard...).
+// FactBoard alone: each rule that the proof in its header uses, and two threads that use it concurrently. A lost wake-up makes a test
+// hang. Also for the thread sanitizer (WorkerFactBoard...).
 #include "orch/fact_board.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ using testing::IsEmpty;
 constexpr ConstraintKind kPort{"port"};
 Constraint port(std::string key) { return {kPort, std::move(key)}; }
 
-/// A member whose news are taken by hand.
+/// A member whose news the test takes explicitly.
 class WorkerFactBoard : public testing::Test {
  protected:
   std::vector<std::string> news(FactBoard::Member member, std::size_t max = 1000) {
@@ -44,7 +44,7 @@ class WorkerFactBoard : public testing::Test {
 
 TEST_F(WorkerFactBoard, WaitingForWhatHoldsIsAnnouncedAtOnce) {
   board_.provide(owner_, kPort, "ports");
-  EXPECT_FALSE(board_.holds(port("1")));  // From now on the kind crosses.
+  EXPECT_FALSE(board_.holds(port("1")));  // From now on announcements of the kind are stored.
   board_.announce(owner_, port("1"));
   EXPECT_TRUE(board_.holds(port("1")));
   board_.await(needy_, port("1"));
@@ -137,8 +137,8 @@ TEST_F(WorkerFactBoard, FactsBeyondTheLimitAreForgottenAndAskedForAnewButNotThos
   EXPECT_THAT(news(needy_), ElementsAre("announced waited for"));
 }
 
-/// More facts than the limit are waited for and asked about at a time; each of them must still get its answer, and what became idle of them
-/// must be within the limit again: the oldest of it has to be asked for.
+/// More facts than the limit have waiters and open questions. Each of them must still get its answer. The facts that became idle must be
+/// within the limit again, so the oldest one must be queried anew.
 TEST_F(WorkerFactBoard, MoreFactsThanTheLimitMayBeWaitedForStorm) {
   constexpr std::size_t kFacts = 500'000;
   board_.provide(owner_, kPort, "ports");
@@ -191,8 +191,8 @@ TEST_F(WorkerFactBoard, NewsAreTakenInPortions) {
   EXPECT_FALSE(board_.has_news(needy_));
 }
 
-/// One thread awaits, the other announces and withdraws, on one fact, as fast as they can. Whoever waits spins until its news come: an
-/// await that is not followed by news, although an announcement always follows, would never end.
+/// One thread awaits, the other announces and withdraws, on one fact, at full speed. The waiter spins until its news arrive, so an await
+/// without news would hang, although an announcement always follows.
 TEST_F(WorkerFactBoard, EveryAwaitIsFollowedByNews) {
   constexpr int kRounds = 20'000;
   board_.provide(owner_, kPort, "ports");

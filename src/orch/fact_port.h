@@ -1,5 +1,5 @@
-// FactPort: where the news of a FactBoard reach a runtime, in turns of their own: announcements queue parked rows, questions are answered
-// by the provider's own state, and observers are told. Its runtime's thread.
+// FactPort: where the news of a FactBoard reach a runtime, in turns of the port's own. Announcements queue parked rows, the provider's
+// state answers questions, and observers receive beginnings and ends. Runtime's thread.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ class FactPort final : public Source {
  public:
   using News = FactBoard::News;
   using Handler = std::function<void(const News&)>;
-  /// On one thread an announcement works at once; here it waits for as little as it can.
+  /// On one thread an announcement takes effect immediately; this priority keeps the delay between threads short.
   static constexpr Priority kUrgent{limits::kPriorities - 2};
   /// Joins 'board' and 'scheduler', and leaves both when destroyed.
   FactPort(Scheduler& scheduler, std::shared_ptr<FactBoard> board, Handler handler)

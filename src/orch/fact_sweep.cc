@@ -35,7 +35,7 @@ void FactSweep::look_at(std::uint32_t slot) {
   const bool is_awaited = !index_.waiters(slot).empty();
   const bool is_depended_on = !index_.bound(slot).empty();
   if (!is_awaited && !is_depended_on) return;
-  const Constraint fact = index_.constraint(slot);  // A copy: the slot may be freed by what follows.
+  const Constraint fact = index_.constraint(slot);  // A copy: the calls below may free the slot.
   if (index_.is_foreign(fact.kind)) {
     if (is_awaited) index_.ask_again(fact);
     return;

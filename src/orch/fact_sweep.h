@@ -1,11 +1,12 @@
-// FactSweep: finds what Orchs forgot to say. While rows wait for facts or depend on them it looks at every fact three times a second: a
-// fact that rows wait for and that holds is announced, one that rows depend on and that does not hold is withdrawn. Each find is a fault of
-// the Orch that provides the fact; it is counted and told. Facts of other threads are asked for again. Scheduler's thread.
+// FactSweep: finds announcements and withdrawals that Orchs omitted. While rows wait for facts or depend on them, it checks every fact
+// three times a second. It announces a fact that holds and that rows wait for. It withdraws a fact that does not hold and that rows depend
+// on. Each find is a fault of the Orch that provides the fact; the sweep counts and reports it. Facts of other threads are queried again.
+// Scheduler's thread.
 //
-// An Orch whose fact follows another one (Orch::observe), or the answer of a device, says so some turns after the fact has changed. So a
-// find is what limits::kFactSweepLooks passes in a row have seen. Three: a suspended machine can put two of them into one moment.
+// An Orch whose fact follows another fact (Orch::observe), or the answer of a device, announces some turns after the fact has changed. So
+// a find needs limits::kFactSweepLooks passes in succession. Three, because a suspended machine can run two of them in the same moment.
 //
-// Cost: limits::kFactSweepFacts facts a turn, one call of 'holds' each; nothing while there are none.
+// Cost: limits::kFactSweepFacts facts a turn, one call of 'holds' each; nothing while no row waits for or depends on a fact.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,12 @@ namespace rondo {
 
 class FactSweep {
  public:
-  /// Called for each find, before the rows are queued. 'holds': the fact holds and was not announced; else it ended and was not withdrawn.
+  /// Called for each find, before the rows are queued. 'holds' is true if the fact holds and was not announced; false if it ended and was
+  /// not withdrawn.
   using OnFind = std::function<void(const Constraint& fact, bool holds)>;
-  /// Called when 'holds' throws: the sweep goes on with the next fact.
+  /// Called when 'holds' throws; the sweep then continues with the next fact.
   using OnThrow = std::function<void(const Constraint& fact, const std::exception_ptr& thrown)>;
-  /// Both must outlive it.
+  /// 'scheduler' and 'index' must outlive the sweep.
   FactSweep(Scheduler& scheduler, ConstraintIndex& index, OnFind on_find, OnThrow on_throw);
 
  private:
@@ -35,8 +37,8 @@ class FactSweep {
   ConstraintIndex& index_;
   OnFind on_find_;
   OnThrow on_throw_;
-  std::uint32_t next_ = 0;  // The slot that is looked at next.
-  Instant began_;           // The pass over all slots.
+  std::uint32_t next_ = 0;  // The slot that is checked next.
+  Instant began_;           // When the present pass over all slots began.
   TimerSource timer_;
 };
 

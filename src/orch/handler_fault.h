@@ -1,4 +1,4 @@
-// What a handler threw, as a Status. Shared by the sources that call handlers. O(1), any thread.
+// Converts an exception of a handler into a Status. Shared by the sources that call handlers. O(1), any thread.
 #pragma once
 
 #include <exception>

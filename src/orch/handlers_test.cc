@@ -1,5 +1,5 @@
-// Goal: the forms in which an Orch gives its handlers: const members, a batch that is walked over, messages to const members, a timer of
-// its own. Method: small Orchs in a simulated world.
+// Goal: the forms in which an Orch supplies its handlers: const members, an iterated batch, messages to const members, a timer of its own.
+// Method: small Orchs in a simulated world.
 #include <gmock/gmock.h>
 
 #include "orch/runtime_fixture.h"
@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 struct Asked {};
 
-/// Keeps nothing: its handlers are const.
+/// Has no state: its handlers are const.
 class Stateless final : public Orch {
  public:
   Stateless(Runtime& runtime, std::vector<std::string>& heard) : Orch(runtime, "stateless", Priority::p1), heard_(heard) {

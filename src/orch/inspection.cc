@@ -24,7 +24,7 @@ Status Inspection::check() const {
 
 Status Inspection::wrong(std::uint32_t row, const char* what) const { return fault("row " + quoted(ledger_.key(row)) + " " + what); }
 
-/// The rows of one list: linked both ways, as many as it says, each in that state and saying that it is 'of' this list.
+/// Checks the rows of one list: linked both ways, as many as its count, each in 'state' and with 'of' as its list.
 Status Inspection::check_list(const Ledger::List& list, std::uint32_t of, Ledger::State state) const {
   std::uint32_t rows = 0;
   std::uint32_t previous = Ledger::kNone;
@@ -57,7 +57,7 @@ Status Inspection::check_waiting() const {
         entry.waiters, [&](const ConstraintIndex::Waiter& waiter) { return waiter.ledger == &ledger_ && waiter.list == id; });
     if (!known) return fault("the index does not know the rows that wait for " + entry.fact.to_string());
     for (std::uint32_t row = list.head; row != Ledger::kNone; row = ledger_.rows_[row].next) {
-      if (ledger_.rows_[row].extra == nullptr) continue;  // It remembers none: the list's is its only one.
+      if (ledger_.rows_[row].extra == nullptr) continue;  // The row stores no facts: the list's is its only one.
       const std::vector<Constraint> facts = ledger_.facts_of(row, index_);
       if (facts.empty() || facts.front() != entry.fact) return wrong(row, "is listed under another fact than it remembers");
     }

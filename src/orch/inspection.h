@@ -1,5 +1,5 @@
-// Inspection: do a ledger and the index of constraints agree, with each other and with themselves? Walks everything, O(rows); for
-// simulation and tests.
+// Inspection: checks that a ledger and the index of constraints are consistent, each in itself and with the other. Visits all rows,
+// O(rows); for simulation and tests.
 #pragma once
 
 #include "orch/constraint_index.h"
@@ -12,12 +12,12 @@ class Inspection {
  public:
   Inspection(const Ledger& ledger, const ConstraintIndex& index) : ledger_(ledger), index_(index) {}
 
-  /// Ok, or Internal with the first thing that is wrong:
+  /// Returns ok, or Internal with the first inconsistency:
   /// - every row is in exactly one place (queued, in flight, or one wait list), and the counts are those of the places;
-  /// - every wait list that is not resolved is known to the index under its fact, and has rows;
+  /// - every wait list that is not resolved is in the index under its fact, and has rows;
   /// - every waiter of this ledger in the index is such a list;
-  /// - every bound list is known to the index under its fact, and its rows are linked both ways;
-  /// - a row that waits for several facts is listed under the first of those it remembers.
+  /// - every bound list is in the index under its fact, and its rows are linked both ways;
+  /// - a row that waits for several facts is listed under the first fact that it stores.
   Status check() const;
 
  private:

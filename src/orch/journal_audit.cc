@@ -13,7 +13,7 @@ namespace rondo::journal {
 
 namespace {
 
-/// What a part of a run showed.
+/// Measurements of one part of a run.
 struct Part {
   std::optional<PolicySettings> settings;
   PriorityUses uses{};
@@ -25,10 +25,10 @@ struct Member {
   std::uint32_t weight = 1;
   std::string name;
   std::optional<Instant> ready;  // Since when it waits.
-  bool known = false;            // It waited for its turn from that instant on, in this part.
+  bool known = false;            // The whole wait since 'ready' was for its turn and is in this part.
 };
 
-/// Follows the records of turns, and tells what it finds to the pass that runs.
+/// Follows the records of turns and reports to the present pass.
 class Follower {
  public:
   virtual ~Follower() = default;
@@ -80,7 +80,7 @@ class Follower {
     run_begins();
   }
 
-  /// A turn that is out goes on, and counts in the new part as it does in the scheduler.
+  /// An open turn continues and counts in the new part, as it does in the scheduler.
   void begin_part(const PolicySettings* settings) {
     settings_ = settings == nullptr ? std::nullopt : std::optional{*settings};
     for (auto& [number, member] : members_) member.known = false;
@@ -131,7 +131,7 @@ class Follower {
     priority_ = member->second.priority;
     if (!member->second.ready) {
       waited(walk, member->second, Duration{-1}, Duration{0});
-      charged_until_ = began_;  // What was before is not known.
+      charged_until_ = began_;  // The time before this turn is unknown.
       return;
     }
     --ready_;
@@ -142,7 +142,8 @@ class Follower {
 
   void end_turn(const JournalRecord& record) {
     if (running_ == 0) return;
-    now_ = std::min(began_ + record.span, Instant::from_nanoseconds(kTimeMost));  // As a time on the record: differences never overflow.
+    // Limited like the times of a record, so that differences never overflow.
+    now_ = std::min(began_ + record.span, Instant::from_nanoseconds(kTimeMost));
     took(priority_, now_ - std::min(charged_until_, began_), record.count);
     charged_until_ = now_;
     const auto member = members_.find(running_);
@@ -162,13 +163,13 @@ class Follower {
   unsigned priority_ = 0;
   std::uint64_t ready_ = 0;
   std::uint64_t last_number_ = 0;
-  Instant now_;                 // As the scheduler read it: in a turn, its beginning.
-  bool time_is_known_ = false;  // After missing records it is not, until a record says it.
+  Instant now_;                 // As the scheduler read it; in a turn, the turn's beginning.
+  bool time_is_known_ = false;  // False after missing records, until a record contains a time.
   Instant began_;
   Instant charged_until_;
 };
 
-/// The first pass: what each part's bound follows from.
+/// The first pass: measures what each part's bound is computed from.
 class Measure final : public Follower {
  public:
   std::vector<Part> parts;
@@ -185,7 +186,9 @@ class Measure final : public Follower {
     PriorityUse& use = parts.back().uses[priority];
     use.sources = std::max(use.sources, sources);
     use.weights = std::max(use.weights, weights);
-    use.numbered = true;  // For all that is on the record: by arrival only a source that is alone in its priority is sure of its turn.
+    // The journal does not record which sources number their arrivals, so each counts as one that does. Under Tie::Arrival only a source
+    // that is alone in its priority has a bound then.
+    use.numbered = true;
   }
   void waited(const JournalWalk&, const Member&, Duration, Duration gap) override {
     if (!parts.empty()) parts.back().longest_gap = std::max(parts.back().longest_gap, gap);
@@ -197,14 +200,14 @@ class Measure final : public Follower {
     use.longest = std::max(use.longest, cost);
     use.longest_item = std::max(use.longest_item, Duration{cost.count() / count + (cost.count() % count > 0 ? 1 : 0)});
     use.items = std::max(use.items, count);
-    // A turn is cut to what is left of its quota, so it can go beyond by all but one of its items, if its source does not heed that.
+    // A turn is limited to the rest of its quota. A source that ignores the limit can exceed the quota by all but one of its items.
     if (parts.back().settings && count > parts.back().settings->budgets[priority]) {
       use.overdraft = std::max(use.overdraft, count - 1);
     }
   }
 };
 
-/// The second pass: every wait against it.
+/// The second pass: compares every wait with its bound.
 class Compare final : public Follower {
  public:
   explicit Compare(const std::vector<Part>& parts) : parts_(parts) {}
@@ -243,7 +246,7 @@ class Compare final : public Follower {
   std::size_t part_ = 0;
 };
 
-/// How many records there were.
+/// Returns the number of records.
 std::uint64_t read(const JournalFiles& files, Follower& follower, JournalWalk::OnRecords on_records) {
   for (const auto& reader : files.readers) reader->go_to(0);
   std::uint64_t records = 0;
@@ -256,7 +259,7 @@ std::uint64_t read(const JournalFiles& files, Follower& follower, JournalWalk::O
 }  // namespace
 
 AuditReport audit(const JournalFiles& files, const JournalWalk::OnRecords& on_records) {
-  // Both passes see the same blocks, though the journal be in use.
+  // Both passes read the same blocks, even if a journal is being written.
   Measure measure;
   const std::uint64_t first = read(files, measure, on_records);
   Compare compare(measure.parts);

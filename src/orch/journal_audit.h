@@ -1,6 +1,6 @@
-// JournalAudit: holds every wait of a recorded day against the bound that the policy promises (rondo/sched/policy.h), from the recorded
-// turns. A run is cut where the policy changed or records are missing; each part is read twice: first what the longest turns were and how
-// many sources a priority had, then whether a wait was longer than they allow. One thread. Memory: the sources.
+// JournalAudit: compares every wait of a recorded run with the bound that the policy promises (rondo/sched/policy.h), from the recorded
+// turns. A run is split where the policy changed or records are missing. Each part is read twice. The first pass finds the longest turns
+// and how many sources each priority had; the second checks every wait against the bound they allow. One thread. Memory: O(sources).
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace rondo::journal {
 
-/// A wait that was too long.
+/// A wait that exceeded its bound.
 struct LongWait {
-  std::uint64_t record = 0;  // The turn's, in its run.
+  std::uint64_t record = 0;  // The number of the turn's record, in its run.
   WallTime wall;
   std::string source;
   unsigned priority = 0;
@@ -28,20 +28,21 @@ struct LongWait {
 struct AuditReport {
   std::uint64_t runs = 0;
   std::uint64_t parts = 0;
-  std::uint64_t waits = 0;      // Held against a bound.
-  std::uint64_t unbounded = 0;  // Under a policy that promises nothing to the source.
-  std::uint64_t unknown = 0;    // Their beginning is in another part, or missing.
-  std::uint64_t missing = 0;    // Records that are not there, as far as is known.
+  std::uint64_t waits = 0;      // Compared with a bound.
+  std::uint64_t unbounded = 0;  // Waits under a policy that promises no bound to the source.
+  std::uint64_t unknown = 0;    // Waits whose beginning is in another part, or missing.
+  std::uint64_t missing = 0;    // Missing records, as far as their number is known.
   double worst = 0;             // The greatest wait divided by its bound; 0 if none waited.
   std::string worst_source;
   std::uint64_t violations = 0;
   std::optional<LongWait> first;
 };
 
-/// What the files have, whole blocks of them: that damage was found, and where files do not follow on each other, they say themselves.
-/// 'on_records' hears how many records are through, of twice as many as there are.
+/// Audits whole blocks of the files. The files themselves report damage and gaps between them. 'on_records' receives the number of records
+/// read so far, of twice the number of records.
 AuditReport audit(const JournalFiles& files, const JournalWalk::OnRecords& on_records = {});
-/// 'paths' are the files of one journal, in any order (JournalFiles). DataLoss if one is no journal; else the error of reading.
+/// 'paths' are the files of one journal, in any order (JournalFiles). Returns DataLoss if one is not a journal, otherwise the error of
+/// reading.
 Result<AuditReport> audit(const std::vector<std::string>& paths);
 
 }  // namespace rondo::journal

@@ -1,5 +1,5 @@
-// The auditor on recorded runs: a run that keeps its bound passes, one that was given turns by another policy than it says does not, and
-// the first wait that was too long is named.
+// The audit on recorded runs. A run that keeps its bound passes. A run whose turns followed another policy than the recorded one fails,
+// and the audit reports the first wait that exceeded its bound.
 #include "orch/journal_audit.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class AuditTest : public testing::Test {
   }
   ~AuditTest() override { fs::remove_all(directory_); }
 
-  /// A recorded run that is given its turns by 'given', says 'said', and may change to 'later' in the middle.
+  /// A run scheduled by 'given' and recorded as 'said'; it may change to 'later' in the middle.
   AuditReport live(const PolicyOptions& given, const PolicyOptions& said, const PolicyOptions* later = nullptr, std::uint64_t seed = 1,
                    bool one_breaks = false) {
     const std::string file = (directory_ / ("day" + std::to_string(++files_))).string();
@@ -43,7 +43,7 @@ class AuditTest : public testing::Test {
       sources.back()->on_run = [&] { world.clock().advance(Duration{static_cast<std::int64_t>(1000 + world.random().below(300'000))}); };
       scheduler.add(*sources.back());
     }
-    test::WorkSource broken("broken", 0, 1);  // Is given up while it is ready.
+    test::WorkSource broken("broken", 0, 1);  // Quarantined while it is ready.
     broken.on_collect = [] { return Result<Backlog>{failure(Code::Internal, "broken")}; };
     if (one_breaks) {
       scheduler.add(broken);
@@ -59,7 +59,7 @@ class AuditTest : public testing::Test {
       if (step == 150 && later != nullptr) scheduler.set_policy(test::policy(*later));
       scheduler.run_until_idle(world.random().below(40));
       if (step == 100) scheduler.run_until_idle();
-      world.clock().advance(step == 100 ? Duration{60s} : Duration{1us});  // A minute in which nobody has anything to do.
+      world.clock().advance(step == 100 ? Duration{60s} : Duration{1us});  // For one minute no source has work.
     }
     sources.clear();
     if (one_breaks) scheduler.remove(broken);
@@ -116,7 +116,7 @@ TEST_F(AuditTest, EachPolicyOfARunIsHeldToItsOwnBound) {
   const AuditReport report = live(StrictPriority{}, StrictPriority{}, &frames);
   EXPECT_EQ(report.parts, 2U);
   EXPECT_EQ(report.violations, 0U);
-  EXPECT_GT(report.unknown, 0U);  // Those that waited when the policy changed.
+  EXPECT_GT(report.unknown, 0U);  // Waits that were open when the policy changed.
   EXPECT_GT(report.waits, 300U);
 }
 

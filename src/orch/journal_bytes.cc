@@ -11,7 +11,8 @@
 namespace rondo::journal {
 
 Result<std::unique_ptr<JournalBytes>> JournalBytes::open(const std::string& path) {
-  UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};  // A pipe must not wait for its writer to be refused.
+  // O_NONBLOCK, so that opening a pipe fails immediately instead of waiting for a writer.
+  UniqueFd file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (!file) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
   struct stat found {};
   if (::fstat(file.get(), &found) != 0) return rondo::failure(status_from_errno(errno, "cannot read '" + path + "'"));
@@ -54,7 +55,7 @@ void JournalBytes::read_piece(std::uint64_t offset, std::size_t size) {
     const ssize_t got = ::pread(file_.get(), piece_.get() + piece_size_, size - piece_size_, static_cast<off_t>(offset + piece_size_));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) failure_ = status_from_errno(errno, "cannot read '" + path_ + "' at offset " + std::to_string(offset + piece_size_));
-    if (got <= 0) return;  // It was longer once.
+    if (got <= 0) return;  // The file has become shorter.
     piece_size_ += static_cast<std::size_t>(got);
   }
 }

@@ -1,5 +1,5 @@
-// JournalBytes: the bytes of a journal's file, in large pieces that are read as they are wanted, or bytes in memory. A file is read and not
-// mapped: it may become shorter while it is read (logrotate's copytruncate). One thread. Memory: a piece, and those that a caller holds.
+// JournalBytes: the bytes of a journal's file, read in large pieces on demand, or bytes in memory. A file is read instead of mapped
+// because it may become shorter meanwhile (logrotate's copytruncate). One thread. Memory: one piece, and the pieces that a caller holds.
 #pragma once
 
 #include <sys/stat.h>
@@ -16,29 +16,29 @@ namespace rondo::journal {
 
 class JournalBytes {
  public:
-  /// Bytes read together at least: so large that a call of the system costs nothing beside it, and so small that they are still in a
-  /// processor's cache when they are decoded, and that an allocator uses their memory again.
+  /// Minimum bytes of one read. Large enough that the cost of the system call is negligible; small enough that the bytes are still in a
+  /// processor's cache when they are decoded, and that an allocator reuses their memory.
   static constexpr std::size_t kPiece = std::size_t{512} << 10U;
 
-  /// InvalidArgument when 'path' is no file, else the error of opening it. All name it.
+  /// InvalidArgument when 'path' is not a file, otherwise the error of opening it. All messages contain the path.
   static Result<std::unique_ptr<JournalBytes>> open(const std::string& path);
-  /// Of memory, which must outlive it.
+  /// Reads bytes in memory, which must outlive this object.
   explicit JournalBytes(std::string_view memory) noexcept : memory_(memory), size_(memory.size()) {}
 
-  /// How many there were when it was opened, or when that was looked at again.
+  /// The number of bytes when it was opened or when look_at_size() was last called.
   std::uint64_t size() const noexcept { return size_; }
-  /// Of a file: how many there are now.
+  /// For a file: reads its present size.
   void look_at_size() noexcept;
-  /// Both are one file, whatever its names.
+  /// True if both are the same file, whatever their names.
   bool is_same_file(const JournalBytes& other) const noexcept { return file_ && device_ == other.device_ && inode_ == other.inode_; }
-  /// 'path' leads to this file.
+  /// True if 'path' leads to this file.
   bool is_at(const std::string& path) const noexcept;
-  /// 'size' bytes at 'offset'; fewer when the file ends before, or cannot be read (failure()). Valid until the next call, and as long as
-  /// somebody holds piece().
+  /// Returns 'size' bytes at 'offset'; fewer when the file ends earlier or cannot be read (failure()). Valid until the next call, and as
+  /// long as the caller holds piece().
   std::string_view view(std::uint64_t offset, std::size_t size);
-  /// What holds the bytes of the newest view(); null for memory, which needs no holding.
+  /// The owner of the bytes of the newest view(); null for bytes in memory.
   std::shared_ptr<const char[]> piece() const noexcept { return piece_; }
-  /// Why reading failed last; ok if it never did.
+  /// The error of the last read that failed; ok if none did.
   const Status& failure() const noexcept { return failure_; }
 
  private:
@@ -53,8 +53,8 @@ class JournalBytes {
   std::uint64_t size_ = 0;
   std::shared_ptr<char[]> piece_;
   std::uint64_t piece_offset_ = 0;
-  std::size_t piece_size_ = 0;      // Read.
-  std::size_t piece_capacity_ = 0;  // Room.
+  std::size_t piece_size_ = 0;      // Bytes that were read into the piece.
+  std::size_t piece_capacity_ = 0;  // Capacity of the piece.
   Status failure_;
 };
 

@@ -1,5 +1,5 @@
-// For tests and benchmarks: what a journal has open becomes another file, so that its disk is full (/dev/full), costs nothing (/dev/null)
-// or hangs (a pipe that nobody reads): a journal itself opens regular files alone.
+// For tests and benchmarks: replaces the file that a journal has open. The replacement simulates a full disk (/dev/full), a sink without
+// cost (/dev/null) or a disk that hangs (a pipe without a reader). A journal itself opens regular files only.
 #pragma once
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 
 namespace rondo::journal {
 
-/// The descriptor with which this process has 'path' open, once, becomes one of the same as 'other'. Its lock on 'path' ends. Not while it
-/// is used.
+/// Makes the one descriptor of this process that has 'path' open a duplicate of 'other'. Its lock on 'path' ends. Do not call it while the
+/// descriptor is in use.
 inline void replace_file(const std::string& path, int other) {
   namespace fs = std::filesystem;
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc/self/fd")) {
@@ -23,7 +23,7 @@ inline void replace_file(const std::string& path, int other) {
     if (::dup3(other, std::stoi(entry.path().filename().string()), O_CLOEXEC) < 0) std::abort();
     return;
   }
-  std::abort();  // It has not.
+  std::abort();  // No descriptor has 'path' open.
 }
 
 inline void replace_file(const std::string& path, const char* device) {

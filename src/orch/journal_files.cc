@@ -10,22 +10,22 @@ namespace rondo::journal {
 
 namespace {
 
-/// When a file begins in which nothing says when: it was begun so shortly ago that not even a turn is in it.
+/// The wall time of a file without any time: it was begun so recently that it does not contain a turn yet.
 constexpr std::int64_t kNewest = std::numeric_limits<std::int64_t>::max();
 
-/// A file, and what its place is found by.
+/// A file, and the values that determine its place.
 struct Part {
   std::unique_ptr<JournalReader> reader;
   std::uint64_t first = 0;        // The number of its first record; 0: it has none.
   std::uint64_t next = 0;         // The number of the record that would follow its last one.
-  std::uint64_t lost_before = 0;  // As the head of its first block of records says.
-  std::uint64_t checksum = 0;     // Of that block.
-  std::optional<Instant> time;    // Of its first record that has one: monotonic,
-  std::int64_t wall = kNewest;    // and by the calendar.
+  std::uint64_t lost_before = 0;  // From the head of its first block of records.
+  std::uint64_t checksum = 0;     // The checksum of that block.
+  std::optional<Instant> time;    // The monotonic time of its first record that has one.
+  std::int64_t wall = kNewest;    // The wall time of that record.
   bool taken = false;
 };
 
-/// The first time among the records. Runs and turns begin with one, so it is near the beginning.
+/// Returns the first time among the records. Runs and turns begin with one, so it is near the beginning.
 std::optional<Instant> first_time(JournalReader& reader) {
   std::optional<Instant> found;
   JournalRecord record;
@@ -46,7 +46,7 @@ Part look_at(std::unique_ptr<JournalReader> reader) {
     part.lost_before = first->head.lost_before;
     part.checksum = first->head.checksum;
     part.time = first_time(*reader);
-    // A block's head may say anything.
+    // A damaged or forged head may contain any value, so the sum is unsigned.
     const auto offset = static_cast<std::uint64_t>(first->head.wall_offset);
     if (part.time) part.wall = static_cast<std::int64_t>(static_cast<std::uint64_t>(part.time->nanoseconds()) + offset);
   }
@@ -54,13 +54,13 @@ Part look_at(std::unique_ptr<JournalReader> reader) {
   return part;
 }
 
-/// One run goes from 'before' into 'after'.
+/// True if a run continues from 'before' into 'after'.
 bool leads_to(const Part& before, const Part& after) {
   const bool in_time = !before.time || !after.time || *before.time <= *after.time;
   return after.first > 1 && before.next == after.first && in_time && &before != &after;
 }
 
-/// The part that goes on where 'before' ends: of several that might, the one that begins soonest.
+/// Returns the part that continues where 'before' ends; of several candidates, the one that begins first.
 Part* successor(std::vector<Part>& parts, const Part& before) {
   Part* found = nullptr;
   for (Part& part : parts) {
@@ -69,7 +69,7 @@ Part* successor(std::vector<Part>& parts, const Part& before) {
   return found;
 }
 
-/// 'parts' in order of time; taken out in order of their records.
+/// 'parts' are in order of time; returns them in order of their records.
 std::vector<Part> in_order(std::vector<Part> parts) {
   std::ranges::stable_sort(parts, {}, &Part::wall);
   std::vector<Part> ordered;
@@ -81,7 +81,7 @@ std::vector<Part> in_order(std::vector<Part> parts) {
       part = next;
     }
   };
-  // First those that nothing leads to, each with all that follows it.
+  // Begins with the parts that have no predecessor, each followed by its successors.
   for (Part& part : parts) {
     const bool follows = std::ranges::any_of(parts, [&part](const Part& other) { return leads_to(other, part); });
     if (!part.taken && !follows) take_from(&part);
@@ -107,13 +107,13 @@ Status given_twice(const std::string& one, const std::string& other) {
   return {Code::InvalidArgument, "'" + one + "' and '" + other + "' begin with the same records: give each part of a journal once"};
 }
 
-/// A file that is open, and the name under which it was found last.
+/// An open file, and the last name under which it was found.
 struct Opened {
   std::string path;
   std::unique_ptr<JournalBytes> bytes;
 };
 
-/// Adds to 'files' what 'paths' lead to, each file once. False if a name led to another file before all were open.
+/// Adds the files at 'paths' to 'files', each file once. Returns false if a name led to another file before all were open.
 Result<bool> open_each(const std::vector<std::string>& paths, const JournalFiles::Opener& opener, std::vector<Opened>& files) {
   std::vector<std::size_t> places;
   for (const std::string& path : paths) {
@@ -138,9 +138,9 @@ Result<bool> open_each(const std::vector<std::string>& paths, const JournalFiles
   return true;
 }
 
-/// All of 'paths' as they were at one instant, and what had one of the names shortly before.
+/// Opens all files that 'paths' named at one instant, and files that had one of the names shortly before.
 Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths, const JournalFiles::Opener& opener) {
-  // A writer that rotates by itself gives a file's name away for some moments: it is done long before the last attempt.
+  // A writer that rotates removes a file's name for a few moments only, so it has finished long before the last attempt.
   constexpr int kAttempts = 1000;
   std::vector<Opened> files;
   for (int attempt = 1; attempt <= kAttempts; ++attempt) {
@@ -149,7 +149,7 @@ Result<std::vector<Opened>> open_together(const std::vector<std::string>& paths,
     if (at_once && *at_once) break;
     if (!at_once && (at_once.error().code() != Code::NotFound || attempt == kAttempts)) return failure(Status{at_once.error()});
   }
-  // One that was open before the others may have grown until it was renamed.
+  // A file that was opened before the others may have grown until it was renamed.
   for (Opened& file : files) file.bytes->look_at_size();
   if (std::ranges::any_of(files, [](const Opened& file) { return file.bytes->size() > 0; }))
     std::erase_if(files, [](const Opened& file) { return file.bytes->size() == 0; });

@@ -1,5 +1,5 @@
-// The files of one journal, read as one: in order, across their borders, and across what is missing. And what its writer does when a file
-// is another's or no journal, was cut off, cannot be renamed or cannot be written.
+// The files of one journal, read as one: in order, across their borders, and across missing records. And the writer's behaviour when a
+// file belongs to another journal, is no journal, was truncated, or cannot be renamed or written.
 #include "orch/journal_files.h"
 
 #include <fcntl.h>
@@ -63,7 +63,7 @@ class JournalFilesTest : public testing::Test {
     EXPECT_EQ((*opened)->name("ROUTE_TABLE"), kTable);
     return std::move(*opened);
   }
-  /// A route that waits in the oldest of three files, is resolved in the second and done in the newest.
+  /// A route that waits in the oldest of three files, is resolved in the second and is done in the newest.
   void live_over_three_files() {
     auto journal = start(options());
     const Change change = Change::set("10.0.0.0/24", {{"nexthop_group", "1"}});
@@ -77,7 +77,7 @@ class JournalFilesTest : public testing::Test {
     journal->done(kTable, 7);
     EXPECT_TRUE(journal->flush().ok());
   }
-  /// As logrotate does; time goes on.
+  /// Rotates as logrotate does and advances the time.
   void next_file(JournalRecorder& journal, const std::string& end) {
     EXPECT_TRUE(journal.flush().ok());
     fs::rename(file(), file(end));
@@ -141,7 +141,7 @@ TEST_F(JournalFilesTest, APartThatIsGivenTwiceIsRefused) {
   EXPECT_THAT(std::string{files.error().message()}, HasSubstr("begin with the same records"));
 }
 
-/// A writer that has rotated twice, and may do so at any time. The oldest of its files goes then.
+/// A writer that has rotated twice and may rotate at any time, which removes its oldest file.
 class RotatingJournal : public JournalFilesTest {
  protected:
   RotatingJournal() {
@@ -230,7 +230,7 @@ TEST_F(RotatingJournal, AFileThatNothingIsWrittenToYetIsLeftOutBesideOthers) {
   EXPECT_EQ(JournalFiles::open({file()}).error().code(), Code::DataLoss);
 }
 
-// A row's number is used again: after the loss it may be another key's.
+// A row number is reused: after the loss it may belong to another key.
 TEST_F(JournalFilesTest, ARowIsNobodysBehindRecordsThatWereLost) {
   JournalOptions small = options();
   small.buffer_bytes = 8000;
@@ -290,7 +290,7 @@ TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBein
     return std::string{std::istreambuf_iterator<char>(stream), {}};
   };
   auto journal = start(options());
-  std::vector<std::string> states;  // Of the file.
+  std::vector<std::string> states;  // Contents of the file.
   for (const char* const key : {"first", "second", "third"}) {
     journal->changed(kTable, 1, Change::remove(key));
     ASSERT_TRUE(journal->flush().ok());
@@ -330,9 +330,9 @@ TEST_F(JournalFilesTest, AReaderGoesOnWithWhatIsAppendedAndWithABlockThatWasBein
   EXPECT_FALSE(reader->look_again());
 }
 
-// --- What a row waits for
+// --- The facts that a row waits for
 
-/// What is told of a row that waits for two facts, to 'live' of which it listens.
+/// The story of a row that waits for two facts; 'live' adds the records in between.
 class StoryOfTwoFacts : public JournalFilesTest {
  protected:
   template <class Live>
@@ -370,7 +370,7 @@ TEST_F(StoryOfTwoFacts, TheLastOneThatComesBeforeTheRowIsHandledAgainResolvesIt)
   const auto one_by_one = [&](JournalRecorder& journal) {
     journal.announced(one_, 1);
     journal.still_parked(kTable, 7, other_);
-    journal.announced(one_, 3);  // Again, for others.
+    journal.announced(one_, 3);  // Again, for other rows.
     journal.announced(other_, 1);
     journal.retried(kTable, 7, change_);
   };
@@ -395,7 +395,7 @@ TEST_F(JournalFilesTest, AnAnnouncementForNoRowResolvesNothing) {
 
 // --- The writer
 
-/// Records and flushes, and says after each flush how far it is, until it is killed.
+/// Records and flushes, and reports its progress after each flush, until it is killed.
 [[noreturn]] void record_until_killed(const JournalOptions& options, const Clock& clock, int told) {
   auto journal = std::move(JournalRecorder::open(options, clock).value());
   journal->started(clock.now(), *resolve_policy(StrictPriority{}));
@@ -416,7 +416,7 @@ TEST_F(JournalFilesTest, AProcessThatIsKilledLeavesWhatItFlushedAndTheNextOneGoe
     ASSERT_GE(child, 0);
     if (child == 0) record_until_killed(options(), clock_, ends[1]);
     ::close(ends[1]);
-    std::uint32_t flushed = 0;  // The newest row of which the child said so.
+    std::uint32_t flushed = 0;  // The newest row that the child reported as flushed.
     for (int i = 0; i < 7 * round; ++i) ASSERT_EQ(::read(ends[0], &flushed, sizeof flushed), static_cast<ssize_t>(sizeof flushed));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
@@ -455,7 +455,7 @@ TEST_F(JournalFilesTest, AFileThatAnotherJournalWritesIsRefusedByNameAlsoUnderIt
   fs::rename(file(), file(".1"));
   EXPECT_FALSE(JournalRecorder::open({.file = file(".1")}, clock_).has_value()) << "it is written until the next one is open";
   {
-    // Another one was quicker: it has the name now, and the first keeps what it has.
+    // Another journal opened the name first, and the first journal keeps its file.
     const auto other = std::move(JournalRecorder::open(options(), clock_).value());
     first->rotate();
     first->changed(kTable, 1, Change::remove("kept"));
@@ -511,7 +511,7 @@ TEST_F(JournalFilesTest, AFileThatCannotBeRenamedGrowsToTwiceItsSizeAndStatsSayW
   EXPECT_LT(journal->stats().write_errors, 20U) << "it is not tried at each write";
 }
 
-// /dev/full answers every write with ENOSPC.
+// /dev/full returns ENOSPC for every write.
 TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
   auto opened = JournalRecorder::open(options(), clock_);
   ASSERT_TRUE(opened.has_value());
@@ -529,7 +529,7 @@ TEST_F(JournalFilesTest, StatsSayWhyWritingFailsUntilItDoesNot) {
   EXPECT_TRUE(journal->stats().last_error.ok());
 }
 
-// A restart: what was done is taken again.
+// A restart: done changes are taken again.
 TEST_F(JournalFilesTest, AStorySaysWhereAnotherRunBegan) {
   const auto run = [this] {
     auto journal = start(options());
@@ -569,7 +569,7 @@ TEST_F(JournalFilesTest, AStoryTellsHowLongAChangeWasQueuedInItsTableAtMost) {
       journal->done(kTable, 1);
       journal->turn_ends({.items = 1}, clock_.time);
     };
-    take("10.0.0.0/24", true);  // The beginning of the wait is not on the record.
+    take("10.0.0.0/24", true);  // The beginning of the wait is not recorded.
     pass(1s);
     journal->became_ready(kTable);
     pass(2ms);
@@ -591,7 +591,7 @@ TEST_F(JournalFilesTest, AStoryTellsHowLongAChangeWasQueuedInItsTableAtMost) {
   EXPECT_THAT(queued, ElementsAre(std::nullopt, Duration{5ms}, Duration{1ms}));
 }
 
-// --- Files that are somebody else's
+// --- Files of other owners
 
 class ForeignFile : public JournalFilesTest {
  protected:
@@ -600,7 +600,7 @@ class ForeignFile : public JournalFilesTest {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
   void write(const std::string& bytes) const { std::ofstream(file(), std::ios::binary) << bytes; }
-  /// What a journal says that is to append to the file as it is; nothing when it did.
+  /// Returns the error of a journal that opens the file to append to it; empty if it succeeded.
   std::string refusal() {
     auto opened = JournalRecorder::open(options(), clock_);
     if (!opened) {

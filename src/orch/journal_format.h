@@ -1,5 +1,5 @@
-// The format of a journal: kinds of records, their encoding, and the head of a block. docs/journal-format.md is this page in words; a
-// change here is a change there, and of kVersion.
+// The format of a journal: kinds of records, their encoding, and the head of a block. docs/journal-format.md describes it in prose; a
+// change here requires a change there and of kVersion.
 #pragma once
 
 #include <array>
@@ -14,13 +14,13 @@
 namespace rondo::journal {
 
 inline constexpr std::uint16_t kVersion = 3;
-/// Still read. Version 1 has no records of policies, weights and yields. Version 2 has none of executors and of rows that are done while a
-/// fact holds, and a runtime of that time had no FactSweep.
+/// Still readable. Version 1 has no records of policies, weights and yields. Version 2 has none of executors and of rows that are done
+/// while a fact holds, and its runtimes had no FactSweep.
 inline constexpr std::uint16_t kOldestVersion = 1;
 inline constexpr std::uint16_t kSweepVersion = 3;
 inline constexpr std::uint32_t kMagic = 0x4A444E52;  // "RNDJ".
 
-/// What a record says. The numbers are the format.
+/// What a record means. The numbers are part of the format.
 enum class Kind : std::uint8_t {
   Started = 1,  // A runtime began: both clocks, the policy.
   Note = 2,     // A setting that decisions depend on: name, text.
@@ -33,46 +33,46 @@ enum class Kind : std::uint8_t {
   Woken = 9,   // An idle source became ready.
   TurnBegins = 10,
   TurnEnds = 11,
-  TimeUp = 12,   // A source asked whether its time was up, and it was.
-  Ready = 13,    // A subscription has something to take.
-  Took = 14,     // A consumer took changes; they follow, one Change each.
-  Gap = 15,      // A listener was told that events may be missing.
+  TimeUp = 12,   // A source checked whether its time was up, and it was.
+  Ready = 13,    // A subscription has changes to take.
+  Took = 14,     // A consumer took changes; one Changed record for each follows.
+  Gap = 15,      // A listener reported that events may be missing.
   Changed = 16,  // One change that was taken.
-  Done = 17,     // Outcomes, from here on.
+  Done = 17,     // The first of the outcomes.
   Staged = 18,
   Parked = 19,
   Delayed = 20,
   Rejected = 21,
-  Again = 22,        // Queued again at once: a newer change made the wait obsolete, or what it waits for holds.
-  StillParked = 23,  // Its turn came, and another fact is missing.
-  Retried = 24,      // What it waited for came: handled again.
+  Again = 22,        // Queued again immediately: a newer change made the wait obsolete, or the fact that it waits for holds.
+  StillParked = 23,  // The row's turn came, and another fact is missing.
+  Retried = 24,      // The fact or time that the row waited for came: handled again.
   Unparked = 25,     // A new change of its key came: handled again.
   Announced = 26,
   Withdrawn = 27,
   Submitted = 28,      // Orders for the data plane.
   Answered = 29,       // A batch of orders came back.
-  Link = 30,           // What the data plane said of a port.
+  Link = 30,           // The data plane reported a port's state.
   KernelFound = 31,    // Objects of an earlier run in the data plane.
-  Policy = 32,         // By which turns are given from here on.
-  Yields = 33,         // A source asked whether somebody else must be next, and so it was.
-  Weight = 34,         // Of the source before; 1 is not told.
-  KernelNexthop = 35,  // One of them: a next hop or a group.
-  RestartLook = 36,    // Whether the rows of before had come, when that was looked at.
-  Unwanted = 37,       // Orders that delete what nobody asked for.
+  Policy = 32,         // The policy from this record on.
+  Yields = 33,         // A source checked whether it must yield to another source, and it must.
+  Weight = 34,         // Weight of the source added before this record; weight 1 is not recorded.
+  KernelNexthop = 35,  // One object of KernelFound: a next hop or a group.
+  RestartLook = 36,    // A check whether the rows of before the restart have come, and its result.
+  Unwanted = 37,       // Orders that delete objects that no row asked for.
   WriteRefused = 38,   // A write into a table was not accepted.
-  WriteEnded = 39,     // What an Orch wrote into a table, and asked about, has come to its end.
+  WriteEnded = 39,     // A write of an Orch into a table has ended, and the Orch had asked for its end.
   DoneWhile = 40,      // An outcome: done for as long as facts hold.
   Redone = 41,         // A fact ended that a done row depends on: handled again.
   TableRefused = 42,   // The store refused the table that an Orch was to consume or to listen to.
   Ordered = 43,        // Operations for an executor, as its codec writes them.
   OrderAnswers = 44,   // A batch of them came back.
-  RoomChanged = 45,    // The target of an executor has no room, or has room again: of simulated worlds alone.
-  WrittenBy = 46,      // A caller of the admin socket writes: user, process, what. No decision depends on it.
+  RoomChanged = 45,    // The target of an executor became full, or has room again: in simulated worlds only.
+  WrittenBy = 46,      // A caller of the admin socket writes: user, process, command. No decision depends on it.
   Drifted = 47         // Objects of the data plane differ from what was ordered, and are about to be programmed again.
 };
 inline constexpr Kind kLastKind = Kind::Drifted;
 
-/// What became of a row, or made its handler be asked again.
+/// True for the outcomes of a row and for the reasons to call its handler again.
 constexpr bool is_outcome(Kind kind) noexcept {
   return (kind >= Kind::Done && kind <= Kind::Unparked) || kind == Kind::DoneWhile || kind == Kind::Redone;
 }
@@ -83,10 +83,10 @@ inline constexpr std::uint32_t kNoRow = 0xFFFFFFFF;
 enum class BlockKind : std::uint16_t {
   Records = 1,
   Names = 2,     // More names.
-  AllNames = 3,  // Those of before are forgotten: the first block of a file, and of a run.
+  AllNames = 3,  // All earlier names are forgotten: the first block of a file and of a run.
 };
 
-/// The head of a block, little-endian and without padding, as it lies in the file.
+/// The head of a block as stored in the file: little-endian, without padding.
 struct BlockHead {
   std::uint32_t magic = kMagic;
   std::uint16_t version = kVersion;
@@ -101,16 +101,16 @@ struct BlockHead {
 inline constexpr std::size_t kHeadBytes = 48;
 static_assert(sizeof(BlockHead) == kHeadBytes && std::endian::native == std::endian::little, "the head is written as it lies in memory");
 
-/// Most bytes of one record, its length included: less than a long length can say. A larger one is counted as lost.
+/// Maximum bytes of one record with its length: less than a long length can express. A larger record is counted as lost.
 inline constexpr std::size_t kRecordBytes = limits::kJournalRecordBytes;
-/// Most bytes of a block's payload: the largest record with what gathered before it. A head that says more is damaged.
+/// Maximum bytes of a block's payload: the largest record and the records gathered before it. A head with a larger size is damaged.
 inline constexpr std::size_t kBlockBytes = 2 * kRecordBytes;
 
 /// Sets head.checksum for 'payload'.
 void seal(BlockHead& head, std::string_view payload) noexcept;
 bool is_sealed(const BlockHead& head, std::string_view payload) noexcept;
 
-// --- Encoding. A record is its length (of what follows), its kind, its content. Integers are little-endian base 128 unless fixed.
+// --- Encoding. A record is the length of the rest, its kind and its content. Integers are little-endian base 128 unless fixed.
 
 inline constexpr std::size_t kVarintBytes = 10;
 
@@ -142,13 +142,13 @@ class Encoder {
   char* at_;
 };
 
-/// Reads what an Encoder wrote; after a read beyond the end it is not ok, and everything is 0.
+/// Reads what an Encoder wrote. After a read beyond the end it is not ok, and every read returns 0.
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) noexcept : at_(bytes.data()), end_(at_ + bytes.size()) {}
   bool ok() const noexcept { return ok_; }
   bool at_end() const noexcept { return at_ == end_; }
-  /// What was read is none of ours: from here on as after a read beyond the end.
+  /// Marks the input as malformed: the decoder behaves as after a read beyond the end.
   void refuse() noexcept { fail(); }
   std::size_t left() const noexcept { return static_cast<std::size_t>(end_ - at_); }
 

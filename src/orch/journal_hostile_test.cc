@@ -1,5 +1,5 @@
-// A journal whose checksums match, and yet no writer made it: lengths in a form that is none, heads that cost more to refuse than to write,
-// times and counts at the ends of their types.
+// Journals with valid checksums that no writer made: lengths in an invalid form, heads that cost more to refuse than to write, times and
+// counts at the limits of their types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,14 +22,14 @@ using journal::JournalReader;
 using journal::Kind;
 using testing::HasSubstr;
 
-/// 'payload' as a block of records whose checksum matches.
+/// Returns 'payload' as a block of records with a valid checksum.
 std::string sealed(std::string_view payload, std::uint64_t first_record = 1, std::uint32_t records = 1) {
   journal::BlockHead head{.payload_bytes = static_cast<std::uint32_t>(payload.size()), .records = records, .first_record = first_record};
   seal(head, payload);
   return std::string{reinterpret_cast<const char*>(&head), journal::kHeadBytes}.append(payload);
 }
 
-/// A record of that kind, with what 'content' writes.
+/// Returns a record of 'kind' with the bytes that 'content' writes.
 template <class Content>
 std::string record(Kind kind, const Content& content) {
   std::vector<char> bytes(2000);
@@ -41,7 +41,7 @@ std::string record(Kind kind, const Content& content) {
 }
 
 TEST(HostileJournal, ALengthOfTwoOrThreeBytesIsNone) {
-  const std::string one{"\x01\x08"};  // Timers, as a writer has it.
+  const std::string one{"\x01\x08"};  // A record of kind Timers, as a writer encodes it.
   for (const std::string& two_or_three : {std::string{"\x81\x00\x08", 3}, std::string{"\x81\x80\x00\x08", 4}}) {
     const std::string bytes = sealed(one + two_or_three + one);
     JournalReader reader("hostile", bytes);
@@ -53,7 +53,7 @@ TEST(HostileJournal, ALengthOfTwoOrThreeBytesIsNone) {
   EXPECT_EQ(reader.next().kind(), Kind::Timers);
 }
 
-// Each of them says that the rest of the file is its payload: to check them all would take hours.
+// Each head claims the rest of the file as its payload: checking them all would take hours.
 TEST(HostileJournal, HeadsThatEachClaimTheRestOfTheFileAreNotAllBelieved) {
   const std::string block = sealed("\x01\x08");
   std::string bytes = block;
@@ -85,7 +85,7 @@ TEST(HostileJournal, ADamagedBlockIsPassedHoweverManyThereAre) {
 
 // --- The audit
 
-/// A day of two sources under a policy whose budgets are all the same; each waits from 'from' to 'until', when it has a turn of 'items'
+/// Audits a run of two sources under a policy with equal budgets. Each source waits from 'from' to 'until' and then has a turn of 'items'
 /// that takes 'span'.
 journal::AuditReport audit_of(std::int64_t budget, std::int64_t from, std::int64_t until, std::uint64_t items, std::int64_t span,
                               bool in_items = false) {
@@ -142,7 +142,7 @@ TEST(HostileJournal, TheAuditBearsTimesAndCountsAtTheEndsOfTheirTypes) {
       for (const std::int64_t span : {std::int64_t{0}, std::int64_t{1}, kMost}) {
         for (const bool in_items : {false, true}) {
           SCOPED_TRACE(testing::Message() << budget << " " << items << " " << span << " " << in_items);
-          // The gap before the turns is as long as the wait, and more than the policy promises is not asked of it.
+          // The gap before the turns is as long as the wait, so no wait exceeds its bound.
           const journal::AuditReport report = audit_of(budget, -kMost, kMost, items, span, in_items);
           EXPECT_EQ(report.waits + report.unbounded + report.unknown, 2U);
           EXPECT_EQ(report.violations, 0U);

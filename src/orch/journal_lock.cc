@@ -21,9 +21,9 @@ namespace {
 
 Status no_regular_file(const std::string& path) { return {Code::InvalidArgument, "the journal '" + path + "' is no regular file"}; }
 
-/// Why 'file' is not to be appended to; ok for an empty one, and for one that begins as a journal's file does. A first block that is
-/// damaged behind its mark is a journal's still, and so are a mark that is cut off (the first write did not end) and zeros where it was to
-/// be (a power failure): readers go on behind what is damaged, and a daemon is not to stay down for it.
+/// Returns why 'file' must not be appended to; ok for an empty file and for one that begins like a journal's file. Three damaged
+/// beginnings count as a journal's: a first block damaged behind its mark, a mark that is cut off (the first write did not end), and zeros
+/// in its place (a power failure). Readers continue behind damage, and a daemon must not stay down for it.
 Status check_begin(int file, const std::string& path) {
   std::array<char, sizeof(BlockHead)> bytes{};
   const ssize_t got = ::pread(file, bytes.data(), bytes.size(), 0);
@@ -46,10 +46,11 @@ Status check_begin(int file, const std::string& path) {
 }  // namespace
 
 Result<UniqueFd> open_locked(const std::string& path) {
-  // Each time that the name leads elsewhere when the lock is there, somebody has rotated the file: it does not happen many times in a row.
+  // If the name leads to another file once the lock is held, another process has rotated the file. That does not happen many times in
+  // succession.
   constexpr int kAttempts = 16;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    // Not for ever for the reader of a pipe, which is no journal anyway.
+    // O_NONBLOCK, so that opening a pipe does not wait for its reader; a pipe is not a journal.
     UniqueFd file{::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, kPrivateMode)};
     if (!file && (errno == EISDIR || errno == ENXIO)) return failure(no_regular_file(path));
     if (!file) return failure(status_from_errno(errno, "cannot open the journal '" + path + "'"));

@@ -1,6 +1,6 @@
-// The file that a journal appends to, locked: two that append to one file would each take back, rename and name what the other wrote. A
-// lock (flock) belongs to the file and not to its name, so a renamed file stays locked until its journal has opened the next one, and the
-// name is free for that; and it ends with the process, however that ends.
+// Opens and locks the file that a journal appends to. Without the lock, two journals on one file would truncate, rename and name each
+// other's records. A lock (flock) belongs to the file and not to its name. So a renamed file stays locked until its journal has opened the
+// next one, and the name is free for that one. The lock ends with the process.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace rondo::journal {
 
-/// Opens 'path' for appending, and locks it. Never waits. Unavailable when another journal has it; InvalidArgument for what is no regular
-/// file, or has something in it and does not begin as a journal of a known version does: that stays as it is. All errors name it.
+/// Opens 'path' for appending, and locks it. Never waits. Returns Unavailable when another journal has it. Returns InvalidArgument if it is
+/// not a regular file, or if it has content that does not begin as a journal of a known version. The file is then unchanged. All errors
+/// contain the path.
 Result<UniqueFd> open_locked(const std::string& path);
-/// Whether 'path' leads to the file that 'fd' has open.
+/// True if 'path' leads to the file that 'fd' has open.
 bool is_at(int fd, const std::string& path) noexcept;
-/// Bytes of a plain file; none of anything else.
+/// The size of a regular file in bytes; empty for any other file.
 std::optional<std::uint64_t> size_of(int fd) noexcept;
 
 }  // namespace rondo::journal

@@ -1,4 +1,5 @@
-// Reading the blocks of a journal. A block counts when its checksum matches; after one that does not, the next is looked for by its mark.
+// Reads the blocks of a journal. A block is valid if its checksum matches. After an invalid one, the reader searches for the next block's
+// mark.
 #include "orch/journal_reader.h"
 
 #include <algorithm>
@@ -9,8 +10,8 @@ namespace rondo::journal {
 
 namespace {
 
-/// Bytes that may be checked in vain: what a damaged block says of its length may be as long as the rest of the file, and so may be what
-/// each of many heads says that somebody has put there. An honest file's damage is checked about once.
+/// The number of bytes that may be checked in vain. A damaged head can contain a length up to the rest of the file, and a forged file can
+/// have many such heads. The damage of a genuine file is checked about once.
 class Patience {
  public:
   explicit Patience(std::uint64_t file) noexcept : left_(kLeast + 4 * file) {}
@@ -22,7 +23,7 @@ class Patience {
   std::uint64_t left_;
 };
 
-/// What is wrong with the block that should begin at 'offset'; empty: nothing, and 'head' is its head.
+/// Returns the fault of the block that should begin at 'offset'. If empty, the block is whole, and 'head' is its head.
 std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head, Patience& patience) {
   const std::string_view begin = bytes.view(offset, kHeadBytes);
   if (begin.size() < sizeof kMagic || std::memcmp(begin.data(), &kMagic, sizeof kMagic) != 0) return "no block begins here";
@@ -40,7 +41,7 @@ std::string fault_at(JournalBytes& bytes, std::uint64_t offset, BlockHead& head,
   return "a block whose checksum does not match";
 }
 
-/// Where the next whole block begins, at 'from' or later; the end if there is none, or patience has ended.
+/// Returns where the next whole block begins, at 'from' or later; the end if there is none or if 'patience' is used up.
 std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patience) {
   constexpr std::size_t kLook = JournalBytes::kPiece / 4;
   const std::string_view mark{reinterpret_cast<const char*>(&kMagic), sizeof kMagic};
@@ -50,7 +51,7 @@ std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patie
     if (look.size() < mark.size() || patience.has_ended()) return bytes.size();
     const std::size_t found = look.find(mark);
     if (found == std::string_view::npos) {
-      at += look.size() - mark.size() + 1;  // A mark may begin in its last bytes.
+      at += look.size() - mark.size() + 1;  // A mark may begin in the last bytes.
       continue;
     }
     at += found;
@@ -59,7 +60,7 @@ std::uint64_t find_next(JournalBytes& bytes, std::uint64_t from, Patience& patie
   }
 }
 
-/// Those from 'at' on.
+/// Finds the blocks from 'at' on.
 void find_blocks(JournalBytes& bytes, std::uint64_t at, std::vector<Block>& blocks, std::vector<Damage>& damage) {
   Patience patience(bytes.size());
   while (at < bytes.size()) {
@@ -117,7 +118,7 @@ bool JournalReader::look_again() {
   if (bytes_->size() == looked_through_) return true;
   const auto torn = std::ranges::find_if(damage_, &Damage::at_end);
   if (bytes_->size() < looked_through_) {
-    // A writer on a full disk takes back the block that did not fit, and no more.
+    // A writer on a full disk truncates the block that did not fit, and no more.
     if (torn == damage_.end() || bytes_->size() != torn->offset) return false;
     looked_through_ = bytes_->size();
     damage_.erase(torn);
@@ -156,7 +157,7 @@ const Block* JournalReader::first_records() const noexcept {
   return found == blocks_.end() ? nullptr : &*found;
 }
 
-/// The payload as it was when the blocks were found; empty, with the damage told, when the file has changed since.
+/// Returns the payload as it was when the blocks were found; empty, with the damage reported, if the file has changed since.
 std::string_view JournalReader::payload(const Block& block) {
   const std::size_t size = kHeadBytes + block.head.payload_bytes;
   const std::string_view whole = bytes_->view(block.offset, size);
@@ -168,14 +169,14 @@ std::string_view JournalReader::payload(const Block& block) {
   return {};
 }
 
-/// What is malformed has a number in place of its text.
+/// A malformed name keeps its number in place of its text.
 void JournalReader::add_names(const Block& block, Names& names) {
   if (block.head.kind == BlockKind::Records) return;
   if (block.head.kind == BlockKind::AllNames) names.clear();
   static_cast<void>(names.add(block.head.first_record, payload(block)));
 }
 
-/// Goes to the next block of records, through those of names. False at the end.
+/// Goes to the next block of records and adds the names of the blocks before it. Returns false at the end.
 bool JournalReader::enter_block() {
   while (next_block_ < blocks_.size()) {
     const Block& block = blocks_[next_block_++];
@@ -183,7 +184,7 @@ bool JournalReader::enter_block() {
     if (block.head.kind != BlockKind::Records) continue;
     const std::string_view records = payload(block);
     if (records.empty()) continue;
-    // A run's first block begins anew. When nothing of the run was written before, it is not the run of the records before.
+    // The first block of a run begins with record 1. If no earlier record of the run was written, it is not the run of the records before.
     const std::uint64_t first = block.head.first_record;
     const bool follows = number_ != 0 && first >= number_ && block.head.lost_before + 1 < first;
     missing_ += follows ? first - number_ : block.head.lost_before;
@@ -205,7 +206,7 @@ RawRecord JournalReader::next() {
     if (rest_.empty() && !enter_block()) return {};
     const std::string_view record = first_record(rest_);
     if (record.empty() || record.size() < 2) {
-      rest_ = {};  // Sealed, and yet not ours: the block's rest cannot be read.
+      rest_ = {};  // The checksum matches, but the content is malformed: the rest of the block cannot be read.
       continue;
     }
     const RawRecord raw{record, number_++, offset_};

@@ -1,4 +1,4 @@
-// JournalReader: reads a journal's file, block by block, and goes on behind what is damaged. One thread; nothing but the file is needed.
+// JournalReader: reads a journal's file block by block and continues behind damage. One thread; it needs only the file.
 #pragma once
 
 #include <cstdint>
@@ -22,69 +22,71 @@ struct Damage {
   bool at_end = false;
 };
 
-/// A whole block: where it lies in the file.
+/// A whole block and its place in the file.
 struct Block {
   BlockHead head;
   std::uint64_t offset = 0;
 };
 
-/// The blocks of a file's bytes, and what lies between them. O(bytes): of what is no block, and says that it is one, a few times the file's
-/// bytes are checked; behind that everything is left out, as damage that says so.
+/// Finds the blocks in a file's bytes, and the damage between them. O(bytes). Forged block heads are checked up to a few times the file's
+/// size in total; the rest of the file is then skipped and reported as damage.
 std::vector<Block> find_blocks(std::string_view bytes, std::vector<Damage>& damage);
 
-/// One record where it lies. Its bytes are valid until the reader's next() is called again, and as long as somebody holds its piece().
+/// One undecoded record. Its bytes are valid until the reader's next() is called again, and as long as the caller holds its piece().
 struct RawRecord {
   std::string_view bytes;    // Its length included.
-  std::uint64_t number = 0;  // In its run, from 1.
+  std::uint64_t number = 0;  // Its number in its run, from 1.
   std::uint64_t offset = 0;  // In the file.
-  /// Its length has one byte or kLongLength of them (first_record()), and its kind is there.
+  /// The length takes one byte or kLongLength bytes (see first_record()); the kind follows it.
   Kind kind() const noexcept { return static_cast<Kind>(bytes[(static_cast<unsigned char>(bytes[0]) & 0x80U) == 0 ? 1 : kLongLength]); }
 };
 
 class JournalReader {
  public:
-  /// DataLoss when there is no whole block in the file, or it is of another version; else the error of reading. All name the file.
+  /// DataLoss when the file has no whole block or is of another version; otherwise the error of reading. All messages contain the file's
+  /// name.
   static Result<std::unique_ptr<JournalReader>> open(const std::string& path);
-  /// The same of a file that was opened before.
+  /// The same for a file that is already open.
   static Result<std::unique_ptr<JournalReader>> open(std::string path, std::unique_ptr<JournalBytes> bytes);
-  /// Of bytes in memory, which must outlive it.
+  /// Reads bytes in memory, which must outlive the reader.
   JournalReader(std::string name, std::string_view bytes);
   ~JournalReader();
   JournalReader(const JournalReader&) = delete;
   JournalReader& operator=(const JournalReader&) = delete;
 
   const std::string& name() const noexcept { return name_; }
-  /// What was found when it was opened; behind that, blocks that were whole then and are no longer, told when next() comes to them.
+  /// The damage found when the file was opened, then blocks that were whole at that time and are damaged now. next() adds those when it
+  /// reaches them.
   const std::vector<Damage>& damage() const noexcept { return damage_; }
   const std::vector<Block>& blocks() const noexcept { return blocks_; }
 
-  /// Adds what a block of names brings.
+  /// Adds the names of a block of names.
   void add_names(const Block& block, Names& names);
-  /// Goes on with the block at 'index' of blocks(), as if those before were not there. Names that they brought are known.
+  /// Continues with the block at 'index' of blocks() and skips those before it. Names that they added are known.
   void go_to(std::size_t index);
-  /// Looks for what was appended since the file was opened, or looked at last: next() goes on with it. Damage at the end may have been a
-  /// block that was being written, and is looked at again. Blocks that next() has passed are forgotten. False if the file has become
-  /// shorter by more than such a block: what is in it now begins anew.
+  /// Scans the bytes appended since the file was opened or last scanned; next() then continues with them. Damage at the end may have been
+  /// a block that was being written, so it is scanned again. Blocks that next() has passed are forgotten. Returns false if the file has
+  /// become shorter by more than such a block: its content now begins anew.
   bool look_again();
-  /// Its name leads to it still.
+  /// True if the file's name still leads to it.
   bool is_at_its_name() const noexcept { return bytes_->is_at(name_); }
-  /// Before the first next(): the file goes on where another ended, whose next record would have been 'number' (0: it has none).
+  /// Call it before the first next(): the file continues where another ended, whose next record would have been 'number' (0: unknown).
   void follow_on(std::uint64_t number) noexcept { number_ = number; }
-  /// The number that the record behind the last one of the file would have in its run; 0 when there are no records.
+  /// The number that the record behind the file's last one would have in its run; 0 when there are no records.
   std::uint64_t next_number() const noexcept;
   /// The first block of records; null when there is none.
   const Block* first_records() const noexcept;
-  /// The next record; its bytes are empty at the end.
+  /// Returns the next record; its bytes are empty at the end.
   RawRecord next();
-  /// Records that are known to be missing before the one that next() gave last: lost by the writer, or in a damaged block.
+  /// Known missing records before the one that next() returned last: lost by the writer, or in a damaged block.
   std::uint64_t missing_before() const noexcept { return missing_; }
-  /// The record that next() gave last is of another run than the one before.
+  /// True if the record that next() returned last is of another run than the one before it.
   bool run_changed() const noexcept { return run_changed_; }
-  /// What holds the bytes of the record that next() gave last; null when they are in memory that outlives the reader.
+  /// The owner of the bytes of the record that next() returned last; null when they are in memory that outlives the reader.
   const std::shared_ptr<const char[]>& piece() const noexcept { return piece_; }
-  /// Of the record that next() gave last.
+  /// The names of the record that next() returned last.
   const Names& names() const noexcept { return names_; }
-  /// Wall time less monotonic time, likewise.
+  /// Wall time less monotonic time, of the same record.
   std::int64_t wall_offset() const noexcept { return wall_offset_; }
 
  private:
@@ -94,14 +96,14 @@ class JournalReader {
 
   std::string name_;
   std::unique_ptr<JournalBytes> bytes_;
-  std::vector<Damage> damage_;  // Before the blocks: finding them fills it.
+  std::vector<Damage> damage_;  // Declared before blocks_, because finding the blocks fills it.
   std::vector<Block> blocks_;
-  std::uint64_t looked_through_ = 0;  // Bytes of the file.
+  std::uint64_t looked_through_ = 0;  // Bytes of the file that were scanned.
   std::size_t next_block_ = 0;
-  std::string_view rest_;                // Of the block's payload,
-  std::shared_ptr<const char[]> piece_;  // which this holds.
+  std::string_view rest_;                // The undecoded part of the block's payload.
+  std::shared_ptr<const char[]> piece_;  // Owns the bytes of rest_.
   std::uint64_t offset_ = 0;
-  std::uint64_t number_ = 0;  // Of the next record.
+  std::uint64_t number_ = 0;  // The number of the next record.
   std::uint64_t missing_ = 0;
   bool run_changed_ = false;
   std::int64_t wall_offset_ = 0;

@@ -1,4 +1,4 @@
-// What a record holds, kind by kind: the other side of journal.cc.
+// The content of each kind of record; decodes what journal_recorder.cc encodes.
 #include "orch/journal_record.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Instant instant(Decoder& from) { return Instant::from_nanoseconds(static_cast<st
 
 void read_fields(Decoder& from, std::vector<Field>& fields) {
   const std::uint64_t count = from.number();
-  // Each field has two bytes at least, so a count that lies ends soon.
+  // Each field has at least two bytes, so a false count ends soon.
   for (std::uint64_t i = 0; i < count && from.ok(); ++i) {
     const std::string_view name = from.text();
     fields.push_back({name, from.text()});
@@ -109,7 +109,7 @@ void read_texts(Decoder& from, JournalRecord& record) {
   record.lane = from.byte();
   if (record.kind == Kind::OrderAnswers) record.first = from.number();
   record.count = from.number();
-  // Each has a byte at least, so a count that lies ends soon.
+  // Each text has at least one byte, so a false count ends soon.
   for (std::uint64_t i = 0; i < record.count && from.ok(); ++i) record.texts.push_back(from.text());
 }
 
@@ -164,10 +164,10 @@ void read_outcome(Decoder& from, JournalRecord& record) {
   }
 }
 
-/// Nothing if it is none of ours: then the record is not, either.
+/// Returns null if the policy is malformed; then the record is malformed too.
 std::shared_ptr<const PolicySettings> read_policy(Decoder& from) {
   PolicySettings settings;
-  // Version 1: strict priority, and of it tie, batch and time.
+  // Version 1: strict priority, with only tie, batch and time.
   if (from.left() < settings.budgets.size()) {
     settings.name = PolicySettings::Name::Strict;
     settings.budgets.fill(PolicySettings::kInfinite);
@@ -211,7 +211,7 @@ void read_turn(Decoder& from, JournalRecord& record) {
     case Kind::Looked: record.time = instant(from); return;
     case Kind::TimeUp:
     case Kind::Yields:
-      if (!from.at_end()) record.count = from.number();  // Older builds tell no number.
+      if (!from.at_end()) record.count = from.number();  // Older builds write no number.
       return;
     case Kind::Policy: record.policy = read_policy(from); return;
     case Kind::Weight:
@@ -299,7 +299,8 @@ std::uint32_t Names::find(std::string_view text) const noexcept {
 }
 
 bool Names::add(std::uint64_t first, std::string_view payload) {
-  // A table or kind of fact each: more than these is not ours, and a hole of them is not worth its memory.
+  // Each table and each kind of fact has a name; a journal never has more than this. A forged number must not allocate memory for the gap
+  // below it.
   constexpr std::uint64_t kMost = 1'000'000;
   Decoder from(payload);
   for (std::uint64_t number = first; !from.at_end(); ++number) {
@@ -347,8 +348,8 @@ bool decode_change(std::string_view bytes, RecordedChange& change) {
   Decoder from(bytes);
   const std::uint64_t length = from.number();
   if (length != from.left() || from.byte() != static_cast<std::uint8_t>(Kind::Changed)) return false;
-  from.number();  // Table
-  from.number();  // and row.
+  from.number();  // The table.
+  from.number();  // The row.
   change.op = static_cast<Op>(from.byte());
   change.verb = change.op == Op::Event ? from.text() : std::string_view{};
   change.key = from.text();
@@ -386,7 +387,7 @@ std::string orders_text(const JournalRecord& record) {
   return text;
 }
 
-/// Bytes of a codec: text as it is, other bytes in hexadecimal; at most kShown of them.
+/// Text of a codec's bytes: printable text unchanged, other bytes in hexadecimal; at most kShown bytes.
 std::string bytes_text(std::string_view bytes) {
   constexpr std::size_t kShown = 64;
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -402,7 +403,7 @@ std::string bytes_text(std::string_view bytes) {
   return bytes.size() > kShown ? text + "..." : text;
 }
 
-/// The first few, and how many.
+/// The first few texts, and their number.
 std::string texts_text(const JournalRecord& record, const Names& names) {
   constexpr std::size_t kShown = 4;
   std::string text = names.of(record.table) + ", lane " + std::to_string(record.lane) + ", " + std::to_string(record.count) + " operations";
@@ -428,7 +429,7 @@ std::string nexthop_text(const NexthopEntry& nexthop) {
   return text;
 }
 
-/// The first few, and how many.
+/// The first few orders, and their number.
 std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
   constexpr std::size_t kShown = 4;
   std::string text = std::to_string(orders.size()) + " orders";
@@ -437,7 +438,7 @@ std::string unwanted_text(const std::vector<DeleteOrder>& orders) {
   return orders.size() > kShown ? text + ", ..." : text;
 }
 
-/// The same of objects that are named by the orders that would delete them.
+/// The first few objects, named by the orders that would delete them, and their number.
 std::string objects_text(const std::vector<DeleteOrder>& objects) {
   constexpr std::size_t kShown = 4;
   std::string text = std::to_string(objects.size()) + " objects";

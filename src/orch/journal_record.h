@@ -1,4 +1,4 @@
-// JournalRecord: one record of a journal, decoded, and in words.
+// JournalRecord: one decoded record of a journal, and its text form.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace rondo::journal {
 /// The texts that records name by number.
 class Names {
  public:
-  /// "#17" for a number whose text was lost.
+  /// Returns "#17" for a number whose text was lost.
   std::string of(std::uint32_t number) const;
-  std::uint32_t find(std::string_view text) const noexcept;  // 0: none.
+  std::uint32_t find(std::string_view text) const noexcept;  // Returns 0 if 'text' has no number.
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(texts_.size()); }
   void clear() { texts_.clear(); }
-  /// The names of a block, the first of which is 'first'. False if the payload is malformed.
+  /// Adds the names of a block; 'first' is the number of the first one. False if the payload is malformed.
   bool add(std::uint64_t first, std::string_view payload);
 
  private:
@@ -44,51 +44,52 @@ struct JournalRecord {
   };
 
   Kind kind = Kind::Lost;
-  std::uint32_t table = 0;  // A name's number.
+  std::uint32_t table = 0;  // The number of a name.
   std::uint32_t row = kNoRow;
   std::uint32_t source = 0;
   unsigned priority = 0;
-  std::uint32_t user = 0;   // Of WrittenBy.
-  std::uint64_t count = 0;  // Changes, rows, orders, items, records, objects; a weight, a process.
-  bool flag = false;        // Took: nothing is left. TurnEnds: more. RestartLook: they had come. RoomChanged: there is room.
+  std::uint32_t user = 0;   // For WrittenBy.
+  std::uint64_t count = 0;  // Number of changes, rows, orders, items, records or objects; or a weight or a process id.
+  bool flag = false;        // Took: nothing is left. TurnEnds: more work. RestartLook: the rows had come. RoomChanged: there is room.
   Instant time;
   WallTime wall;
-  Duration span{0};  // Of a turn, a delay.
+  Duration span{0};  // Duration of a turn, or a delay.
   Op op = Op::Set;
-  std::string_view name;  // Of a source, a note; the verb of an event.
-  std::string_view text;  // Of a note; the key of a change; what was written.
+  std::string_view name;  // Name of a source or a note; the verb of an event.
+  std::string_view text;  // Text of a note; the key of a change; the text that was written.
   std::vector<Field> fields;
   std::vector<Fact> facts;
   Status why;
-  unsigned lane = 0;  // Of orders: a number; see Lane for those of the switch.
+  unsigned lane = 0;  // For orders: a number; Lane has those of the switch.
   std::uint64_t digest = 0;
   std::vector<Failure> failures;
   LinkEvent link;
-  std::shared_ptr<const PolicySettings> policy;  // Of Started and Policy alone; it is large.
+  std::shared_ptr<const PolicySettings> policy;  // For Started and Policy only, because it is large.
   NexthopEntry nexthop;
-  std::vector<DeleteOrder> orders;  // Of Unwanted and Drifted.
+  std::vector<DeleteOrder> orders;  // For Unwanted and Drifted.
   DriftKind drift = DriftKind::Missing;
-  std::uint64_t first = 0;              // Of OrderAnswers: the number of the first operation in its lane.
-  std::vector<std::string_view> texts;  // Of Ordered and OrderAnswers, whose executor is 'table'.
+  std::uint64_t first = 0;              // For OrderAnswers: the number of the first operation in its lane.
+  std::vector<std::string_view> texts;  // For Ordered and OrderAnswers, whose executor is 'table'.
 
   bool has_change() const noexcept;
   bool is_outcome() const noexcept { return journal::is_outcome(kind); }
 };
 
-/// Times of a record lie within this of zero (146 years), and spans below it, so that sums and differences of some never overflow.
+/// The times of a record are within this distance of zero (146 years), and its spans are shorter. So sums and differences of a few of them
+/// never overflow.
 inline constexpr std::int64_t kTimeMost = std::int64_t{1} << 62U;
 
-/// False if 'bytes', a record with its length, is not one of ours.
+/// Decodes 'bytes', a record with its length. Returns false if it is malformed.
 bool decode(std::string_view bytes, JournalRecord& record);
 
-/// The change of a Changed record, for who reads many: a place to be used again and again.
+/// The change of a Changed record, in an object that callers reuse when they read many.
 struct RecordedChange {
   Op op = Op::Set;
   std::string_view verb;
   std::string_view key;
   std::vector<Field> fields;
 };
-/// The same as decode(), of a record that is known to be a Changed one.
+/// As decode(), for a record that is known to be a Changed one.
 bool decode_change(std::string_view bytes, RecordedChange& change);
 
 /// "parked ROUTE_TABLE 10.0.0.0/24 on nexthop-group:102".

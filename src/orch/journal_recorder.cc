@@ -1,5 +1,5 @@
-// JournalRecorder: encodes each record straight into the room that its sink gives. What a kind of record holds stands here and in
-// journal_record.cc, which reads it.
+// JournalRecorder: encodes each record directly into the room that its sink returns. This file and journal_record.cc, which decodes,
+// define the content of each kind.
 #include "orch/journal_recorder.h"
 
 #include <algorithm>
@@ -25,16 +25,16 @@ using journal::kVarintBytes;
 
 namespace {
 
-/// How old the newest reading of both clocks may be when a turn begins.
+/// Maximum age of the newest reading of both clocks when a turn begins.
 constexpr Duration kClocksPeriod = 10ms;
 
-/// Of table and row.
+/// Bytes of a table and a row.
 constexpr std::size_t kPlaceBytes = 10;
 
 constexpr std::size_t text_bound(std::string_view text) { return kVarintBytes + text.size(); }
 
 std::size_t bound_of(const Change& change) {
-  // The allocation of a record holds key, verb and fields, 24 bytes of its own and 8 for each field; a length takes 5 bytes at most.
+  // The allocation of a record holds key, verb and fields, 24 bytes of its own and 8 for each field; a length takes at most 5 bytes.
   return change.record().bytes() + 16 + 2 * change.fields().size();
 }
 
@@ -120,7 +120,7 @@ std::uint32_t JournalRecorder::kind_name(ConstraintKind kind) {
   return kinds_.back().name;
 }
 
-/// One record of at most 'bound' bytes, its kind included, or a counted loss.
+/// Puts one record of at most 'bound' bytes, its kind included, or counts a loss.
 template <class Content>
 void JournalRecorder::put(std::size_t bound, const Content& content) {
   const std::size_t head = journal::length_bytes(bound);
@@ -205,7 +205,7 @@ void JournalRecorder::source_removed(std::uint32_t source) {
   });
 }
 
-/// Says when what follows happened, if that was not said already. In a turn the time stands still.
+/// Records the time of what follows, unless it is recorded already. The time does not advance in a turn.
 void JournalRecorder::put_time() {
   if (turn_began_ != Instant{} || looked_ == told_) return;
   told_ = looked_;
@@ -250,7 +250,7 @@ void JournalRecorder::turn_begins(std::uint32_t source, Instant now) {
   });
 }
 
-// Items may leave no record: so the question of the turn that was answered by yes is told by its number.
+// Items may leave no record, so the number of the check that returned true identifies it in the turn.
 bool JournalRecorder::time_is_up(bool by_clock) {
   if (!sink_->time_is_up(by_clock, ++asked_)) return false;
   put_answer(static_cast<std::uint8_t>(Kind::TimeUp));
@@ -339,7 +339,7 @@ void JournalRecorder::again(std::uint32_t table, std::uint32_t row) {
 }
 
 void JournalRecorder::record_parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
-  // Names first: one that is new may need the sink.
+  // Names first: a new name may need the sink.
   for (const Constraint& fact : facts) static_cast<void>(kind_name(fact.kind));
   put(1 + kPlaceBytes + bound_of(change) + bound_of(facts), [&](Encoder& to) {
     encode(to, Kind::Parked, table, row);

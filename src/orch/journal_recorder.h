@@ -1,7 +1,7 @@
-// JournalRecorder: what every Journal is inside: the functions by which a runtime and its data plane record. They encode records into the
-// room that a JournalSink gives. Scheduler's thread, unless a function says otherwise. A function that records costs one branch when the
-// journal is off, and under 100 ns for a change of one field when it is on (bench/journal.cc). Tables are given as the number that name()
-// gave.
+// JournalRecorder: the implementation of every Journal: the functions by which a runtime and its data plane record. They encode records
+// into the room that a JournalSink returns. Scheduler's thread, unless a function states otherwise. A function that records costs one
+// branch when the journal is off, and under 100 ns for a change of one field when it is on (bench/journal.cc). Callers pass a table as the
+// number that name() returned.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,14 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
  public:
   /// Records nothing.
   JournalRecorder();
-  /// Into 'sink'. 'clock' must outlive it. 'version': of the format whose day the runtime follows; an older one only in a replay.
+  /// Records into 'sink'. 'clock' must outlive it. 'version' is the format version that the runtime follows; only a replay uses an older
+  /// one.
   JournalRecorder(std::unique_ptr<JournalSink> sink, const Clock& clock, unsigned version = journal::kVersion);
-  /// Writes what is buffered.
+  /// Writes the buffered records.
   ~JournalRecorder() override;
   /// See Journal::open.
   static Result<std::unique_ptr<JournalRecorder>> open(const JournalOptions& options, const Clock& clock);
-  /// Each journal is a recorder.
+  /// Every journal is a recorder.
   static JournalRecorder& of(Journal& journal) noexcept { return static_cast<JournalRecorder&>(journal); }
   static std::unique_ptr<JournalRecorder> of(std::unique_ptr<Journal> journal) noexcept {
     return std::unique_ptr<JournalRecorder>{static_cast<JournalRecorder*>(journal.release())};
@@ -45,12 +46,12 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
 
   bool on() const noexcept override { return sink_ != nullptr; }
   unsigned version() const noexcept { return version_; }
-  /// A number for 'text', the same for the same text. 0 when off.
+  /// Returns a number for 'text', always the same for the same text. 0 when the journal is off.
   std::uint32_t name(std::string_view text);
 
   // --- The run.
 
-  /// The first records: when the scheduler was made, and the policy that gives its turns.
+  /// The first records: when the scheduler was made, and its policy.
   void started(Instant now, const PolicySettings& policy);
   void note(std::string_view name, std::string_view text) override;
   void written_by(std::uint32_t user, std::int32_t process, std::string_view what) override;
@@ -70,15 +71,15 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
 
   // --- Tables.
 
-  /// A subscription has something to take.
+  /// A subscription has changes to take.
   void became_ready(std::uint32_t table) {
     if (on()) record_ready(table);
   }
-  /// 'count' changes were taken, and each will be told; 'empty': nothing is left to take.
+  /// 'count' changes were taken, and a changed() for each follows; 'empty': nothing is left to take.
   void took(std::uint32_t table, std::size_t count, bool empty) {
     if (on()) record_took(table, count, empty);
   }
-  /// One of them, and the ledger's row it is in.
+  /// One of the taken changes, and its row in the ledger.
   void changed(std::uint32_t table, std::uint32_t row, const Change& change) {
     if (on()) record_changed(table, row, change);
   }
@@ -94,7 +95,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void staged(std::uint32_t table, std::uint32_t row) {
     if (on()) record_staged(table, row);
   }
-  /// Queued again at once.
+  /// Queued again immediately.
   void again(std::uint32_t table, std::uint32_t row);
   void parked(std::uint32_t table, std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
     if (on()) record_parked(table, row, change, facts);
@@ -102,9 +103,9 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void delayed(std::uint32_t table, std::uint32_t row, const Change& change, Duration delay, std::span<const Constraint> facts,
                const Status& why);
   void rejected(std::uint32_t table, std::uint32_t row, const Change& change, const Status& why);
-  /// A row whose turn had come waits for 'fact' now.
+  /// A row whose turn had come now waits for 'fact'.
   void still_parked(std::uint32_t table, std::uint32_t row, const Constraint& fact);
-  /// What a row waited for came, and it is handled again.
+  /// The fact or time that a row waited for came, and the row is handled again.
   void retried(std::uint32_t table, std::uint32_t row, const Change& change) {
     if (on()) record_retried(table, row, change);
   }
@@ -121,11 +122,11 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void write_refused(const Status& why) {
     if (on()) record_refused(false, why);
   }
-  /// The table that an Orch was to consume or to listen to.
+  /// The store refused the table that an Orch asked to consume or to listen to.
   void table_refused(const Status& why) {
     if (on()) record_refused(true, why);
   }
-  /// 'number' counts the writes whose end is asked for.
+  /// 'number' counts the writes whose end an Orch asked for.
   void write_ended(std::uint64_t number, const Status& end);
 
   // --- Facts.
@@ -141,13 +142,13 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   /// A whole batch came back.
   void answered(std::size_t lane, std::span<const Operation> ops) override;
   void link(const LinkEvent& event);
-  /// What an earlier run left: how many objects, and of these the next hops and groups.
+  /// The objects that an earlier run left: their number, and the next hops and groups among them.
   void kernel_found(std::uint64_t objects, std::span<const NexthopEntry> nexthops);
-  /// It was looked whether the restart is over: had the rows of before come?
+  /// The runtime checked whether the restart is over: whether the rows of before had come.
   void restart_look(bool rows_have_come);
-  /// What nobody asked for, about to be deleted.
+  /// Objects that no row asked for and that are about to be deleted.
   void unwanted(std::span<const DeleteOrder> deletes);
-  /// Objects that differ from what was ordered, named by the orders that would delete them, about to be repaired.
+  /// Objects that differ from the ordered state and are about to be repaired, named by the orders that would delete them.
   void drifted(DriftKind kind, std::span<const DeleteOrder> objects);
 
   // --- Executors.
@@ -155,7 +156,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
   void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) override;
   void room_changed(std::string_view executor, bool has_room) override;
-  /// Of a replay; else null.
+  /// The tape of a replay; otherwise null.
   ExecutorTape* executor_tape();
 
   // --- Files. See Journal.
@@ -171,7 +172,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void put_answer(std::uint8_t kind);
   void put_change(std::uint8_t kind, std::uint32_t table, std::uint32_t row, const Change& change);
   void put_time();
-  /// 'first' is written of answers alone.
+  /// 'first' is written for answers only.
   void put_texts(std::uint8_t kind, std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& texts);
   std::uint32_t kind_name(ConstraintKind kind);
   void record_ready(std::uint32_t table);
@@ -192,14 +193,14 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   std::unique_ptr<JournalSink> sink_;
   const Clock* clock_ = nullptr;
   std::map<std::string, std::uint32_t, std::less<>> names_;
-  std::vector<KindName> kinds_;  // A handful.
+  std::vector<KindName> kinds_;  // Few entries.
   std::uint32_t sources_ = 0;
   unsigned version_ = journal::kVersion;
-  Instant looked_;           // What the scheduler read last between turns,
-  Instant told_;             // the time that was recorded last,
-  Instant turn_began_;       // and, in a turn, its beginning.
-  std::uint64_t asked_ = 0;  // By the source of the turn, whether it should end.
-  Instant clocks_due_;       // When both clocks are to be read again.
+  Instant looked_;           // The time that the scheduler last read between turns.
+  Instant told_;             // The time that was last recorded.
+  Instant turn_began_;       // The beginning of the present turn.
+  std::uint64_t asked_ = 0;  // How often the source of the present turn has checked whether it should end.
+  Instant clocks_due_;       // When both clocks must be read again.
 };
 
 }  // namespace rondo

@@ -1,5 +1,5 @@
-// JournalSink: where a Journal's records go: a file (journal_writer.h), or beside those of a recorded run (sim/replay.cc). Scheduler's
-// thread, unless said otherwise.
+// JournalSink: the destination of a Journal's records: a file (journal_writer.h), or a comparison with a recorded run (sim/replay.cc).
+// Scheduler's thread, unless a function states otherwise.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ class JournalSink {
  public:
   virtual ~JournalSink() = default;
 
-  /// Where a record of at most 'bytes' may be written; null: it is lost, and was counted.
+  /// Returns memory for a record of at most 'bytes'. Null: the record is lost, and was counted.
   virtual char* room(std::size_t bytes) = 0;
-  /// 'bytes' of the room are a record now.
+  /// The first 'bytes' of the room are now a record.
   virtual void put(std::size_t bytes) = 0;
-  /// The number by which records mean 'text', from now on. Asked once for each text.
+  /// Returns the number by which records mean 'text' from now on. Called once for each text.
   virtual std::uint32_t name(std::string_view text) = 0;
   /// A reading of both clocks.
   virtual void clocks(Instant now, WallTime wall) = 0;
 
-  // What a replay answers as it was recorded.
+  // The answers that a replay returns as they were recorded.
 
   virtual void before_source(Source& source) { static_cast<void>(source); }
   virtual bool timers_due() { return true; }
   virtual ExecutorTape* executor_tape() { return nullptr; }
-  // 'asked' is the number of the question in its turn, from 1.
+  // 'asked' is the number of the check in its turn, from 1.
   virtual bool time_is_up(bool by_clock, std::uint64_t /*asked*/) { return by_clock; }
   virtual bool should_yield(bool by_state, std::uint64_t /*asked*/) { return by_state; }
 

@@ -57,20 +57,20 @@ class Story {
   std::vector<StoryEvent> take() { return std::move(events_); }
 
  private:
-  /// What the row of a table waits for.
+  /// The facts that the row of a table waits for.
   struct Wait {
     std::set<std::string> facts;
-    std::set<std::string> announced;    // Of these, since it waits for them.
-    std::optional<std::size_t> newest;  // Of events_: the announcement after which none of the others had yet to come, perhaps.
+    std::set<std::string> announced;    // Those announced since the row began to wait.
+    std::optional<std::size_t> newest;  // Index in events_ of the newest announcement, which may have resolved the wait.
   };
   /// Changes that wait to be taken from a table.
   struct Queue {
-    std::optional<Instant> since;        // It has had some without a break.
-    std::optional<Instant> taken_since;  // The same when changes were taken last, of those.
+    std::optional<Instant> since;        // Since when it has had such changes without a break.
+    std::optional<Instant> taken_since;  // The value of 'since' for the changes that were taken last.
   };
 
   void add(const JournalWalk& walk, std::string what, std::string detail) {
-    // What was before is done with: rows are told anew, and parked again.
+    // A new run has no state of the earlier one: its rows are taken and parked anew.
     if (!events_.empty() && events_.back().run != walk.run()) {
       events_.push_back(
           began_ ? *began_
@@ -83,7 +83,7 @@ class Story {
     return walk.names().of(fact.kind) + ":" + std::string{fact.key};
   }
 
-  /// The table had nothing to take before.
+  /// The table had no changes to take before.
   void queue(const JournalWalk& walk) {
     Queue& queue = queued_[walk.table()];
     if (!queue.since) queue.since = walk.time();
@@ -117,11 +117,11 @@ class Story {
     return text;
   }
 
-  /// What the row waits for from now on.
+  /// Stores the facts that the row waits for from now on.
   void remember(const JournalWalk& walk) {
     const JournalRecord& record = walk.record();
     Wait& wait = waits_[walk.table()];
-    // It is handled again because all that it waited for had come, and what came last was the end of the wait.
+    // The row is handled again because all its facts held, and the newest announcement ended the wait.
     if (record.kind == Kind::Retried && wait.newest) events_[*wait.newest].what = kResolved;
     if (record.kind != Kind::Changed && record.kind != Kind::StillParked) wait = {};
     if (record.kind == Kind::DoneWhile) return;
@@ -132,8 +132,8 @@ class Story {
     if (record.kind == Kind::StillParked) wait.newest.reset();
   }
 
-  /// Who waits for one fact is resolved by it. Who waits for several may be looked at now, and which of them is missing is not on the
-  /// record: what happens to the row next tells.
+  /// An announcement resolves a row that waits for this fact alone. A row that waits for several facts may be checked now, and the journal
+  /// does not contain which of them is missing. Its next record shows the result.
   void announce(const JournalWalk& walk) {
     const JournalRecord& record = walk.record();
     const std::string fact = fact_text(walk, record.facts.front());
@@ -149,7 +149,7 @@ class Story {
   const std::string_view table_;
   const std::string_view key_;
   std::uint64_t run_ = 0;
-  std::optional<StoryEvent> began_;    // The run, where its beginning is on the record.
+  std::optional<StoryEvent> began_;    // The beginning of the run, if it is recorded.
   std::map<std::string, Wait> waits_;  // By table.
   std::map<std::string, Queue> queued_;
   std::vector<StoryEvent> events_;
@@ -165,7 +165,7 @@ std::vector<StoryEvent> story_of(JournalWalk& walk, std::string_view table, std:
 
 Duration time_between(const StoryEvent& before, const StoryEvent& after) noexcept {
   if (before.run == after.run) return after.time - before.time;
-  // A block's head may say anything.
+  // A damaged or forged head may contain any value, so the difference is unsigned.
   const auto from = static_cast<std::uint64_t>(before.wall.nanoseconds());
   return Duration{static_cast<std::int64_t>(static_cast<std::uint64_t>(after.wall.nanoseconds()) - from)};
 }

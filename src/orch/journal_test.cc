@@ -1,4 +1,4 @@
-// Journal: what is recorded is what the file says, whatever the disk does; and what a damaged file still says.
+// Journal: the file contains what was recorded, whatever the disk does; and what a damaged file still contains.
 #include "orch/journal_recorder.h"
 
 #include <fcntl.h>
@@ -43,7 +43,7 @@ constexpr Instant kStart = Instant::from_nanoseconds(1'000'000'000);
 // 2024-09-11 18:55:38.383953 UTC.
 constexpr WallTime kSeedTime = WallTime::from_nanoseconds(1'726'080'938'383'953'999);
 
-/// Its wall time is kSeedTime at kStart.
+/// A clock whose wall time is kSeedTime at kStart.
 class TestClock final : public Clock {
  public:
   Instant now() const noexcept override { return time; }
@@ -71,7 +71,7 @@ class JournalTest : public testing::Test {
     EXPECT_TRUE(journal.has_value()) << (journal ? "" : journal.error().to_string());
     return journal ? *std::move(journal) : std::make_unique<JournalRecorder>();
   }
-  /// One that has said when it began, and of which kTable is a table. 'device' stands for its disk.
+  /// Returns a journal that has recorded its start, and of which kTable is a table. 'device' replaces its disk.
   std::unique_ptr<JournalRecorder> start(const JournalOptions& options, const char* device = nullptr) {
     auto journal = open(options);
     if (device != nullptr) journal::replace_file(options.file, device);
@@ -99,7 +99,7 @@ class JournalTest : public testing::Test {
     return reader ? words(**reader) : std::vector<std::string>{};
   }
   std::vector<std::string> words() const { return words(file()); }
-  /// Records that the file says are missing.
+  /// The number of missing records according to the file.
   static std::uint64_t missing(const std::string& path) {
     const auto reader = std::move(JournalReader::open(path).value());
     std::uint64_t count = 0;
@@ -185,7 +185,7 @@ TEST_F(JournalTest, ARestartAndWhatOrchsWriteAreTold) {
   EXPECT_EQ(found, 2U);
 }
 
-// Seed 002, "Logging": the examples, byte for byte.
+// SONiC's RetryCache design, "Logging": the examples, byte for byte.
 TEST_F(JournalTest, TextFormsAreThoseOfTheSeed) {
   auto journal = start(options());
   journal->changed(kTable, 0, route());
@@ -262,7 +262,7 @@ TEST_F(JournalTest, TimeIsThatOfTheTurnAndItsEnd) {
                                 Seen{"/withdrawn", 5ms}));
 }
 
-/// What was given to a journal, to be held beside what its file says.
+/// A record given to a journal, to compare with the file.
 struct Given {
   Kind kind = Kind::Changed;
   std::uint32_t row = 0;
@@ -448,7 +448,7 @@ TEST_F(JournalTest, FilesAreNoLargerThanToldAndNoMoreAreKept) {
   }
   EXPECT_THAT(names, testing::UnorderedElementsAre("day.journal", "day.journal.1", "day.journal.2"));
   EXPECT_LE(bytes, 30'000U);
-  // Each can be read alone, and together they are the newest records without a hole.
+  // Each file can be read alone, and together they are the newest records without a gap.
   std::vector<std::uint32_t> rows;
   for (const char* end : {".2", ".1", ""}) {
     const auto reader = std::move(JournalReader::open(file() + end).value());
@@ -464,7 +464,7 @@ TEST_F(JournalTest, FilesAreNoLargerThanToldAndNoMoreAreKept) {
 
 // --- Losses
 
-// /dev/full answers every write with ENOSPC.
+// /dev/full returns ENOSPC for every write.
 TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
   auto journal = start(options(), "/dev/full");
   for (std::uint32_t i = 0; i < 1000; ++i) journal->changed(kTable, i, route());
@@ -483,7 +483,7 @@ TEST_F(JournalTest, AFullDiskIsCountedAndToldWhenThereIsRoomAgain) {
   EXPECT_EQ(missing(file()), 1001U);
 }
 
-/// In a child: a file limit within a block, then more room. Returns 0 when all went as it should.
+/// Runs in a child: a file limit within a block, then a higher one. Returns 0 on success.
 int run_into_the_file_limit(const JournalOptions& options, const Clock& clock) {
   auto journal = JournalRecorder::open(options, clock);
   if (!journal) return 1;
@@ -501,7 +501,7 @@ int run_into_the_file_limit(const JournalOptions& options, const Clock& clock) {
   return (*journal)->stats().dropped == 3 ? 0 : 7;
 }
 
-// The limit's signal (SIGXFSZ) ends a process that does not expect it; what was written in part is taken back.
+// The limit's signal (SIGXFSZ) would end a process that does not handle it. The partly written block is truncated.
 TEST_F(JournalTest, AFileLimitNeitherKillsTheProcessNorTearsTheFile) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
@@ -528,7 +528,7 @@ TEST_F(JournalTest, ARecordBeyondTheBufferIsLostAndTheFileSaysSo) {
   EXPECT_EQ(journal->stats().dropped, 2U);
 }
 
-// Beyond what the form can hold no buffer helps.
+// No buffer size helps a record that exceeds the format's limit.
 TEST_F(JournalTest, ARecordBeyondTheFormIsLostThoughTheBufferHasRoomLarge) {
   EXPECT_EQ(JournalOptions{}.buffer_bytes, limits::kJournalBytes);
   JournalOptions large = options();
@@ -544,7 +544,7 @@ TEST_F(JournalTest, ARecordBeyondTheFormIsLostThoughTheBufferHasRoomLarge) {
   EXPECT_EQ(journal->stats().dropped, 1U);
 }
 
-// A pipe that nobody reads stands for a disk that hangs: the writer blocks, the recording thread must not.
+// A pipe without a reader simulates a disk that hangs: the writer blocks, the recording thread must not.
 TEST_F(JournalTest, AHangingDiskCostsCountedLossesAndNoWaiting) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
@@ -561,7 +561,7 @@ TEST_F(JournalTest, AHangingDiskCostsCountedLossesAndNoWaiting) {
   const std::uint64_t dropped = journal->stats().dropped;
   EXPECT_GT(dropped, 0U);
 
-  std::string all;  // The disk comes back: read until the journal closes its end.
+  std::string all;  // The disk works again: read until the journal closes its end.
   std::thread disk([&] {
     std::vector<char> buffer(65536);
     for (ssize_t got = 0; (got = ::read(pipe, buffer.data(), buffer.size())) > 0;) all.append(buffer.data(), static_cast<std::size_t>(got));
@@ -596,7 +596,7 @@ TEST_F(JournalTest, OtherThreadsMayRotateFlushAndReadFigures) {
       if (moves && files.size() == 2) rotated.count_down();
     }
   });
-  rotated.wait();  // And so it goes on.
+  rotated.wait();  // Recording continues during these calls.
   constexpr std::uint32_t kRecords = 20'000;
   for (std::uint32_t i = 0; i < kRecords; ++i) {
     journal->changed(kTable, i, route());
@@ -700,7 +700,7 @@ TEST_F(DamagedJournal, AFileThatIsNoneIsAnErrorThatNamesItAndSaysWhy) {
   EXPECT_EQ(JournalReader::open(file() + ".absent").error().code(), Code::NotFound);
 }
 
-// So long as it says, and more, is the file, with nothing in it: what counts is the length that no writer makes.
+// The file is as long as the head states, or longer, and has no content. The length is invalid because no writer makes such a block.
 TEST_F(DamagedJournal, ABlockLongerThanAnyCanBeIsLeftOutAndToldLarge) {
   std::string bytes = whole_;
   const journal::Block& last = blocks_.back();
@@ -745,7 +745,7 @@ TEST_F(DamagedJournal, AnyDamageIsSurvivedProperty) {
       }
       if (bytes.empty()) break;
     }
-    // What is read is among what was written, whatever it is.
+    // Every key that is read must be one that was written.
     for (const std::string& key : keys(bytes)) EXPECT_THAT(key, testing::StartsWith("key")) << "seed " << seed;
   }
 }

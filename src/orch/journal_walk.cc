@@ -25,20 +25,20 @@ bool JournalWalk::next() {
       if (++passed_ % kTellEach == 0 && on_records_) on_records_(passed_);
       return true;
     }
-    ++missing_;  // Sealed, and yet not ours.
+    ++missing_;  // The checksum matches, but the content is malformed.
   }
   return false;
 }
 
 void JournalWalk::go_on_with(JournalReader& next) {
   if (const std::uint64_t number = reader().next_number(); number != 0) next_number_ = number;
-  raw_ = {};  // They lie in the file before.
+  raw_ = {};  // They refer to the file before.
   record_ = {};
   readers_[file_] = &next;
   next.follow_on(next_number_);
 }
 
-/// The next record of this file, or of one behind it.
+/// Reads the next record of this file, or of one behind it.
 bool JournalWalk::read() {
   for (;;) {
     raw_ = reader().next();
@@ -53,7 +53,7 @@ bool JournalWalk::read() {
   return true;
 }
 
-/// Another run begins, or what is left of one.
+/// Another run begins, possibly without its first records.
 void JournalWalk::begin_run() {
   sources_.clear();
   rows_.clear();
@@ -63,7 +63,7 @@ void JournalWalk::begin_run() {
 }
 
 void JournalWalk::follow() {
-  // What was missed may have ended the turn, and given a row to another key.
+  // The missing records may have ended the turn or given a row to another key.
   if (missing() > 0) {
     rows_.clear();
     turn_source_ = 0;
@@ -71,7 +71,7 @@ void JournalWalk::follow() {
   const bool first = passed_ == 0;
   switch (record_.kind) {
     case Kind::Started:
-      // When the run's first records are the first of a block the reader has told of it.
+      // If the run's first records are the first of a block, the reader has reported the run already.
       if (!first && !reader().run_changed()) begin_run();
       [[fallthrough]];
     case Kind::Clocks:
@@ -88,7 +88,7 @@ void JournalWalk::follow() {
       turn_ended_ = true;
       break;
     case Kind::SourceAdded: sources_[record_.source] = std::string{record_.name}; break;
-    case Kind::Redone:  // The row of the ledger may be another one than before.
+    case Kind::Redone:  // The ledger's row number may differ from the earlier one.
     case Kind::Changed:
       if (record_.row != kNoRow) rows_[record_.table][record_.row] = std::string{record_.text};
       break;
@@ -97,9 +97,9 @@ void JournalWalk::follow() {
 }
 
 WallTime JournalWalk::wall() const noexcept {
-  // The head of a block knows, too; a reading among the records is nearer.
+  // The head of a block has an offset too; a reading among the records is more recent.
   const std::int64_t offset = wall_offset_ != 0 ? wall_offset_ : reader().wall_offset();
-  // A block's head may say anything.
+  // A damaged or forged head may contain any value, so the sum is unsigned.
   return WallTime::from_nanoseconds(
       static_cast<std::int64_t>(static_cast<std::uint64_t>(time_.nanoseconds()) + static_cast<std::uint64_t>(offset)));
 }
@@ -153,7 +153,7 @@ void append_change(std::string& out, const JournalWalk& walk) {
   }
 }
 
-/// A line that says what is missing before this record.
+/// Returns a line with the number of records missing before this one.
 std::string loss_lines(const JournalWalk& walk) {
   const std::uint64_t lost = walk.missing();
   return lost == 0 ? std::string{} : stamp(walk.wall()) + "|recording lost " + std::to_string(lost) + " records\n";
@@ -168,7 +168,7 @@ std::string stamp(WallTime wall) {
   const auto time = static_cast<std::time_t>(second);
   std::tm local{};
   std::array<char, 64> text{};
-  // A year of five digits does not fit the form; it and an impossible time are told as the zero of calendars.
+  // A year of five digits does not fit the form. Such a time and an invalid one are written as a date of zeros.
   const bool fits = ::localtime_r(&time, &local) != nullptr && std::strftime(text.data(), text.size(), "%Y-%m-%d.%H:%M:%S.", &local) == 20;
   const std::string micros = std::to_string((ns - second * 1'000'000'000) / 1000);
   return std::string{fits ? text.data() : "0000-00-00.00:00:00."} + std::string(6 - micros.size(), '0') + micros;

@@ -1,5 +1,6 @@
-// JournalWalk: goes through the files of a journal and knows at each record when it was, in whose turn, and which key a row number means.
-// Where records are missing it forgets the keys: row numbers are used again. One thread. Memory: the keys of the rows of ledgers.
+// JournalWalk: iterates over the records of a journal's files. At each record it knows the time, the source whose turn it is, and the key
+// of each row number. Where records are missing it forgets the keys, because row numbers are reused. One thread. Memory: the keys of the
+// rows of ledgers.
 #pragma once
 
 #include <cstdint>
@@ -17,41 +18,41 @@ namespace rondo::journal {
 
 class JournalWalk {
  public:
-  /// Of one file. 'reader' must outlive it.
+  /// Walks one file. 'reader' must outlive it.
   explicit JournalWalk(JournalReader& reader) : readers_{&reader} {}
-  /// Of the files of one journal, in order (JournalFiles). They must outlive it.
+  /// Walks the files of one journal, in order (JournalFiles). They must outlive it.
   explicit JournalWalk(const std::vector<std::unique_ptr<JournalReader>>& readers);
 
-  /// 'on_records', if any, hears from next() how many records are through, each kTellEach of them.
+  /// If set, next() calls 'on_records' with the number of records read, after every kTellEach of them.
   using OnRecords = std::function<void(std::uint64_t done)>;
   static constexpr std::uint64_t kTellEach = 4096;
   void tell(OnRecords on_records);
 
-  /// Goes to the next record. False at the end; there may be more after JournalReader::look_again().
+  /// Moves to the next record. Returns false at the end; JournalReader::look_again() may find more.
   bool next();
-  /// At the end of the last file: it goes on with 'reader', and the last file is not needed any more.
+  /// Call it at the end of the last file: continues with 'reader', and the last file is not needed any more.
   void go_on_with(JournalReader& reader);
 
   const RawRecord& raw() const noexcept { return raw_; }
   const JournalRecord& record() const noexcept { return record_; }
   const Names& names() const noexcept { return reader().names(); }
-  /// Of the files, which one the record is in.
+  /// The index of the file that contains the record.
   std::size_t file() const noexcept { return file_; }
-  /// Records that are missing before this one, or as this one (Lost) says, or cannot be read.
+  /// Missing records: before this one, reported by this one (Lost), or unreadable.
   std::uint64_t missing() const noexcept { return missing_ + (record_.kind == Kind::Lost ? record_.count : 0); }
-  /// Which run of those that were seen, from 0; a run of which only the end is there counts.
+  /// The number of the run among those seen, from 0. A run of which only the end is present counts.
   std::uint64_t run() const noexcept { return run_; }
-  /// When it happened; in a turn, when that began.
+  /// When the event happened; for an event in a turn, when that turn began.
   Instant time() const noexcept { return time_; }
   WallTime wall() const noexcept;
-  /// The table it is about, or the source; empty if it is about neither.
+  /// The table or the source of the record; empty if it has none.
   std::string table() const;
   std::string source() const;
   /// The source whose turn it is; empty between turns.
   std::string turn_of() const;
-  /// The key it is about, of the change or of the row; empty if that is not known.
+  /// The key of the record's change or row; empty if it is unknown.
   std::string key() const;
-  /// The record in words, with names in place of numbers.
+  /// The record as text, with names in place of numbers.
   std::string words() const;
 
  private:
@@ -63,12 +64,12 @@ class JournalWalk {
 
   using Rows = std::unordered_map<std::uint32_t, std::string>;  // The key in each row of a ledger.
 
-  std::vector<JournalReader*> readers_;  // One at least.
+  std::vector<JournalReader*> readers_;  // At least one.
   std::size_t file_ = 0;
-  std::uint64_t next_number_ = 0;  // Of the record that would follow the files before.
+  std::uint64_t next_number_ = 0;  // The number that the record behind the files before this one would have.
   std::uint64_t missing_ = 0;
   std::uint64_t run_ = 0;
-  std::uint64_t passed_ = 0;  // Records that were seen.
+  std::uint64_t passed_ = 0;  // Records that were read.
   OnRecords on_records_;
   RawRecord raw_;
   JournalRecord record_;
@@ -80,10 +81,10 @@ class JournalWalk {
   std::map<std::uint32_t, Rows> rows_;  // By table.
 };
 
-/// Local time as SONiC's records have it, "2024-09-11.18:55:38.383953".
+/// Local time in the format of SONiC's records, "2024-09-11.18:55:38.383953".
 std::string stamp(WallTime wall);
 
-/// The lines of swss.rec and of retry.rec that a record makes, newlines included; most make none. Control characters, '|' and '\' inside
+/// The lines of swss.rec and of retry.rec for a record, newlines included; most records have none. Control characters, '|' and '\' inside
 /// keys, names and values are written as \xHH, so that a line is one record (SONiC does not escape).
 ///   swss.rec    2024-09-11.18:55:37.120411|recording started                                        a run begins
 ///               2024-09-11.18:55:38.383953|ROUTE_TABLE:5.5.78.31/32|SET|nexthop_group:1

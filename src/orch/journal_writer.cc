@@ -1,7 +1,7 @@
-// The journal's writer. The scheduler's thread fills a chunk without a lock and publishes how far it got with one store a record; the
-// writer's thread makes a block of what is new, every few milliseconds, and gives full chunks back. A mutex guards only the list of chunks:
-// the scheduler's thread takes it once a chunk, the writer never holds it while it writes. So the cost of a slow disk is more chunks, of
-// too many a counted loss, and of a full disk a counted loss, told in the head of the next block.
+// The journal's writer. The scheduler's thread fills a chunk without a lock and publishes each record with one store. Every few
+// milliseconds the writer's thread makes a block of the new records and returns full chunks. A mutex guards only the list of chunks: the
+// scheduler's thread takes it once a chunk, and the writer does not hold it while it writes. A slow disk therefore costs more chunks, and
+// beyond their limit a counted loss. A full disk costs a counted loss, stored in the head of the next block.
 #include "orch/journal_writer.h"
 
 #include <pthread.h>
@@ -31,29 +31,29 @@
 namespace rondo::journal {
 namespace {
 
-/// Large enough that the list is seldom touched, small enough to stay in a cache.
+/// Large enough that the list is rarely touched, small enough to stay in a cache.
 constexpr std::size_t kChunkBytes = 256 * 1024;
-/// Chunks kept for reuse, so that the scheduler's thread seldom asks the system for memory.
+/// Chunks kept for reuse, so that the scheduler's thread rarely allocates from the system.
 constexpr std::size_t kSpareChunks = 16;
-/// The writer lets records gather this long, so that a storm costs one block for many of them.
+/// How long the writer gathers records, so that a burst of records costs one block.
 constexpr Duration kGather = 5ms;
-/// An idle writer looks up this often. It is woken by the first record; but the look of the scheduler's thread whether it must be is not
-/// ordered against the writer's falling asleep (that would cost a fence a record), so that wake can be missed.
+/// How often an idle writer polls. The first record wakes it. But the scheduler's thread reads the idle flag without ordering against the
+/// writer's sleep, so that wake can be missed. A fence would cost time for each record.
 constexpr Duration kIdle = 200ms;
-/// Room for the record that tells of a loss.
+/// Room for the record that reports a loss.
 constexpr std::size_t kLossBytes = 2 + kVarintBytes;
-/// A renaming that failed is tried again so often: each 5 ms would fill the log of a disk that is in trouble.
+/// The time between attempts to rename: one every 5 ms would fill the log while a disk fails.
 constexpr std::chrono::seconds kRenameAgain{1};
 
 struct Chunk {
   explicit Chunk(std::size_t size) : bytes(std::make_unique_for_overwrite<char[]>(size)), capacity(size) {}
   std::unique_ptr<char[]> bytes;
   std::size_t capacity;
-  std::atomic<std::uint64_t> published{0};  // How many records, and (lower half) their bytes; written by the scheduler's thread.
-  std::uint64_t written = 0;                // Of these, by the writer.
+  std::atomic<std::uint64_t> published{0};  // The number of records and (lower half) their bytes; written by the scheduler's thread.
+  std::uint64_t written = 0;                // The part of 'published' that the writer has written.
 };
 
-/// Writes all of both, or returns the errno.
+/// Writes head and payload completely, or returns the errno.
 int write_all(int fd, std::string_view head, std::string_view payload) noexcept {
   while (!head.empty() || !payload.empty()) {
     std::array<iovec, 2> parts{iovec{const_cast<char*>(head.data()), head.size()},
@@ -69,7 +69,7 @@ int write_all(int fd, std::string_view head, std::string_view payload) noexcept 
   return 0;
 }
 
-/// Of Chunk::published.
+/// Decode Chunk::published.
 constexpr std::size_t bytes_of(std::uint64_t published) { return static_cast<std::uint32_t>(published); }
 constexpr std::uint32_t records_of(std::uint64_t published) { return static_cast<std::uint32_t>(published >> 32U); }
 
@@ -98,7 +98,7 @@ class Writer final : public JournalSink {
   Chunk* next_chunk(std::size_t bytes);
   void put_loss();
 
-  // Writer's thread.
+  // Called on the writer's thread.
   void write_until_stopped();
   bool has_news() const;
   void recycle_oldest();
@@ -116,11 +116,11 @@ class Writer final : public JournalSink {
   const JournalOptions options_;
   const std::size_t chunk_size_;
 
-  // Scheduler's thread.
+  // Used by the scheduler's thread.
   Chunk* current_ = nullptr;
   std::size_t used_ = 0;
   std::uint64_t in_chunk_ = 0;  // Records.
-  std::uint64_t untold_ = 0;    // Lost since the last record that was taken.
+  std::uint64_t untold_ = 0;    // Records lost since the last record that was accepted, not yet recorded.
 
   std::atomic<bool> idle_{false};
   std::atomic<std::uint64_t> records_{0};
@@ -138,9 +138,9 @@ class Writer final : public JournalSink {
   std::int64_t wall_offset_ = 0;
   std::uint64_t write_errors_ = 0;
   std::uint64_t unwritten_ = 0;  // Records whose write failed.
-  Status last_error_;            // Not told by flush() yet.
-  Status write_trouble_;         // Why writing fails now,
-  Status rename_trouble_;        // and renaming or reopening.
+  Status last_error_;            // Not yet returned by flush().
+  Status write_trouble_;         // Why writing fails now; ok if it does not.
+  Status rename_trouble_;        // Why renaming or reopening fails now; ok if it does not.
   std::uint64_t flush_asked_ = 0;
   std::uint64_t flush_done_ = 0;
   bool rotate_ = false;
@@ -150,19 +150,19 @@ class Writer final : public JournalSink {
   // Writer's thread, once begun.
   UniqueFd file_;
   std::uint64_t file_size_ = 0;
-  std::vector<std::string> known_;  // Names, as far as they are wanted yet.
-  std::size_t names_in_file_ = 0;   // Of these, in this file.
-  bool file_has_names_ = false;     // A block of all names is in it.
+  std::vector<std::string> known_;  // Names that the writer has copied from names_.
+  std::size_t names_in_file_ = 0;   // How many of known_ are in this file.
+  bool file_has_names_ = false;     // The file contains a block of all names.
   std::uint64_t next_record_ = 1;
-  std::uint64_t lost_ = 0;  // Records of the run that no file has.
+  std::uint64_t lost_ = 0;  // Records of the run that no file contains.
   std::int64_t offset_ = 0;
-  std::chrono::steady_clock::time_point rename_again_;  // Not before.
+  std::chrono::steady_clock::time_point rename_again_;  // The earliest time of the next attempt to rename.
 
   std::thread thread_;
 };
 
-/// Starts the writer with every signal blocked: signals belong to the main thread, and SIGXFSZ (a file beyond its limit) must be an error
-/// of a write here, not the end of the process.
+/// Starts the writer with every signal blocked. Signals belong to the main thread, and SIGXFSZ (a file beyond its limit) must be an error
+/// of a write here instead of ending the process.
 Status Writer::start() {
   if (Status opened = options_.begin_later ? Status{} : begin(); !opened.ok()) return opened;
   sigset_t all;
@@ -200,7 +200,7 @@ Writer::~Writer() {
   if (!thread_.joinable()) return;
   if (untold_ > 0) {
     const std::uint64_t before = untold_;
-    if (room(1) == nullptr) untold_ = before;  // As it was: nothing more is lost.
+    if (room(1) == nullptr) untold_ = before;  // Restored: no further record was lost.
   }
   {
     const std::lock_guard lock(mutex_);
@@ -252,7 +252,7 @@ void Writer::put_loss() {
   put(static_cast<std::size_t>(to.at() - begin));
 }
 
-/// An empty chunk at the end of the list; null when the buffer is full.
+/// Returns an empty chunk at the end of the list; null when the buffer is full.
 Chunk* Writer::next_chunk(std::size_t bytes) {
   const std::size_t size = std::max(bytes, chunk_size_);
   bool nudge = false;
@@ -299,7 +299,7 @@ void Writer::rotate() noexcept {
 
 Status Writer::flush() {
   std::unique_lock lock(mutex_);
-  if (!begun_) return {};  // Nothing is to be written yet.
+  if (!begun_) return {};  // Nothing may be written yet.
   const std::uint64_t ticket = ++flush_asked_;
   wake_writer_.notify_one();
   flushed_.wait(lock, [&] { return flush_done_ >= ticket; });
@@ -340,7 +340,7 @@ void Writer::write_until_stopped() {
     offset_ = wall_offset_;
     parts.clear();
     for (const auto& chunk : chunks_) parts.push_back({chunk.get(), chunk->published.load(std::memory_order_acquire)});
-    // After that look: what these records name is among them.
+    // Copied after the records were found, so it includes the names that they use.
     known_.insert(known_.end(), names_.begin() + static_cast<std::ptrdiff_t>(known_.size()), names_.end());
     lock.unlock();
     if (rotating) reopen();
@@ -351,7 +351,7 @@ void Writer::write_until_stopped() {
       part.chunk->written = part.published;
     }
     lock.lock();
-    // All but the newest of those that were there are full: the scheduler's thread went on to another one.
+    // All parts but the newest are full: the scheduler's thread has moved on to another chunk.
     for (std::size_t i = 0; i + 1 < parts.size(); ++i) recycle_oldest();
     flush_done_ = ticket;
     flushed_.notify_all();
@@ -371,14 +371,14 @@ void Writer::recycle_oldest() {
 }
 
 bool Writer::reopen() {
-  // When nobody has moved it, it stays; that it was cut off is seen at the next write.
+  // If the name still leads to this file, the file stays open; the next write detects a truncation.
   if (!is_at(file_.get(), options_.file)) {
     Result<UniqueFd> fresh = open_locked(options_.file);
     if (!fresh) {
       count_error(std::move(fresh).error(), &Writer::rename_trouble_);
       return false;
     }
-    file_ = std::move(*fresh);  // Which ends the lock on the old one.
+    file_ = std::move(*fresh);  // This ends the lock on the old file.
     file_size_ = size_of(file_.get()).value_or(0);
     file_has_names_ = false;
   }
@@ -386,7 +386,8 @@ bool Writer::reopen() {
   return true;
 }
 
-/// FILE becomes FILE.1, that FILE.2, and so on; the oldest goes. The lock goes with the file, and ends when the next one is open.
+/// Renames FILE to FILE.1, FILE.1 to FILE.2, and so on; the oldest is removed. The lock stays with the renamed file and ends when the next
+/// file is open.
 Status Writer::rename_files() const {
   const auto name = [this](unsigned number) { return number == 0 ? options_.file : options_.file + "." + std::to_string(number); };
   if (options_.files == 0 && ::unlink(options_.file.c_str()) != 0) {
@@ -401,14 +402,14 @@ Status Writer::rename_files() const {
 
 void Writer::begin_next_file() {
   if (std::chrono::steady_clock::now() < rename_again_) return;
-  // A file of that name that is not ours is for reopen() to open or to refuse.
+  // If the name leads to another file, reopen() opens or refuses it.
   Status renamed = is_at(file_.get(), options_.file) ? rename_files() : Status{};
   if (renamed.ok() && reopen()) return;
   rename_again_ = std::chrono::steady_clock::now() + kRenameAgain;
   if (!renamed.ok()) count_error(std::move(renamed), &Writer::rename_trouble_);
 }
 
-/// A file that was cut off (logrotate's copytruncate) lacks the names.
+/// A file that was truncated (logrotate's copytruncate) lacks the names.
 void Writer::look_at_size() {
   const std::uint64_t size = size_of(file_.get()).value_or(file_size_);
   if (size >= file_size_) return;
@@ -416,7 +417,7 @@ void Writer::look_at_size() {
   file_has_names_ = false;
 }
 
-/// For 'bytes' more. A file that cannot be renamed does not grow without end.
+/// Makes room for 'bytes' more. A file that cannot be renamed does not grow without limit.
 bool Writer::has_room(std::size_t bytes) {
   if (options_.file_bytes == 0) return true;
   const std::uint64_t wanted = file_size_ + kHeadBytes + bytes;
@@ -424,7 +425,7 @@ bool Writer::has_room(std::size_t bytes) {
   return file_size_ == 0 || file_size_ + kHeadBytes + bytes <= 2 * options_.file_bytes;
 }
 
-/// Those that this file lacks.
+/// Writes the names that this file lacks.
 bool Writer::write_names() {
   if (file_has_names_ && names_in_file_ == known_.size()) return true;
   const std::size_t first = file_has_names_ ? names_in_file_ : 0;
@@ -459,7 +460,7 @@ void Writer::write_records(std::string_view records, std::uint32_t count) {
   unwritten_ += count;
 }
 
-/// What was written in part is taken back, so that the file ends with a whole block.
+/// Truncates a partly written block, so that the file ends with a whole block.
 bool Writer::write_block(BlockHead head, std::string_view payload) {
   head.payload_bytes = static_cast<std::uint32_t>(payload.size());
   head.lost_before = lost_;

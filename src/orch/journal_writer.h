@@ -1,4 +1,4 @@
-// The sink that writes a journal's file: records gather in chunks of memory, and a thread of its own makes blocks of them.
+// The sink that writes a journal's file. Records are gathered in chunks of memory, and its own thread makes blocks of them.
 #pragma once
 
 #include <memory>

@@ -12,7 +12,7 @@
 namespace rondo {
 
 namespace {
-/// How many places a row in a wait list knows ahead: far enough that what is taken later is there then.
+/// How many places ahead a row's 'ahead' is in its wait list: far enough that the prefetch has completed when that row is taken.
 constexpr std::uint32_t kAhead = 32;
 }  // namespace
 
@@ -65,7 +65,7 @@ void Ledger::expect_settle(std::uint32_t row, std::uint32_t generation, unsigned
 
 void Ledger::expect_resolved(std::uint32_t count) const noexcept {
   if (resolved_.empty()) return;
-  // A list is walked from row to row, and each may be far from the one before: they were asked for when those before them were taken.
+  // Rows of a list may be far apart in memory. They were prefetched when the rows before them were taken.
   for (std::uint32_t row = lists_[resolved_.front()].head; row != kNone && count > 0; row = rows_[row].next, --count) {
     rows_[row].record.prefetch();
     if (rows_[row].ahead != kNone) prefetch_to_write(&rows_[rows_[row].ahead]);
@@ -134,14 +134,15 @@ void Ledger::append_waiting(std::uint32_t list, std::uint32_t row) {
   } else if (++l.trail_rows == kAhead) {
     rows_[l.trail].ahead = row;
     l.trail = rows_[l.trail].next;
-    prefetch_to_write(&rows_[l.trail]);  // For the next one of this list; those of other lists come first.
+    prefetch_to_write(&rows_[l.trail]);  // For the next row that joins this list; rows of other lists join in between.
     --l.trail_rows;
   }
 }
 
 void Ledger::unlink_waiting(std::uint32_t list, std::uint32_t row) {
   WaitList& l = lists_[list];
-  if (l.head != row || l.trail == row) l.trail = kNone;  // How far apart rows are is known no more: the next one that comes begins anew.
+  // The distance between 'trail' and the tail is unknown now, so the next append begins anew.
+  if (l.head != row || l.trail == row) l.trail = kNone;
   unlink(l, row);
 }
 
@@ -196,8 +197,8 @@ void Ledger::leave_resolved(std::uint32_t row) {
 
 // --- merging
 
-/// A resolved row does no more when it waited for a single fact; of several, nobody has looked yet whether the others hold. One that waits
-/// for a time was tried, and part of it may be done.
+/// A resolved row that waited for a single fact does not wait any more. For a row with several facts, the others have not been checked
+/// yet. A row that waits for a time was handled, and may be partly applied.
 bool Ledger::waits_for_facts(std::uint32_t row) const noexcept {
   const Row& r = rows_[row];
   if (r.extra && r.extra->facts.empty()) return false;
@@ -222,8 +223,8 @@ void Ledger::overlay(Row& row, const Change& change) const {
   }
 }
 
-/// Whether a Set may join the one that waits, also if the one in flight comes back to it: a table that forgets what was taken lets a row
-/// grow for as long as it waits.
+/// True if a Set may be merged with the waiting one, and also with the one in flight if that is put back. Without this check a table that
+/// forgets taken changes would let a row grow for as long as it waits.
 bool Ledger::has_room(const Row& row, const Record& record) const {
   if (rows_are_whole_) return true;
   const bool flight_may_come_back = row.state == State::InFlight && !row.flight_is_delete && !row.has_delete;
@@ -262,13 +263,13 @@ Ledger::Merged Ledger::merge(const Change& change, Instant now, ConstraintIndex&
   const bool was_only_set = r.has_set && !r.has_delete;
   const bool replaces = set_replaces_delete_ && change.op() == Op::Set && r.has_delete && may_replace_delete(row);
   if (change.op() == Op::Set && !has_room(r, change.record())) return Merged::Refused;
-  // A Set alone that is deleted before it was tried leaves just the Delete.
+  // A lone Set that is deleted before it was handled leaves only the Delete.
   overlay(r, change);
   r.redone = false;
   if (replaces) r.has_delete = false;
   if (r.state != State::Parked || !(was_only_set || replaces)) return Merged::Joined;
   if (is_resolved(row)) {
-    r.extra.reset();  // What the old change still waited for says nothing about the new one.
+    r.extra.reset();  // The remaining facts of the old change do not apply to the new one.
     return Merged::Joined;
   }
   leave_wait(row, index);
@@ -322,7 +323,7 @@ std::size_t Ledger::resolve(std::uint32_t list) {
 }
 
 void Ledger::due_passed(std::uint32_t row) {
-  // Only the last list may grow: what was resolved before this row runs before it.
+  // Only the newest list may grow: rows that were resolved before this one run before it.
   if (due_list_ == kNone || resolved_.back() != due_list_) {
     due_list_ = lists_.take();
     lists_[due_list_] = WaitList{};
@@ -371,7 +372,8 @@ void Ledger::put_back(Row& row) {
   RONDO_ASSERT(row.state == State::InFlight);
   const bool is_set = !row.flight_is_delete && !row.has_delete;
   Record set;
-  if (is_set && row.has_set) set = rows_are_whole_ ? row.record : Record::merged(row.flight, row.record);  // First: memory may end.
+  // First, because it may throw if an allocation fails.
+  if (is_set && row.has_set) set = rows_are_whole_ ? row.record : Record::merged(row.flight, row.record);
   --in_flight_;
   ++row.generation;
   Record flight = std::exchange(row.flight, Record{});
@@ -389,7 +391,7 @@ void Ledger::requeue(std::uint32_t row) {
   enqueue(row);
 }
 
-/// Gives the row back to the queue if it need not wait: a Delete gives way to the Set behind it, or a newer change has come for the Set.
+/// Queues the row again if it need not wait: a Delete is dropped for the Set behind it, or a newer change has come for the Set.
 bool Ledger::need_not_wait(std::uint32_t row, bool for_facts) {
   const Row& r = rows_[row];
   if (for_facts && gives_way(row)) {
@@ -415,7 +417,7 @@ void Ledger::start_wait(std::uint32_t row, std::uint32_t list, std::unique_ptr<E
 bool Ledger::park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index) {
   RONDO_ASSERT(listed < facts.size());
   if (need_not_wait(row, true)) return false;
-  // What needs memory comes first: where it ends the row is in flight as before.
+  // The allocations come first: if one fails, the row stays in flight as before.
   std::unique_ptr<Extra> extra;
   if (facts.size() > 1) {
     extra = std::make_unique<Extra>(*this, row);

@@ -1,5 +1,5 @@
-// Ledger: the changes one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in flight, or
-// parked on a constraint or a time. New changes meet the waiting ones of their key here and nowhere else:
+// Ledger: the changes that one consumer still owes an outcome, one row per key. A row is queued (or resolved: queued by a fact), in
+// flight, or parked on a constraint or a time. New changes are merged with the waiting ones of their key only here:
 //
 //   waiting      + Delete        + Set
 //   nothing      Delete          Set
@@ -7,11 +7,11 @@
 //   Delete       Delete          Delete, Set
 //   Delete, Set  Delete          Delete, and the newer or merged Set
 //
-// (sonic-swss addToSync, kept as it is.) What is in flight is untouched; later changes wait behind it in the same row. A parked Set that
-// meets a new change is queued again, because its reason to wait may be gone; a parked Delete stays parked and keeps its place before a
-// Set. With ConsumeOptions::set_replaces_delete the Set replaces the Delete instead, queued or parked. A resolved row keeps its turn, and a
-// Set among them that meets a new change is tried whatever else it had waited for. Owned by its consumer, scheduler's thread. merge, take,
-// park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
+// (The rule of sonic-swss addToSync, unchanged.) A change in flight is not modified; later changes wait behind it in the same row. A
+// parked Set that meets a new change is queued again, because its reason to wait may be gone. A parked Delete stays parked and keeps its
+// place before a Set. With ConsumeOptions::set_replaces_delete the Set replaces the Delete instead, queued or parked. A resolved row keeps
+// its turn. A resolved Set that meets a new change is handled without a check of the other facts that it waited for. Owned by its consumer,
+// scheduler's thread. merge, take, park, settle: O(1) expected; resolving a constraint moves one list, whatever its length.
 #pragma once
 
 #include <cstdint>
@@ -44,15 +44,15 @@ class Ledger {
 
   enum class State : std::uint8_t { Free, Queued, InFlight, Parked };
 
-  /// A change handed to a handler.
+  /// A change passed to a handler.
   struct Task {
     std::uint32_t row = kNone;
     std::uint32_t generation = 0;
     Change change;
   };
 
-  /// What happened to the row, for the journal and the counters. Refused: the Set that waits would have more than the limits of a record
-  /// allow; the row is as it was.
+  /// The effect of a merge on the row, for the journal and the counters. Refused: the merged Set would exceed the limits of a record; the
+  /// row is unchanged.
   enum class Merged : std::uint8_t { NewRow, Joined, Unparked, Refused };
 
   /// 'wake' is called when rows became ready without a merge: a fact was announced or a time passed.
@@ -63,100 +63,101 @@ class Ledger {
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
 
-  /// Says that a change of this key will be merged soon.
+  /// Prefetches for a merge of this key that follows soon.
   void expect(std::uint64_t key_hash) const noexcept { by_key_.prefetch(key_hash); }
-  /// Says that a row will be settled soon, in three steps: see orch/expect_settle.h.
+  /// Prefetches for a settle of the row that follows soon, in three steps: see orch/expect_settle.h.
   void expect_settle(std::uint32_t row, std::uint32_t generation, unsigned step) const noexcept;
-  /// Says that so many of the resolved rows will be taken soon.
+  /// Prefetches for a take of the first 'count' resolved rows that follows soon.
   void expect_resolved(std::uint32_t count) const noexcept;
   /// Merges a Set or Delete. 'index' forgets the list a row leaves when that empties it.
   Merged merge(const Change& change, Instant now, ConstraintIndex& index);
   /// The row that took the change merged last.
   std::uint32_t merged_row() const noexcept { return merged_row_; }
 
-  /// Takes the oldest queued row in flight. A row that holds Delete and Set gives the Delete first and the Set when that is settled.
+  /// Takes the oldest queued row in flight. A row that holds Delete and Set returns the Delete first and the Set when that is settled.
   std::optional<Task> take_new();
-  /// The oldest resolved row, still parked: ask first_missing(), then park_again() or take_resolved() it. kNone if there is none.
+  /// Returns the oldest resolved row, still parked, or kNone. The caller checks first_missing(), then calls park_again() or
+  /// take_resolved().
   std::uint32_t peek_resolved() const;
   Task take_resolved(std::uint32_t row);
-  /// Which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is not asked
-  /// about: its handler will look.
+  /// Returns which of the several facts of a resolved row does not hold; kNone if the row may run. A row that waited for a single fact is
+  /// not checked: its handler will check.
   std::uint32_t first_missing(std::uint32_t row, const ConstraintIndex& index) const;
 
   bool has_new() const noexcept { return new_.count > 0; }
   bool has_resolved() const noexcept { return !resolved_.empty(); }
   std::size_t new_rows() const noexcept { return new_.count; }
 
-  /// The change in flight was applied (or refused for good): drops it. What waits behind it is queued.
+  /// Drops the change in flight, which was applied or refused for good. A change that waits behind it is queued.
   void settle(std::uint32_t row);
   /// Puts the change in flight back and queues it.
   void requeue(std::uint32_t row);
-  /// Whether the Delete in flight is dropped for the Set behind it if it must wait for facts (ConsumeOptions::set_replaces_delete).
+  /// True if the Delete in flight must be dropped instead of parked, because a Set waits behind it (ConsumeOptions::set_replaces_delete).
   bool gives_way(std::uint32_t row) const noexcept { return set_replaces_delete_ && rows_[row].flight_is_delete && rows_[row].has_set; }
-  /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. If a newer change has come for a
-  /// Set in flight, the row is queued instead: its reason to wait may be gone; and so it is, without the Delete in flight, if that gives
-  /// way. True if it is parked.
+  /// Puts the change in flight back and parks it until all 'facts' hold; it is listed under facts[listed]. The row is queued instead in
+  /// two cases. A newer change has come for a Set in flight, so its reason to wait may be gone. Or the Delete in flight is dropped for the
+  /// Set behind it (gives_way()). Returns true if the row is parked.
   bool park(std::uint32_t row, std::span<const Constraint> facts, std::size_t listed, Instant now, ConstraintIndex& index);
-  /// The same, but for a time. 'why' is for people.
+  /// As park(), but until a time. 'why' is for people.
   bool park_until(std::uint32_t row, Instant due, std::string why, Instant now);
-  /// Moves a resolved row, of which another fact does not hold, under that one.
+  /// Moves a resolved row to the wait list of another of its facts, which does not hold.
   void park_again(std::uint32_t row, std::size_t listed, ConstraintIndex& index);
 
-  /// All rows of a wait list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
+  /// Makes all rows of a wait list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
   std::size_t resolve(std::uint32_t list);
 
   // --- Rows that are done while facts hold (Outcome::done_while).
 
-  /// Whether Sets carry whole rows.
   /// Makes a bound row ready to be handled again, as if a fact had ended.
   void release_row(std::uint32_t bound, ConstraintIndex& index);
-  /// What ConstraintIndex::ends() was when the handler of the row in flight was called.
+  /// Stores the value that ConstraintIndex::ends() had when the handler of the row in flight was called.
   void set_asked(std::uint32_t row, std::uint32_t ends) noexcept { rows_[row].list = ends; }
   std::uint32_t asked(std::uint32_t row) const noexcept { return rows_[row].list; }
 
   BoundRows& bound() noexcept { return bound_; }
   const BoundRows& bound() const noexcept { return bound_; }
-  /// The Set in flight was applied and stays so while 'facts' hold: settles it and binds the row.
+  /// The Set in flight was applied and remains so while 'facts' hold: settles it and binds the row.
   void bind(std::uint32_t row, std::span<const Constraint> facts, ConstraintIndex& index);
-  /// The change in flight ends what the row was bound to before.
+  /// Removes the earlier bindings of the row, because the change in flight replaces them.
   void unbind(std::uint32_t row, ConstraintIndex& index);
-  /// All rows of a bound list become ready, oldest first. O(1). Called by the ConstraintIndex. Returns how many.
+  /// Makes all rows of a bound list ready, oldest first, and returns their number. O(1). Called by the ConstraintIndex.
   std::size_t release(std::uint32_t list);
   bool has_ended() const noexcept { return bound_.has_ended(); }
-  /// What the turn of the oldest ended row came to.
+  /// The result of taking the oldest ended row.
   struct Ended {
-    std::optional<Task> task = {};  // The row as it was done, in flight: its handler is to be asked again.
-    std::uint32_t queued = kNone;   // Or a row that waited with a newer change, which is queued now.
+    std::optional<Task> task = {};  // The row as it was done, now in flight: its handler must be called again.
+    std::uint32_t queued = kNone;   // Otherwise: the row whose newer change waited and is queued now.
   };
-  /// Takes the oldest row that a fact has ended for. A newer change of the key is handled in its place; one that waits is queued for that.
-  /// The row stays held until that change has its outcome: if it is refused, the row as it was done is handled again (release_if_held).
+  /// Takes the oldest row whose fact has ended. If a newer change of the key waits, it is queued and handled instead. The row stays held
+  /// until that change has its outcome. If that change is refused, the row as it was done is handled again (release_if_held).
   Ended take_ended(Instant now, ConstraintIndex& index);
-  /// Whether a fact ended that the row as it was done depends on, while the change in flight was under way. Then that change, if it would
-  /// wait, is to be handled again: its handler may not have seen the end. True once.
+  /// True once, if a fact ended that the row as it was done depends on, while the change in flight was being handled. If that change would
+  /// wait, it must be handled again, because its handler may not have seen the end.
   bool take_end_in_flight(std::uint32_t row, ConstraintIndex& index);
-  /// The change in flight is refused, so what was done before it stands: if a fact ended that it depends on, it is handled again.
+  /// The change in flight is refused, so the earlier done change stays in effect. If a fact that it depends on has ended, it is handled
+  /// again.
   void release_if_held(std::uint32_t row);
-  /// Whether the change in flight, or the one that waits, is a done one that is handled again.
+  /// True if the change in flight, or the waiting one, is a done change that is handled again.
   bool is_redone(std::uint32_t row) const noexcept { return rows_[row].redone; }
 
   bool is_current(std::uint32_t row, std::uint32_t generation) const noexcept;
   std::uint32_t find(std::string_view key) const;
   std::string_view key(std::uint32_t row) const noexcept;
   State state(std::uint32_t row) const noexcept { return rows_[row].state; }
-  /// Parked, and its list was resolved: it waits only for its turn.
+  /// True if the row is parked and its list was resolved: it waits only for its turn.
   bool is_resolved(std::uint32_t row) const noexcept;
   Op op(std::uint32_t row) const noexcept;
-  /// The record of a row that waits: a Set's, or a Delete's with the key alone.
+  /// The record of the waiting change: a Set's, or for a Delete the key alone.
   const Record& pending(std::uint32_t row) const noexcept { return rows_[row].record; }
-  /// The record of a row in flight.
+  /// The record of the change in flight.
   const Record& flight(std::uint32_t row) const noexcept { return rows_[row].flight; }
   Instant since(std::uint32_t row) const noexcept { return rows_[row].since; }
-  /// Of a parked row: all it waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
+  /// All facts that a parked row waits for, the listed one first. Empty when it waits only for a time, or for one fact that was announced.
   std::vector<Constraint> facts_of(std::uint32_t row, const ConstraintIndex& index) const;
-  /// What was given to park_until(); empty for other rows.
+  /// The 'why' of park_until(); empty for other rows.
   std::string_view why(std::uint32_t row) const noexcept;
   Instant due(std::uint32_t row) const noexcept;
-  /// How often in a row its handler waited for facts that held.
+  /// How often in succession its handler waited although all its facts held.
   std::uint8_t& spurious_waits(std::uint32_t row) noexcept { return rows_[row].spurious; }
 
   bool set_replaces_delete() const noexcept { return set_replaces_delete_; }
@@ -177,9 +178,9 @@ class Ledger {
       }
     }
   }
-  /// Rows are below this number.
+  /// Row numbers are below this limit.
   std::uint32_t limit() const noexcept { return rows_.limit(); }
-  /// The rows of a wait list, and since when the first of them waits.
+  /// The number of rows in a wait list, and since when its first row waits.
   std::pair<std::size_t, Instant> waiting(std::uint32_t list) const noexcept {
     return {lists_[list].count, lists_[list].head == kNone ? Instant{} : rows_[lists_[list].head].since};
   }
@@ -211,28 +212,28 @@ class Ledger {
   struct WaitList : List {
     std::uint32_t constraint = kNone;  // Slot in the ConstraintIndex; kNone when resolved or when its rows wait for a time.
     bool resolved = false;
-    std::uint32_t next = kNone;  // Chain of all lists that are not resolved, for introspection.
+    std::uint32_t next = kNone;  // Links all lists that are not resolved, for introspection.
     std::uint32_t previous = kNone;
-    std::uint32_t trail = kNone;   // The row whose 'ahead' is told next, and
-    std::uint32_t trail_rows = 0;  // how many came after it.
+    std::uint32_t trail = kNone;   // The row whose 'ahead' is set next.
+    std::uint32_t trail_rows = 0;  // The number of rows appended after 'trail'.
   };
   /// Only for rows that wait for several facts or for a time.
   struct Extra;
   struct alignas(64) Row {
-    Record record;  // What waits: the Set's fields, or a key alone for a Delete.
-    Record flight;  // What a handler works on.
+    Record record;  // The waiting change: the Set's fields, or a key alone for a Delete.
+    Record flight;  // The change that a handler works on.
     Instant since;
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
-    std::uint32_t list = kNone;   // The wait list of a parked row; of one in flight, what set_asked() was given.
-    std::uint32_t ahead = kNone;  // A row that stands some places behind it in that list, or did: only to be asked for ahead of time.
+    std::uint32_t list = kNone;   // The wait list of a parked row; for a row in flight, the value given to set_asked().
+    std::uint32_t ahead = kNone;  // A row some places behind this one in its wait list, now or earlier. Used only to prefetch.
     std::uint32_t generation = 0;
     std::unique_ptr<Extra> extra;
     State state = State::Free;
     bool has_delete = false;
     bool has_set = false;
     bool flight_is_delete = false;
-    bool redone = false;  // It was done, and is handled again; no newer change has come since.
+    bool redone = false;  // The change was done and is handled again; no newer change has come since.
     std::uint8_t spurious = 0;
   };
 
@@ -242,7 +243,7 @@ class Ledger {
   bool may_replace_delete(std::uint32_t row) const noexcept;
   void append(List& list, std::uint32_t row);
   void unlink(List& list, std::uint32_t row);
-  /// Of a wait list: the same, and what its rows know of those ahead.
+  /// As append(), for a wait list: also sets the 'ahead' of its rows.
   void append_waiting(std::uint32_t list, std::uint32_t row);
   void unlink_waiting(std::uint32_t list, std::uint32_t row);
   void enqueue(std::uint32_t row);
@@ -269,8 +270,8 @@ class Ledger {
   BoundRows bound_;
   List new_;
   std::deque<std::uint32_t> resolved_;  // Wait lists whose rows are ready, oldest first.
-  std::uint32_t first_list_ = kNone;    // Of the chain of lists that are not resolved.
-  std::uint32_t timed_list_ = kNone;    // Rows parked on a time; made when first needed, then kept.
+  std::uint32_t first_list_ = kNone;    // The first of the chain of lists that are not resolved.
+  std::uint32_t timed_list_ = kNone;    // Rows parked on a time; made on first use, then kept.
   std::uint32_t due_list_ = kNone;      // The newest resolved list of rows whose time has passed.
   std::uint32_t merged_row_ = kNone;
   std::size_t resolved_rows_ = 0;

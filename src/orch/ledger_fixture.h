@@ -1,5 +1,5 @@
-// What the ledger's tests share: a ledger with its wheel and an index whose facts hold when the test says so, and changes as short text
-// such as "S k{a=1,b=2}" and "D k". Tests only.
+// Shared by the ledger's tests: a ledger with its wheel, and an index whose facts the test sets. Changes are written as short text such as
+// "S k{a=1,b=2}" and "D k". Tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class LedgerFixture {
     for (const std::string& key : keys) all.push_back({kFact, key});
     return all;
   }
-  /// Takes the oldest queued row; it must be there.
+  /// Takes the oldest queued row, which must exist.
   Ledger::Task take() {
     auto task = ledger.take_new();
     EXPECT_TRUE(task.has_value());
@@ -63,7 +63,7 @@ class LedgerFixture {
     now = now + time;
     while (wheel.next_expiry() <= now) wheel.expire(now, limits::kTimersPerTurn);
   }
-  /// The oldest resolved row that may run, parking again those that may not; nothing if there is none.
+  /// Takes the oldest resolved row that may run and parks again those that may not. Empty if there is none.
   std::optional<Ledger::Task> take_resolved() {
     while (ledger.has_resolved()) {
       const std::uint32_t row = ledger.peek_resolved();
@@ -73,7 +73,7 @@ class LedgerFixture {
     }
     return std::nullopt;
   }
-  /// Applies all that is ready, new rows first, and says what.
+  /// Applies all ready rows, new rows first, and returns what it applied.
   std::vector<std::string> run_ready() {
     std::vector<std::string> applied;
     for (;;) {
@@ -84,7 +84,7 @@ class LedgerFixture {
       ledger.settle(task->row);
     }
   }
-  /// Every row is in one place, and the index knows of those that wait.
+  /// Asserts that every row is in one place and that the index lists the waiting rows.
   void check() const {
     const Status agree = Inspection(ledger, index).check();
     ASSERT_TRUE(agree.ok()) << agree.to_string();

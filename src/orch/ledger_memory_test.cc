@@ -1,5 +1,6 @@
-// The ledger where memory ends: whichever allocation of a park fails, the row is in flight as before and ledger and index agree. The
-// replaced operator fails for the whole binary, and only while a test says so; under a sanitizer, which brings its own, the file is empty.
+// The ledger when allocations fail: whichever allocation of a park fails, the row stays in flight, and ledger and index are consistent.
+// The replaced operator new is active in the whole binary but fails only when a test requests it. A sanitizer has its own operator new, so
+// the file is empty under one.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>
@@ -10,10 +11,10 @@
 #include "orch/ledger_fixture.h"
 
 namespace {
-thread_local int allocations_left = -1;  // Until one fails; below 0: none does.
+thread_local int allocations_left = -1;  // Allocations until one fails; below 0, none fails.
 }
 
-// Not inlined: the compiler would see malloc meet delete.
+// Not inlined: otherwise the compiler would see a mismatched pair of malloc and delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   if (allocations_left == 0) throw std::bad_alloc();
   if (allocations_left > 0) --allocations_left;
@@ -28,7 +29,7 @@ namespace {
 
 class LedgerWithoutMemory : public testing::Test {
  protected:
-  /// Calls 'park' with one allocation more each time, each in a new ledger, until it needs no more; true if any failed.
+  /// Calls 'park' with one more allowed allocation each time, each in a new ledger, until none fails. Returns true if any failed.
   template <class Park>
   void expect_nothing_changes_where_memory_ends(const Park& park) {
     for (int allocations = 0;; ++allocations) {

@@ -1,5 +1,5 @@
-// The ledger against a plain model, over many seeds: random merges, turns with random outcomes, announcements and passing time. After every
-// step both agree on every row and on the order in which rows become ready; at the end everything written has been applied, in order for
+// The ledger against a plain model, over many seeds: random merges, turns with random outcomes, announcements and passing time. After
+// every step both must have the same rows and the same order of ready rows. At the end every written change has been applied, in order for
 // each key.
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ struct Write {
   FieldList fields;
 };
 
-/// Spec B1: new fields overwrite and move to the back; untouched old ones stay in front in their order.
+/// The merge rule of sonic-swss addToSync: new fields overwrite and move to the back; unchanged old fields stay in front in their order.
 FieldList overlaid(const FieldList& older, const FieldList& newer) {
   FieldList result;
   for (const auto& field : older) {
@@ -42,7 +42,7 @@ std::string text_of(const std::string& key, const Write& write) {
   return text + "}";
 }
 
-/// What a ledger is, without its speed: vectors that are searched.
+/// The ledger's behaviour without its speed: linear searches in vectors.
 class Model {
  public:
   enum class Where { Queued, Parked, Resolved, InFlight };
@@ -51,14 +51,14 @@ class Model {
     std::optional<FieldList> set;
     std::optional<Write> flight;
     Where where = Where::Queued;
-    std::vector<std::string> facts;  // Listed under the first, unless it waits for its time.
+    std::vector<std::string> facts;  // Listed under the first, unless it waits for a time.
     std::optional<Instant> due;
-    bool looks_at_facts = false;  // When resolved: there are several.
+    bool looks_at_facts = false;  // True if several facts must be checked when it is resolved.
   };
 
   explicit Model(bool set_cancels) : set_cancels_(set_cancels) {}
 
-  /// True if a Delete was dropped for a Set, as in park().
+  /// Returns true if a Delete was dropped for a Set, as in park().
   bool merge(const std::string& key, const Write& write) {
     const auto [it, is_new] = rows.try_emplace(key);
     Row& row = it->second;
@@ -149,7 +149,7 @@ class Model {
   std::map<std::string, Row> rows;
   std::deque<std::string> queue;
   std::deque<std::string> resolved;
-  std::vector<std::string> parked;  // In the order of parking; those of one fact or with a time among them keep it.
+  std::vector<std::string> parked;  // In the order of parking; rows of one fact, and rows with a time, keep this order.
 
  private:
   const bool set_cancels_;
@@ -207,7 +207,7 @@ class Simulation : public LedgerFixture {
     }
   }
 
-  /// Lets everything through and compares the world with what was written.
+  /// Applies all remaining changes and compares the world with what was written.
   void finish() {
     for (const auto& [key, task] : std::map{in_flight_}) settle_done(key);
     for (char fact = 'p'; fact < 'p' + kFacts; ++fact) tell(std::string(1, fact));
@@ -270,7 +270,7 @@ class Simulation : public LedgerFixture {
       for (const auto& [name, value] : write.fields) fields.push_back({name, value});
     }
     merge(write.is_delete ? Change::remove(key) : Change::set(key, fields));
-    if (model_.merge(key, write)) world_.erase(key);  // Its handler takes the Set as the whole.
+    if (model_.merge(key, write)) world_.erase(key);  // Its handler treats the Set as the whole row.
     apply(truth_, key, write);
   }
 
@@ -339,7 +339,7 @@ class Simulation : public LedgerFixture {
     return facts;
   }
 
-  /// An odd number of milliseconds, not used before: the order of equal times is not promised.
+  /// An odd number of milliseconds, not used before, because the order of equal times is unspecified.
   Duration draw_delay() {
     Duration delay = 1ms + Duration{2ms} * draw(20);
     while (!dues_.insert((now + delay).nanoseconds()).second) delay += 2ms;
@@ -389,8 +389,8 @@ class Simulation : public LedgerFixture {
   Model model_;
   std::map<std::string, Ledger::Task> in_flight_;
   std::set<std::int64_t> dues_;
-  World world_;  // As applied, outcome Done by outcome Done.
-  World truth_;  // As written.
+  World world_;  // The state as applied, one outcome Done after another.
+  World truth_;  // The state as written.
   int writes_ = 0;
 };
 

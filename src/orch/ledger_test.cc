@@ -1,4 +1,5 @@
-// Ledger: nothing owed is lost, the last write of a key wins, and a Delete stays before the Set that came after it, wherever the row is.
+// Ledger: no owed change is lost, the last write of a key wins, and a Delete stays before the Set that came after it, in every state of
+// the row.
 #include "orch/ledger.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +18,7 @@ using testing::IsEmpty;
 
 class LedgerTest : public testing::Test, public LedgerFixture {};
 
-// --- the merge table of spec B1, in every state of the row
+// --- the merge table of sonic-swss addToSync, in every state of the row
 
 enum class Waiting { Nothing, Set, Delete, DeleteSet };
 enum class Where { Queued, Parked, ParkedOnTime, Resolved, InFlight };
@@ -25,7 +26,7 @@ enum class Where { Queued, Parked, ParkedOnTime, Resolved, InFlight };
 struct Cell {
   Waiting waiting;
   bool new_is_delete;
-  std::vector<std::string> applied;  // What is applied from then on.
+  std::vector<std::string> applied;  // The changes applied after that.
 };
 
 const Cell kTable[] = {
@@ -41,7 +42,7 @@ class MergeTable : public LedgerTest, public testing::WithParamInterface<Where> 
     if (waiting == Waiting::Delete || waiting == Waiting::DeleteSet) remove("k");
     if (waiting == Waiting::Set || waiting == Waiting::DeleteSet) set("k", {{"a", "1"}, {"b", "1"}});
   }
-  /// Brings the row of "k" to the state, with 'waiting' in it. False when there is no such combination.
+  /// Brings the row of "k" into state 'where', with 'waiting' in it. Returns false if the combination does not exist.
   bool prepare(Where where, Waiting waiting) {
     if (waiting == Waiting::Nothing && where != Where::InFlight) return false;
     if (where == Where::InFlight) {
@@ -89,7 +90,7 @@ TEST_P(MergeTable, NewChangesMeetWaitingOnesAsTheTableSays) {
 INSTANTIATE_TEST_SUITE_P(EveryState, MergeTable,
                          testing::Values(Where::Queued, Where::Parked, Where::ParkedOnTime, Where::Resolved, Where::InFlight));
 
-// Spec B1: the field order of sonic-swss.
+// The field order of sonic-swss addToSync.
 TEST_F(LedgerTest, DeleteSetSetLeavesTheNewFieldsBehindTheOldOnes) {
   remove("k");
   set("k", {{"f1", "1"}, {"f2", "2"}});
@@ -97,7 +98,7 @@ TEST_F(LedgerTest, DeleteSetSetLeavesTheNewFieldsBehindTheOldOnes) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{f2=2,f1=1',f3=3}"));
 }
 
-// Spec B1: "100 repetitions of SET,DEL,SET must leave exactly DEL then SET".
+// sonic-swss addToSync: "100 repetitions of SET,DEL,SET must leave exactly DEL then SET".
 TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   for (int i = 0; i < 100; ++i) {
     set("k", {{"old", "1"}});
@@ -108,11 +109,11 @@ TEST_F(LedgerTest, AHundredTimesSetDeleteSetLeavesOneDeleteAndOneSet) {
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{new=99}"));
 }
 
-// --- a row that waits and grows: the union of all fields it may be tried with has the limits of a record
+// --- a row that grows while it waits: the union of all fields that it may be handled with has the limits of a record
 
 class GrowingRow : public LedgerTest {
  protected:
-  /// A Set of "k" with half as many fields as a record may have; other 'part', other names.
+  /// A Set of "k" with half as many fields as a record may have; each 'part' has other names.
   Change half(char part) {
     std::vector<std::string> names;
     for (std::size_t i = 0; i < limits::kFields / 2; ++i) names.push_back(part + std::to_string(i));
@@ -275,7 +276,7 @@ TEST_F(LedgerTest, ASetWithoutFieldsIsASet) {
   EXPECT_THAT(run_ready(), ElementsAre("S k{}"));
 }
 
-// --- what comes back from flight
+// --- changes put back from flight
 
 TEST_F(LedgerTest, ASetThatMustWaitWhileANewerOneCameIsMergedAndTriedAgain) {
   set("k", {{"a", "1"}, {"b", "1"}});
@@ -341,14 +342,14 @@ TEST_F(LedgerTest, ARequeuedChangeKeepsItsFields) {
   EXPECT_THAT(run_ready(), ElementsAre("S k{a=1}"));
 }
 
-// --- finding 5: the three ways the field's RetryCache loses work
+// --- finding 5 of the SONiC study: three ways in which SONiC's RetryCache loses changes
 
 TEST_F(LedgerTest, Finding5aDeleteAndSetOfOneKeyParkedOnOneConstraintBothComeBack) {
   remove("k");
   const auto task = take();
   set("k", {{"a", "1"}});
   park(task.row, {"x"});
-  set("k", {{"b", "2"}});  // There: evicts the SET and leaves the DEL unreachable.
+  set("k", {{"b", "2"}});  // In SONiC this evicts the SET and makes the DEL unreachable.
   EXPECT_EQ(ledger.parked(), 1U);
   EXPECT_EQ(announce("x"), 1U);
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1,b=2}"));
@@ -359,16 +360,16 @@ TEST_F(LedgerTest, Finding5bASetThatArrivesWhileItsDeleteIsParkedDoesNotRunBefor
   remove("k");
   park(take().row, {"x"});
   set("k", {{"a", "1"}});
-  EXPECT_THAT(run_ready(), IsEmpty());  // There: runs now, and the DEL later deletes the fresh object.
+  EXPECT_THAT(run_ready(), IsEmpty());  // In SONiC the Set runs now, and the later DEL removes the new object.
   announce("x");
   EXPECT_THAT(run_ready(), ElementsAre("D k", "S k{a=1}"));
 }
 
 TEST_F(LedgerTest, Finding5cAParkAfterTheAnnouncementIsSeenByTheLevel) {
-  announce("x");  // Nobody waits yet.
+  announce("x");  // No row waits yet.
   set("k", {});
   const auto task = take();
-  // The caller asks before it parks (Consumer::park); so a fact that holds is never waited for. There: never woken.
+  // Consumer::park checks the facts before it parks, so no row waits for a fact that holds. In SONiC the row is never woken.
   EXPECT_TRUE(index.holds({kFact, "x"}));
   ledger.requeue(task.row);
   EXPECT_THAT(run_ready(), ElementsAre("S k{}"));

@@ -1,5 +1,5 @@
-// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. A
-// handler that throws loses that one event, which is reported; the next is handled.
+// Listener: the source between a Channel or Queue and an Orch's event handler. Events owe no outcome: each is handled once, in order. If a
+// handler throws, that one event is lost and reported; the next is handled.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Listener final : public Source {
         on_gap_(std::move(on_gap)),
         on_throw_(std::move(on_throw)) {}
 
-  /// After it was added to a scheduler.
+  /// Call it after the listener was added to a scheduler.
   void start() {
     subscription_->on_ready([this] {
       journal_.became_ready(table_name_);
@@ -43,9 +43,9 @@ class Listener final : public Source {
   Turn run(const Budget& budget) override {
     Turn turn;
     while (turn.items < budget.items) {
-      take_gap();  // A take ends before a gap: what comes after it is told after it.
+      take_gap();  // The subscription ends a take before a gap, so the events behind a gap are handled after it.
       events_.clear();
-      turn.items += static_cast<std::uint32_t>(subscription_->take(1, events_));  // What is taken is told in this turn.
+      turn.items += static_cast<std::uint32_t>(subscription_->take(1, events_));  // Every event that is taken is handled in this turn.
       if (!events_.empty()) journal_.took(table_name_, events_.size(), subscription_->empty());
       for (const Change& event : events_) {
         journal_.event(table_name_, event);
@@ -54,7 +54,7 @@ class Listener final : public Source {
       }
       if (subscription_->empty() || turn_is_over(budget, turn.items)) break;
     }
-    // Behind the last event: nothing would come back for it before the next.
+    // A gap behind the last event: without this, it would be reported only with the next event.
     if (subscription_->empty()) take_gap();
     turn.backlog = subscription_->empty() ? Backlog::Empty : Backlog::More;
     return turn;
@@ -82,7 +82,7 @@ class Listener final : public Source {
   }
 
   JournalRecorder& journal_;
-  const std::uint32_t table_name_;  // The journal's.
+  const std::uint32_t table_name_;  // The journal's number for the table.
   std::unique_ptr<Subscription> subscription_;
   Handler handler_;
   OnGap on_gap_;

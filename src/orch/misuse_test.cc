@@ -1,5 +1,5 @@
-// Goal: who uses an Orch, a table or a runtime wrongly is told what was wrong, with names, at once. Method: death tests, one for each rule,
-// that read the message; beside them what is allowed, which goes on.
+// Goal: a caller that misuses an Orch, a table or a runtime gets an immediate message with the names involved. Method: death tests, one
+// for each rule, that check the message; beside them, permitted uses, which succeed.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-/// 'what' is done by a thread that is not the runtime's.
+/// Runs 'what' on a thread that is not the runtime's.
 template <class What>
 void elsewhere(const What& what) {
   std::thread(what).join();
@@ -101,7 +101,7 @@ TEST_F(MisuseDeathTest, TurnsAreNotGivenInATurn) {
   run();
 }
 
-// --- Who owns a runtime
+// --- The owner of a runtime
 
 TEST(RuntimeOwner, IsTheThreadThatRunsTurnsAndAfterStopWhoeverJoinedIt) {
   Runtime runtime;

@@ -1,6 +1,7 @@
-// Observer: tells an Orch, in a turn of its own, that facts of a kind began or ended. Events of one fact merge while they wait, but an end
-// is never lost: "ended, then holds again" is delivered as both, because the world below may have dropped things in between. So at most two
-// events wait for a fact, whatever its owner does. A handler that throws loses that one event, which is reported; the next is handled.
+// Observer: reports to an Orch, in a turn of the observer's own, that facts of a kind began or ended. Events of one fact merge while they
+// wait, but an end is never lost. "Ended, then holds again" is delivered as both, because the data plane may have dropped objects in
+// between. So at most two events wait for a fact, whatever its owner does. If a handler throws, that one event is lost and reported; the
+// next is handled.
 #pragma once
 
 #include <cstdint>
@@ -63,7 +64,7 @@ class Observer final : public Source {
   Handler handler_;
   OnThrow on_throw_;
   std::unordered_map<std::string, State> waiting_;
-  std::deque<const std::string*> order_;  // Its keys, which stay where they are.
+  std::deque<const std::string*> order_;  // Points to keys of waiting_, whose addresses are stable.
 };
 
 }  // namespace rondo

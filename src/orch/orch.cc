@@ -20,10 +20,10 @@ struct Orch::Parts {
   std::vector<std::unique_ptr<Observer>> observers;
   std::vector<std::unique_ptr<TimerSource>> timers;
   std::vector<ConstraintKind> provided;
-  std::unique_ptr<message::Seat> seat;  // Until the Orch is whole; then it belongs to the runtime's agents.
+  std::unique_ptr<message::Seat> seat;  // Set until the Orch is constructed; then it belongs to the runtime's agents.
   Address address;
   bool is_whole = false;
-  std::shared_ptr<void> life = std::make_shared<int>();  // As long as it, so is the Orch.
+  std::shared_ptr<void> life = std::make_shared<int>();  // Destroyed with the Orch; weak references detect that.
 };
 
 Orch::Orch(Runtime& runtime, std::string name, Priority priority)
@@ -41,7 +41,7 @@ Orch::~Orch() {
 
 namespace {
 
-/// Of a table that was refused: it has nothing to hand out.
+/// The subscription of a table that was refused: it has no changes.
 class NoSubscription final : public Subscription {
  public:
   void on_ready(std::function<void()>) override {}
@@ -62,7 +62,7 @@ Result<std::unique_ptr<Subscription>> declare_and_subscribe(Store& store, store:
     spec.name = std::string{table};
     spec.kind = kind;
     if (Status declared = store.declare(spec); !declared.ok()) return failure(std::move(declared));
-  } else if (it->kind != kind) {  // Somebody declared it before, perhaps with a limit of its own.
+  } else if (it->kind != kind) {  // Another component declared it before, perhaps with its own limit.
     return failure(Code::FailedPrecondition,
                    "it is declared as " + std::string{to_string(it->kind)} + ", and not as " + std::string{to_string(kind)});
   }
@@ -82,7 +82,7 @@ void Orch::refuse(const Status& why) {
   adding->refuse(named);
 }
 
-/// What is refused is recorded, because a replay has no such store: there it is refused again.
+/// A refusal is recorded, because a replay has no such store and must refuse again.
 std::unique_ptr<Subscription> Orch::open_table(std::string_view table, TableKind kind, const SubscribeOptions& options, Priority priority) {
   Runtime::Parts& shared = *runtime_.parts_;
   Result<std::unique_ptr<Subscription>> opened = declare_and_subscribe(*shared.store, shared.bridge, table, kind, options, priority);
@@ -167,7 +167,7 @@ void Orch::provide(ConstraintKind kind, std::function<bool(std::string_view key)
   parts_->provided.push_back(kind);
 }
 
-/// A wrong word about a fact leaves a wrong data plane: rows would be handled, or left, by somebody's mistake.
+/// A false statement about a fact makes the data plane wrong: rows would be handled, or left waiting, because of another Orch's mistake.
 void Orch::expect_provided(const Constraint& fact, std::string_view function) const {
   Runtime::Parts& shared = *runtime_.parts_;
   RONDO_EXPECT(shared.scheduler->is_here(), called(function, fact.to_string()));

@@ -1,4 +1,4 @@
-// An Orch is an agent that also consumes tables: its messages and its changes take turns on one thread, and share its state.
+// An Orch is an agent that also consumes tables: its messages and its changes are handled in turns of one thread, and share its state.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -92,7 +92,7 @@ TEST(OrchMessages, OfAWorkerAreHandledOnItsThread) {
   ASSERT_TRUE(worker.start().ok());
   ASSERT_TRUE(to.post(Reload{"10."}).ok());
   EXPECT_EQ(ports.publish({"Ethernet0"}).delivered, 1U) << "a topic reaches agents of every thread";
-  worker.stop();  // Handles what has come.
+  worker.stop();  // Handles the pending messages first.
   EXPECT_EQ(routes.seen, "reload 10. down Ethernet0 ");
 }
 

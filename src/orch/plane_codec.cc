@@ -12,7 +12,7 @@ namespace {
 
 enum class Deleted : std::uint8_t { Route = 1, Neighbor = 2, Nexthop = 3, Address = 4, StrayRoute = 5 };
 
-constexpr std::size_t kAddressBytes = 17;  // With its length.
+constexpr std::size_t kAddressBytes = 17;  // Includes its length.
 
 void put(Encoder& to, const IpAddress& address) noexcept {
   to.text({reinterpret_cast<const char*>(address.bytes().data()), address.size()});
@@ -32,7 +32,7 @@ IpAddress read_address(Decoder& from) {
 
 std::uint32_t number32(Decoder& from) { return static_cast<std::uint32_t>(from.number()); }
 
-/// Without a default: a kind of Delete that has no form here does not compile.
+/// Has no default, so that a kind of Delete without a form here does not compile.
 struct PutDelete {
   Encoder& to;
   void operator()(const RouteDelete& route) const noexcept {
@@ -132,7 +132,7 @@ NexthopEntry read_nexthop(Decoder& from) {
 std::vector<DeleteOrder> read_deletes(Decoder& from) {
   std::vector<DeleteOrder> deletes;
   const std::uint64_t count = from.number();
-  // Each has two bytes at least, so a count that lies ends soon.
+  // Each order has at least two bytes, so a false count ends soon.
   for (std::uint64_t i = 0; i < count && from.ok(); ++i) deletes.push_back(read_delete(from));
   return deletes;
 }

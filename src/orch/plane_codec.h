@@ -1,5 +1,5 @@
-// How objects of the data plane lie in a journal: next hops that were found there, and the orders that delete what nobody asked for.
-// docs/journal-format.md has it in words.
+// The encoding of data-plane objects in a journal: next hops that were found there, and orders that delete objects no row asked for.
+// docs/journal-format.md describes it in prose.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace rondo::journal {
 
-/// At most so many bytes take these.
+/// Maximum bytes of the encoded objects.
 std::size_t bound_of(const NexthopEntry& nexthop) noexcept;
 std::size_t bound_of(std::span<const DeleteOrder> deletes) noexcept;
 
 void encode(Encoder& to, const NexthopEntry& nexthop) noexcept;
 void encode(Encoder& to, std::span<const DeleteOrder> deletes) noexcept;
 
-/// What is malformed makes 'from' not ok().
+/// Malformed input makes 'from' not ok().
 NexthopEntry read_nexthop(Decoder& from);
 std::vector<DeleteOrder> read_deletes(Decoder& from);
 DriftKind read_drift_kind(Decoder& from);

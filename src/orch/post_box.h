@@ -1,6 +1,6 @@
-// PostBox: the functions that Runtime::post was given, from any thread to turns of the runtime's. A bounded queue under a lock. It joins
-// the scheduler as a source with the first function: a runtime to which nobody posts has no such source, and its journal none either. One
-// write to the scheduler's inbox tells of a burst.
+// PostBox: carries the functions given to Runtime::post from any thread to turns of the runtime's thread. A bounded queue under a lock. It
+// joins the scheduler as a source with the first function, so a runtime without posts has no such source in its scheduler or journal. A
+// burst costs one write to the scheduler's inbox.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class PostBox final : public Inbox {
   }
 
  private:
-  /// Their turns.
+  /// The source whose turns run the functions.
   class Turns final : public Source {
    public:
     Turns(PostBox& box, Priority priority, OnThrow on_throw)
@@ -98,7 +98,7 @@ class PostBox final : public Inbox {
       try {
         scheduler_.add(turns_);
       } catch (const std::bad_alloc&) {
-        return 0;  // The mark stays, so the next look tries again.
+        return 0;  // The mark stays set, so the next poll tries again.
       }
     }
     std::uint64_t came = 0;
@@ -114,8 +114,8 @@ class PostBox final : public Inbox {
 
   Scheduler& scheduler_;
   std::mutex mutex_;
-  std::vector<Function> arrived_;  // Guarded by mutex_, as are the two below.
-  std::uint64_t came_ = 0;         // Since the last hand_out().
+  std::vector<Function> arrived_;  // Guarded by mutex_, as are came_ and refused_.
+  std::uint64_t came_ = 0;         // Functions that arrived since the last hand_out().
   std::uint64_t refused_ = 0;
   Turns turns_;
 };

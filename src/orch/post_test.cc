@@ -1,5 +1,5 @@
-// Goal: what Runtime::post promises: functions of any thread run in turns of the runtime, once, in order, bounded, and a runtime that ends
-// says so. Method: a simulated runtime for order, bound and errors; real threads for the rest.
+// Goal: the contract of Runtime::post. Functions of any thread run in turns of the runtime, once, in order, bounded, and a stopped runtime
+// refuses them. Method: a simulated runtime for order, bound and errors; real threads for the rest.
 #include <gmock/gmock.h>
 
 #include <thread>
@@ -106,7 +106,7 @@ TEST(PostOnThreads, ARuntimeThatSleepsIsWokenAndNothingIsLostOrRunTwice) {
           EXPECT_EQ(ran[static_cast<std::size_t>(thread)]++, i) << "of one thread in its order";
           if (--left == 0) runtime.stop();
         };
-        while (!runtime.post(one).ok()) std::this_thread::yield();  // Full.
+        while (!runtime.post(one).ok()) std::this_thread::yield();  // The queue is full.
       }
     });
   }

@@ -64,7 +64,7 @@ Status PriorityWorkers::start() {
 }
 
 void PriorityWorkers::stop() {
-  const SystemClock clock;  // The home runtime may have ended, and its workers with it.
+  const SystemClock clock;  // A clock of its own: the home runtime may have ended, and its workers with it.
   const Instant begin = clock.now();
   for (const auto& [level, of_priority] : parts_->workers) {
     const Duration left = begin + of_priority.drain - clock.now();

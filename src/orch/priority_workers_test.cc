@@ -1,5 +1,5 @@
-// PriorityWorkers: a thread for each priority, Orchs that stay on theirs, order within one, facts across, and what cannot be granted. The
-// tests with threads wait for events, never for time, and count on no wake-up being found by the sweep.
+// PriorityWorkers: a thread for each priority, Orchs that stay on theirs, order within one priority, facts across threads, and options
+// that the system refuses. The tests with threads wait for events, never for time, and require that the sweep finds no wake-up.
 #include "rondo/orch/priority_workers.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
   std::map<std::string, std::set<std::thread::id>, std::less<>> where;  // By Orch.
   std::map<std::string, int, std::less<>> nice;
   std::atomic<int> handled{0};
-  // After what its handlers use.
+  // Declared after the members that its handlers use.
   PriorityWorkers workers(
       home, {.name = "test", .adjust = [](Priority priority, WorkerOptions& options) { options.nice = priority == Priority::p1 ? 5 : 0; }});
   const auto note = [&](const Orch& orch) {
@@ -83,7 +83,7 @@ TEST_F(PriorityWorkersTest, AnOrchAndAllItsSourcesLiveOnTheThreadOfItsPriority) 
   EXPECT_EQ(nice["routes"], nice["ports"] + 5);
 }
 
-/// Rows of three priorities wait for facts of each other in a chain, and are written in the worst order.
+/// Rows of three priorities wait for each other's facts in a chain, and are written in reverse order.
 TEST_F(PriorityWorkersTest, FactsAreAnnouncedAcrossWorkersAndNoWakeUpIsLost) {
   constexpr int kRows = 3000;
   constexpr ConstraintKind kKinds[] = {ConstraintKind{"low"}, ConstraintKind{"middle"}, ConstraintKind{"high"}};
@@ -126,7 +126,7 @@ TEST_F(PriorityWorkersTest, FactsAreAnnouncedAcrossWorkersAndNoWakeUpIsLost) {
   EXPECT_EQ(home.scheduler().stats().sweep_rescues, 0U);
 }
 
-/// Without threads: home and workers are stepped by hand.
+/// Without threads: the test runs the turns of home and workers.
 class SteppedPriorityWorkers : public RuntimeFixture, public testing::Test {};
 
 TEST_F(SteppedPriorityWorkers, WithinAPriorityATablesRowsKeepTheirOrderAndTablesTakeTurns) {

@@ -1,5 +1,5 @@
-// Goal: what the world outside refuses when a runtime or an Orch is made is a Status with names, and leaves nothing behind; what is
-// rejected later is logged where the program says nothing else. Method: stores, limits and policies that refuse; the state of the runtime.
+// Goal: a refusal by the environment while a runtime or an Orch is made is a Status with names, and leaves no state behind. Later rejects
+// are logged if the program sets no on_reject. Method: stores, limits and policies that refuse; the state of the runtime.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -15,7 +15,7 @@ using testing::StartsWith;
 Outcome done(std::string_view, const Fields&) { return Outcome::done(); }
 Outcome gone(std::string_view) { return Outcome::done(); }
 
-/// Consumes what it is told to.
+/// Consumes the tables that the test names.
 class Needy final : public Orch {
  public:
   Needy(Runtime& runtime, std::string name, const std::vector<std::string>& tables, ConsumeOptions options = {})

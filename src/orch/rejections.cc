@@ -24,7 +24,7 @@ void erase(Keys& keys, std::string_view key) {
 bool Rejections::keep(std::string_view key, Status named, std::string text) {
   erase(keys_, key);
   const bool drops = kept_.size() >= limits::kRejectionsKept && !kept_.contains(key);
-  // Which reason goes is of no matter: an operator with so many mends their common cause.
+  // Any stored reason may be dropped: an operator with so many rejections fixes their common cause.
   if (drops) keys_.insert(std::move(kept_.extract(kept_.begin()).key()));
   kept_.insert_or_assign(std::string{key}, Rejection{++last_, std::move(named), std::move(text)});
   return drops;

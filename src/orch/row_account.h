@@ -1,6 +1,6 @@
-// RowAccount: the one way by which a consumer tells what happens to its rows. Who hears it: the journal, the taps of people who look on
-// (rondo/orch/row_tap.h), and in simulation a witness (orch/witness.h). Nobody else in a consumer knows any of the three. Where one of them
-// is absent each call costs a branch. Scheduler's thread.
+// RowAccount: the only path by which a consumer reports what happens to its rows. Its readers are the journal, row taps
+// (rondo/orch/row_tap.h), and in simulation a witness (orch/witness.h). No other code in a consumer knows any of the three. Each call
+// costs one branch for an absent reader. Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace rondo {
 
 class RowAccount {
  public:
-  /// All must outlive it; 'witness' may be null. 'ledger' holds the rows of 'consumer'.
+  /// All arguments must outlive it; 'witness' may be null. 'ledger' holds the rows of 'consumer'.
   RowAccount(const Consumer& consumer, std::string_view table, const Ledger& ledger, const Clock& clock, JournalRecorder& journal,
              Witness* witness)
       : consumer_(consumer),
@@ -36,13 +36,13 @@ class RowAccount {
 
   // --- The table.
 
-  /// Its subscription has something to take.
+  /// The subscription has changes to take.
   void became_ready() { journal_.became_ready(name_); }
-  /// 'count' changes come, and each is told as taken(), then as merged(); 'empty': nothing is left to take.
+  /// 'count' changes were taken; a taken() and a merged() for each follow. 'empty': nothing is left to take.
   void took(std::size_t count, bool empty) {
     if (count > 0) journal_.took(name_, count, empty);
   }
-  /// Before it meets what waits in the ledger.
+  /// Called before the change is merged with the waiting change in the ledger.
   void taken(const Change& change) {
     if (tapped()) tell({.what = RowEvent::What::Taken, .key = change.key(), .op = change.op(), .change = &change});
     if (witness_ != nullptr) witness_->taken(consumer_, change);
@@ -54,7 +54,7 @@ class RowAccount {
 
   // --- The handler.
 
-  /// A row that had waited is taken up again.
+  /// A row that had waited is handled again.
   void retried(std::uint32_t row, const Change& change) {
     journal_.retried(name_, row, change);
     if (tapped()) tell_row(RowEvent::What::Retried, row);
@@ -66,17 +66,17 @@ class RowAccount {
     if (tapped()) tell_row(RowEvent::What::Redone, row);
     if (witness_ != nullptr) witness_->redone(consumer_, change);
   }
-  /// The same of a row whose newer change waits: that one is queued.
+  /// As redone(), for a row whose newer change waits: that change is queued.
   void queued_by_end(std::uint32_t row);
-  /// The handler is about to be called. Of a batch: one call for each change, before the handler's.
+  /// The handler is about to be called. For a batch: one call for each change, before the handler's.
   void asked(const Change& change) {
     if (witness_ != nullptr) witness_->asked(consumer_, change);
   }
-  /// What became of the change, before its row changes; what becomes of the row is told after that, below.
+  /// The outcome of the change, before its row changes; the functions below report the row's new state afterwards.
   void answered(const Change& change, Witness::Answer answer, std::span<const Constraint> facts = {}, Instant until = {}) {
     if (witness_ != nullptr) witness_->answered(consumer_, change, answer, facts, until);
   }
-  /// The same of a row that settles, whose change is only put together for one who hears it.
+  /// As answered(), for a row that settles. Its change is built only if a witness is attached.
   void settles(std::uint32_t row, Witness::Answer answer) {
     if (witness_ != nullptr) answered(Change{ledger_.op(row), ledger_.flight(row)}, answer);
   }
@@ -101,14 +101,14 @@ class RowAccount {
     journal_.parked(name_, row, change, facts);
     if (tapped()) tell({.what = RowEvent::What::Parked, .key = ledger_.key(row), .op = ledger_.op(row), .facts = facts});
   }
-  /// A Delete, which is dropped: the Set behind it is queued.
+  /// The change is a Delete that is dropped: the Set behind it is queued.
   void gave_way(std::uint32_t row, const Change& change, std::span<const Constraint> facts) {
     journal_.again(name_, row);
     if (tapped()) tell({.what = RowEvent::What::GaveWay, .key = change.key(), .op = change.op(), .facts = facts});
   }
-  /// A row whose turn had come waits for 'fact' now.
+  /// A row whose turn had come now waits for 'fact'.
   void still_parked(std::uint32_t row, const Constraint& fact) { journal_.still_parked(name_, row, fact); }
-  /// Whether still_parked() has anybody who hears it.
+  /// True if still_parked() has a reader.
   bool is_recorded() const noexcept { return journal_.on(); }
   void delayed(std::uint32_t row, const Change& change, Duration delay, const Status& why);
   void rejected(std::uint32_t row, const Change& change, const Status& why) {
@@ -116,17 +116,17 @@ class RowAccount {
     if (tapped()) tell_row(RowEvent::What::Rejected, row, &why);
   }
 
-  /// A change that its row has no room for. Journal and witness know it as one that was taken and hear no more of it: a replay refuses it
-  /// again, and the tables of a simulation keep their rows within the limits.
+  /// A change that its row has no room for. Journal and witness already have it as a taken change and receive nothing more. A replay
+  /// refuses it again, and the tables of a simulation keep their rows within the limits.
   void refused(const Change& change, const Status& why) {
     if (tapped()) tell({.what = RowEvent::What::Rejected, .key = change.key(), .op = change.op(), .why = &why});
   }
 
-  // --- Those who look on.
+  // --- Row taps.
 
   /// See RowTap.
   std::unique_ptr<RowTap> tap(RowTap::Listener listener);
-  /// 'fact' was announced by who provides it according to 'index', and rows of this consumer may have waited for it.
+  /// 'fact' was announced by its provider in 'index', and rows of this consumer may have waited for it.
   void resolved(const Constraint& fact, const ConstraintIndex& index) {
     if (tapped()) tell({.what = RowEvent::What::Resolved, .facts = {&fact, 1}, .provider = index.provider(fact.kind)});
   }
@@ -141,7 +141,7 @@ class RowAccount {
 
   const Consumer& consumer_;
   const std::string_view table_;
-  const std::uint32_t name_;  // The journal's.
+  const std::uint32_t name_;  // The journal's number for the table.
   const Ledger& ledger_;
   const Clock& clock_;
   JournalRecorder& journal_;

@@ -1,5 +1,5 @@
-// RowTap: what is told of a row, in order, from its first change to its end; and that who stops listening, or listens to nothing, is no
-// burden to the consumer.
+// RowTap: the events of a row, in order, from its first change to its end. A listener that stops, or whose table does not exist, does not
+// affect the consumer.
 #include "rondo/orch/row_tap.h"
 
 #include <gmock/gmock.h>
@@ -132,7 +132,7 @@ TEST_F(RowTaps, NobodyHearsAfterTheEndAndNoTapOutlivesItsConsumer) {
         "T", [](std::string_view, const Fields&) { return Outcome::done(); }, [](std::string_view) { return Outcome::done(); });
     late = std::move(short_lived.tap("T", [](const RowEvent&) {}).value());
   }
-  late.reset();  // Its consumer is gone: nothing is touched.
+  late.reset();  // Its consumer is destroyed; the tap must not access it.
 }
 
 }  // namespace

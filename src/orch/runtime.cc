@@ -43,7 +43,7 @@ Result<std::unique_ptr<Runtime::Parts>> Runtime::make_parts(RuntimeOptions optio
   if (!store) return failure(store.error().with_context("opening the store"));
   if (*store == nullptr) return failure(Code::InvalidArgument, "RuntimeOptions::store made no store");
   p.store = std::move(*store);
-  // In a replay of a day from before the sweep there were no turns of it.
+  // A replay of a run recorded before the sweep existed has no turns of it.
   if (p.journal->version() >= journal::kSweepVersion) {
     p.sweep = std::make_unique<FactSweep>(
         *p.scheduler, p.constraints, [&p](const Constraint& fact, bool holds) { p.found(fact, holds); },
@@ -73,13 +73,13 @@ Result<std::unique_ptr<Runtime>> Runtime::open(RuntimeOptions options) {
 }
 
 Runtime::~Runtime() {
-  parts_->scheduler->move_here();  // What ends may withdraw facts.
+  parts_->scheduler->move_here();  // Objects that are destroyed may withdraw facts.
   parts_->is_ending = true;
-  parts_->elsewhere.reset();  // First: work that runs may use what is given up after it.
+  parts_->elsewhere.reset();  // First: running jobs may use what is destroyed after it.
   while (!parts_->workers.empty()) parts_->workers.back()->leave_home();
-  // Last made, first destroyed: an Orch may use what was made before it.
+  // In reverse order: an Orch may use an Orch that was added before it.
   while (!parts_->orchs.empty()) parts_->orchs.pop_back();
-  parts_->agents.reset();  // While all that their last words may ask for is there.
+  parts_->agents.reset();  // Before the members that finishing agents may use.
 }
 
 void Runtime::Parts::join(std::shared_ptr<FactBoard> board) {
@@ -168,7 +168,8 @@ Table Runtime::table(std::string_view name) {
     TableSpec spec;
     spec.name = std::string{name};
     Status declared = p.store->declare(spec);
-    // FailedPrecondition: it is there as another kind, by somebody else who came between, or a home runtime has not told in time.
+    // FailedPrecondition: the table exists with another kind, declared meanwhile by another component, or by a home runtime that has not
+    // reported it yet.
     if (!declared.ok() && declared.code() != Code::FailedPrecondition) return Table{*this, std::string{name}, std::move(declared)};
   }
   p.written_tables.emplace(name);
@@ -178,7 +179,7 @@ Table Runtime::table(std::string_view name) {
 Status Table::write(Change change) {
   Runtime::Parts& p = *runtime_->parts_;
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Table::set, remove or write of " + name_));
-  // In a replay the store answers as it did, also for a table that it would not have.
+  // In a replay the store answers as recorded, also for a table that it would refuse.
   return p.told(refused_.ok() ? p.store->write(name_, std::move(change), {}) : refused_);
 }
 
@@ -209,7 +210,7 @@ void Runtime::Parts::tell_thrown(std::string_view where, const Change& change, c
 
 void Runtime::Parts::log_rejects() {
   log = std::make_unique<Log>(*clock);
-  on_reject = [this](std::string_view, const Change& change, const Status& why) {  // Which names table and key.
+  on_reject = [this](std::string_view, const Change& change, const Status& why) {  // 'why' contains table and key.
     if (change.op() == Op::Event) {
       log->warn("handler failed", {{"why", why}});
     } else {
@@ -224,7 +225,7 @@ void Runtime::Parts::tell_fault(const MessageFault& fault) const noexcept {
     std::string where{fault.agent};
     where.append(" ").append(fault.message);
     on_reject(fault.agent, Change::event("message", fault.message, {}), status_of_exception(fault.error).with_context(where));
-  } catch (const std::bad_alloc&) {  // Then it has no words; it is counted.
+  } catch (const std::bad_alloc&) {  // The exception is counted without its text.
   }
 }
 
@@ -233,7 +234,7 @@ Status Runtime::run_elsewhere_job(std::unique_ptr<elsewhere::Job> job, Priority 
   RONDO_EXPECT(p.scheduler->is_here(), from_elsewhere("Runtime::run_elsewhere"));
   if (p.is_ending) return {Code::Cancelled, "the runtime ends"};
   if (p.elsewhere == nullptr) {
-    // Whose clock is told the time is deterministic, and so has no threads.
+    // A runtime whose clock is simulated is deterministic, so its pool has no threads.
     const bool is_real = dynamic_cast<const SystemClock*>(p.clock) != nullptr;
     Result<std::unique_ptr<Elsewhere>> made = Elsewhere::make(
         *p.scheduler, is_real ? ExecutorMode::Thread : ExecutorMode::Inline, p.elsewhere_threads,
@@ -350,7 +351,7 @@ std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t 
 
 std::vector<ParkedRow> Runtime::parked_rows(std::string_view table, std::size_t max, std::uint32_t& place) const {
   const auto it = parts_->consumers.find(table);
-  if (it == parts_->consumers.end()) {  // A worker's, if anybody's: it is asked once.
+  if (it == parts_->consumers.end()) {  // The table may belong to a worker, which is queried once.
     place = kNoPlace;
     return parked_rows(table, max);
   }

@@ -1,4 +1,4 @@
-// What the tests of consumers and runtimes share: a runtime in a simulated world, and an Orch whose handlers are lambdas of the test. Tests
+// Shared by the tests of consumers and runtimes: a runtime in a simulated world, and an Orch whose handlers are lambdas of the test. Tests
 // only.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace rondo {
 
 inline constexpr ConstraintKind kGroup{"group"};
 
-/// An Orch that lets the test do what Orchs do.
+/// An Orch whose protected functions are public.
 class OpenOrch final : public Orch {
  public:
   explicit OpenOrch(Runtime& runtime, std::string name = "test", Priority priority = Priority::p1)
@@ -42,7 +42,7 @@ class OpenOrch final : public Orch {
   using Orch::withdraw;
 };
 
-/// What a handler was given, such as "S key" and "D key".
+/// A handler's argument as text, such as "S key" and "D key".
 inline std::string call(Op op, std::string_view key) { return (op == Op::Delete ? "D " : "S ") + std::string{key}; }
 
 class RuntimeFixture {
@@ -55,7 +55,7 @@ class RuntimeFixture {
     });
   }
 
-  /// An Orch that provides "group" from the set 'groups'.
+  /// Adds an Orch that provides "group" from the set 'groups'.
   OpenOrch& add_groups() {
     auto& orch = runtime.add<OpenOrch>("groups", Priority::p5);
     orch.provide(kGroup, [this](std::string_view key) { return groups.contains(key); });
@@ -67,7 +67,7 @@ class RuntimeFixture {
   void remove(std::string_view table, std::string_view key) { ASSERT_TRUE(runtime.table(table).remove(key).ok()); }
   void run() { runtime.run_until_idle(); }
   void run_for(Duration time) { world.run_for(runtime.scheduler(), time); }
-  /// Of the only consumer of 'table'.
+  /// The statistics of the only consumer of 'table'.
   ConsumerStats stats(std::string_view table) {
     for (const ConsumerStats& stats : runtime.consumers()) {
       if (stats.table == table) return stats;

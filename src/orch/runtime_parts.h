@@ -1,4 +1,5 @@
-// The inside of Runtime, shared by runtime.cc, orch.cc and why.cc: who owns what, in the order in which it must be destroyed (last first).
+// The implementation of Runtime, shared by runtime.cc, orch.cc and why.cc: its members, in the order of construction; they are destroyed
+// last first.
 #pragma once
 
 #include <algorithm>
@@ -27,21 +28,21 @@
 namespace rondo {
 
 struct Runtime::Parts {
-  /// Facts cross to and from the other members of 'board' from now on. Once.
+  /// From now on facts cross to and from the other members of 'board'. Call it once.
   void join(std::shared_ptr<FactBoard> board);
-  /// Records and tells that 'rows' that waited for 'fact' were queued.
+  /// Records and reports that 'rows' rows that waited for 'fact' were queued.
   void resolved(const Constraint& fact, std::size_t rows);
   void tell_observers(const Constraint& fact, bool holds);
-  /// A handler of a message threw.
+  /// Reports that a message handler threw.
   void tell_fault(const MessageFault& fault) const noexcept;
-  /// The sweep found a fact that its provider forgot to announce or to withdraw.
+  /// The sweep found a fact that its provider did not announce or withdraw.
   void found(const Constraint& fact, bool holds);
-  /// What a handler threw goes to on_reject.
+  /// Passes a handler's exception to on_reject.
   void tell_thrown(std::string_view where, const Change& change, const std::exception_ptr& thrown) const;
   void log_rejects();
-  /// A write by an Orch, on the record.
+  /// Writes for an Orch, and records a refusal.
   Status write(std::string_view table, Change change, WriteDone done);
-  /// What the store said of a write, on the record.
+  /// Records the store's answer to a write if it is a refusal, and returns it.
   Status told(Status accepted) {
     if (!accepted.ok()) journal->write_refused(accepted);
     return accepted;
@@ -55,51 +56,51 @@ struct Runtime::Parts {
   std::unique_ptr<ExecutorSeats> executors;
   std::unique_ptr<Scheduler> scheduler;
   std::unique_ptr<Store> store;
-  store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, seen as what it is.
-  std::unique_ptr<FactPort> port;                // None until a worker is made.
+  store::bridge::BridgeStore* bridge = nullptr;  // A worker's store, as its concrete type; null in a home runtime.
+  std::unique_ptr<FactPort> port;                // Null until a worker is made.
   ConstraintIndex constraints;
   std::unique_ptr<FactSweep> sweep;
   ForgottenFacts forgotten;
   Consumer::OnReject on_reject;
-  std::unique_ptr<Log> log;  // Of on_reject, as long as the program has given none.
+  std::unique_ptr<Log> log;  // Used by on_reject until the program sets its own.
   Adding* adding = nullptr;
-  std::uint64_t writes = 0;                                     // Of Orchs, whose end they asked for; counted while there is a journal.
-  Witness* witness = nullptr;                                   // In simulation.
-  std::set<std::string, std::less<>> written_tables;            // Known to the store.
-  Ticket current;                                               // Of the change that a handler is being asked about.
+  std::uint64_t writes = 0;    // The number of writes whose end an Orch asked for; counted only while there is a journal.
+  Witness* witness = nullptr;  // Null outside simulation.
+  std::set<std::string, std::less<>> written_tables;            // Tables that the store knows.
+  Ticket current;                                               // The ticket of the change whose handler is running.
   std::map<std::string, Consumer*, std::less<>> consumers;      // By table.
-  std::vector<std::pair<ConstraintKind, Observer*>> observers;  // A handful: a search of it beats a map.
-  std::vector<ConstraintKind> observed;                         // Kinds with observers.
+  std::vector<std::pair<ConstraintKind, Observer*>> observers;  // Few entries: a linear search is faster than a map.
+  std::vector<ConstraintKind> observed;                         // The kinds that have observers.
   std::map<std::string, std::function<std::vector<FactOrigin>(std::string_view)>, std::less<>> origins;  // By kind of fact.
-  /// What explain_state() was given.
+  /// The callbacks of explain_state().
   struct StateTeller {
     StateOf state_of;
     std::function<PlaneCounts()> counts;
   };
   std::map<std::string, StateTeller, std::less<>> states;  // By table.
-  std::vector<Worker*> workers;                            // Of which this is the home.
+  std::vector<Worker*> workers;                            // The workers whose home is this runtime.
   AgentsOptions agents_options;
-  std::unique_ptr<Agents> agents;  // None until somebody asks.
-  Agents* known_agents = nullptr;  // The same, which those that finish may ask for while it ends.
+  std::unique_ptr<Agents> agents;  // Null until it is first used.
+  Agents* known_agents = nullptr;  // Points to *agents. Agents that finish may use it while 'agents' is being destroyed.
   std::unique_ptr<PostBox> posted;
   std::vector<std::unique_ptr<Orch>> orchs;
   unsigned elsewhere_threads = 1;
-  std::unique_ptr<Elsewhere> elsewhere;  // None until somebody asks.
+  std::unique_ptr<Elsewhere> elsewhere;  // Null until it is first used.
   bool is_ending = false;
 };
 
-/// For the message of an assertion: 'call' was made by a wrong thread.
+/// The message of an assertion: 'call' was made on a wrong thread.
 inline std::string from_elsewhere(std::string call) {
   return std::move(call) + " was called on another thread than the runtime's; use Runtime::post";
 }
 
-/// What who asks many questions knows of the workers.
+/// The workers known to be busy, for a caller with many questions.
 struct Runtime::BusyWorkers {
-  Instant until;  // Then all are busy.
+  Instant until;  // Until this time all workers count as busy.
   std::vector<const Worker*> workers = {};
-  bool is_late = false;  // One was not asked because it was over.
+  bool is_late = false;  // True if a worker was not queried because 'until' had passed.
 
-  /// Whether 'worker' is not to be asked.
+  /// True if 'worker' must not be queried.
   bool knows(const Worker& worker, const Clock& clock) {
     if (std::ranges::find(workers, &worker) != workers.end()) return true;
     if (clock.now() < until) return false;
@@ -114,7 +115,8 @@ std::vector<Answer> Runtime::ask_workers(std::function<Answer(Runtime& worker)> 
   std::vector<Answer> answers;
   for (Worker* const worker : parts_->workers) {
     if (busy != nullptr && busy->knows(*worker, *parts_->clock)) continue;
-    const auto answer = std::make_shared<Answer>();  // A late one goes here, and nobody looks.
+    // Owned by the question too: an answer after the deadline is written here, and no thread reads it.
+    const auto answer = std::make_shared<Answer>();
     if (worker->ask([answer, question](Runtime& runtime) { *answer = question(runtime); })) {
       answers.push_back(std::move(*answer));
     } else if (busy != nullptr) {

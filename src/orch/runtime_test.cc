@@ -1,4 +1,5 @@
-// Runtime and Orch: facts, observers, listeners and lifetimes; what may not be lost when something throws, comes late or goes early.
+// Runtime and Orch: facts, observers, listeners and lifetimes; and what must not be lost when a handler throws, an event is late or an
+// Orch ends early.
 #include "rondo/orch/runtime.h"
 
 #include <gmock/gmock.h>
@@ -150,7 +151,7 @@ class ListenerTest : public RuntimeTest {
   }
   void send(std::string_view verb, std::string_view key) { ASSERT_TRUE(runtime.table("EVENTS").write(Change::event(verb, key, {})).ok()); }
 
-  int slow = 0;  // Eighths of a turn's time that an event takes.
+  int slow = 0;  // Eighths of a turn's time that one event takes.
 };
 
 TEST_F(ListenerTest, EachEventIsHandledOnceInOrder) {
@@ -192,7 +193,7 @@ TEST_F(ListenerTest, AGapIsToldBeforeWhatCameAfterItInTheSameTurn) {
     const Status sent = runtime.table("EVENTS").write(Change::event("up", std::to_string(i), {}));
     EXPECT_TRUE(sent.ok() || sent.code() == Code::ResourceExhausted);
     if (i != 22) continue;
-    slow = 10;  // The first turn ends by time, with room in the subscription and the gap still ahead.
+    slow = 10;  // The first turn ends by time, with room in the subscription, and the gap still follows.
     runtime.scheduler().turn();
     slow = 0;
   }
@@ -249,8 +250,8 @@ TEST_F(RuntimeTest, AnOrchThatGoesTakesItsParkedRowsWithIt) {
   EXPECT_EQ(stats("T").taken, 4U) << "the next consumer begins with the rows that stand";
 }
 
-// Seed 000, "Consumer Ordering Within Orch": there they go by the names of their tables. The order must be the same in every run; ours is
-// the Orch's own: the one in which it subscribed, whatever the names.
+// SONiC's orchagent, "Consumer Ordering Within Orch": there consumers are ordered by the names of their tables. The order must be the same
+// in every run. Ours is the order in which the Orch subscribed, whatever the names.
 TEST_F(RuntimeTest, ConsumersOfAnOrchThatAreReadyTogetherGoInTheOrderOfTheirSubscription) {
   const std::vector<std::string> tables{"C_TABLE", "A_TABLE", "D_TABLE", "B_TABLE"};
   for (const auto& table : {"A_TABLE", "B_TABLE", "C_TABLE", "D_TABLE"}) {
@@ -291,7 +292,7 @@ TEST_F(RuntimeTest, ATableThatTheStoreWillNotHaveRefusesWritesWithItsReason) {
   EXPECT_TRUE(runtime.table("T0").set("k", {}).ok());
 }
 
-/// Says nothing of its tables, as a home runtime that has no time to.
+/// Returns no tables, like a home runtime that has no time to answer.
 class SilentStore final : public test::PassingStore {
  public:
   using PassingStore::PassingStore;
@@ -307,7 +308,7 @@ TEST(RuntimeTables, OneThatSomebodyElseDeclaredAsAnotherKindCanBeWritten) {
 
 TEST_F(RuntimeTest, KindsAreEqualWhenTheirNamesAre) {
   OpenOrch& orch = runtime.add<OpenOrch>();
-  static constexpr char kSameName[] = "group";  // At another place than the literal.
+  static constexpr char kSameName[] = "group";  // The same text as the literal, at another address.
   orch.provide(kGroup, [](std::string_view) { return true; });
   EXPECT_TRUE(orch.holds({ConstraintKind{kSameName}, "1"}));
 }

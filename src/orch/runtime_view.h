@@ -1,5 +1,5 @@
-// RuntimeView: the inside of a runtime for those who check it from outside (sim): its consumers with their ledgers, and the index of
-// constraints, read only. It costs nothing where it is not used.
+// RuntimeView: read-only access to the inside of a runtime for external checkers (sim): its consumers with their ledgers, and the index of
+// constraints. It costs nothing when it is not used.
 #pragma once
 
 #include "orch/runtime_parts.h"
@@ -14,15 +14,15 @@ class RuntimeView {
   const ConstraintIndex& constraints() const noexcept { return parts_.constraints; }
   const Scheduler& scheduler() const noexcept { return *parts_.scheduler; }
   const Store& store() const noexcept { return *parts_.store; }
-  /// By table, in the order of their names.
+  /// Consumers by table, in the order of the tables' names.
   const std::map<std::string, Consumer*, std::less<>>& consumers() const noexcept { return parts_.consumers; }
 
-  /// From here on 'witness' sees what consumers do. Before the first Orch is added; it outlives the runtime.
+  /// From now on 'witness' sees what consumers do. Call it before the first Orch is added; 'witness' outlives the runtime.
   static void attach(Runtime& runtime, Witness& witness) noexcept {
     RONDO_ASSERT(runtime.parts_->consumers.empty());
     runtime.parts_->witness = &witness;
   }
-  /// From here on executors of the runtime are simulated. Before the first is made; 'trouble' outlives the runtime.
+  /// From now on executors of the runtime are simulated. Call it before the first is made; 'trouble' outlives the runtime.
   static void attach(Runtime& runtime, ExecutorTrouble& trouble) noexcept { runtime.parts_->executors->simulate(trouble); }
 
  private:

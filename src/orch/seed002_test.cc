@@ -1,5 +1,5 @@
-// What must hold according to seed 002 (OrchDaemon retry optimization), one test a statement: routes that refer to a next-hop group that is
-// not there yet, beside other tables and a timer of one second. The numbers are the seed's, smaller where only the proportion matters.
+// The statements of SONiC's RetryCache design (OrchDaemon retry optimization), one test each. Routes refer to a next-hop group that does
+// not exist yet, beside other tables and a timer of one second. The numbers are the design's, smaller where only the proportion matters.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -20,7 +20,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// NEXTHOP_GROUP (p5) provides groups; ROUTE (p1) waits for them; each route costs 10 us of simulated time, whatever its answer.
+/// NEXTHOP_GROUP (p5) provides groups; ROUTE (p1) waits for them. Each route costs 10 us of simulated time, whatever its outcome.
 class Seed002 : public testing::Test, public RuntimeFixture {
  protected:
   static constexpr Duration kRouteCost = 10us;
@@ -67,8 +67,8 @@ class Seed002 : public testing::Test, public RuntimeFixture {
   void add_routes(int count, std::string_view group = "102", const std::string& prefix = "r") {
     for (int i = 0; i < count; ++i) set("ROUTE", prefix + std::to_string(i), {{"nexthop_group", group}});
   }
-  /// A port event now, and another each millisecond or so, also in the midst of a turn of the routes, and of a handler. 'asked' is when the
-  /// newest came, which is before somebody looked.
+  /// Makes a port event now, and another each millisecond or so, also in the middle of a turn of the routes, and of a handler. 'asked' is
+  /// when the newest event occurred, which is before the runtime polls it.
   void flap(Instant due, Instant& asked, int& events) {
     asked = due;
     set("PORT", "Ethernet0", {{"oper_status", std::to_string(++events)}});
@@ -160,7 +160,7 @@ TEST_F(Seed002, TheNumberOfTasksToRetryInATurnIsLimited) {
   for (const auto& [turn, items] : turn_items) EXPECT_LE(items, limits::kBatchItems) << "turn " << turn;
 }
 
-// The same: resolved tasks do not starve the new ones of their own table.
+// Of the same statement: resolved tasks do not starve the new tasks of their own table.
 TEST_F(Seed002, ResolvedTasksDoNotStarveNewOnes) {
   add_routes(10'000);
   run();
@@ -191,7 +191,7 @@ TEST_F(Seed002, TheShareOfRetriedTasksIsConfigurable) {
 
 // "[Deadlock] ... Only ExecutableTimer instances gets selected in the following iterations, and the system gets starved and stuck"
 TEST_F(Seed002, TheDeadlockOf800kRoutesAndAOneSecondTimerCannotHappen) {
-  // 150,000 routes of 10 us are 1.5 s of work a pass: longer than the timer's period, as 800,000 are in the seed.
+  // 150,000 routes of 10 us are 1.5 s of work a pass: longer than the timer's period, as 800,000 are in the design.
   int fired = 0;
   TimerSource timer("one second", Priority{50}, [&] { ++fired; });
   runtime.scheduler().add(timer);
@@ -212,7 +212,7 @@ TEST_F(Seed002, TheDeadlockCannotHappenEitherWhenTheGroupComesLate) {
   runtime.scheduler().add(timer);
   timer.arm_every(1s, world.now() + 1s);
   add_routes(150'000);
-  run_for(700ms);  // In the midst of the first pass.
+  run_for(700ms);  // In the middle of the first pass.
   set("NEXTHOP_GROUP", "102");
   EXPECT_TRUE(world.run_until(
       runtime.scheduler(), [&] { return installed.size() == 150'000; }, 10s));
@@ -253,7 +253,7 @@ TEST_F(Seed002, AResolutionIsNoticedInTheVeryNextTurnOfTheTable) {
   run();
   const Instant before = world.now();
   set("NEXTHOP_GROUP", "102");
-  // Routes take kRouteCost each, so between some of them the reactor is looked at for who is more urgent.
+  // Each route takes kRouteCost, so the reactor is polled between some of them for more urgent sources.
   EXPECT_LE(runtime.run_until_idle(), 1U + 10U) << "one turn of the groups, then those of the routes";
   EXPECT_EQ(installed.size(), 10U);
   EXPECT_LE(world.now() - before, 10 * kRouteCost) << "there: about once a second, when a timer fires";

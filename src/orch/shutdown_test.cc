@@ -1,6 +1,6 @@
-// The end of a worker at every point of its life: rows on their way, parked on facts and on time, retried, a lane that is full, a handler
-// that is under way or waits for the home thread. It takes less than a second, and nothing is left alive. It reads a clock to pass: that
-// second is what is promised (docs/hacking.md).
+// The end of a worker at every point of its life: rows in transit, parked on facts and on time, retried, a lane that is full, a handler
+// that runs or waits for the home thread. The end takes less than a second and leaves no thread running. The test reads a clock, because
+// that second is the documented bound (docs/hacking.md).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -25,7 +25,8 @@ constexpr Duration kEnds = 1s;
 
 Outcome done(std::string_view) { return Outcome::done(); }
 
-/// Routes of a worker: a third is done, a third waits for facts that come or do not, a third for time. Each tells its state at home.
+/// Routes of a worker: a third is done, a third waits for facts that may or may not come, a third for a time. Each writes its state at
+/// home.
 class Routes final : public Orch {
  public:
   Routes(Runtime& runtime, Priority priority, std::function<void()> at_row, std::shared_ptr<int> token)
@@ -42,7 +43,7 @@ class Routes final : public Orch {
   Outcome set(std::string_view key, const Fields&) {
     at_row_();
     const int number = std::stoi(std::string{key});
-    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The way home may be full.
+    static_cast<void>(runtime().table("STATE").set(key, {{"seen", "1"}}));  // The lane to home may be full.
     if (number % 3 == 1) return Outcome::wait_for({kGroup, std::to_string(number % 10)});
     if (number % 3 == 2) return Outcome::retry_after(number % 2 == 0 ? Duration{1ms} : Duration{1000s}, Status{Code::Unavailable, "late"});
     return Outcome::done();
@@ -55,7 +56,7 @@ class Routes final : public Orch {
 
 class WorkerShutdown : public testing::Test {
  protected:
-  /// A life until 'row' rows were handled; returns how long the end took.
+  /// Runs a worker until 'row' rows were handled; returns how long the end took.
   Duration end_after(int row) {
     SystemClock clock;
     Runtime home;
@@ -99,7 +100,7 @@ TEST_F(WorkerShutdown, AfterAnyRowWorkersEndWithinASecondAndLeaveNothing) {
   RecordProperty("longest_end_us", std::to_string(longest / 1us));
 }
 
-/// Nobody gives turns at home any more: who waits for an answer from there gets it from the thread that waits for the end.
+/// The home runtime runs no turns any more: a caller that waits for its answer gets it from the thread that waits for the worker's end.
 TEST_F(WorkerShutdown, WhileTheWorkerWaitsForHomeItEndsWithinASecond) {
   for (int round = 0; round < 20; ++round) {
     SystemClock clock;
@@ -111,7 +112,7 @@ TEST_F(WorkerShutdown, WhileTheWorkerWaitsForHomeItEndsWithinASecond) {
         "ROUTE",
         [&](std::string_view, const Fields&) {
           asks.count_down();
-          answered = !worker.runtime().store().tables().empty();  // Known at home alone.
+          answered = !worker.runtime().store().tables().empty();  // Only home knows the tables.
           return Outcome::done();
         },
         done);

@@ -1,5 +1,5 @@
-// Who is more urgent waits for one handler, not for the turn of a table, a channel, a fact or a mailbox: under frames, strict priority and
-// strictly ordered, whether a handler, another thread or a descriptor brings the news.
+// A more urgent source waits for one handler, not for the turn of a table, a channel, a fact or a mailbox. This holds under frames, strict
+// priority and strictly ordered, whether a handler, another thread or a descriptor wakes it.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,10 +17,10 @@ namespace rondo {
 namespace {
 
 constexpr int kItems = 64;
-constexpr int kNewsAt = 10;  // In the handler of which item there is news, which is neither the first nor the last of a step.
+constexpr int kNewsAt = 10;  // The item whose handler wakes the urgent source; it is neither the first nor the last of a step.
 constexpr int kDescriptor = 5;
 
-/// What is handled item by item at p0.
+/// The kinds of items handled at p0.
 enum class Work { Rows, Retries, Events, Facts, Messages };
 
 std::string name_of(Work work) {
@@ -40,7 +40,7 @@ class Urgent {
     urgent_.on_run = [this] { handled_before_ = handled_; };
   }
 
-  /// 64 items of work at p0, whose handlers take 'each'. What is done in the handler of item kNewsAt is 'news'.
+  /// Makes 64 items of work at p0, whose handlers take 'each'. 'news' runs in the handler of item kNewsAt.
   void work(Work what, Duration each, std::function<void()> news) {
     each_ = each;
     news_ = std::move(news);
@@ -94,7 +94,7 @@ class Urgent {
   }
   void watch() { EXPECT_TRUE(world_.reactor().watch(kDescriptor, Interest::Read, urgent_).ok()); }
 
-  /// How many of p0's handlers began after the news and before the urgent source had its turn.
+  /// Returns how many of p0's handlers began after the news and before the urgent source had its turn.
   int run() {
     runtime_.run_until_idle();
     EXPECT_EQ(handled_, kItems);

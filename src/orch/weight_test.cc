@@ -1,5 +1,5 @@
-// ConsumeOptions::weight: consumers of one priority share its time by weight under Tie::ConsumedTime, and the rule of weights holds for
-// them as for any source. Simulated time: a row takes what its handler says.
+// ConsumeOptions::weight: consumers of one priority share its time by weight under Tie::ConsumedTime, and the weight's rules hold for them
+// as for any source. Simulated time: a row takes as long as its handler specifies.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace rondo {
 namespace {
 
-/// A consumer of 'table' with more rows than are handled here, each of which takes 'cost'.
+/// A consumer of 'table' with more rows than the test handles; each takes 'cost'.
 struct Load {
   Load(Runtime& runtime, sim::World& world, const std::string& table, Duration cost, std::uint32_t weight)
       : orch(runtime.add<OpenOrch>(table + "-orch")),
@@ -28,7 +28,7 @@ struct Load {
   Consumer& consumer;
 };
 
-/// The part of the time of both that the first had.
+/// Returns the first consumer's part of the time of both.
 double share_under(Tie tie, Duration light_cost) {
   sim::World world{1};
   RuntimeOptions options;

@@ -1,6 +1,6 @@
-// why: walks from a row that waits, by each fact that is missing, to the row that would state that fact, and so on, until it comes to what
-// nobody has written, what is under way, or a row it has seen before (if that waits for this one, a cycle). Depth first, so that what the
-// first missing fact leads to stands together.
+// why: walks from a waiting row over each missing fact to the row that would state that fact, and so on. A path ends at a row that was
+// never written, at a row under way, or at a row visited before. If that row waits for this one, it is a cycle. Depth first, so that all
+// links of the first missing fact are adjacent.
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -35,7 +35,7 @@ void add_note(WhyLink& link, const std::string& note) {
   link.note += note;
 }
 
-/// Fills in what the consumer of link.table knows about link.key.
+/// Fills in the state of link.key in the consumer of link.table.
 void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& constraints, Instant now) {
   if (consumer == nullptr) {
     add_note(link, "nobody consumes this table");
@@ -56,7 +56,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   link.op = ledger.op(row);
   if (link.state != WhyLink::State::Parked) return;
   link.facts = ledger.facts_of(row, constraints);
-  // A row is listed under a fact that did not hold when it was parked. If it holds now, the next sweep handles the row again.
+  // A row is listed under a fact that did not hold when the row was parked. If the fact holds now, the next sweep queues the row again.
   if (!link.facts.empty() && constraints.holds(link.facts.front()) && !ledger.is_resolved(row)) {
     add_note(link, link.facts.front().to_string() + " holds, but was not announced by " + constraints.provider(link.facts.front().kind));
   }
@@ -70,7 +70,7 @@ void look_up(WhyLink& link, const Consumer* consumer, const ConstraintIndex& con
   add_note(link, std::string{ledger.why(row)});
 }
 
-/// Adds what the row's Orch says to what the ledger knows: 'in' is of what was asked for before, where a change is owed.
+/// Adds the Orch's knowledge of the row to the ledger's. 'in' is the state of the earlier orders, even if a change is owed.
 void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const ConstraintIndex& constraints) {
   const bool is_owed = link.state != WhyLink::State::Absent;
   const bool is_delete = link.op == Op::Delete;
@@ -97,7 +97,7 @@ void add_plane(WhyLink& link, const Consumer& consumer, RowInPlane in, const Con
 
 }  // namespace
 
-/// One step of the walk, as the thread of the table's consumer sees it.
+/// One step of the walk, on the thread of the table's consumer.
 struct Runtime::WhyStep {
   bool is_consumer = false;
   WhyLink link;
@@ -117,7 +117,7 @@ Runtime::WhyStep Runtime::why_step(const FactOrigin& at, const Record* row) cons
   if (step.is_consumer && teller != p.states.end()) {
     add_plane(step.link, *consumer->second, teller->second.state_of(at.key, row), p.constraints);
   }
-  // A row that the store has: nothing is owed for it because nothing was read.
+  // A row that the store has but the consumer has not read: no change is owed for it yet.
   const bool is_known = step.link.state != WhyLink::State::Absent || step.link.plane != PlaneState::Unknown;
   if (row != nullptr && step.is_consumer && !is_known && !consumer->second->is_caught_up()) {
     step.link.state = WhyLink::State::Queued;
@@ -151,7 +151,7 @@ std::vector<FactOrigin> Runtime::origins_anywhere(const Constraint& fact, BusyWo
   return {};
 }
 
-/// The walk under way: rows to look at next, the nearest last.
+/// The state of the walk: the rows to visit next, the nearest last.
 struct Runtime::WhyWalk {
   struct Next {
     FactOrigin at;
@@ -203,8 +203,8 @@ struct Runtime::WhyWalk {
     }
   }
 
-  /// Whether the asked row is in the largest set of rows each of which waits for a fact that only rows of the set could make true: these
-  /// rows wait for each other, and no other row can end that.
+  /// True if the asked row is in the largest set of rows that wait for each other. Each row of the set waits for a fact that only rows of
+  /// the set could state, so no row outside the set can end the wait.
   bool is_stuck() const {
     std::map<std::pair<std::string, std::string>, std::size_t> first;
     struct Alternatives {
@@ -222,7 +222,7 @@ struct Runtime::WhyWalk {
     }
     std::set<std::size_t> stuck;
     for (const auto& entry : first) stuck.insert(entry.second);
-    // Each pass takes at least one row out of the set, or is the last.
+    // Each pass removes at least one row from the set, or is the last.
     for (std::size_t before = 0; before != stuck.size();) {
       before = stuck.size();
       std::set<std::size_t> waiting;
@@ -235,7 +235,7 @@ struct Runtime::WhyWalk {
     return stuck.contains(0);
   }
 
-  /// Opens what each missing fact of a link leads to, or says in words where there is no row.
+  /// Adds the rows that each missing fact of a link leads to, or a note where there is no row.
   void follow(std::size_t index) {
     WhyLink& link = why.chain[index];
     facts += link.facts.size();

@@ -1,4 +1,4 @@
-// why: the chain from a row that waits down to the fact that nobody has stated, in words for people.
+// why: the chain from a waiting row to the fact that no component has stated, as text for people.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ constexpr ConstraintKind kNeighbor{"neighbor"};
 constexpr ConstraintKind kPort{"port"};
 constexpr ConstraintKind kStep{"step"};
 
-/// Route -> group -> neighbor -> port: four tables, each row names in its field "needs" the row of the next that it waits for.
+/// Route -> group -> neighbor -> port: four tables. Each row has in its field "needs" the key of the next table's row that it waits for.
 class WhyTest : public testing::Test, public RuntimeFixture {
  protected:
   WhyTest() {
@@ -119,7 +119,7 @@ TEST_F(WhyTest, ACycleIsFoundAndShownOnce) {
   EXPECT_THAT(rows(why), ElementsAre("STEP a", "STEP b", "STEP c", "STEP b"));
 }
 
-/// STEP rows wait for steps; each of the named rows can make the step true.
+/// Rows of STEP wait for steps; 'rows' maps each step to the rows that can make it true.
 void explain_alternatives(Runtime& runtime, std::map<std::string, std::vector<std::string>, std::less<>> rows) {
   runtime.explain(kStep, [rows = std::move(rows)](std::string_view key) {
     std::vector<FactOrigin> origins;
@@ -465,7 +465,7 @@ TEST(Why, OfTooManyRejectedRowsSomeAreForgottenAndCounted) {
   EXPECT_EQ(runtime.consumers().at(0).rejections_forgotten, 1U);
   EXPECT_EQ(runtime.consumers().at(0).rejected_rows, limits::kRejectionsKept + 1) << "the count is the count";
   EXPECT_EQ(runtime.why("T", "0").chain.at(0).note, "rejected, reason no longer kept: write the row again to have it told");
-  // All of them are listed, in pages.
+  // All of them are listed, page by page.
   std::vector<std::string> listed;
   std::optional<std::string> after;
   for (std::vector<RejectedRow> page; !(page = runtime.rejected_rows("T", 100, after)).empty(); after = page.back().key) {

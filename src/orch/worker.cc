@@ -1,5 +1,5 @@
-// The thread of a worker, and how it ends. The worker's runtime is made, filled and destroyed on the home thread; in between it belongs to
-// the worker's thread, and both sides meet in src/store/bridge (tables), src/orch/fact_board.h (facts) and a mailbox (rejects).
+// The thread of a worker, and its end. The home thread makes, fills and destroys the worker's runtime; in between the runtime belongs to
+// the worker's thread. Both sides share src/store/bridge (tables), src/orch/fact_board.h (facts) and a mailbox (rejects).
 #include "rondo/orch/worker.h"
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ namespace rondo {
 
 namespace {
 
-constexpr std::size_t kThreadNameBytes = 15;  // What Linux keeps.
+constexpr std::size_t kThreadNameBytes = 15;  // Linux keeps this many.
 
 struct Reject {
   std::string table;
@@ -27,12 +27,12 @@ struct Reject {
   Status why;
 };
 
-/// Asked by the home thread, answered in a turn of the worker.
+/// Put by the home thread, answered in a turn of the worker.
 struct Question {
   std::function<void(Runtime&)> what;
   std::promise<void> answered;
 };
-constexpr Priority kQuestions{limits::kPriorities - 1};  // People wait, and the home thread with them.
+constexpr Priority kQuestions{limits::kPriorities - 1};  // High, because an operator and the home thread wait for the answer.
 
 }  // namespace
 
@@ -48,7 +48,7 @@ struct Worker::Parts {
   std::unique_ptr<store::bridge::HomeEnd> home_end;
   std::unique_ptr<Mailbox<Reject>> rejects;
   std::unique_ptr<Runtime> runtime;
-  std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // On the worker's scheduler.
+  std::unique_ptr<Mailbox<std::shared_ptr<Question>>> questions;  // A source of the worker's scheduler.
   store::bridge::BridgeStore* bridge = nullptr;
   std::thread thread;
   bool started = false;
@@ -56,7 +56,7 @@ struct Worker::Parts {
   std::atomic<Instant> drain_end{};
   std::atomic<std::uint64_t> untold_rejects{0};
   std::uint64_t untaken = 0;
-  std::uint64_t unanswered = 0;  // Home thread.
+  std::uint64_t unanswered = 0;  // Used by the home thread only.
 };
 
 Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<Parts>(std::move(options))) {
@@ -70,7 +70,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
                                                                                .lane_changes = p.options.lane_changes,
                                                                                .requests_max = p.options.requests_max});
   p.rejects = std::make_unique<Mailbox<Reject>>(p.options.name + " rejects", p.options.requests, [&p](Reject&& given) {
-    const Reject reject = std::move(given);  // Out of the mailbox: who is told may stop the worker, which takes the rest out of it.
+    const Reject reject = std::move(given);  // Moved out of the mailbox first: on_reject may stop the worker, which empties the mailbox.
     if (const auto& told = p.home->parts_->on_reject) told(reject.table, reject.change, reject.why);
   });
   home.scheduler().add(*p.rejects);
@@ -80,7 +80,7 @@ Worker::Worker(Runtime& home, WorkerOptions options) : parts_(std::make_unique<P
   inner.clock = p.options.clock;
   inner.reactor = p.options.reactor;
   inner.journal = std::move(p.options.journal);
-  inner.log_rejects = false;  // They are told at home.
+  inner.log_rejects = false;  // The home runtime reports them.
   inner.store = [&p](Scheduler& scheduler) {
     auto bridge = std::make_unique<store::bridge::BridgeStore>(scheduler, *p.home_end);
     p.bridge = bridge.get();
@@ -183,17 +183,19 @@ void Worker::Parts::work(std::promise<Status> settled) {
   settled.set_value(status);
   if (!status.ok()) return;
   runtime->run();
-  // Told to stop: nothing new comes from the tables. What has come is handled, as long as there is time.
+  // The worker must stop: the tables deliver nothing new. Pending changes are handled until the deadline.
   Scheduler& scheduler = runtime->scheduler();
   const Instant told = drain_end.load(std::memory_order_acquire);
-  const Instant deadline = told != Instant{} ? told : scheduler.clock().now() + options.drain;  // Else its own runtime stopped it.
+  // Without drain_end, its own runtime stopped it.
+  const Instant deadline = told != Instant{} ? told : scheduler.clock().now() + options.drain;
   while (scheduler.turn() && scheduler.clock().now() < deadline) {
   }
   ended.store(true, std::memory_order_release);
   home_end->ring_bell(true);
 }
 
-/// The worker's thread has ended: what waits here is all there is. A turn of it may be over after any reject; there is no next one.
+/// Called after the worker's thread has ended, so no further rejects arrive. A turn may end after any reject, and no other turn follows,
+/// hence the loop.
 void Worker::Parts::tell_rejects() {
   while (rejects->has_backlog()) rejects->run(Budget{.items = UINT32_MAX, .time = Duration::max()});
 }
@@ -207,7 +209,7 @@ void Worker::stop(Duration drain) {
   p.home_end->listen_to_bell();
   p.home_end->pause();
   p.runtime->stop();
-  // The worker may still write, and wait for the home thread, while it handles the rest: so the home thread serves it while it waits.
+  // The worker may still write while it handles the rest, and then waits for the home thread. So the home thread serves it while it waits.
   while (p.home_end->serve(), !p.ended.load(std::memory_order_acquire)) p.home_end->wait_for_bell();
   p.thread.join();
   p.runtime->scheduler().move_here();

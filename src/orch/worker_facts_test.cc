@@ -1,6 +1,6 @@
-// Facts across threads under a storm of announcements and withdrawals: no wake-up is lost, whoever provides and whoever waits. The provider
-// plays at random in turns of its own; at the end every fact holds, and then every row must come to its end. A lost wake-up is a row that
-// stays parked until the test's deadline. Meant for the thread sanitizer as well.
+// Facts across threads during random announcements and withdrawals: no wake-up is lost, whichever side provides or waits. The provider
+// announces and withdraws at random in its own turns. At the end every fact holds, and then every row must be done. A lost wake-up leaves
+// a row parked until the test's deadline. Also for the thread sanitizer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ constexpr int kFacts = 8;
 constexpr int kRows = 2000;
 constexpr int kMoves = 4000;
 
-/// Provides kGroup, and in its turns lets facts begin and end at random, 'kMoves' times; then all begin.
+/// Provides kGroup, and begins and ends facts at random in its turns, 'kMoves' times; then all begin.
 class RandomProvider final : public Orch {
  public:
   RandomProvider(Runtime& runtime, std::uint32_t seed) : Orch(runtime, "provider", Priority::p3), random_(seed), player_(*this) {
@@ -65,7 +65,7 @@ class RandomProvider final : public Orch {
   Player player_;
 };
 
-/// Every row waits for two facts, and looks at them in an order of its own.
+/// Every row waits for two facts, and checks them in an order that depends on the row.
 class NeedyOrch final : public Orch {
  public:
   NeedyOrch(Runtime& runtime, std::atomic<int>& done) : Orch(runtime, "needy", Priority::p2) {
@@ -112,7 +112,7 @@ class WorkerFacts : public testing::TestWithParam<Places> {};
 TEST_P(WorkerFacts, NoWakeUpIsLostInAStorm) {
   SystemClock clock;
   std::uint64_t parked = 0;
-  // How many rows meet a missing fact is a matter of the threads' timing: it goes on until the storm was one.
+  // How many rows meet a missing fact depends on the timing of the threads, so the test repeats until enough rows were parked.
   for (std::uint32_t seed = 1; seed <= 5 || (parked < 100 && seed <= 200); ++seed) {
     SCOPED_TRACE(seed);
     const auto house = std::make_unique<House>();

@@ -1,5 +1,5 @@
-// Workers: Orchs on a thread of their own are what they are at home. The tests with threads wait for events by condition, never by time;
-// those about what crosses in which order step both runtimes by hand on one thread.
+// Workers: Orchs on their own thread behave as at home. The tests with threads wait for events by condition, never by time. Those about
+// the order of messages between threads run the turns of both runtimes on one thread.
 #include "rondo/orch/worker.h"
 
 #include <gmock/gmock.h>
@@ -19,10 +19,10 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A home runtime with real clock and reactor, whose thread is the test's.
+/// A home runtime with real clock and reactor; its thread is the test's.
 class WorkerTest : public testing::Test {
  protected:
-  /// Gives turns and waits until 'done', which other threads make true; whoever does must wake the home runtime.
+  /// Runs turns and waits until 'done'. The thread that makes it true must wake the home runtime.
   void run_until(const std::function<bool()>& done) {
     const Instant deadline = clock_.now() + 60s;
     while (!done()) {
@@ -71,7 +71,7 @@ TEST_F(WorkerTest, ChangesReachAnOrchOnItsThreadAndWritesComeBack) {
 
 // --- facts
 
-/// Both runtimes stepped by hand, in an order of the test's choice.
+/// Both runtimes on one thread, in an order that the test chooses.
 class SteppedWorker : public RuntimeFixture, public testing::Test {
  protected:
   void settle() {
@@ -134,7 +134,7 @@ TEST_F(SteppedWorker, ARowIsHandledAgainWhenAFactOfTheHomeThreadEnds) {
   EXPECT_EQ(parked(), 0U);
   calls.clear();
   end();
-  begin();  // The worker sees both: an end is never lost.
+  begin();  // The worker sees both events: an end is never lost.
   settle();
   EXPECT_THAT(calls, ElementsAre("S 10.0.0.0/24"));
   EXPECT_EQ(parked(), 0U);
@@ -149,7 +149,7 @@ TEST_F(SteppedWorker, ASweepAsksAgainForAFactWhoseAnnouncementWasForgotten) {
   set("ROUTE", "10.0.0.0/24", {{"group", "102"}});
   settle();
   EXPECT_EQ(parked(), 1U);
-  groups.insert("102");  // And no announcement.
+  groups.insert("102");  // Without an announcement.
   worker_world.run_for(worker.runtime().scheduler(), 1s);
   settle();
   worker_world.run_for(worker.runtime().scheduler(), 1s);
@@ -185,7 +185,7 @@ TEST_F(SteppedWorker, WithdrawnFactIsWaitedForAgain) {
   EXPECT_EQ(parked(), 0U);
 }
 
-/// The announcement is made at each point between the handler's look and the worker's sleep.
+/// The announcement is made at each point between the handler's check and the worker's sleep.
 TEST_F(SteppedWorker, AnnouncementAtAnyPointOfParkingIsSeen) {
   auto& routes = worker.add<OpenOrch>("routes");
   bool announce_in_handler = false;

@@ -1,6 +1,5 @@
-// Workers with real threads: nothing is lost, twice or out of order, whatever is full, throws or ends. Meant for the thread sanitizer as
-// well. Nothing here depends on time: a lost wake-up would be found by the sweep, which then counts it, or leave the test waiting until its
-// deadline.
+// Workers with real threads: no change is lost, duplicated or reordered, whatever is full, throws or ends. Also for the thread sanitizer.
+// No test depends on time: the sweep would find and count a lost wake-up, or the test would wait until its deadline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +23,7 @@ using testing::HasSubstr;
 
 class WorkerThreads : public testing::Test {
  protected:
-  /// The home thread gives turns until 'done'.
+  /// The home thread runs turns until 'done'.
   void run_until(const std::function<bool()>& done) {
     const Instant deadline = clock_.now() + 100s;
     while (!done()) {
@@ -43,7 +42,7 @@ class WorkerThreads : public testing::Test {
 
 Outcome done(std::string_view) { return Outcome::done(); }
 
-/// Every key's last value arrives, and none older than one that was seen; the lane is so small that both sides wait all the time.
+/// Every key's last value arrives, and no value older than one already seen. The lane is so small that both sides wait constantly.
 TEST_F(WorkerThreads, LastValueOfEveryKeyArrivesThroughATinyLane) {
   constexpr int kWrites = 20'000;
   Worker worker(*home, {.name = "tiny", .lane_changes = 2});
@@ -79,7 +78,7 @@ TEST_F(WorkerThreads, LastValueOfEveryKeyArrivesThroughATinyLane) {
   expect_no_rescue(worker.runtime());
 }
 
-/// The handler stands still; meanwhile the home thread's other tables have their turns, and what is written merges.
+/// The handler blocks; meanwhile the home thread's other tables have their turns, and written changes merge.
 TEST_F(WorkerThreads, StandstillOfAWorkerStopsNobodyElseAndMergesWhatWaits) {
   Worker worker(*home, {.name = "slow", .lane_changes = 4});
   std::latch entered(1);
@@ -223,7 +222,8 @@ TEST_F(WorkerThreads, StartSaysWhatItWasNotGranted) {
 }
 
 #if defined(__SANITIZE_THREAD__)
-constexpr bool kNamesStalls = false;  // It holds the signal back that asks for the name until the turn makes a call that it knows.
+// The sanitizer delays the signal that requests the name until the turn makes a call that the sanitizer intercepts.
+constexpr bool kNamesStalls = false;
 #else
 constexpr bool kNamesStalls = true;
 #endif
@@ -287,7 +287,7 @@ TEST_F(WorkerThreads, WhoIsToldOfARejectMayStopTheWorker) {
   std::set<std::string> told;
   home->on_reject([&](std::string_view table, const Change& change, const Status& why) {
     worker.stop();
-    // Only now: the words are whole when the stop has told the other rejects.
+    // Copied only now: the strings must still be valid after the stop has reported the other rejects.
     told.insert(std::string{table} + " " + std::string{change.key()} + ": " + std::string{why.message()});
   });
   std::atomic<int> handled{0};
@@ -331,7 +331,7 @@ TEST_F(WorkerThreads, SourceThatThrowsIsQuarantinedAndOthersGoOn) {
   worker.runtime().scheduler().remove(bad);
 }
 
-/// The handler writes more than the way home holds: it is told, and what was accepted arrives in order.
+/// The handler writes more than the lane to home holds: it gets errors, and accepted writes arrive in order.
 TEST_F(WorkerThreads, WritesBeyondTheWayHomeAreRefusedAndTheOthersKeepTheirOrder) {
   constexpr std::size_t kRequests = 8;
   ASSERT_TRUE(home->store().declare({.name = "Q", .kind = TableKind::Queue}).ok());
@@ -385,7 +385,7 @@ TEST_F(WorkerThreads, HomeAsksARunningWorkerAndDoesNotWaitForABusyOne) {
   ASSERT_TRUE(worker.start().ok());
   set("T", "waits");
   run_until([&] { return home->parked_rows("T", 1).size() == 1; });
-  // On a loaded machine the worker may not have its CPU in time for one question.
+  // On a loaded machine the worker may not get its CPU in time for one question.
   run_until([&] {
     const auto chain = home->why("T", "waits").chain;
     return !chain.empty() && chain.front().state == WhyLink::State::Parked;
@@ -432,7 +432,8 @@ TEST_F(WorkerThreads, WhyAsksABusyWorkerOnce) {
   worker.stop();
 }
 
-/// declare() and subscribe() from the worker's thread wait for a turn of the home thread, also while that waits for the worker's end.
+/// declare() and subscribe() on the worker's thread wait for a turn of the home thread, also while the home thread waits for the worker's
+/// end.
 TEST_F(WorkerThreads, CallsOfTheWorkerAreAnsweredAlsoWhileItIsBeingStopped) {
   Worker worker(*home, {.name = "caller"});
   std::latch entered(1);

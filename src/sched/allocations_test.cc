@@ -1,5 +1,5 @@
-// A turn allocates nothing: counted, not timed. The replaced operators count for the whole binary; under a sanitizer, which brings its own,
-// the file is empty.
+// A turn allocates nothing: the test counts allocations. The replaced operator new counts for the whole binary. A sanitizer has its own
+// operator new, so the file is empty under one.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 std::atomic<std::uint64_t> allocations{0};
 }
 
-// Not inlined: the compiler would see malloc meet delete.
+// Not inlined: otherwise the compiler would see a mismatched pair of malloc and delete.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size != 0 ? size : 1)) return memory;
@@ -77,7 +77,7 @@ TEST(Allocations, NoPolicyAllocatesInATurnNorInAFrame) {
       sources.push_back(std::make_unique<test::WorkSource>("s", i % 64));
       scheduler.add(*sources.back());
     }
-    scheduler.run_until_idle();  // The reactor's first look.
+    scheduler.run_until_idle();  // The reactor's first poll.
     const std::uint64_t before = allocations.load();
     for (int round = 0; round < 20; ++round) {
       for (const auto& source : sources) {
@@ -103,7 +103,7 @@ TEST(Allocations, AMailboxInItsStrideAllocatesNothing) {
     scheduler.run_until_idle();
   };
   burst();
-  burst();  // Both buffers have grown now.
+  burst();  // Both buffers have grown by now.
   const std::uint64_t before = allocations.load();
   burst();
   burst();

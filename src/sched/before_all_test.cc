@@ -1,4 +1,4 @@
-// Sources that go before all: they wait for the turn under way and for nothing else, under every policy, and nobody starves behind them.
+// Before-all sources: they wait only for the running turn, under every policy, and no other source starves behind them.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -50,7 +50,7 @@ TEST(BeforeAll, OneThatNeverEndsLeavesEverySecondTurnToTheOthers) {
   EXPECT_LE(first.stats().longest_wait, simulation.scheduler.bound(first));
 }
 
-// Two Agents on one scheduler have two of them: the second waits for the turn under way, for the first, and for one of somebody else.
+// Two Agents on one scheduler have two of them: the second waits for the running turn, for the first, and for one turn of another source.
 TEST(BeforeAll, TheBoundCountsThoseOfItsKind) {
   test::Simulation simulation(StrictPriority{.batch = 1});
   const auto takes_long = [&] { simulation.world.clock().advance(40us); };

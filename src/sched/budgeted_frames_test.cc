@@ -1,5 +1,5 @@
-// Budgeted frames as a user meets them: shares under a flood, the bound beside the longest wait, warnings, changes of policy, weights, and
-// sources that leave while they starve. Simulated time: a turn takes what its source says.
+// Budgeted frames from the user's view: shares under a flood, the bound beside the longest wait, warnings, changes of policy, weights, and
+// sources that leave while they starve. Simulated time: a turn takes as long as its source specifies.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -50,7 +50,8 @@ TEST(BudgetedFrames, TheBudgetsGrowByEqualFactorsAndAFrameIsShort) {
   EXPECT_TRUE(policy_warnings(settings).empty());
 }
 
-// What docs/guide/policies.md says of the default budgets: the second is a priority's, not that of one source among its equals.
+// The statement of docs/guide/policies.md about the default budgets: the second is the bound of a priority, not of one source among its
+// equals.
 TEST(BudgetedFrames, NoPriorityWaitsASecondThoughOneSourceAmongManyMay) {
   const PolicySettings settings = *resolve_policy(BudgetedFrames{});
   PriorityUses uses;
@@ -72,7 +73,7 @@ TEST(BudgetedFrames, ATurnIsNotLongerThanTheBudgetOfItsPriority) {
   EXPECT_EQ(policy->budget(test::WorkSource("high", 63)).time, limits::kTurnTime);
 }
 
-// Seven priorities flooded with handlers of 50 us: the lowest gets its share of the budgets, and the wait stays within the bound.
+// Seven priorities are flooded with handlers of 50 us: the lowest gets its share of the budgets, and the wait stays within the bound.
 TEST(BudgetedFrames, UnderAFloodOfSevenPrioritiesTheLowestGetsItsShare) {
   test::Simulation simulation(BudgetedFrames{});
   std::vector<std::unique_ptr<Flood>> floods;
@@ -93,7 +94,7 @@ TEST(BudgetedFrames, UnderAFloodOfSevenPrioritiesTheLowestGetsItsShare) {
   }
 }
 
-// The urgent wait for one handler, whatever floods: within its budget.
+// An urgent source within its budget waits for one handler, whatever floods the others.
 TEST(BudgetedFrames, WhoIsUrgentWaitsForOneHandler) {
   test::Simulation simulation(BudgetedFrames{});
   std::vector<std::unique_ptr<Flood>> floods;
@@ -126,7 +127,7 @@ TEST(BudgetedFrames, ALongTurnIsADebtThatIsPaidInLaterFrames) {
   EXPECT_FALSE(simulation.scheduler.policy().warnings().empty());
 }
 
-// A turn of a minute, of a process that was stopped, say: its priority misses the frames of the most debt that is carried, and not of all.
+// A turn of a minute, such as that of a stopped process: its priority misses the frames of the maximum carried debt, and not more.
 TEST(BudgetedFrames, DebtBeyondAFewFramesIsForgiven) {
   test::Simulation simulation(BudgetedFrames{.lowest = 1ms, .highest = 1ms});
   Flood other(simulation, "other", 7, 100us);
@@ -145,7 +146,7 @@ TEST(BudgetedFrames, DebtBeyondAFewFramesIsForgiven) {
   }
 }
 
-// Connections that come for one command each, beside one that stays: each new one goes behind it.
+// Connections with one command each, beside one that stays: each new one is placed behind it.
 TEST(BudgetedFrames, SourcesThatComeAndGoDoNotStarveOneThatStays) {
   for (const Tie tie : {Tie::LeastRecentlyServed, Tie::ConsumedTime, Tie::Arrival}) {
     test::Simulation simulation(BudgetedFrames{.tie = tie});
@@ -208,10 +209,11 @@ TEST(BudgetedFrames, AChangeOfPolicyEndsStarvation) {
   simulation.scheduler.set_policy(test::policy(BudgetedFrames{}));
   simulation.scheduler.run_until_idle(1000);
   EXPECT_GT(low.stats().turns, 100U);
-  EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));  // Not counted before the change.
+  EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));  // The wait before the change is not counted.
 }
 
-// A change in a turn (SIGHUP comes in one): the others above have theirs once before the next, as if the policy had given that turn itself.
+// A change in a turn (SIGHUP is handled in one): the other priorities above run once before the next, as if the new policy had given that
+// turn.
 TEST(BudgetedFrames, AChangeToAOneWayCursorInATurnKeepsTheBound) {
   test::Simulation simulation(StrictPriority{.batch = 1});
   Flood high(simulation, "high", 7, 50us);
@@ -232,7 +234,7 @@ TEST(BudgetedFrames, AChangeToAOneWayCursorInATurnKeepsTheBound) {
   EXPECT_LE(low.stats().longest_wait, simulation.scheduler.bound(low));
 }
 
-// A source that leaves and comes back (a quarantined one that is tried again) has not waited under a policy that it has not known.
+// A source that leaves and returns (a quarantined one that is retried) has not waited under the policy that began meanwhile.
 TEST(BudgetedFrames, WhoComesBackUnderAnotherPolicyBeginsToWaitAnew) {
   test::Simulation simulation(StrictPriority{});
   Flood high(simulation, "high", 7, 50us);

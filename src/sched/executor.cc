@@ -1,8 +1,8 @@
-// executor.cc: lanes of submissions, cut into batches; workers that apply them (threads, turns, or a simulated target); and a source that
-// hands the answers out.
+// executor.cc: lanes of submissions, divided into batches; workers that apply them (threads, turns, or a simulated target); and a source
+// that delivers the answers.
 //
-// On a busy machine a thread may stand still for milliseconds, and a turn must never wait for it. So batches travel through rings without
-// locks, and everything that is allocated with them is allocated and freed by the scheduler's thread: the allocator has locks, too.
+// On a loaded machine a thread may be descheduled for milliseconds, and a turn must never wait for it. So batches pass through lock-free
+// rings. The scheduler's thread allocates and frees all memory of a batch, because the allocator has locks too.
 #include "rondo/sched/executor_core.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace rondo::executor {
 
 namespace {
 
-/// Most answers between two readings of the clock.
+/// Maximum number of answers between two readings of the clock.
 constexpr std::uint32_t kStep = 16;
 
 using BatchPtr = std::unique_ptr<Batch>;
@@ -33,14 +33,14 @@ using BatchPtr = std::unique_ptr<Batch>;
 /// A thread and the rings to and from it.
 struct Worker {
   Worker(std::size_t lanes, std::size_t batches, const std::vector<unsigned>& shares)
-      : choice(shares), finished(lanes * batches + 2) {  // Room for all that was ready and the one in hand.
+      : choice(shares), finished(lanes * batches + 2) {  // Room for all batches that were ready and the one being applied.
     for (std::size_t lane = 0; lane < lanes; ++lane) ready.emplace_back(batches);
   }
-  LaneChoice choice;                 // The thread's.
+  LaneChoice choice;                 // Used by the thread.
   std::deque<Ring<BatchPtr>> ready;  // By lane.
   Ring<BatchPtr> finished;
-  std::size_t with_thread = 0;         // Scheduler's thread: batches that were handed over and have not come back.
-  std::atomic<std::uint32_t> bell{0};  // Rung when there are batches, or at the end.
+  std::size_t with_thread = 0;         // Used by the scheduler's thread: batches that were handed over and are not answered yet.
+  std::atomic<std::uint32_t> bell{0};  // Incremented when batches are ready, and at the end.
   std::jthread thread;
 
   void ring_bell() {
@@ -49,7 +49,7 @@ struct Worker {
   }
 };
 
-/// What a simulated target has in hand.
+/// A batch that a simulated target is applying.
 struct Simulated {
   BatchPtr batch;
   ExecutorTrouble::Times times;
@@ -134,7 +134,7 @@ struct Core::Impl final : public Source {
       return;
     }
     if (options.mode == ExecutorMode::Inline) return;
-    // A batch that is behind a long one cannot move to another thread: with several threads each has one at a time.
+    // A batch that waits behind a long one cannot move to another thread, so each of several threads has one batch at a time.
     const std::size_t batches = options.threads == 1 ? limits::kExecutorBatches : 1;
     for (unsigned i = 0; i < options.threads; ++i) {
       Worker& worker = workers.emplace_back(lanes.size(), batches, options.lanes);
@@ -142,7 +142,7 @@ struct Core::Impl final : public Source {
     }
   }
 
-  /// What no worker has begun.
+  /// Ends the batches that no worker has begun.
   void end() {
     std::deque<BatchPtr> left;
     for (Simulated& slot : simulated) {
@@ -171,11 +171,11 @@ struct Core::Impl final : public Source {
 
   // --- Scheduler's thread.
 
-  // What a turn submits is handed over in the turn after it, together: small submissions share a batch.
+  // The submissions of a turn are handed over together in the next turn, so small submissions share a batch.
   void submit(std::size_t lane, std::shared_ptr<Lot> lot) {
     RONDO_EXPECT(lane < lanes.size(), called("to submit to lane " + std::to_string(lane) + " of " + std::to_string(lanes.size())));
     RONDO_EXPECT(home.is_here(), called("to submit on a thread that is not its scheduler's; use Runtime::post"));
-    if (is_recorded) typed.record_submitted(lane, *lot);  // First: a codec that throws leaves nothing under way.
+    if (is_recorded) typed.record_submitted(lane, *lot);  // First: if the codec throws, nothing has been submitted.
     lot->submitted = clock.now();
     in_flight += lot->size;
     if (!full && in_flight >= options.operations_max) {
@@ -210,7 +210,7 @@ struct Core::Impl final : public Source {
       if (worker.with_thread > 0) continue;
       const auto lane = choice.next([this](std::size_t of) { return !lanes[of].empty(); });
       if (!lane) return;
-      RONDO_ASSERT(worker.ready[*lane].room() > 0);  // It has nothing.
+      RONDO_ASSERT(worker.ready[*lane].room() > 0);  // The worker has no batch.
       put(worker, *lane);
       static_cast<void>(worker.ready[*lane].publish());
       worker.ring_bell();
@@ -252,7 +252,7 @@ struct Core::Impl final : public Source {
     while (typed.next_answered(lane, first, count)) {
       if (lane >= lanes.size()) return;
       BatchPtr batch = take_recorded(lane, first, count);
-      // Fewer than were answered then: this run submitted fewer. Whoever compares the two sees it.
+      // This run submitted fewer operations than the recorded one. The comparison of the two runs reports it.
       typed.fill(*batch);
       if (batch->size == 0) return;
       batch->failed = typed.failures_of(*batch);
@@ -260,8 +260,8 @@ struct Core::Impl final : public Source {
     }
   }
 
-  /// With several threads a batch may have been answered before older ones. Then the older operations wait apart, one by one, because
-  /// their batches are not known before they are answered.
+  /// With several threads a batch may have been answered before older ones. The older operations then wait separately, one by one, because
+  /// the replay does not know their batches until they are answered.
   BatchPtr take_recorded(std::size_t lane, std::uint64_t first, std::size_t count) {
     LaneQueue& queue = lanes[lane];
     if (first == Typed::kOldest) return take_batch(lane, count);
@@ -281,7 +281,7 @@ struct Core::Impl final : public Source {
     return batch;
   }
 
-  /// Moves all of 'from' to the end of 'to'.
+  /// Moves all operations of 'from' to the end of 'to'.
   void join(Batch& to, Batch& from) {
     typed.join(to, from);
     to.size += from.size;
@@ -318,7 +318,7 @@ struct Core::Impl final : public Source {
       if (time_is_up(budget)) break;
     }
     tell_room(had_room);
-    hand_over();  // What the answers led to.
+    hand_over();  // Hands over what the answers' callbacks submitted.
     turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
     if (is_replayed) turn.backlog = typed.recorded_backlog();
     return turn;
@@ -354,7 +354,7 @@ struct Core::Impl final : public Source {
                return slot.batch == nullptr ? any_waits : (slot.is_applied ? slot.times.answered : slot.times.applied) <= now;
              });
     }
-    // What waits in a lane while a thread has batches goes on when one of them is answered.
+    // If a thread has batches, the waiting operations of a lane are handed over when one of those batches is answered.
     return any_waits && (workers.empty() || std::ranges::any_of(workers, [](const Worker& worker) { return worker.with_thread == 0; }));
   }
 
@@ -368,7 +368,7 @@ struct Core::Impl final : public Source {
     came_back(std::move(batch));
   }
 
-  /// As much of the simulated target's work as is due: each of its threads has one batch at a time.
+  /// Does the part of the simulated target's work that is due. Each of its threads has one batch at a time.
   void simulate(const Budget& budget) {
     for (Simulated& slot : simulated) {
       if (slot.batch == nullptr) {
@@ -403,7 +403,7 @@ struct Core::Impl final : public Source {
     batch.failed = typed.failures_of(batch);
   }
 
-  // Hands out up to 'max' operations of the oldest batch; returns how many.
+  // Delivers up to 'max' operations of the oldest batch; returns how many.
   std::uint32_t deliver(std::uint32_t max) {
     Batch& batch = *answers.front();
     if (delivered_shares == 0 && delivered == 0) {
@@ -424,7 +424,7 @@ struct Core::Impl final : public Source {
     }
     in_flight -= count;
     stats.applied += count;
-    // 'delivering' keeps the operations alive during the callback; the books above are closed, so that the callback may submit.
+    // 'delivering' keeps the operations alive during the callback. The state above is complete, so the callback may submit.
     BatchPtr delivering;
     if (delivered_shares == batch.shares.size()) {
       delivering = std::move(answers.front());
@@ -435,11 +435,11 @@ struct Core::Impl final : public Source {
     return static_cast<std::uint32_t>(std::max<std::size_t>(count, 1));
   }
 
-  // --- Threads. Each ends when asked, after the batch in hand.
+  // --- Threads. Each ends on request, after its present batch.
 
   void work(Worker& worker, const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-      const std::uint32_t heard = worker.bell.load(std::memory_order_seq_cst);  // Before the look: what comes later rings again.
+      const std::uint32_t heard = worker.bell.load(std::memory_order_seq_cst);  // Read before the rings: a later batch changes it again.
       const auto lane = worker.choice.next([&worker](std::size_t of) { return worker.ready[of].available() > 0; });
       if (!lane) {
         if (!stop.stop_requested()) worker.bell.wait(heard, std::memory_order_seq_cst);
@@ -449,7 +449,7 @@ struct Core::Impl final : public Source {
       BatchPtr batch = ring.take();
       static_cast<void>(ring.release(1));
       apply(*batch);
-      RONDO_ASSERT(worker.finished.room() > 0);  // fill() and hand_over() see to it.
+      RONDO_ASSERT(worker.finished.room() > 0);  // fill() and hand_over() keep that room.
       worker.finished.put(std::move(batch));
       static_cast<void>(worker.finished.publish());
       wake_from_any_thread();
@@ -465,17 +465,17 @@ struct Core::Impl final : public Source {
   bool is_replayed = false;
   bool is_recorded = false;
 
-  // Scheduler's thread.
+  // Used by the scheduler's thread.
   std::vector<LaneQueue> lanes;
-  LaneChoice choice;  // Where no thread chooses.
+  LaneChoice choice;  // Used where no thread chooses.
   std::deque<BatchPtr> answers;
-  std::vector<Simulated> simulated;                                     // One per thread that the simulated target stands for.
-  std::map<std::pair<std::size_t, std::uint64_t>, BatchPtr> overtaken;  // Of a replay, by lane and number: one operation each.
-  std::size_t delivered_shares = 0;                                     // Of answers.front().
+  std::vector<Simulated> simulated;                                     // One for each thread that the simulated target models.
+  std::map<std::pair<std::size_t, std::uint64_t>, BatchPtr> overtaken;  // For a replay, by lane and number: one operation each.
+  std::size_t delivered_shares = 0;                                     // Shares of answers.front() that were delivered.
   std::size_t delivered = 0;
   std::size_t in_flight = 0;
   bool full = false;
-  bool target_has_room = true;  // In a simulated world it may have none.
+  bool target_has_room = true;  // False only in a simulated world.
   std::vector<std::function<void()>> listeners;
   ExecutorStats stats;
 

@@ -1,5 +1,5 @@
-// ExecutorHost: what an executor meets around it: a journal that records its operations, a replay that answers in place of its target, a
-// simulated world that disturbs it. A Runtime sets it on its scheduler (src/orch/executor_seats.h). Scheduler's thread.
+// ExecutorHost: the environment of an executor: a journal that records its operations, a replay that answers in place of its target, and a
+// simulated world that injects faults. A Runtime sets it on its scheduler (src/orch/executor_seats.h). Scheduler's thread.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace rondo {
 
-/// Where the operations of executors are written down. Executors are told apart by their names.
+/// Records the operations of executors. Each executor is identified by its name.
 class ExecutorJournal {
  public:
   virtual ~ExecutorJournal() = default;
@@ -24,24 +24,24 @@ class ExecutorJournal {
   virtual void room_changed(std::string_view executor, bool has_room) = 0;
 };
 
-/// A recorded run.
+/// The answers of a recorded run.
 class ExecutorTape {
  public:
   virtual ~ExecutorTape() = default;
   virtual void joined(std::string_view executor, Source& source) = 0;
   virtual void left(std::string_view executor) = 0;
-  /// The next record is of answers of this executor: their lane, the number of the first operation in it, and the answers, valid until the
-  /// tape goes on.
+  /// True if the next record has answers of this executor. Sets their lane, the number of the first operation in it, and the answers,
+  /// which are valid until the tape advances.
   virtual bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) = 0;
-  /// The next record says that this executor's room ended or came back.
+  /// True if the next record reports that this executor's room ended or returned.
   virtual bool next_room(std::string_view executor, bool& has_room) = 0;
-  /// Of the turn that is about to end.
+  /// The recorded backlog of the turn that is about to end.
   virtual Backlog backlog() = 0;
   virtual void refuse(std::string_view why) = 0;
 };
 
-/// The target's side of a simulated world: when batches are carried out and answered, and what fails. It wakes 'source' at both instants,
-/// and when its room changes.
+/// The target's side of a simulated world: when batches are applied and answered, and what fails. It wakes 'source' at both instants, and
+/// when its room changes.
 class ExecutorTrouble {
  public:
   virtual ~ExecutorTrouble() = default;
@@ -52,14 +52,14 @@ class ExecutorTrouble {
     Instant answered;
   };
   virtual Times begin(Source& source, std::size_t operations) = 0;
-  /// How one operation fails; ok: it is applied.
+  /// How one operation fails; ok if it is applied.
   struct Failure {
     Status status = {};
-    bool is_applied = false;  // Before it fails.
+    bool is_applied = false;  // True if the operation is applied although it fails.
   };
   virtual Failure next_failure() = 0;
   virtual bool has_room() const = 0;
-  /// The executor ends with 'operations' that were not applied. The number of the oldest ones that are applied now; all of them unless the
+  /// The executor ends with 'operations' that were not applied. Returns how many of the oldest are applied now: all of them unless the
   /// process crashes.
   virtual std::size_t applied_at_end(std::size_t operations) = 0;
 };
@@ -67,7 +67,7 @@ class ExecutorTrouble {
 class ExecutorHost {
  public:
   virtual ~ExecutorHost() = default;
-  /// What there is none of is null.
+  /// Absent parts are null.
   struct Seat {
     ExecutorJournal* journal = nullptr;
     ExecutorTape* tape = nullptr;

@@ -1,4 +1,5 @@
-// LaneQueue and LaneChoice: the submissions of one lane, cut into batches, and which lane the next batch is of. Each is used by one thread.
+// LaneQueue and LaneChoice: the submissions of one lane, divided into batches, and the choice of the next batch's lane. One thread uses
+// each.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,9 @@ class LaneQueue {
     waiting_.push_back(std::move(lot));
   }
   bool empty() const noexcept { return waiting_.empty(); }
-  /// Operations that wait.
+  /// The number of waiting operations.
   std::size_t size() const noexcept { return left_; }
-  /// The number of the operation that is taken next: how many were taken.
+  /// The number of the operation that is taken next, which is the number of operations taken.
   std::uint64_t next() const noexcept { return taken_; }
 
   /// Fills 'batch' with up to 'max' operations, oldest first.
@@ -52,16 +53,16 @@ class LaneQueue {
   std::uint64_t taken_ = 0;
 };
 
-/// The most urgent lane that waits and has not had its batches of this round; when no such lane is left, the next round begins. A lane that
-/// is overtaken has its batches anew, so that it has one after each batch of a more urgent lane.
+/// Returns the most urgent waiting lane that has not used its share of batches in this round; if there is none, the next round begins. A
+/// lane's share is renewed when a more urgent lane is chosen, so that it gets a batch after each batch of the more urgent one.
 class LaneChoice {
  public:
   explicit LaneChoice(std::vector<unsigned> shares) : shares_(std::move(shares)), used_(shares_.size()) {}
 
-  /// 'waits' tells of the number of a lane whether anything waits there.
+  /// 'waits' returns whether the lane with that number has waiting operations.
   template <class Waits>
   std::optional<std::size_t> next(const Waits& waits) {
-    std::optional<std::size_t> waiting;  // Of those whose share is used up.
+    std::optional<std::size_t> waiting;  // The first waiting lane whose share is used up.
     for (std::size_t lane = 0; lane < shares_.size(); ++lane) {
       if (!waits(lane)) continue;
       if (used_[lane] < shares_[lane]) return choose(lane);

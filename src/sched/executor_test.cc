@@ -1,6 +1,6 @@
-// Goal: operations of a lane stay in order, lanes share the target by their numbers, bounds hold, every operation is answered once, and the
-// end does what its options say. Method: a target that records, can be held and throws; both modes where the rule does not depend on one.
-// What one thread does with two lanes is tested with the Programmer (src/dataplane/programmer_test.cc).
+// Goal: operations of a lane stay in order, lanes share the target by their numbers, bounds hold, every operation is answered once, and
+// the end follows its options. Method: a target that records, can block and throws; both modes where the rule does not depend on one. The
+// Programmer's test covers one thread with two lanes (src/dataplane/programmer_test.cc).
 #include "rondo/sched/executor.h"
 
 #include <gmock/gmock.h>
@@ -39,7 +39,7 @@ std::vector<Call> calls(int first, int count) {
   return made;
 }
 
-/// Records what it is told; waits while it is held; ids below zero fail; 13 throws.
+/// Records its operations; blocks while it is held; ids below zero fail; 13 throws.
 class Target {
  public:
   void apply(std::span<Call> operations) {
@@ -271,7 +271,7 @@ TEST_P(ThreadExecutor, AnOperationDoesNotWaitBehindALongOneWhileAThreadIsFree) {
 
 INSTANTIATE_TEST_SUITE_P(All, ThreadExecutor, ::testing::Values(ExecutorMode::Thread), [](const auto&) { return "Thread"; });
 
-// --- Which lane is next
+// --- The choice of the next lane
 
 std::string order(executor::LaneChoice& choice, std::vector<int> waiting, int times) {
   std::string lanes;

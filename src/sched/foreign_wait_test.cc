@@ -1,5 +1,5 @@
-// A foreign event loop waits in the scheduler's place: its descriptor is readable exactly when there is something to do, and nothing that
-// another thread does between the last turn and the wait is lost, under each policy. The foreign loop is poll(2).
+// A foreign event loop waits in place of the scheduler. Its descriptor is readable exactly when there is work. No wake of another thread
+// between the last turn and the wait is lost, under each policy. The foreign loop is poll(2).
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -88,7 +88,7 @@ TEST_P(SchedulerForeignWait, LosesNoWakeOfAnotherThread) {
   });
   while (received < kMessages) {
     loop.scheduler.run_until_idle();
-    allowed.store(received + 1);  // The next comes just as this thread goes to wait.
+    allowed.store(received + 1);  // The next wake arrives just as this thread begins to wait.
     const Instant until = loop.scheduler.before_foreign_wait();
     if (until == Instant{}) continue;
     ASSERT_TRUE(received == kMessages || is_readable(loop.reactor->wait_descriptor(), 30'000)) << "lost after " << received;

@@ -1,6 +1,6 @@
-// Frames: the accounts of budgeted frames (rondo/sched/policy.h): which priorities have ready sources, which have budget left, and which is
-// next. Scheduler's thread. Nothing allocates; each call O(1) but the beginning of a frame, which looks at the priorities that have ready
-// sources. Those that have none are brought up to date when they get some: a class knows for which frame its account is.
+// Frames: the accounts of budgeted frames (rondo/sched/policy.h): which priorities have ready sources, which have budget left, and which
+// is next. Scheduler's thread. No call allocates. Each is O(1) except the beginning of a frame, which visits the priorities with ready
+// sources. The accounts of the others are updated when they get a ready source: a class stores the frame that its account is for.
 #pragma once
 
 #include <algorithm>
@@ -24,23 +24,24 @@ class Frames {
       finite_ |= 1ULL << p;
       classes_[p].lowest = -limits::kDebtFrames * classes_[p].budget;
     }
-    one_way_ = settings.one_way && finite_ != 0;  // Where no budget ends no frame would, and who is above would wait for ever.
+    one_way_ =
+        settings.one_way && finite_ != 0;  // Without a finite budget no frame would end, and higher priorities would wait without limit.
   }
 
   /// Priorities with ready sources and budget left in this frame.
   std::uint64_t candidates() const noexcept { return candidates_; }
 
-  /// Nothing is ready or running: the frame was over, whatever was left of it.
+  /// No source is ready or running: the frame ends, whatever budget was left.
   void begin_anew() noexcept {
     ++frame_;
     cursor_ = kHighest;
   }
 
-  /// The policy has begun in the middle of a turn of 'priority': a cursor that goes down only stands there, as it would had this policy
-  /// given the turn. Else those above could come twice before a priority whose turn used up its budget.
+  /// The policy begins in the middle of a turn of 'priority'. A one-way cursor is set to that priority, as if this policy had given the
+  /// turn. Otherwise the priorities above could run twice before a priority whose turn used up its budget.
   void go_on_at(unsigned priority) noexcept { cursor_ = priority; }
 
-  /// 'priority' has ready sources from now on, or none any more.
+  /// fill(): 'priority' now has ready sources. drain(): it has none any more.
   void fill(unsigned priority) noexcept {
     catch_up(priority);
     ready_ |= 1ULL << priority;
@@ -51,7 +52,7 @@ class Frames {
     candidates_ = ready_ & funded_;
   }
 
-  /// The priority whose turn it is. Some have ready sources.
+  /// Returns the priority that has the next turn. At least one has ready sources.
   unsigned next() noexcept {
     std::uint64_t candidates = one_way_ ? candidates_ & at_or_below(cursor_) : candidates_;
     if (candidates == 0 || (Rules::kFrameEndsEarly && (funded_ & (1ULL << highest(ready_))) == 0)) [[unlikely]] {
@@ -63,8 +64,8 @@ class Frames {
     return cursor_;
   }
 
-  /// A turn of 'priority' used so much of its budget. Debt beyond that of limits::kDebtFrames is forgiven: one turn that the machine held
-  /// up for a minute must not keep its priority waiting for an hour.
+  /// Charges 'used' to the budget of 'priority'. Debt beyond that of limits::kDebtFrames is forgiven: a turn that the machine delayed for
+  /// a minute must not keep its priority waiting for an hour.
   void charge(unsigned priority, std::int64_t used) noexcept {
     if ((finite_ & (1ULL << priority)) == 0) return;
     std::int64_t& left = classes_[priority].left;
@@ -75,7 +76,7 @@ class Frames {
     }
   }
 
-  /// What 'priority' has left; below zero: its debt.
+  /// The budget that 'priority' has left; a negative value is its debt.
   std::int64_t left(unsigned priority) const noexcept { return classes_[priority].left; }
 
  private:
@@ -91,7 +92,7 @@ class Frames {
   static unsigned highest(std::uint64_t mask) noexcept { return 63U - static_cast<unsigned>(std::countl_zero(mask)); }
   static std::uint64_t at_or_below(unsigned priority) noexcept { return (2ULL << priority) - 1; }
 
-  /// b = min(b, 0) + Q, once for each frame that began since.
+  /// Applies b = min(b, 0) + Q once for each frame that began since the account was last updated.
   void catch_up(unsigned priority) noexcept {
     Class& c = classes_[priority];
     const std::uint64_t frames = frame_ - c.frame;
@@ -112,7 +113,7 @@ class Frames {
     }
   }
 
-  /// As many frames as it takes until a ready priority has budget.
+  /// Begins as many frames as it takes until a ready priority has budget.
   [[gnu::noinline]] void begin_frame() noexcept {
     std::uint64_t frames = UINT64_MAX;
     for (std::uint64_t rest = ready_; rest != 0; rest &= rest - 1) {
@@ -126,8 +127,8 @@ class Frames {
   }
 
   std::uint64_t ready_ = 0;
-  std::uint64_t funded_ = ~0ULL;  // Right for the ready ones, and for the one that runs.
-  std::uint64_t candidates_ = 0;  // Of the ready ones, those that are funded.
+  std::uint64_t funded_ = ~0ULL;  // Valid for the priorities with ready sources, and for the running one.
+  std::uint64_t candidates_ = 0;  // The funded priorities with ready sources.
   std::uint64_t finite_ = 0;
   std::uint64_t frame_ = 0;
   unsigned cursor_ = kHighest;

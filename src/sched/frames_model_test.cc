@@ -1,6 +1,6 @@
-// Budgeted frames against the plainest model of them: which priority has each turn. One source a priority, so the order within one says
-// nothing; random budgets, wakes from outside and from within turns, idle time, and turns of any length. "Inversion only within a budget":
-// a lower priority goes before a higher one that is ready only where the higher one has no budget left in this frame.
+// Budgeted frames against a minimal model: which priority has each turn. There is one source a priority, so the order within one does not
+// matter. Random budgets, wakes from outside and in turns, idle time, and turns of any length. "Inversion only within a budget": a lower
+// priority precedes a ready higher one only if the higher one has no budget left in this frame.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,13 +20,13 @@ namespace {
 constexpr std::uint64_t kSeeds = 400;
 constexpr int kTurns = 200;
 
-/// A map from priority to budget, as policy.h says it: no counts kept, no frames skipped, every frame begun by itself.
+/// A map from priority to budget, as policy.h specifies it: without counts, and without skipping frames.
 class FramesModel {
  public:
   FramesModel(const PolicySettings& settings, Instant now) : settings_(settings), charged_until_(now) {}
 
   void add(unsigned priority) { classes_[priority] = {.left = settings_.budgets[priority]}; }
-  /// One item more, from outside, or in the turn of 'running'.
+  /// Adds one item, from outside or in the turn of 'running'.
   void wake(unsigned priority, Instant now) {
     if (!running_ && nobody_is_ready()) {
       begin_frame();
@@ -37,7 +37,7 @@ class FramesModel {
   bool nobody_is_ready() const {
     return std::ranges::none_of(classes_, [](const auto& one) { return one.second.ready; });
   }
-  /// The priority of the next turn. Somebody is ready.
+  /// Returns the priority of the next turn. At least one is ready.
   unsigned pick() {
     for (;; begin_frame()) {
       for (auto& [priority, one] : classes_) {
@@ -49,7 +49,7 @@ class FramesModel {
       }
     }
   }
-  /// Of the classes above 'priority', those that are ready, and those of them that have budget and may still come in this frame.
+  /// Counts the ready classes above 'priority', and those of them that have budget and may still run in this frame.
   std::pair<int, int> passed_over(unsigned priority) const {
     std::pair<int, int> passed{0, 0};
     for (const auto& [other, one] : classes_) {
@@ -90,7 +90,7 @@ class FramesModel {
   bool running_ = false;
 };
 
-/// One item a turn, of the length that the world says.
+/// One item a turn, of the length that the world specifies.
 class Client final : public Source {
  public:
   Client(unsigned priority, std::function<void(Client&)> on_run)
@@ -117,7 +117,7 @@ class RandomWorld {
     }
   }
 
-  /// Lives 'turns' turns; false at the first whose priority is not the model's.
+  /// Runs 'turns' turns; returns false at the first whose priority differs from the model's.
   bool live(int turns) {
     for (int turn = 0; turn < turns; ++turn) {
       wake_some(4);
@@ -162,7 +162,7 @@ class RandomWorld {
     for (std::uint64_t left = random_.below(below); left > 0; --left) {
       Client& client = *clients_[random_.below(clients_.size())];
       ++client.items;
-      if (client.is_running() || client.items > 1) continue;  // It goes on, or is ready already.
+      if (client.is_running() || client.items > 1) continue;  // It continues, or is ready already.
       model_.wake(client.priority().level(), simulation_.world.now());
       client.wake();
     }
@@ -179,7 +179,7 @@ class RandomWorld {
   PolicySettings settings_;
   test::Simulation simulation_;
   FramesModel model_;
-  std::vector<std::unique_ptr<Client>> clients_;  // After the scheduler: they leave it first.
+  std::vector<std::unique_ptr<Client>> clients_;  // Declared after the scheduler: they leave it first.
   const Client* ran_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// FramesPolicy: all policies, as settings of budgeted frames. It puts the accounts of the priorities (frames.h) over the order within each
-// (ready_set.h), and remembers the longest turns, from which the bound follows. 'Rules' is FrameRules; a test breaks them on purpose.
+// FramesPolicy: all policies, as settings of budgeted frames. It combines the accounts of the priorities (frames.h) with the order within
+// each (ready_set.h), and stores the longest turns, from which the bound is computed. 'Rules' is FrameRules; a test breaks them on purpose.
 #pragma once
 
 #include <algorithm>
@@ -107,7 +107,7 @@ class FramesPolicy final : public Policy {
     keys_stay_ = by_arrival_ && before.settings().tie == Tie::Arrival;
     for (unsigned p = 0; p < limits::kPriorities; ++p) {
       const PriorityUse& seen = before.uses()[p];
-      // Sources are counted as they join; what counts items begins anew, because turns were cut otherwise.
+      // Sources are counted as they join. Item counts begin anew, because the old policy limited turns differently.
       uses_[p].longest = seen.longest;
     }
   }
@@ -122,7 +122,7 @@ class FramesPolicy final : public Policy {
   std::uint64_t services() const noexcept override { return set_.services(); }
 
  private:
-  /// Its priority had nobody ready, or its place depends on its items.
+  /// The slow path of an arrival: its priority had no ready source, or its place depends on its items.
   [[gnu::noinline]] void arrived_first(Source& source, unsigned priority) {
     if (set_.empty() && !turn_is_out_) frames_.begin_anew();
     set_.arrive(source, by_arrival_ ? key_of(source) : 0);
@@ -168,8 +168,8 @@ class FramesPolicy final : public Policy {
   const PolicySettings settings_;
   Frames<Rules> frames_;
   BasicReadySet<Rules> set_;
-  const std::uint64_t interruptible_;  // Priorities whose turns may be interrupted.
-  const bool turns_alike_;             // Of one priority all have the same budget.
+  const std::uint64_t interruptible_;  // Priorities whose turns may be preempted.
+  const bool turns_alike_;             // All turns of one priority have the same budget.
   std::array<Budget, limits::kPriorities> budgets_{};
   bool keys_stay_ = false;
   PriorityUses uses_{};

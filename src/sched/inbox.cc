@@ -10,9 +10,9 @@
 namespace rondo {
 
 namespace {
-/// Where more than one item comes each such time, and not only one at a time, what comes is let gather.
+/// If more than one item arrives in each such interval, the loop lets items gather.
 constexpr Duration kDense = 1us;
-/// Looks at the clock while it gathers: one that stands still ends it, too.
+/// Readings of the clock while items gather; a clock that does not advance ends the loop after them.
 constexpr unsigned kLooks = 512;
 constexpr unsigned kPausesPerLook = 8;
 }  // namespace
@@ -21,9 +21,9 @@ Inbox::~Inbox() {
   if (scheduler_ != nullptr) scheduler_->remove(*this);
 }
 
-// Whoever marks first does the steps C and D of Scheduler::look(), so nothing is lost. The others need not wait until all that they have
-// written is seen, which is what takes long: they tell a scheduler that is known to sleep, and rely on the first where it just falls
-// asleep.
+// The first thread to mark does the steps C and D of Scheduler::look(), so no item is lost. The other threads do not wait until their
+// stores are visible, which would be slow. They wake a scheduler that is known to sleep, and rely on the first thread if it is just
+// falling asleep.
 bool Inbox::mark_anew(std::uint64_t before, std::uint64_t bit, const Scheduler& scheduler) noexcept {
   if (before != 0) {
     waiting_.store(before | bit, std::memory_order_release);
@@ -61,14 +61,14 @@ void Scheduler::hand_out() noexcept {
   is_dense_ = may_gather_ && came > 1 && now_ - last < static_cast<std::int64_t>(came) * kDense;
 }
 
-/// Something is left in 'inbox'.
+/// True if 'inbox' has items.
 bool Scheduler::has_news(const Inbox& inbox, const Source& running) const noexcept {
   std::uint64_t waiting = inbox.waiting();
   if (inbox.is_for(running)) waiting &= ~(1ULL << running.priority_.level());
   return policy_->could_prefer(waiting) && (!is_dense_ || is_hand_out_due(clock_.now()));
 }
 
-// Only while nobody is ready, so nothing else is kept waiting but what a descriptor or a timer brings.
+// Runs only while no source is ready, so it delays only events of descriptors and timers.
 void Scheduler::let_gather() {
   for (unsigned looks = 0; looks < kLooks && !is_hand_out_due(now_); ++looks) {
     for (unsigned i = 0; i < kPausesPerLook; ++i) pause_briefly();

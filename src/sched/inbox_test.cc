@@ -1,5 +1,5 @@
-// What other threads leave for several sources at once: who is woken, which turns it ends, that none of it is lost, and that it is let
-// gather where it comes in close succession, and only there.
+// Items that other threads leave for several sources: which sources are woken, which turns end, that no item is lost, and that items
+// gather only where they arrive in close succession.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -17,7 +17,7 @@
 namespace rondo {
 namespace {
 
-/// Work for some sources, which it wakes.
+/// Work for some sources, which the inbox wakes.
 class TestInbox final : public Inbox {
  public:
   ~TestInbox() override = default;
@@ -26,7 +26,7 @@ class TestInbox final : public Inbox {
   void leave(Scheduler& scheduler, unsigned priority) {
     if (leave_and_tell_nobody(scheduler, priority)) scheduler.look_into_inboxes();
   }
-  /// Whether the scheduler must be told.
+  /// Leaves an item without a wake. Returns true if the scheduler must be woken.
   bool leave_and_tell_nobody(const Scheduler& scheduler, unsigned priority) {
     const std::lock_guard<std::mutex> guard(lock_);
     ++left_[priority];
@@ -35,7 +35,7 @@ class TestInbox final : public Inbox {
   }
   std::uint64_t hand_outs = 0;
   std::function<void()> on_hand_out;
-  std::uint64_t told_more = 0;  // Than came: as if so many had been left.
+  std::uint64_t told_more = 0;  // Added to the number of items that hand-out reports.
 
  private:
   std::uint64_t hand_out() noexcept override {
@@ -58,7 +58,7 @@ class TestInbox final : public Inbox {
   std::array<test::WorkSource*, limits::kPriorities> sources_{};
 };
 
-/// Handles items one at a time, does 'between' after each, and asks whether to go on.
+/// Handles items one at a time, calls 'between' after each, and checks whether to continue.
 class Polite final : public test::WorkSource {
  public:
   using WorkSource::WorkSource;
@@ -135,7 +135,7 @@ TEST_F(InboxTest, OnlyWhatIsForAHigherPriorityEndsATurn) {
   EXPECT_EQ(simulation.order, "urgent");
 }
 
-// A start is asked for before the first message is posted, and must not come after it.
+// A start is requested before the first message is posted, and must not follow it.
 TEST_F(InboxTest, AWakeBeforeSomethingWasLeftIsSeenBeforeThatHasATurn) {
   auto& low = simulation.add("low", 1);
   auto& high = simulation.add("high", 7);
@@ -144,7 +144,7 @@ TEST_F(InboxTest, AWakeBeforeSomethingWasLeftIsSeenBeforeThatHasATurn) {
   scheduler.run_until_idle();
   for (const bool at_a_poll : {true, false}) {
     simulation.order.clear();
-    // As if another thread did both just before its inbox was looked into.
+    // Simulates that another thread did both just before its inbox was read.
     inbox.on_hand_out = [&] {
       high.left = 1;
       high.wake_from_any_thread();
@@ -190,8 +190,8 @@ TEST_F(InboxTest, InSimulatedTimeNothingIsLetGather) {
 }
 
 struct RealTime : testing::Test {
-  /// Hands out once, as if 'came' items had come since the time before; then how long after that an urgent one ends a turn. The clock is
-  /// asked after the turn's last item, so it is never less than was promised.
+  /// Hands out once, as if 'came' items had come since the time before. Returns how long after that an urgent item ends a turn. The clock
+  /// is read after the turn's last item, so the result is never less than the documented time.
   Duration time_until_an_urgent_one_ends_a_turn(std::uint64_t came) {
     TestInbox inbox;
     test::WorkSource urgent("urgent", 7);
@@ -230,7 +230,7 @@ TEST_F(RealTime, AnUrgentOneEndsATurnAtOnceWhereOneComesAtATime) {
 
 TEST_F(RealTime, AnUrgentOneAmongManyEndsATurnWithinTheTimeInWhichTheyGather) {
   if (!has_other_processors()) GTEST_SKIP() << "one processor: nobody can come while it is waited for";
-  // As if a billion had come: so much is dense however slow this machine is.
+  // As if a billion items had come: that counts as dense however slow this machine is.
   EXPECT_GE(time_until_an_urgent_one_ends_a_turn(1'000'000'000), limits::kPollAfter);
 }
 

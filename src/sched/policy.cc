@@ -1,4 +1,4 @@
-// The policies a user can choose, as settings of budgeted frames; what they are called, and what is wrong with them.
+// The policies that a user can choose, as settings of budgeted frames; their names, and the validation of settings.
 #include "rondo/sched/policy.h"
 
 #include <algorithm>
@@ -102,7 +102,8 @@ std::string budgets_text(const PolicySettings& settings) {
   return text(*low, settings.in_items) + " at priority " + at(low) + " to " + text(*high, settings.in_items) + " at " + at(high);
 }
 
-/// The priorities for which 'holds', as a subject for one of two verbs: "priority 3 has", "priorities 3, 7 to 9 have". Empty: none.
+/// The priorities for which 'holds' is true, as a subject with one of two verbs: "priority 3 has", "priorities 3, 7 to 9 have". Empty if
+/// there is none.
 template <class Holds>
 std::string priorities_text(const Holds& holds, const std::string& one, const std::string& several) {
   std::string all;

@@ -1,6 +1,6 @@
-// Three policies against the plainest models of them, item by item, on random traces: strict priority with the least recently served first,
-// SObjectizer's strictly_ordered, and its quoted_round_robin (with our answers to what seed 003 leaves open). And a change of policy in the
-// middle of everything: nothing is lost, and no source's own order changes.
+// Three policies against minimal models, item by item, on random traces: strict priority with the least recently served first,
+// SObjectizer's strictly_ordered, and its quoted_round_robin (with our rules for what SObjectizer leaves unspecified). Also a change of
+// policy at any moment: no item is lost, and no source's own order changes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,14 +21,15 @@ namespace {
 
 constexpr int kTraces = 10'000;
 
-/// Numbered items; each that is handled is told.
+/// Numbered items; each handled item is recorded.
 class Lane final : public Source {
  public:
   Lane(Scheduler& scheduler, unsigned priority) : Source("lane", Priority{priority}), scheduler_(scheduler) { scheduler.add(*this); }
   std::uint64_t add_item() {
     items_.push_back(scheduler_.next_arrival());
     const std::uint64_t item = items_.back();
-    if (!is_running()) wake();  // In its own turn it answers More; a wake would mean a turn without items, which counts.
+    // In its own turn it reports backlog instead; a wake would cause a turn without items, which would be counted.
+    if (!is_running()) wake();
     return item;
   }
   Turn run(const Budget& budget) override {
@@ -67,7 +68,7 @@ struct OrderedModel {
   std::map<unsigned, std::deque<std::uint64_t>, std::greater<>> queues;
 };
 
-/// A queue and a count for each priority, and a cursor, as seed 003 draws them.
+/// A queue and a count for each priority, and a cursor, as SObjectizer's documentation shows them.
 struct QuotedModel {
   void add(unsigned priority, std::uint64_t item, bool idle) {
     if (idle) {
@@ -149,7 +150,7 @@ TEST(PolicyModel, QuotedRoundRobinEqualsQueuesWithACursor) {
   }
 }
 
-/// The rule of ADR 0007 in words: those that come back and were served before the first of the busy ones go before the busy ones.
+/// The rule of ADR 0007: sources that return and were served before the first busy one precede the busy ones.
 struct LeastRecentModel {
   void arrive(const std::string& name, unsigned priority) {
     auto& [fresh, busy] = queues[priority];
@@ -258,12 +259,12 @@ TEST(PolicyModel, TheLeastRecentlyServedOrderSurvivesAChange) {
   simulation.order.clear();
   simulation.scheduler.run_until_idle(2);
   sleeper.left = 1;
-  sleeper.wake();  // Never served: before all that were.
+  sleeper.wake();  // Never served: before all sources that were served.
   simulation.scheduler.run_until_idle(4);
   EXPECT_EQ(simulation.order, "b c a sleeper b c");
 }
 
-// From one policy to another in the middle of a turn: who is urgent need not wait for the end of the batch.
+// A change of policy in the middle of a turn: an urgent source need not wait for the end of the batch.
 TEST(PolicyModel, AChangeInATurnLetsTheUrgentInAfterTheItemUnderWay) {
   test::Simulation simulation(StrictPriority{});
   test::WorkSource& urgent = simulation.add("urgent", 7);

@@ -1,4 +1,4 @@
-// The policies as a user chooses them: whose turn it is under each rule, in a simulated world.
+// The policies that a user can choose: which source has the turn under each rule, in a simulated world.
 #include "rondo/sched/policy.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ TEST(Policy, TheBatchIsTheBudgetOfATurn) {
   EXPECT_EQ(simulation.scheduler.run_until_idle(), 3U);
 }
 
-// Seed 003, strictly_ordered: "76543210", the highest priority first whatever the order of arrival.
+// SObjectizer's strictly_ordered: "76543210", the highest priority first whatever the order of arrival.
 TEST(Policy, StrictlyOrderedRunsByPriorityThenArrival) {
   Simulation simulation(StrictPriority{.tie = Tie::Arrival, .batch = 1});
   for (unsigned priority = 0; priority < 8; ++priority) simulation.add(std::to_string(priority), priority, 1);
@@ -74,7 +74,7 @@ TEST(Policy, WithLeastRecentlyServedALongSleeperGoesFirst) {
   EXPECT_EQ(simulation.order, "a b sleeper a b a b");
 }
 
-// The rule's nature (seed 003): while a higher priority always has work, a lower one starves.
+// A property of the rule (SObjectizer's strictly_ordered): while a higher priority always has work, a lower one starves.
 TEST(Policy, AHigherPriorityThatAlwaysHasWorkStarvesALowerOne) {
   Simulation simulation;
   simulation.add("high", 7, 128 * 50);

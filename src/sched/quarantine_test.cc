@@ -1,5 +1,5 @@
-// A source that fails is set aside, by name and once, and disturbs no other (finding 3 of the SONiC study: a dead connection made Select
-// spin).
+// A source that fails is quarantined once, with its name in the report, and affects no other (finding 3 of the SONiC study: a dead
+// connection made Select spin).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -134,7 +134,7 @@ TEST(Quarantine, ADescriptorInErrorIsForgivenWhenCollectTookTheErrorAway) {
   WorkSource& source = simulation.add("datagrams", 5);
   ASSERT_TRUE(simulation.world.reactor().watch(3, Interest::Read, source).ok());
   source.on_collect = [&]() -> Result<Backlog> {
-    simulation.world.reactor().clear_error(3);  // As reading a pending socket error does.
+    simulation.world.reactor().clear_error(3);  // Reading a pending socket error has the same effect.
     return Backlog::Empty;
   };
   simulation.world.reactor().make_error(3);
@@ -155,7 +155,7 @@ TEST(Quarantine, ADescriptorInErrorIsForgivenWhenCollectUnwatchesIt) {
   EXPECT_TRUE(source.quarantine().ok());
 }
 
-// The real thing: a peer that is gone, a source that does not notice, a local source beside it.
+// With real sockets: a peer that has ended, a source that does not notice, and a local source beside it.
 TEST(Quarantine, ADeadConnectionDoesNotSpinNorStarveOthers) {
   const SystemClock clock;
   const std::unique_ptr<Reactor> reactor = std::move(make_epoll_reactor().value());

@@ -1,5 +1,5 @@
-// Quotas that are overdrawn: what was used beyond one is taken off the next, in measured time and in items, and the bound counts it.
-// Simulated time: an item takes what its source says.
+// Overdrawn quotas: the excess is subtracted from the next quota, in measured time and in items, and the bound counts it. Simulated time:
+// an item takes as long as its source specifies.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace rondo {
 namespace {
 
-/// Always busy; a turn is so many items, whatever its budget, and takes 'cost' an item.
+/// Always busy; a turn has a fixed number of items, whatever its budget, and takes 'cost' an item.
 class Flood final : public Source {
  public:
   Flood(test::Simulation& simulation, std::string name, unsigned priority, Duration cost, std::uint32_t items = 1)
@@ -31,8 +31,8 @@ class Flood final : public Source {
 
 QuotedRoundRobin microseconds(std::uint32_t quota) { return {.quota = quota, .unit = QuotaUnit::Microseconds}; }
 
-// a owes 25 us after its turn. Three quotas of 10 pay for it; at the third it has 5 left, and owes 30 after the next turn. Nothing left is
-// no quota, so that one takes four.
+// a owes 25 us after its turn. Three quotas of 10 pay the debt; with the third it has 5 left, and after the next turn it owes 30. A
+// balance of zero gives no turn, so that debt takes four quotas.
 TEST(Quota, TimeBeyondAQuotaIsTakenOffTheNextOnes) {
   test::Simulation simulation(microseconds(10));
   Flood a(simulation, "a", 7, 35us);
@@ -54,11 +54,11 @@ TEST(Quota, ByTimePrioritiesShareItEquallyHoweverLongTheirItemsAre) {
     EXPECT_NEAR(static_cast<double>(source->stats().ran.count()) / whole, 1.0 / 3, 0.005) << source->name();
     EXPECT_LE(source->stats().longest_wait, simulation.scheduler.bound(*source)) << source->name();
   }
-  // The dear one waits for as many cycles as its debt is quotas: the estimate of the bound is not far from what comes.
+  // The expensive source waits as many cycles as its debt has quotas: the bound is not much larger than the real wait.
   EXPECT_GT(dear.stats().longest_wait, simulation.scheduler.bound(dear) / 2);
 }
 
-// A source that handles more items than its turn allows: three of debt, paid by the next quota of two and the one after it.
+// A source that handles more items than its turn allows: a debt of three, paid by the next quota of two and the one after it.
 TEST(Quota, ItemsBeyondAQuotaAreTakenOffTheNextOnesAndTheBoundCountsThem) {
   test::Simulation simulation(QuotedRoundRobin{.quota = 2});
   Flood a(simulation, "a", 7, 1us, 5);

@@ -1,5 +1,5 @@
-// The reactor on Linux: one epoll instance, edge-triggered, and one eventfd to interrupt it. Watches are kept by descriptor number with the
-// number of the watch, so that a report of a descriptor that was closed and opened anew meanwhile is recognised. Scheduler's thread, except
+// The reactor on Linux: one epoll instance, edge-triggered, and one eventfd to interrupt it. Watches are stored by descriptor number, each
+// with its own number. This identifies stale reports of a descriptor that was closed and reopened meanwhile. Scheduler's thread, except
 // interrupt(). One system call fills the caller's array.
 #include <poll.h>
 #include <sys/epoll.h>
@@ -23,7 +23,7 @@ Reactor::~Reactor() = default;
 namespace {
 
 constexpr std::uint64_t kInterruptMark = UINT64_MAX;
-/// Asked for in one call of the kernel. A look asks again while there are more.
+/// Maximum reports of one system call. A poll repeats the call while there are more.
 constexpr std::size_t kReports = 256;
 
 std::string descriptor(std::string_view call, int fd) { return std::string{call} + " of descriptor " + std::to_string(fd); }
@@ -77,7 +77,7 @@ class EpollReactor final : public Reactor {
         if (translate(reports_[i], deadline, events[filled])) ++filled;
       }
       if (reported < room) break;
-      deadline = Instant{};  // Full, but not of reports that count: look for the rest.
+      deadline = Instant{};  // The buffer was full, but not of valid reports: poll for the rest.
     }
     return filled;
   }
@@ -97,7 +97,7 @@ class EpollReactor final : public Reactor {
   void interrupt() noexcept override {
     const int saved = errno;
     const std::uint64_t one = 1;
-    // The count is never read: each write is a new edge. It would be full after 2^64 of them.
+    // The count is never read: each write is a new edge. It overflows only after 2^64 writes.
     const ssize_t written = ::write(interrupt_fd_, &one, sizeof one);
     static_cast<void>(written);
     errno = saved;
@@ -107,7 +107,7 @@ class EpollReactor final : public Reactor {
   struct Watch {
     Source* source = nullptr;
     std::uint32_t number = 0;
-    int next = -1;  // Other descriptors of the same source.
+    int next = -1;  // The next descriptor of the same source.
     int previous = -1;
   };
 
@@ -124,7 +124,7 @@ class EpollReactor final : public Reactor {
     }
     watch.source = nullptr;
     ++watch.number;
-    // Fails only if the caller closed the descriptor before; then the kernel has forgotten it already.
+    // Fails only if the caller closed the descriptor before; the kernel has removed it then.
     ::epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd, nullptr);
   }
 
@@ -137,10 +137,10 @@ class EpollReactor final : public Reactor {
     return fd >= 0 && static_cast<std::size_t>(fd) < watches_.size() && watches_[static_cast<std::size_t>(fd)].source != nullptr;
   }
 
-  /// False for a report that is not about a watch: the interrupt, or a descriptor that was closed without unwatch().
+  /// Returns false for a report without a watch: the interrupt, or a descriptor that was closed without unwatch().
   bool translate(const epoll_event& report, Instant deadline, ReactorEvent& event) noexcept {
     if (report.data.u64 == kInterruptMark) {
-      interrupted_ = deadline <= Instant{};  // One that a mere look found is kept for the next that waits.
+      interrupted_ = deadline <= Instant{};  // An interrupt found by a poll without waiting is kept for the next call that waits.
       return false;
     }
     const int fd = static_cast<int>(report.data.u64 & 0xffffffffU);
@@ -170,7 +170,7 @@ class EpollReactor final : public Reactor {
       timeout.tv_nsec = static_cast<long>(left.count() % 1'000'000'000);
       const int count = ::epoll_pwait2(epoll_fd_, reports_.data(), room, &timeout, nullptr);
       if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
-      has_precise_wait_ = false;  // Before Linux 5.11, or filtered: milliseconds have to do, rounded up so that nothing is early.
+      has_precise_wait_ = false;  // Before Linux 5.11, or filtered: waits in milliseconds, rounded up so that no timer is early.
     }
     const std::int64_t milliseconds = (left.count() + 999'999) / 1'000'000;
     return ::epoll_wait(epoll_fd_, reports_.data(), room, static_cast<int>(std::min<std::int64_t>(milliseconds, 1'000'000)));
@@ -183,7 +183,7 @@ class EpollReactor final : public Reactor {
   bool interrupted_ = false;
   std::vector<Watch> watches_;  // By descriptor.
   std::unordered_map<const Source*, int> first_of_;
-  std::array<epoll_event, kReports> reports_{};  // No look needs memory.
+  std::array<epoll_event, kReports> reports_{};  // A member, so that a poll allocates nothing.
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The epoll reactor on real descriptors: edges, errors, replaced numbers, deadlines and interrupts.
+// The epoll reactor on real descriptors: edges, errors, reused numbers, deadlines and interrupts.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>

@@ -1,23 +1,23 @@
-// ReadySet: the ready sources, found by priority, then by the order of the Tie. One 64-bit word says which priorities have any.
-// Scheduler's thread; nothing but join() allocates. Used by the policies.
+// ReadySet: the ready sources, ordered by priority, then by the Tie. Each bit of one 64-bit word says whether a priority has any.
+// Scheduler's thread; only join() allocates. Used by the policies.
 //
-// LeastRecentlyServed: two intrusive lists a priority, "fresh first, old after" (the idea of fq_codel, RFC 8290 section 4.2); every
-// operation O(1). Each source has a stamp, a sequence number and never a clock reading: two equal stamps do not exist, and every run can be
-// repeated. 'old' is ordered by stamp, because what is appended there gets a new stamp. A source that becomes ready from idle
+// LeastRecentlyServed: two intrusive lists a priority, "fresh first, old after" (the idea of fq_codel, RFC 8290 section 4.2). Every
+// operation is O(1). Each source has a stamp, which is a sequence number and not a clock reading: no two stamps are equal, and every run
+// can be repeated. 'old' is ordered by stamp, because a source appended to it gets a new stamp. A source that becomes ready from idle
 //   - goes to the end of 'fresh' if it was last served before the head of 'old' got its stamp, or if 'old' is empty;
-//   - else to the end of 'old'.
-// A source that was served and has more goes to the end of 'old'. 'fresh' is served first.
+//   - otherwise to the end of 'old'.
+// A source that was served and has more work goes to the end of 'old'. 'fresh' is served first.
 //
 // Bound: while X waits, every other source Y of its priority gets at most one turn. Proof. Let Y be served while X waits; that gives Y
-// a stamp later than any before. (1) X waits in 'old'. If Y has more, it goes behind X. If Y was idle and comes back, the head of 'old'
-// is X or older than X, hence older than Y's stamp, so Y goes to the end of 'old', behind X; and it cannot pass X, as 'old' is a queue.
+// a stamp later than any before. (1) X waits in 'old'. If Y has more, it goes behind X. If Y was idle and becomes ready, the head of
+// 'old' is X or older than X, hence older than Y's stamp. So Y goes to the end of 'old', behind X, and cannot pass X, as 'old' is a queue.
 // (2) X waits in 'fresh'. Y goes to the end of 'old' or of 'fresh': either way X is served before. In neither case does X change
 // lists while it waits. So Y's second turn comes after X's. (ready_set_test.cc checks this on random histories.)
 //
-// Arrival and ConsumedTime: a binary heap a priority, ordered by a key and among equal keys by who came first; O(log n). The keys stand in
-// the heap itself, so that finding an order touches no source. Room for all sources of the priority is made when they join. Arrival's key
-// is Source::head_arrival(), or a number taken when the source became ready. ConsumedTime's is the time consumed, divided by the weight;
-// who becomes ready begins at least where the one served last began, so that nobody catches up for having been idle.
+// Arrival and ConsumedTime: a binary heap a priority, ordered by a key, and among equal keys by arrival; O(log n). The keys are stored in
+// the heap itself, so that ordering touches no source. join() makes room for all sources of the priority. Arrival's key is
+// Source::head_arrival(), or a number taken when the source became ready. ConsumedTime's key is the time consumed, divided by the weight.
+// A source that becomes ready begins at least where the source served last began, so that idle time gives no credit.
 #pragma once
 
 #include <algorithm>
@@ -32,11 +32,11 @@
 
 namespace rondo {
 
-/// The rules of budgeted frames that a test breaks on purpose, to see that it would be found.
+/// The rules of budgeted frames that a test breaks on purpose, to verify that the checks detect it.
 struct FrameRules {
   static constexpr bool kCreditIsCarried = false;
-  static constexpr bool kFrameEndsEarly = false;     // When the highest class has no budget left, though others have.
-  static constexpr bool kNewestServedFirst = false;  // First, in place of the least recently served.
+  static constexpr bool kFrameEndsEarly = false;     // When the highest class has no budget left, although others have.
+  static constexpr bool kNewestServedFirst = false;  // Instead of the least recently served.
 };
 
 template <class Rules>
@@ -46,12 +46,12 @@ class BasicReadySet {
 
   bool empty() const noexcept { return occupied_ == 0; }
   bool has(unsigned priority) const noexcept { return (occupied_ >> priority & 1) != 0; }
-  /// The number of the last service; goes on from another set's.
+  /// The number of the last service; follow() continues from another set's number.
   std::uint64_t services() const noexcept { return sequence_; }
   void follow(std::uint64_t services) noexcept { sequence_ = services; }
 
-  /// A source of this priority may be ready some day. Who is new goes behind all who are ready: else those who come and go would starve
-  /// those who stay. Throws bad_alloc, and then it has not joined.
+  /// Registers a source that may become ready in this priority. A new source is placed behind all ready sources; otherwise sources that
+  /// come and go would starve the others. Throws bad_alloc, and then the source has not joined.
   void join(Source& source) {
     Heap& heap = heaps_[source.priority_.level()];
     if (tie_ != Tie::LeastRecentlyServed && heap.entries.capacity() <= heap.members) {
@@ -63,7 +63,7 @@ class BasicReadySet {
   }
   void leave(const Source& source) noexcept { --heaps_[source.priority_.level()].members; }
 
-  /// 'source' was idle and is ready. 'key' is its key for Arrival, else of no matter.
+  /// 'source' was idle and is now ready. 'key' is its key for Arrival, otherwise unused.
   void arrive(Source& source, std::uint64_t key = 0) noexcept {
     if (tie_ != Tie::LeastRecentlyServed) return push(source, key);
     Level& level = levels_[source.priority_.level()];
@@ -74,7 +74,7 @@ class BasicReadySet {
     }
   }
 
-  /// 'source' was ready in another set, and goes behind those that came from there before.
+  /// 'source' was ready in another set. It is placed behind those that were resumed before it.
   void resume(Source& source, std::uint64_t key) noexcept {
     if (tie_ == Tie::LeastRecentlyServed) {
       append_fresh(levels_[source.priority_.level()], source);
@@ -83,27 +83,27 @@ class BasicReadySet {
     }
   }
 
-  /// 'source' had a turn and has more.
+  /// 'source' had a turn and has more work.
   void return_served(Source& source, std::uint64_t key = 0) noexcept {
     if (tie_ == Tie::LeastRecentlyServed) return append_old(levels_[source.priority_.level()], source);
     source.stamp_ = ++sequence_;
     arrive(source, key);
   }
 
-  /// 'source' had a turn and is idle now.
+  /// 'source' had a turn and is now idle.
   void rest(Source& source) noexcept { source.stamp_ = ++sequence_; }
 
-  /// ConsumedTime: a turn of 'source' took so long. Before it returns or rests.
+  /// ConsumedTime: a turn of 'source' took 'took'. Call it before return_served() or rest().
   static void charge(Source& source, Duration took) noexcept {
     const std::uint64_t whole = static_cast<std::uint64_t>(took.count()) * kKeysPerNanosecond + source.key_rest_;
     source.key_ += whole / source.weight_;
     source.key_rest_ = static_cast<std::uint32_t>(whole % source.weight_);
   }
 
-  /// Takes out whose turn it is; nullptr when empty.
+  /// Takes out the next source; nullptr when empty.
   Source* take() noexcept { return occupied_ == 0 ? nullptr : &take(63U - static_cast<unsigned>(std::countl_zero(occupied_))); }
 
-  /// The same of 'priority', which has ready sources.
+  /// Takes out the next source of 'priority', which has ready sources.
   Source& take(unsigned priority) noexcept {
     if (tie_ != Tie::LeastRecentlyServed) return pull(priority);
     Level& level = levels_[priority];
@@ -124,7 +124,7 @@ class BasicReadySet {
     return source;
   }
 
-  /// Arrival: the key of who is next in 'priority'; UINT64_MAX if nobody is.
+  /// Arrival: the key of the next source of 'priority'; UINT64_MAX if it has none.
   std::uint64_t next_key(unsigned priority) const noexcept {
     const std::vector<Entry>& entries = heaps_[priority].entries;
     return entries.empty() ? UINT64_MAX : entries.front().key;
@@ -148,7 +148,7 @@ class BasicReadySet {
   }
 
  private:
-  /// So that short turns count for heavy sources, too; 2^58 ns are nine years of turns.
+  /// A fraction, so that short turns also count for heavy sources; 2^58 ns are nine years of turns.
   static constexpr std::uint64_t kKeysPerNanosecond = 64;
 
   struct List {
@@ -168,8 +168,8 @@ class BasicReadySet {
   struct Heap {
     std::vector<Entry> entries;
     std::size_t members = 0;
-    std::uint64_t served_key = 0;   // Of the one taken last.
-    std::uint64_t highest_key = 0;  // Of all that were ready.
+    std::uint64_t served_key = 0;   // The key of the source taken last.
+    std::uint64_t highest_key = 0;  // The highest key of all sources that were ready.
   };
 
   static std::uint64_t bit(const Source& source) noexcept { return 1ULL << source.priority_.level(); }
@@ -221,7 +221,7 @@ class BasicReadySet {
     const std::uint64_t key = tie_ == Tie::Arrival ? arrival : std::max(source.key_, heap.served_key);
     source.key_ = key;
     heap.highest_key = std::max(heap.highest_key, key);
-    heap.entries.emplace_back();  // There is room since it joined.
+    heap.entries.emplace_back();  // join() reserved the room.
     rise(heap, heap.entries.size() - 1, {key, ++order_, &source});
     occupied_ |= bit(source);
   }
@@ -254,8 +254,8 @@ class BasicReadySet {
     rise(heap, place, last);
   }
 
-  /// What a turn touches of the source after the next arrives during two turns: that keeps a turn's cost flat when the sources outgrow the
-  /// cache. The last is the line with the first members of the derived class.
+  /// Prefetches the lines of a source that its turn will touch. Two turns pass before that, which keeps the cost of a turn flat when the
+  /// sources exceed the cache. The last line has the first members of the derived class.
   static void prefetch(const Source* source) noexcept {
     const char* const begin = reinterpret_cast<const char*>(source);
     prefetch_to_write(begin);

@@ -54,7 +54,7 @@ struct Model {
   }
 };
 
-/// A random history of arrivals, turns and removals, told to 'visit' as it happens.
+/// A random history of arrivals, turns and removals; calls the visitors for each.
 template <class OnArrive, class OnTurn, class OnErase>
 void random_history(std::uint64_t seed, ReadySet& set, std::vector<std::unique_ptr<WorkSource>>& sources, OnArrive on_arrive,
                     OnTurn on_turn, OnErase on_erase) {

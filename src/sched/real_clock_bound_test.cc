@@ -1,5 +1,5 @@
-// The bound of budgeted frames on the real clock and a real reactor. It counts turns as they were seen, so what the machine itself lets a
-// turn stand still for is in it, and it must hold on any machine.
+// The bound of budgeted frames on the real clock and a real reactor. The bound uses the measured turns, which include delays by the
+// machine itself, so it must hold on any machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ constexpr Duration kRun = 400ms;
 constexpr int kRunsMost = 100;
 constexpr unsigned kFlooded = 8;  // Priorities.
 
-/// Always busy, on the processor.
+/// Always busy on the processor.
 class RealFlood final : public Source {
  public:
   RealFlood(Scheduler& scheduler, unsigned priority, unsigned number)
@@ -51,7 +51,7 @@ TEST_P(RealClockBoundTest, NobodyWaitsLongerThanTheBoundUnderAFloodOfAllPrioriti
   for (unsigned priority = 0; priority < kFlooded; ++priority) {
     for (unsigned number = 0; number < GetParam(); ++number) floods.push_back(std::make_unique<RealFlood>(scheduler, priority, number));
   }
-  // However little of the machine is ours, each has a whole wait.
+  // However small our share of the machine is, each source has one whole wait.
   const auto has_waited = [](const auto& flood) { return flood->stats().turns > 1; };
   int runs = 0;
   do scheduler.run_for(kRun);

@@ -1,5 +1,5 @@
-// Ring: what is put is taken once and in order, room and wake-ups are exact. The tests with two threads let both sides fall asleep again
-// and again; a lost wake-up is a test that hangs. Meant for the thread sanitizer as well.
+// Ring: every item is taken once and in order; room and wake-ups are exact. In the tests with two threads both sides fall asleep
+// repeatedly, and a lost wake-up makes the test hang. Also for the thread sanitizer.
 #include "sched/ring.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Ring, WaiterForRoomIsWokenWhenThereIsAsMuchAsItWants) {
   EXPECT_FALSE(ring.wait_for_room(3)) << "there is room";
 }
 
-/// Somebody to wake: a futex by way of the standard library.
+/// A thread's sleep and wake: a futex through the standard library.
 class Sleeper {
  public:
   void doze() {
@@ -99,7 +99,7 @@ class Sleeper {
   std::atomic<int> rung_{0};
 };
 
-/// Both sides sleep whenever they can. Batches of random sizes; the ring is small, so that both find it full and empty all the time.
+/// Both sides sleep whenever they can. Batches of random sizes; the ring is small, so both often find it full or empty.
 void run_two_threads(std::size_t capacity, std::uint64_t count, std::uint32_t seed) {
   Ring<std::uint64_t> ring(capacity);
   Sleeper producer;

@@ -1,4 +1,4 @@
-// Scheduler::run_for: turns and waits for a span of time, in simulated time to the nanosecond, and on the real clock beside other threads.
+// Scheduler::run_for: turns and waits for a span of time, to the nanosecond in simulated time, and on the real clock beside other threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -61,7 +61,7 @@ TEST(SchedulerRunFor, OfNothingGivesAsManyTurnsAsSourcesAreReady) {
   EXPECT_EQ(simulation.world.now(), begin);
 }
 
-// One takes the other out: there are fewer turns to give than sources were ready.
+// One source removes the other: there are fewer turns than sources that were ready.
 TEST(SchedulerRunFor, OfNothingEndsWhereNobodyIsReadyAnyMore) {
   test::Simulation simulation;
   test::WorkSource& first = simulation.add("first", 5, 1);

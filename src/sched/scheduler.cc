@@ -1,5 +1,5 @@
-// The scheduler's loop: look, pick, give the turn, believe the answer. One reading of the time a turn: the end of one is the start of the
-// next. Nothing here allocates after construction, except the message of a quarantine.
+// The scheduler's loop: poll, pick a source, run its turn, apply the backlog it reports. It reads the time once a turn: the end of one
+// turn is the start of the next. Nothing here allocates after construction, except the message of a quarantine.
 #include "rondo/sched/scheduler.h"
 
 #include <algorithm>
@@ -14,16 +14,17 @@
 namespace rondo {
 
 namespace {
-/// Events taken from the reactor at a time,
+/// Maximum events per call of the reactor.
 constexpr std::size_t kEvents = 256;
-/// the sources of so many to come are asked for while one is told,
+/// Prefetch distance while dispatching events.
 constexpr std::size_t kEventsAhead = 4;
-/// and how often in one look, so that a storm of descriptors cannot hold the loop; the rest follows before the next turn but one.
+/// Maximum calls of the reactor per poll, so that a storm of descriptors cannot hold the loop. After one more turn, the next poll takes
+/// the rest.
 constexpr unsigned kRounds = 64;
-/// How old the reading of the CPU time before a long turn may be.
+/// Maximum age of the CPU time's reading before a long turn.
 constexpr Duration kCpuTimePeriod = 250us;
-/// A source must be seen idle with a backlog twice before it counts as rescued: a message may be there a moment before its wake. Two looks
-/// a period keep the promise of the period.
+/// A source must be found idle with a backlog twice before it counts as rescued, because a message may be present shortly before its wake.
+/// Two passes per period keep the sweep's documented period.
 constexpr Duration kSweepStep = limits::kSweepPeriod / 2;
 
 std::string about(const Source& source, std::string_view what) {
@@ -32,7 +33,7 @@ std::string about(const Source& source, std::string_view what) {
   return text;
 }
 bool is_real(const Clock& clock) noexcept { return dynamic_cast<const SystemClock*>(&clock) != nullptr; }
-/// Without words if memory has ended.
+/// Omits the message text if an allocation fails.
 Status thrown(const Source& source, std::string_view where, std::string_view what) noexcept {
   try {
     return Status{Code::Internal, about(source, std::string{where}.append(what))};
@@ -62,10 +63,11 @@ Scheduler::~Scheduler() { RONDO_ASSERT(first_added_ == nullptr && first_inbox_ =
 
 void Scheduler::add(Source& source) {
   RONDO_EXPECT(source.scheduler() == nullptr, "source '" + source.name_ + "' is added to a scheduler and belongs to one");
-  // First what may throw.
+  // The steps that may throw come first.
   source.waits_ = std::make_unique<Log2Histogram>();
   if (!source.before_all_) policy_->joined(source);
-  source.stats_.longest_wait = Duration{0};  // It may be of another policy, or scheduler: the bound beside it knows nothing of that.
+  // The old value may be of another policy or scheduler, and the bound shown beside it does not apply to that.
+  source.stats_.longest_wait = Duration{0};
   if (source.before_all_) most_before_all_ = std::max(most_before_all_, ++before_all_);
   source.watch_number_ = watch_ != nullptr ? watch_->source_added(source) : 0;
   source.state_ = running_ == &source ? Source::State::Running : Source::State::Idle;
@@ -76,10 +78,10 @@ void Scheduler::add(Source& source) {
   (last_added_ != nullptr ? last_added_->added_next_ : first_added_) = &source;
   last_added_ = &source;
   source.number_ = ++last_number_;
-  // From here on other threads wake it. What they left behind before (a post that found no scheduler) is found by has_backlog():
-  // whoever guards that backlog by a lock either sees the scheduler or has its work seen here.
+  // From now on other threads can wake the source. has_backlog() finds earlier items, such as a post that found no scheduler. A thread
+  // that guards the backlog by a lock either sees the scheduler here, or its items are seen by has_backlog().
   source.scheduler_.store(this, std::memory_order_release);
-  // A source that adds itself again in its turn is about to answer that itself.
+  // A source that adds itself again in its own turn reports its backlog at the end of that turn.
   if (running_ != &source && source.has_backlog()) wake(source);
 }
 
@@ -89,7 +91,7 @@ void Scheduler::remove(Source& source) {
   if (source.state_ == Source::State::Ready) take_out(source);
   source.before_all_ ? static_cast<void>(--before_all_) : policy_->departed(source);
   source.waits_.reset();
-  reactor_.unwatch_all(source);  // Reports that name it are no longer current.
+  reactor_.unwatch_all(source);  // Invalidates events that refer to the source.
   source.scheduler_.store(nullptr, std::memory_order_release);
   forget_remote_wake(source);
   (source.added_previous_ != nullptr ? source.added_previous_->added_next_ : first_added_) = source.added_next_;
@@ -108,7 +110,7 @@ void Scheduler::put_first(Source& source) noexcept {
   *end = &source;
 }
 
-/// 'source' is ready, and no longer.
+/// Removes a ready source from the ready sources.
 void Scheduler::take_out(Source& source) {
   if (!source.before_all_) return policy_->removed(source);
   for (Source** link = &first_of_all_; *link != nullptr; link = &(*link)->next_) {
@@ -133,20 +135,20 @@ void Scheduler::set_policy(std::unique_ptr<Policy> policy) {
 }
 
 Duration Scheduler::bound(const Source& source) const {
-  // The turn under way, and of each other of its kind one, with one of somebody else behind it.
+  // The running turn, and for each other source of this kind one turn, each followed by one turn of another source.
   if (source.before_all_) return (2 * most_before_all_ - 1) * (stats_.longest_turn + stats_.longest_gap);
   const Duration bound = policy_->bound(source);
   return bound == Duration::max() ? bound : bound + stats_.longest_gap;
 }
 
-/// Only what it waited under the policy in force counts for the longest wait, because the bound beside it is that policy's.
+/// Counts only the wait under the present policy for the longest wait, because the bound shown beside it is that policy's.
 [[gnu::always_inline]] inline void Scheduler::count_wait(Source& source) noexcept {
   source.waits_->add(static_cast<std::uint64_t>((now_ - source.ready_since_).count()));
   const Instant since = std::max(source.ready_since_, policy_since_);
   source.stats_.longest_wait = std::max(source.stats_.longest_wait, now_ - since);
 }
 
-/// Figures of a turn that began at 'start' and ended just now.
+/// Updates the figures of a turn that began at 'start' and ended just now.
 [[gnu::always_inline]] inline void Scheduler::account(Source& source, const Turn& turn, Instant start) {
   const Duration ran = now_ - start;
   SourceStats& stats = source.stats_;
@@ -178,7 +180,7 @@ Duration Scheduler::bound(const Source& source) const {
   time_was_up_ = false;
   begin_beat();
   count_wait(source);
-  // The turn of one that goes before all is a gap between the turns of others: it is paid for with the next of them.
+  // The turn of a before-all source is a gap between the turns of others: it is charged with the next of them.
   if (!by_policy && policy_->empty()) charged_until_ = start;
   if (by_policy) stats_.longest_gap = std::max(stats_.longest_gap, start - charged_until_);
 
@@ -234,7 +236,7 @@ Duration Scheduler::bound(const Source& source) const {
 
 bool Scheduler::anybody_is_ready() const { return first_of_all_ != nullptr || !policy_->empty(); }
 
-/// Those that go before all, but not twice in a row while others wait; then who the policy says.
+/// Returns the next source: before-all sources first, but never twice in succession while others wait; then the policy's choice.
 [[gnu::always_inline]] inline Source* Scheduler::next() {
   if (first_of_all_ != nullptr && (!was_before_all_ || policy_->empty())) [[unlikely]] {
     was_before_all_ = true;
@@ -244,7 +246,7 @@ bool Scheduler::anybody_is_ready() const { return first_of_all_ != nullptr || !p
   return policy_->pick();
 }
 
-/// True if all that there is has been seen.
+/// Returns true if all pending events have been seen.
 bool Scheduler::gather_if_due() {
   if (turns_since_poll_ < limits::kTurnsWithoutPoll) {
     take_in(false);
@@ -255,7 +257,7 @@ bool Scheduler::gather_if_due() {
   return turns_since_poll_ < limits::kTurnsWithoutPoll;
 }
 
-/// Nobody is ready of whom it is known. True if there may be somebody now.
+/// No source is known to be ready. Returns true if one may be ready after this call.
 bool Scheduler::find_others(bool saw_all) {
   was_before_all_ = false;
   if (is_dense_) {
@@ -325,7 +327,7 @@ std::uint64_t Scheduler::run_for(Duration span) {
   return turns;
 }
 
-/// 'source' was idle.
+/// Makes an idle source ready.
 [[gnu::always_inline]] inline void Scheduler::make_ready(Source& source) {
   source.state_ = Source::State::Ready;
   source.suspected_ = false;
@@ -344,7 +346,7 @@ std::uint64_t Scheduler::run_for(Duration span) {
 void Scheduler::wake(Source& source) {
   if (source.state_ == Source::State::Idle) {
     if (running_ == nullptr && !gathering_) {
-      now_ = clock_.now();  // From outside of the loop: the last reading may be old.
+      now_ = clock_.now();  // Called from outside the loop: the last reading may be old.
       if (watch_ != nullptr) watch_->looked(now_);
     }
     make_ready(source);
@@ -381,7 +383,8 @@ void Scheduler::gather(Instant deadline) {
   gathering_ = false;
 }
 
-// The inboxes first: whoever woke a source and left something for another after that has its wake seen, too, before anybody's turn.
+// The inboxes come first. If a thread wakes a source and then leaves an item for another one, a call that finds the item also finds the
+// earlier wake before the next turn.
 void Scheduler::take_in(bool at_once) {
   const bool gathered = std::exchange(gathering_, true);
   if (at_once || is_hand_out_due(now_)) hand_out();
@@ -389,11 +392,10 @@ void Scheduler::take_in(bool at_once) {
   gathering_ = gathered;
 }
 
-// No wake-up is lost between "nothing to do" and "asleep". The loop first says that it sleeps (A), then looks at the list (B). A waker
-// first puts itself on the list (C), then looks whether the loop sleeps (D). All four are sequentially consistent, so in their one total
-// order either C comes before B, and the loop sees the source and does not wait, or A comes before D, and the waker interrupts the wait.
-// Whoever of several wakers resets the flag writes the descriptor; the others save the system call. A wake while the loop is awake costs
-// none.
+// No wake-up is lost between "nothing to do" and "asleep". The loop first sets its flag that it sleeps (A), then reads the list (B). A
+// waker first adds the source to the list (C), then reads the flag (D). All four are sequentially consistent, so they have one total
+// order. Either C comes before B, and the loop sees the source and does not wait; or A comes before D, and the waker interrupts the wait.
+// Of several wakers only the one that resets the flag writes to the descriptor. A wake while the loop is awake costs no system call.
 std::size_t Scheduler::look(Instant deadline) {
   ++stats_.polls;
   const bool waits = deadline > now_;
@@ -406,13 +408,13 @@ std::size_t Scheduler::look(Instant deadline) {
   }
   const Result<std::size_t> count = reactor_.poll(deadline, events_);
   if (waits) sleeping_.store(false, std::memory_order_relaxed);
-  RONDO_ASSERT(count.has_value());  // A reactor that cannot look is broken by us: a bad descriptor or argument.
+  RONDO_ASSERT(count.has_value());  // The reactor fails only through a fault of our own: a bad descriptor or argument.
   return *count;
 }
 
 void Scheduler::wake_remote(Source& source) noexcept {
-  // Already on the list, or another thread is about to put it there: it is collected after this call either way, because the flag is reset
-  // (an exchange that reads this one) before collect() looks.
+  // The source is already listed, or another thread is about to list it. In both cases it is collected after this call, because the flag
+  // is reset (by an exchange that reads this one) before collect() runs.
   if (source.remote_wake_.exchange(true, std::memory_order_acq_rel)) return;
   Source* head = remote_head_.load(std::memory_order_relaxed);
   do {
@@ -427,7 +429,7 @@ void Scheduler::end_sleep() noexcept {
   }
 }
 
-/// Moves the list of other threads, newest first, behind our own, oldest first.
+/// Moves the list of other threads, which is newest first, behind our own list, which is oldest first.
 void Scheduler::take_remote_wakes() noexcept {
   Source* newest = remote_head_.exchange(nullptr, std::memory_order_acquire);
   seen_wake_ = nullptr;
@@ -443,7 +445,7 @@ void Scheduler::take_remote_wakes() noexcept {
   *end = oldest;
 }
 
-/// Stage one of 'source'. True if run() would find something; a source that fails is quarantined, or may have left.
+/// Stage one of 'source'. Returns true if run() would find work. A source that fails is quarantined, or may have left.
 [[gnu::always_inline]] inline bool Scheduler::collect(Source& source) {
   if (source.state_ == Source::State::Quarantined) return false;
   Status failed;
@@ -467,7 +469,7 @@ void Scheduler::drain_remote_wakes() {
   take_remote_wakes();
   while (remote_pending_ != nullptr) {
     Source& source = *remote_pending_;
-    remote_pending_ = source.remote_next_;  // Read before the flag is reset: from then on another thread may list it again.
+    remote_pending_ = source.remote_next_;  // Read before the flag is reset, because another thread may list the source again after that.
     source.remote_wake_.exchange(false, std::memory_order_acq_rel);
     if (source.scheduler() != this) continue;  // Removed while another thread was about to list it.
     ++stats_.remote_wakes;
@@ -491,13 +493,14 @@ void Scheduler::dispatch(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     const ReactorEvent& event = events_[i];
     if (i + kEventsAhead < count) prefetch_to_write(events_[i + kEventsAhead].source);
-    // A collect() before this one may have removed or destroyed the source, or replaced the descriptor.
+    // An earlier collect() may have removed or destroyed the source, or replaced the descriptor.
     if (reactor_.ended_watches() != ended_watches && !reactor_.is_current(event)) continue;
     Source& source = *event.source;
     if (collect(source)) {
       if (source.state_ == Source::State::Idle) make_ready(source);
     } else if (event.error && reactor_.is_in_error(event)) {
-      // Seed 000's loop would hear of it for ever (finding 3 of the SONiC study); one answer, by name, and silence.
+      // SONiC's Select loop would report the descriptor without end (finding 3 of the SONiC study). This loop reports it once, with its
+      // name, and stops polling it.
       quarantine(source, Status{Code::Unavailable, about(source, "left descriptor " + std::to_string(event.fd) +
                                                                      " in error or hung up: collect() found nothing to do")});
     }
@@ -511,7 +514,7 @@ void Scheduler::expire_timers() {
   bulk_timers_.expire(now_, limits::kTimersPerTurn);
   if (next_timer() > now_) return;
   ++stats_.timer_bursts;
-  turns_since_poll_ = limits::kTurnsWithoutPoll;  // The rest after one turn of others.
+  turns_since_poll_ = limits::kTurnsWithoutPoll;  // Polls the rest after one turn of other sources.
 }
 
 void Scheduler::sweep() {
@@ -531,10 +534,10 @@ void Scheduler::sweep() {
 void Scheduler::quarantine(Source& source, Status why) {
   if (source.state_ == Source::State::Ready) {
     take_out(source);
-    forget_in_watch(source);  // Who reads the record must not think that it waits.
+    forget_in_watch(source);  // Otherwise a reader of the record would see it as waiting.
   }
   reactor_.unwatch_all(source);
-  // One that removed itself before it failed is reported all the same.
+  // A source that removed itself before it failed is reported too.
   if (source.state_ != Source::State::Detached) source.state_ = Source::State::Quarantined;
   source.quarantine_ = std::move(why);
   ++stats_.quarantined;

@@ -1,5 +1,5 @@
-// Scheduler::Inside: marks that a thread is in a call that gives turns, waits or polls, which makes it the scheduler's owner
-// (Scheduler::is_here). Used by scheduler.cc and scheduler_wait.cc alone.
+// Scheduler::Inside: marks that a thread is in a call that runs turns, waits or polls, which makes it the scheduler's owner
+// (Scheduler::is_here). Used only by scheduler.cc and scheduler_wait.cc.
 #pragma once
 
 #include "rondo/sched/scheduler.h"

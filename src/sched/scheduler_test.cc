@@ -1,4 +1,4 @@
-// The scheduler's own promises, in a simulated world: exact readiness, priorities, bounded gathering, safe changes inside turns.
+// The scheduler's contract in a simulated world: exact readiness, priorities, bounded gathering, safe changes inside turns.
 #include "rondo/sched/scheduler.h"
 
 #include <gmock/gmock.h>
@@ -250,7 +250,7 @@ TEST(Scheduler, MoreTimersThanOneLookFiresAreLeftForTheNextAndCounted) {
   EXPECT_EQ(simulation.scheduler.stats().timer_bursts, 1U) << "the one that was left is no burst";
 }
 
-/// As a row that waits for a time: it wakes whose it is.
+/// Like a row that waits for a time: it wakes its source.
 class BulkTimer final : public TimerNode {
  public:
   BulkTimer(Source& owner, std::uint32_t& fired) : owner_(owner), fired_(fired) {}
@@ -287,7 +287,7 @@ TEST(Scheduler, ABurstOfBulkTimersIsCutAndHoldsUpNoOther) {
   simulation.scheduler.remove(later);
 }
 
-// One wheel alone has something: the loop wakes for it.
+// Only one wheel has a timer: the loop wakes for it.
 TEST(Scheduler, SleepsUntilTheFirstBulkTimerAndNoLonger) {
   Simulation simulation;
   WorkSource& owner = simulation.add("owner", 5);
@@ -519,7 +519,7 @@ TEST(Scheduler, TheSweepFindsALostWakeWithinItsPeriodAndCountsIt) {
   simulation.world.run_for(simulation.scheduler, 10s);
   EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
   const Instant lost = simulation.world.now();
-  source.left = 1;  // And nobody says wake().
+  source.left = 1;  // Without a wake.
   ASSERT_TRUE(simulation.world.run_until(
       simulation.scheduler, [&] { return source.left == 0; }, 2s));
   EXPECT_LE(simulation.world.now() - lost, limits::kSweepPeriod + 1ms);
@@ -529,7 +529,7 @@ TEST(Scheduler, TheSweepFindsALostWakeWithinItsPeriodAndCountsIt) {
 TEST(Scheduler, TheSweepCountsNothingWhenEveryWakeIsInPlace) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& busy = simulation.add("busy", 50, 100'000'000);
-  WorkSource& starved = simulation.add("starved", 1, 1);  // Ready and waiting is not lost.
+  WorkSource& starved = simulation.add("starved", 1, 1);  // A ready source that waits has not lost its wake.
   simulation.world.set_turn_cost(1ms);
   simulation.world.run_for(simulation.scheduler, 5s);
   EXPECT_EQ(starved.stats().turns, 0U);
@@ -537,13 +537,13 @@ TEST(Scheduler, TheSweepCountsNothingWhenEveryWakeIsInPlace) {
   EXPECT_EQ(simulation.scheduler.stats().sweep_rescues, 0U);
 }
 
-// A message is in its mailbox a moment before its wake: a sweep in between must not count it as lost.
+// A message is in its mailbox shortly before its wake: a sweep in between must not count it as lost.
 TEST(Scheduler, TheSweepForgivesABacklogWhoseWakeIsUnderWay) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
   for (int i = 0; i < 10; ++i) {
     source.left = 1;
-    simulation.world.run_for(simulation.scheduler, limits::kSweepPeriod / 2 + 1ms);  // One sweep sees it.
+    simulation.world.run_for(simulation.scheduler, limits::kSweepPeriod / 2 + 1ms);  // One sweep finds it.
     EXPECT_EQ(source.left, 1U);
     source.wake();
     simulation.world.run_for(simulation.scheduler, limits::kSweepPeriod / 2);

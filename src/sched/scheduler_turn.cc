@@ -1,4 +1,4 @@
-// What a source asks the scheduler while it has its turn: whether that should end now.
+// The check of a source in its turn whether the turn should end now.
 #include "rondo/sched/scheduler.h"
 
 namespace rondo {

@@ -1,5 +1,5 @@
-// The statements of seed 003 about priorities on a common thread, in its words, one test each, and the shares in SObjectizer's own manner
-// of writing the order down as digits. Items stand in lanes, one source a priority (or several), as messages of agents do.
+// The statements of SObjectizer's documentation about priorities on a common thread, quoted, one test each. The shares are written as
+// digits, as SObjectizer writes them. Items are in lanes, with one or more sources a priority, like messages of agents.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace rondo {
 namespace {
 
-/// The events of one agent: numbered by arrival, handled one by one as long as the budget says, and told by name.
+/// The events of one agent: numbered by arrival, handled one by one within the budget, and recorded by name.
 class Lane final : public Source {
  public:
   Lane(Scheduler& scheduler, unsigned priority, std::string& order)
@@ -24,7 +24,8 @@ class Lane final : public Source {
   }
   void event(const std::string& name) {
     events_.emplace_back(scheduler_.next_arrival(), name);
-    if (!is_running()) wake();  // In its own turn it answers More; a wake would mean a turn without items, which counts.
+    // In its own turn it reports backlog instead; a wake would cause a turn without items, which would be counted.
+    if (!is_running()) wake();
   }
   Turn run(const Budget& budget) override {
     Turn turn;
@@ -67,7 +68,7 @@ struct Eight {
     simulation.scheduler.run_until_idle();
     return order;
   }
-  /// As many events, one a turn or more.
+  /// Handles 'events' events, one or more a turn.
   std::string handle(std::size_t events) {
     order.clear();
     while (static_cast<std::size_t>(std::ranges::count(order, 'e')) < events && simulation.scheduler.turn()) {
@@ -133,7 +134,7 @@ TEST(Seed003, AHigherArrivalGoesNextAfterTheEventUnderWay) {
   EXPECT_EQ(agents.run(), "e1 e2 new_config e3 e4");
 }
 
-// "The chronological order of events will be preserved only for events of agents with the same priority": of several agents.
+// "The chronological order of events will be preserved only for events of agents with the same priority", here with several agents.
 TEST(Seed003, TheOrderOfArrivalHoldsOverSeveralAgentsOfOnePriority) {
   for (const std::uint32_t batch : {1U, 128U}) {
     test::Simulation simulation(StrictlyOrdered{.batch = batch});
@@ -145,7 +146,7 @@ TEST(Seed003, TheOrderOfArrivalHoldsOverSeveralAgentsOfOnePriority) {
   }
 }
 
-// The same when an agent that had nothing gets an older event than the running one's next.
+// As above, when an idle agent gets an event that is older than the running agent's next.
 TEST(Seed003, AnArrivalAtAnIdleAgentGoesBeforeLaterOnesOfTheRunningOne) {
   test::Simulation simulation(StrictlyOrdered{});
   std::string order;
@@ -240,7 +241,7 @@ TEST(Seed003, HigherQuotasAreGreaterShares) {
             "77777555533300775530");
 }
 
-// --- What seed 003 leaves open, as decided.
+// --- Cases that SObjectizer leaves unspecified, with our rules.
 
 TEST(Seed003, AQuotaUsedUpExactlyMovesTheCursorOn) {
   Eight agents(QuotedRoundRobin{.quota = 2});
@@ -254,7 +255,7 @@ TEST(Seed003, AQueueDryInsideItsQuotaKeepsTheCursorUntilTheNextPick) {
   Eight agents(QuotedRoundRobin{.quota = 3});
   agents.events(7, 1, 1), agents.events(3, 5, 5);
   EXPECT_EQ(agents.handle(1), "e1");
-  agents.events(7, 2, 4);  // Before the next pick: the rest of the quota, which is two.
+  agents.events(7, 2, 4);  // Before the next pick: the rest of the quota is two.
   EXPECT_EQ(agents.run(), "e2 e3 e5 e4");
 }
 

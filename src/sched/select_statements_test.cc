@@ -1,5 +1,5 @@
-// What seed 000 says about Select, its fairness, stages and priorities, one test a statement. The parts about tables and retries are tested
-// where they live (store, orch).
+// The statements of SONiC's orchagent design about Select: its fairness, stages and priorities, one test each. The parts about tables and
+// retries are tested in store and orch.
 #include <gtest/gtest.h>
 
 #include "sim/test_source.h"
@@ -64,7 +64,7 @@ TEST(SelectStatements, OneTurnRunsOneSource) {
   EXPECT_EQ(turns, 1U);
 }
 
-// "Two-Stage Mechanism": readData() only buffers; it runs for every ready descriptor, while one execute() follows.
+// "Two-Stage Mechanism": readData() only buffers and runs for every ready descriptor; one execute() follows.
 TEST(SelectStatements, CollectingIsApartFromRunning) {
   Simulation simulation;
   for (int fd = 0; fd < 3; ++fd) {
@@ -85,7 +85,7 @@ TEST(SelectStatements, CollectingIsApartFromRunning) {
   EXPECT_EQ(handled, 128U);
 }
 
-// "Batch Size Limit": 100,000 routes, 128 an iteration, about 780 iterations, other orchs interleaved.
+// "Batch Size Limit": 100,000 routes, 128 an iteration, about 780 iterations, with other orchs in between.
 TEST(SelectStatements, AHundredThousandRoutesTakeAbout780TurnsWithOthersInBetween) {
   Simulation simulation;
   WorkSource& routes = simulation.add("routes", 5, 100'000);
@@ -96,7 +96,7 @@ TEST(SelectStatements, AHundredThousandRoutesTakeAbout780TurnsWithOthersInBetwee
   EXPECT_EQ(other.stats().turns, 782U);
 }
 
-// "Table Priorities": port state (40) stays responsive while routes (5) flood; a port event waits for one batch of routes at most.
+// "Table Priorities": port state (40) stays responsive while routes (5) flood; a port event waits for at most one batch of routes.
 TEST(SelectStatements, PortsGoBeforeRoutesWithinOneBatch) {
   Simulation simulation;
   WorkSource& routes = simulation.add("routes", 5, 1280);
@@ -113,20 +113,20 @@ TEST(SelectStatements, PortsGoBeforeRoutesWithinOneBatch) {
   EXPECT_EQ(worst, 0);
 }
 
-// "hasCachedData() is a hint": 3 notifications for 5,000 changes, or 100,000 notifications for as many. Here a wake is a level: turns
-// follow the work, whatever the number of notifications.
+// "hasCachedData() is a hint": 3 notifications for 5,000 changes, or 100,000 notifications for as many. Here a wake is level-triggered:
+// the number of turns depends on the work, not on the number of notifications.
 TEST(SelectStatements, TurnsFollowTheWorkAndNotTheNotifications) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
   source.left = 5000;
   for (int i = 0; i < 3; ++i) source.wake();
-  EXPECT_EQ(simulation.scheduler.run_until_idle(), 40U);  // All of the 5,000, none stranded,
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 40U);  // All of the 5,000 are handled.
   source.left = 128;
   for (int i = 0; i < 100'000; ++i) source.wake();
-  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);  // and no empty turn.
+  EXPECT_EQ(simulation.scheduler.run_until_idle(), 1U);  // No turn is empty.
 }
 
-// "First check for already-cached data, only block if there is none": no waiting while something is ready.
+// "First check for already-cached data, only block if there is none": no waiting while a source is ready.
 TEST(SelectStatements, TheLoopWaitsOnlyWhenNothingIsReady) {
   Simulation simulation(StrictPriority{.batch = 1});
   WorkSource& source = simulation.add("s", 5, 1000);
@@ -136,8 +136,8 @@ TEST(SelectStatements, TheLoopWaitsOnlyWhenNothingIsReady) {
   EXPECT_EQ(source.left, 0U);
 }
 
-// "1000ms timeout ensures liveness: no orch completely starved". Sonic processes all orchs on the timeout; here the sweep finds who lost a
-// wake.
+// "1000ms timeout ensures liveness: no orch completely starved". SONiC processes all orchs on the timeout; here the sweep finds a source
+// that lost a wake.
 TEST(SelectStatements, TheTimeoutOf1000msEnsuresLiveness) {
   Simulation simulation;
   WorkSource& source = simulation.add("s", 5);
@@ -146,7 +146,7 @@ TEST(SelectStatements, TheTimeoutOf1000msEnsuresLiveness) {
   EXPECT_EQ(source.left, 0U);
 }
 
-// Priorities work in the loop itself (they do not in the original: its executors do not forward them), timers and notifications included.
+// Priorities work in the loop itself, for timers and notifications too. In SONiC they do not, because its executors do not forward them.
 TEST(SelectStatements, TimersAndTablesShareOneOrderOfPriorities) {
   Simulation simulation;
   std::string& order = simulation.order;

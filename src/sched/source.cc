@@ -6,7 +6,7 @@
 
 namespace rondo {
 
-// With what most derived classes add: those begin before the fourth line ends.
+// Room for the first members of most derived classes: they begin before the fourth cache line ends.
 static_assert(sizeof(Source) == 256);
 
 Source::Source(std::string name, Priority priority) : priority_(priority), name_(std::move(name)) {}

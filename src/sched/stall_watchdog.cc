@@ -24,12 +24,12 @@ namespace rondo {
 namespace {
 
 constexpr int kLooksPerLimit = 4;
-/// How long the thread has to answer the signal.
+/// How long the watchdog waits for the thread's answer to the signal.
 constexpr Duration kAnswer = 100ms;
-/// The handler, and what the system puts under it.
+/// Frames of the handler and of the system's signal code.
 constexpr std::size_t kOwnFrames = 2;
 
-/// What the scheduler's thread writes in the handler. An answer may come at any time after the question.
+/// Written by the scheduler's thread in the handler. An answer may arrive at any time after the question.
 struct Answer {
   const Scheduler* scheduler = nullptr;
   bool wants_stack = false;
@@ -38,9 +38,9 @@ struct Answer {
   std::array<boost::stacktrace::frame::native_frame_ptr_t, 64> frames{};
 };
 
-/// Only what is safe in a handler: the source of the running turn lives, because its turn runs below this frame.
+/// Does only what is safe in a handler. The source of the running turn exists, because its turn runs below this frame.
 void answer(int, siginfo_t* info, void*) {
-  // Anybody may send the signal; only our own carries a question.
+  // Other processes can send the signal; only the watchdog's own has a question.
   if (info->si_code != SI_QUEUE || info->si_pid != ::getpid() || info->si_value.sival_ptr == nullptr) return;
   const int before = errno;
   auto& to = *static_cast<Answer*>(info->si_value.sival_ptr);
@@ -68,7 +68,7 @@ Status take_signal(int signal) {
   return status_from_errno(::sigaction(signal, &action, nullptr) == 0 ? 0 : errno, "handling signal " + std::to_string(signal));
 }
 
-/// The function, or where in which file it is: the file may lie anywhere in memory, addr2line wants the offset.
+/// Returns the function, or the file and offset of the frame: addr2line needs the offset, because the file may be mapped anywhere.
 std::string line_of(const boost::stacktrace::frame& frame) {
   if (std::string name = frame.name(); !name.empty()) return name;
   Dl_info file{};
@@ -92,7 +92,7 @@ class StallWatchdog::Impl {
  public:
   Impl(const Scheduler& scheduler, StallWatchdogOptions options)
       : scheduler_(scheduler), options_(std::move(options)), runs_it_(::pthread_self()) {
-    // The first look at a stack loads a library, which a handler must not.
+    // The first stack trace loads a library, which a handler must not do.
     static_cast<void>(boost::stacktrace::safe_dump_to(answer_->frames.data(), sizeof answer_->frames));
     answer_->scheduler = &scheduler;
     answer_->wants_stack = options_.stack;
@@ -102,7 +102,7 @@ class StallWatchdog::Impl {
   ~Impl() {
     thread_.request_stop();
     thread_.join();
-    static_cast<void>(has_answer() ? nullptr : answer_.release());  // Somebody may still write to it.
+    static_cast<void>(has_answer() ? nullptr : answer_.release());  // The signal handler may still write to it.
   }
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
@@ -113,7 +113,7 @@ class StallWatchdog::Impl {
   bool has_answer() const noexcept { return !asked_ || answer_->there.load(std::memory_order_acquire); }
 
   void work(const std::stop_token& stop) {
-    // Signals of the process are not this thread's.
+    // Signals of the process must not be handled on this thread.
     sigset_t all;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -121,7 +121,7 @@ class StallWatchdog::Impl {
     std::uint64_t seen = scheduler_.beat();
     Instant since = clock_.now();
     Instant next_heartbeat = since;
-    Duration told{0};  // How long the stall had lasted when it was told last; zero when there is none.
+    Duration told{0};  // How long the stall had lasted at its last report; zero when there is none.
     const Duration step = std::max<Duration>(options_.limit / kLooksPerLimit, 1ms);
     const Duration pause = options_.heartbeat > Duration{0} ? std::min(step, options_.heartbeat) : step;
     while (!changed_.wait_for(lock, stop, pause, [&stop] { return stop.stop_requested(); })) {
@@ -146,7 +146,7 @@ class StallWatchdog::Impl {
 
   Stall ask(std::uint64_t beat, Duration lasted) {
     Stall stall{.source = {}, .lasted = lasted, .stack = {}};
-    if (!has_answer()) return stall;  // The last question is still open.
+    if (!has_answer()) return stall;  // The last question has no answer yet.
     answer_->there.store(false, std::memory_order_relaxed);
     asked_ = true;
     const sigval to{.sival_ptr = answer_.get()};
@@ -159,7 +159,7 @@ class StallWatchdog::Impl {
       if (clock_.now() > deadline) return stall;
       std::this_thread::yield();
     }
-    if (scheduler_.beat() != beat) return stall;  // It went on meanwhile: the name may be the next one's.
+    if (scheduler_.beat() != beat) return stall;  // The turn has ended meanwhile: the name may be that of the next source.
     stall.source = answer_->name.data();
     if (options_.stack) {
       stall.stack = lines_of(boost::stacktrace::stacktrace::from_dump(answer_->frames.data(), sizeof answer_->frames));

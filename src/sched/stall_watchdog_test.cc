@@ -1,4 +1,4 @@
-// A scheduler that is stuck, busy or idle, on real threads, as a watchdog sees it.
+// A stuck, busy or idle scheduler on real threads, as the watchdog detects it.
 #include "rondo/sched/stall_watchdog.h"
 
 #include <gmock/gmock.h>
@@ -13,10 +13,10 @@
 #include "rondo/sched/scheduler.h"
 #include "sim/test_source.h"
 
-// By the linker's name, so that a stack shows it.
+// With C linkage, so that a stack shows this name.
 extern "C" __attribute__((noinline)) void rondo_test_turn_that_waits(std::atomic<bool>& released) {
   released.wait(false);
-  asm volatile("" ::: "memory");  // Not a tail call.
+  asm volatile("" ::: "memory");  // Prevents a tail call.
 }
 
 namespace rondo {
@@ -29,7 +29,7 @@ using testing::Not;
 
 class StallWatchdogTest : public testing::Test {
  protected:
-  /// The scheduler run by a thread of its own, with a watchdog and one source.
+  /// Runs the scheduler on its own thread, with a watchdog and one source.
   void run(StallWatchdogOptions options, std::function<void()> turn) {
     scheduler_.add(source_);
     source_.on_run = std::move(turn);
@@ -144,7 +144,7 @@ TEST_F(StallWatchdogTest, TheHeartBeatsWhileBusyAndWhileIdleAndNotWhileStuck) {
 }
 
 TEST_F(StallWatchdogTest, ALoopThatNobodyRunsIsNotStuck) {
-  // Not looked at while it runs: a thread that the system does not let run looks like one that is stuck.
+  // The watchdog starts after run_until_idle(), because it cannot distinguish a thread that gets no CPU from one that is stuck.
   for (const bool has_run : {false, true}) {
     SCOPED_TRACE(has_run);
     if (has_run) scheduler_.run_until_idle();
@@ -177,8 +177,8 @@ TEST_F(StallWatchdogTest, ItsSignalFromSomebodyElseMeansNothing) {
   const int signal = SIGRTMAX - 4;
   const auto watchdog = StallWatchdog::start(scheduler_, {.signal = signal});
   ASSERT_TRUE(watchdog.has_value()) << watchdog.error().to_string();
-  ASSERT_EQ(::raise(signal), 0);                           // As `kill` sends it: without a question.
-  ASSERT_EQ(::sigqueue(::getpid(), signal, sigval{}), 0);  // With an empty one.
+  ASSERT_EQ(::raise(signal), 0);                           // As `kill` sends it, without a question.
+  ASSERT_EQ(::sigqueue(::getpid(), signal, sigval{}), 0);  // With an empty question.
   scheduler_.run_until_idle();
   EXPECT_EQ((*watchdog)->stalls(), 0U);
 }

@@ -1,5 +1,5 @@
-// Wakes and messages from other threads, on the real clock and reactor. Meant for the thread sanitizer as well: no wake is lost, nothing is
-// handled twice or out of order, and the sweep, which would hide a loss after half a second, has nothing to rescue.
+// Wakes and messages from other threads, on the real clock and reactor. Also for the thread sanitizer. No wake is lost, no item is handled
+// twice or out of order. The sweep, which would hide a loss after half a second, must have nothing to rescue.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,7 +20,7 @@ class Threads : public testing::Test {
   Scheduler scheduler_{clock_, *reactor_, test::policy()};
 };
 
-/// Hands a number back and forth: the loop falls asleep before each message.
+/// Passes a number back and forth: the loop falls asleep before each message.
 TEST_F(Threads, NoWakeIsLostWhenTheLoopFallsAsleepStorm) {
   constexpr int kRounds = 20'000;
   std::atomic<int> answered{0};
@@ -71,7 +71,7 @@ TEST_F(Threads, MessagesOfManyThreadsArriveOnceAndInOrderOfEachThread) {
   EXPECT_EQ(scheduler_.stats().sweep_rescues, 0U);
 }
 
-/// Several sources woken by several threads at once; each wake is preceded by work that the turn after it must see.
+/// Several threads wake several sources simultaneously; the turn after a wake must see the work done before it.
 TEST_F(Threads, WorkDoneBeforeAWakeIsSeenByACollectAfterIt) {
   struct Counted final : Source {
     explicit Counted(std::string name) : Source(std::move(name), Priority{5}) {}
@@ -190,7 +190,7 @@ TEST_F(Threads, AMailboxHoldsTheLimitOfMessagesAndNotOneMore) {
 TEST_F(Threads, ATurnOfAMailboxEndsWhenItsTimeIsOver) {
   test::Simulation simulation;
   int handled = 0;
-  Mailbox<int> mailbox("slow", Priority{limits::kPriorities - 1}, [&](int&&) {  // Nobody could be more urgent.
+  Mailbox<int> mailbox("slow", Priority{limits::kPriorities - 1}, [&](int&&) {  // No source is more urgent.
     ++handled;
     simulation.world.clock().advance(limits::kTurnTime);
   });

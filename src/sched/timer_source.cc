@@ -1,4 +1,4 @@
-// Timers that are sources: the wheel marks and wakes, the callback runs in a turn. Scheduler's thread.
+// Timers that are sources: the wheel marks and wakes the source, and the callback runs in its turn. Scheduler's thread.
 #include <utility>
 
 #include "rondo/base/assert.h"
@@ -50,7 +50,7 @@ Turn TimerSource::run(const Budget&) {
   if (!fired_) return {};  // Disarmed between the expiry and the turn.
   fired_ = false;
   if (period_ > Duration{0}) {
-    // Armed anew before the callback, so that the callback can change or end it.
+    // Armed again before the callback, so that the callback can change or stop it.
     const Duration late = scheduler()->now() - due();
     const std::int64_t skipped = late > Duration{0} ? late / period_ : 0;
     missed_ += static_cast<std::uint64_t>(skipped);

@@ -1,4 +1,4 @@
-// Timers as sources, in simulated time: phase, missed periods, and what may be done to a timer at any moment.
+// Timers as sources, in simulated time: phase, missed periods, and operations on a timer at any moment.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -110,7 +110,7 @@ TEST(TimerSource, DestroyedWhileArmedItIsForgotten) {
   simulation.world.run_for(simulation.scheduler, 100ms);
 }
 
-// Ten thousand timers of one instant are a burst like any other: an urgent source gets its turn after one batch of them.
+// Ten thousand timers of one instant are an ordinary burst: an urgent source gets its turn after one batch of them.
 TEST(TimerSource, ABurstOfTimersLetsAnUrgentSourceThrough) {
   Simulation simulation;
   std::vector<std::unique_ptr<TimerSource>> timers;

@@ -1,12 +1,12 @@
-// The timing wheel. Level and slot of a timer follow from the highest byte in which its tick differs from the current tick, so that a level
-// holds only the rest of the current turn of the level above: slots never wrap, every timer of a lower level is due before any of a
-// higher one, and the next expiry is the lowest bit of the lowest level that has one. Scheduler's thread.
+// The timing wheel. Level and slot of a timer are determined by the highest byte in which its tick differs from the current tick. So a
+// level holds only the rest of the current turn of the level above. Slots never wrap, and every timer of a lower level is due before any of
+// a higher one. The next expiry is the lowest set bit of the lowest level that has one. Scheduler's thread.
 //
-// A slot of a higher level is four chains. When its time has come its timers are placed anew, and that is where a million of them cost:
-// each is a cache miss, and along one chain the misses follow each other. Along four they overlap.
+// A slot of a higher level has four chains. When its time begins, its timers are placed again. With a million timers each placement is a
+// cache miss, and along one chain the misses are sequential. Along four chains they overlap.
 //
-// Timers of one tick fire in the order in which they were inserted, whatever others there are: a replay, which has fewer, has that order,
-// too. So they share a chain on each level, and come down a level before one is inserted there.
+// Timers of one tick fire in the order of their insertion, whatever other timers exist, because a replay has fewer timers and must have
+// the same order. So timers of one tick share a chain on each level, and move down a level before a new one is inserted there.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -26,9 +26,9 @@ constexpr std::int64_t kTickNanoseconds = 1'000'000;
 constexpr unsigned kChains = 4;
 /// Lists: 256 of level 0, then four for each slot of the levels above.
 constexpr unsigned kLists = kSlots + (kLevels - 1) * kSlots * kChains;
-constexpr std::uint16_t kNoList = UINT16_MAX;  // In one of the lists beside these.
-/// Moves between levels for each timer that one expire() may fire: a move is about an eighth of the work of a fire, and most do not move
-/// thrice.
+constexpr std::uint16_t kNoList = UINT16_MAX;  // In one of the lists outside 'lists'.
+/// Maximum moves between levels for each timer that one expire() may fire. A move costs about an eighth of a fire, and most timers move at
+/// most twice.
 constexpr std::size_t kMovesPerFire = 16;
 
 std::uint64_t tick_at_or_after(Instant due) noexcept {
@@ -58,7 +58,7 @@ void unlink(TimerHook& node) noexcept {
   node.next->previous = node.previous;
 }
 
-/// Appends all of 'from' to 'to' and leaves 'from' empty.
+/// Appends all timers of 'from' to 'to' and leaves 'from' empty.
 void splice(TimerHook& to, TimerHook& from) noexcept {
   if (is_empty(from)) return;
   to.previous->next = from.next;
@@ -75,9 +75,9 @@ struct TimerWheel::Levels {
   std::size_t size = 0;
   bool expiring = false;
   TimerHook due;                          // To be fired, in order.
-  TimerHook late;                         // Armed for the past while firing: due next time.
+  TimerHook late;                         // Armed for the past while firing: fired by the next expire().
   TimerHook far;                          // In a later span of 2^32 ticks.
-  std::array<TimerHook, kChains> moving;  // From a slot of a higher level whose time has begun; to be placed again.
+  std::array<TimerHook, kChains> moving;  // From a slot of a higher level whose time has begun; must be placed again.
   std::array<std::array<std::uint64_t, kWords>, kLevels> occupied{};
   std::array<TimerHook, kLists> lists;
 
@@ -87,7 +87,7 @@ struct TimerWheel::Levels {
     for (TimerHook& list : lists) make_empty(list);
   }
 
-  /// Of slot 'index' of 'level' >= 1.
+  /// The first chain of slot 'index' of 'level' >= 1.
   static unsigned first_chain(unsigned level, unsigned index) noexcept { return kSlots + ((level - 1) * kSlots + index) * kChains; }
 
   void mark(unsigned level, unsigned index) noexcept { occupied[level][index / 64] |= 1ULL << (index % 64); }
@@ -110,7 +110,7 @@ struct TimerWheel::Levels {
 
   struct Next {
     std::uint64_t tick = UINT64_MAX;
-    unsigned level = kLevels;  // kLevels with a tick: the beginning of the next span, where far timers are placed.
+    unsigned level = kLevels;  // kLevels with a tick: the beginning of the next span, at which far timers are placed.
     unsigned index = 0;
   };
   Next next() const noexcept {
@@ -127,7 +127,7 @@ struct TimerWheel::Levels {
     return {};
   }
 
-  /// The list for a timer of tick 'when'; sets 'list' to its number.
+  /// Returns the list for a timer of tick 'when' and sets 'list' to its number.
   TimerHook& list_for(std::uint64_t when, std::uint16_t& list) noexcept {
     list = kNoList;
     if (when <= tick) return expiring ? late : due;
@@ -140,7 +140,7 @@ struct TimerWheel::Levels {
     return lists[list];
   }
 
-  /// What began at 'next.tick': its timers are due or have to be placed again.
+  /// Begins the slot at 'next.tick': its timers are due or must be placed again.
   void begin(const Next& next) noexcept {
     tick = next.tick;
     if (next.level == kLevels) return splice(moving[0], far);
@@ -173,7 +173,7 @@ void TimerWheel::insert(TimerNode& node, Instant due) {
   const std::uint64_t tick = tick_at_or_after(due);
   if (levels_->is_moving() && tick >= levels_->tick) [[unlikely]] {
     node.list_ = kNoList;
-    append(levels_->moving[chain_of(tick)], node);  // Behind those of its tick that are still on their way.
+    append(levels_->moving[chain_of(tick)], node);  // Behind the timers of its tick that are still moving.
   } else {
     append(levels_->list_for(tick, node.list_), node);
   }
@@ -184,13 +184,14 @@ void TimerWheel::cancel(TimerNode& node) noexcept {
   if (!node.armed()) return;
   Levels& levels = *levels_;
   unlink(node);
-  // The last of its list: both neighbours are the list itself. (Not so for one that was moving: its list may have got others since.)
+  // The last timer of its list: both neighbours are the list itself. (A moving timer is excluded, because its list may have other timers
+  // by now.)
   if (node.list_ != kNoList && node.next == &levels.lists[node.list_] && node.previous == node.next) levels.note_empty(node.list_);
   node.next = node.previous = nullptr;
   --levels.size;
 }
 
-/// Brings the wheel to tick 'until': what is due is in the list of the due, unless the moves did not suffice.
+/// Advances the wheel to tick 'until': all due timers are in the due list, unless 'moves' did not suffice.
 void TimerWheel::advance(std::uint64_t until, std::size_t moves) {
   Levels& levels = *levels_;
   for (;;) {
@@ -200,7 +201,7 @@ void TimerWheel::advance(std::uint64_t until, std::size_t moves) {
         if (moves-- == 0) return;
         auto& node = static_cast<TimerNode&>(*chain.next);
         unlink(node);
-        __builtin_prefetch(chain.next, 1);  // Here when the other chains have had their turn.
+        __builtin_prefetch(chain.next, 1);  // Loaded by the time the other chains have been processed.
         append(levels.list_for(tick_at_or_after(node.due_), node.list_), node);
       }
     }

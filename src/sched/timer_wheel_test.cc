@@ -51,7 +51,7 @@ TEST(TimerWheel, NeverFiresEarlyAndAtMostOneTickLate) {
   }
 }
 
-// A replay has fewer timers than there were; those that it has fire in the same order.
+// A replay has fewer timers than the recorded run; they fire in the same order.
 TEST(TimerWheel, TimersOfOneTickFireAsTheyWereInsertedWhateverElseThereIsProperty) {
   for (std::uint64_t seed = 1; seed <= 200; ++seed) {
     Random random{seed};
@@ -61,13 +61,13 @@ TEST(TimerWheel, TimersOfOneTickFireAsTheyWereInsertedWhateverElseThereIsPropert
     std::int64_t now = 0;
     for (int i = 0; i < 2000; ++i) {
       const std::int64_t due = now + 1 + static_cast<std::int64_t>(random.below(random.chance(0.5) ? 600 : 140'000));
-      const std::int64_t tick = due - due % 97;  // Many of one tick.
+      const std::int64_t tick = due - due % 97;  // Many timers of one tick.
       const bool is_ours = random.chance(0.5);
       timers.push_back(std::make_unique<TestTimer>([&fired, tick, i, is_ours](TestTimer&) {
         if (is_ours) fired.emplace_back(tick, i);
       }));
       if (tick > now) wheel.insert(*timers.back(), at_ms(tick));
-      // Small batches leave some on their way from a level to the next.
+      // Small batches leave some timers between two levels.
       if (random.chance(0.2)) now += static_cast<std::int64_t>(random.below(random.chance(0.1) ? 70'000 : 300));
       if (random.chance(0.3)) wheel.expire(at_ms(now), 1 + random.below(3));
     }
@@ -254,7 +254,7 @@ class WheelHistory {
 
   Random random_;
   Instant now_;
-  Instant armed_past_ = now_;  // What is due at or before was armed for the past: it keeps the order of arming instead.
+  Instant armed_past_ = now_;  // Timers due at or before this were armed for the past: they keep the order of arming instead.
   TimerWheel wheel_;
   std::vector<std::unique_ptr<TestTimer>> timers_;
   std::multimap<std::int64_t, TestTimer*> model_;

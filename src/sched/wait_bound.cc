@@ -1,5 +1,4 @@
-// The longest wait that a policy's settings and the longest turns allow. The formula and its proof stand at the top of
-// rondo/sched/policy.h.
+// The longest wait that a policy's settings and the longest turns allow. The formula and its proof are at the top of rondo/sched/policy.h.
 #include <algorithm>
 
 #include "rondo/sched/policy.h"
@@ -10,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kInfinite = PolicySettings::kInfinite;
 
-/// Nanoseconds that stop at kInfinite.
+/// Nanoseconds that saturate at kInfinite.
 class Sum {
  public:
   constexpr Sum() noexcept = default;
@@ -32,19 +31,19 @@ class Sum {
 
 /// S: the longest service of a priority in a frame, in nanoseconds.
 Sum service(std::int64_t budget, bool in_items, const PriorityUse& use) {
-  if (use.longest == Duration{0}) return {};  // Nothing it does takes time.
+  if (use.longest == Duration{0}) return {};  // Its turns take no time.
   if (budget == kInfinite) return Sum{kInfinite};
   if (in_items) return (Sum{budget} + Sum{use.overdraft}) * Sum{use.longest_item.count()};
   return Sum{budget} + Sum{use.longest.count() - 1};
 }
 
-/// B: what the others of its own priority do before it, in turns of the longest, not yet in nanoseconds or items.
+/// B: the longest turns of the other sources of its priority before it, in turns, not yet in nanoseconds or items.
 Sum turns_before(const PolicySettings& settings, const PriorityUse& use, std::uint32_t weight) {
   const std::int64_t others = use.sources > 1 ? use.sources - 1 : 0;
   if (settings.tie == Tie::Arrival && use.numbered && others > 0) return Sum{kInfinite};
   if (settings.tie != Tie::ConsumedTime || others == 0) return Sum{others};
   const auto weights = static_cast<std::int64_t>(use.weights) - weight;
-  return Sum{others + (weights + weight - 1) / weight + 1};  // One for what is lost in the division of keys.
+  return Sum{others + (weights + weight - 1) / weight + 1};  // One more for rounding in the division of keys.
 }
 
 }  // namespace
@@ -52,8 +51,8 @@ Sum turns_before(const PolicySettings& settings, const PriorityUse& use, std::ui
 Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Priority priority, std::uint32_t weight) {
   const unsigned p = priority.level();
   const std::int64_t budget = settings.budgets[p];
-  Sum others;   // O
-  Sum higher;   // H
+  Sum others;   // O in policy.h.
+  Sum higher;   // H in policy.h.
   Sum running;  // The longest turn of another priority.
   for (unsigned q = 0; q < limits::kPriorities; ++q) {
     if (q == p) continue;
@@ -67,12 +66,13 @@ Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Pr
   const Sum before = turns_before(settings, use, weight);
   if (before.is_infinite()) return Duration::max();
   const Sum own = use.longest == Duration{0} ? Sum{} : before * Sum{use.longest.count()};
-  Sum frames{1};  // j + 1: how many ends of frames it can see.
+  Sum frames{1};  // j + 1: the number of frame ends during the wait.
   if (budget == kInfinite) {
-    // It is never without budget, so no frame ends while it waits: what runs, and those above while they have budget.
+    // The priority always has budget, so no frame ends while it waits: only the running turn and the higher priorities with budget delay
+    // it.
     if (!settings.one_way) others = running;
   } else {
-    // What is charged: a turn at most what a full budget and the debt allow.
+    // The charge of one turn: at most a full budget plus the debt limit.
     const std::int64_t most_debt = limits::kDebtFrames * budget;
     const std::int64_t turn = settings.in_items ? use.items : use.longest.count();
     const std::int64_t beyond = settings.in_items ? use.overdraft : std::max<std::int64_t>(use.longest.count() - 1, 0);

@@ -1,6 +1,6 @@
-// The bound of budgeted frames (rondo/sched/policy.h) as a property: in random worlds of few priorities with small budgets and costs, where
-// the worst case is met often, no wait is longer than the bound that follows from the turns that were taken, and the longest comes to more
-// than nine tenths of it, so that a bound that is too loose fails as well. The same with rules that are broken on purpose must not hold.
+// The bound of budgeted frames (rondo/sched/policy.h) as a property. Random worlds of few priorities with small budgets and costs often
+// reach the worst case. No wait exceeds the bound computed from the measured turns. The longest wait exceeds nine tenths of it, so a bound
+// that is too loose fails as well. With rules that are broken on purpose the property must not hold.
 //   RONDO_BOUND_TURNS=10000 build/test/sched_test --gtest_filter='WaitBound*Property*'      ten million turns in each mode, in place of two
 #include <gtest/gtest.h>
 
@@ -31,10 +31,10 @@ struct Client final : Source {
   Turn run(const Budget&) override { return {}; }
 
   Duration longest;
-  Instant since;  // Ready.
+  Instant since;  // Since when it has been ready.
   bool ready = false;
   bool member = true;
-  Duration waited{0};  // The longest.
+  Duration waited{0};  // The longest wait.
 };
 
 struct Mode {
@@ -43,7 +43,7 @@ struct Mode {
   Tie tie = Tie::LeastRecentlyServed;
 };
 
-/// One world, from one seed: some priorities, some of them always busy, and clients that come, rest, leave and return.
+/// One world from one seed: some priorities, some always busy, and clients that come, rest, leave and return.
 template <class Rules>
 class BoundWorld {
  public:
@@ -62,8 +62,8 @@ class BoundWorld {
     dear_ = random_.real01();
   }
 
-  /// The greatest of all waits divided by their bounds; and that of clients that are not alone in their priority, and whose bound counts
-  /// two frames or more.
+  /// 'any': the greatest quotient of a wait and its bound. 'hard': the same for clients that share their priority and whose bound
+  /// counts at least two frames.
   struct Worst {
     double any = 0;
     double hard = 0;
@@ -128,7 +128,7 @@ class BoundWorld {
   void turn(Client& client) {
     client.waited = std::max(client.waited, now_ - client.since);
     client.ready = false;
-    // In the turn, for which time stands still, others become ready.
+    // Other clients become ready in the turn, during which time does not advance.
     for (const auto& other : clients_) {
       if (other.get() != &client && other->member && !other->ready && random_.chance(busy_ / 4)) arrive(*other);
     }
@@ -166,7 +166,7 @@ constexpr std::uint64_t kSeeds = 1000;
 struct WorstOfAll {
   double any = 0;
   double hard = 0;
-  std::uint64_t seed = 0;  // Of 'any'.
+  std::uint64_t seed = 0;  // The seed of 'any'.
 };
 
 template <class Rules>
@@ -194,7 +194,7 @@ TEST(WaitBoundProperty, WithAFreeCursorNoWaitIsLongerAndTheLongestIsClose) { exp
 TEST(WaitBoundProperty, WithAOneWayCursorNoWaitIsLongerAndTheLongestIsClose) { expect_tight({.one_way = true}, 0.9); }
 TEST(WaitBoundProperty, WithQuotasOfItemsNoWaitIsLongerAndTheLongestIsClose) { expect_tight({.one_way = true, .in_items = true}, 0.9); }
 TEST(WaitBoundProperty, InOrderOfArrivalNoWaitIsLongerAndTheLongestIsClose) { expect_tight({.tie = Tie::Arrival}, 0.9); }
-// One turn is allowed for the rounding of keys, and the weights are rounded up: hence looser.
+// The bound allows one turn for the rounding of keys, and the weights are rounded up: hence the looser limit.
 TEST(WaitBoundProperty, ByConsumedTimeNoWaitIsLonger) { expect_tight({.tie = Tie::ConsumedTime}, 0.6); }
 
 TEST(WaitBoundProperty, ThreeMutantsAreCaught) {

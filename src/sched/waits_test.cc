@@ -31,7 +31,7 @@ TEST(Waits, OfManySourcesAreCountedEachForItself) {
     source.on_run = [&, i] { wanted[i].add(static_cast<std::uint64_t>((simulation.scheduler.now() - since[i]).count())); };
   }
   for (int round = 0; round < 2000; ++round) {
-    // Long rows of waits that are alike, and now and then another one.
+    // Long runs of equal waits, and sometimes a different one.
     const Duration wait = random.chance(0.1) ? Duration{static_cast<std::int64_t>(random.below(1'000'000))} : Duration{3000};
     const std::size_t i = random.below(kSources);
     simulation.sources[i]->wake();
@@ -63,7 +63,7 @@ TEST(Waits, TheLongestIsSinceThePolicyInForceBegan) {
     const Instant since = simulation.scheduler.now();
     simulation.world.clock().advance(Duration{static_cast<std::int64_t>(random.below(64))});
     if (random.chance(0.05)) {
-      simulation.scheduler.poll();  // It takes note of the time.
+      simulation.scheduler.poll();  // It stores the time.
       change();
       simulation.world.clock().advance(Duration{static_cast<std::int64_t>(random.below(64))});
     }
@@ -113,7 +113,7 @@ TEST(Waits, BeginAnewWhenASourceIsAddedAnew) {
   EXPECT_EQ(source.waits().max(), 2000U);
   simulation.scheduler.remove(source);
   simulation.scheduler.add(source);
-  wait(1100ns);  // As many bits as that.
+  wait(1100ns);  // 1100 has as many bits as the earlier value.
   EXPECT_EQ(source.waits().max(), 1100U);
 }
 

@@ -1,4 +1,4 @@
-// When a running source is told to let somebody else have the next turn (Scheduler::should_yield), and the numbers of arrival.
+// When a running source must yield the next turn to another (Scheduler::should_yield), and the numbers of arrival.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 using test::Simulation;
 
-/// Handles items one at a time, does 'between' after each, and asks whether to go on.
+/// Handles items one at a time, calls 'between' after each, and checks whether to continue.
 class Polite final : public Source {
  public:
   Polite(unsigned priority, int items) : Source("polite", Priority{priority}), left(items) {}
@@ -78,7 +78,7 @@ TEST_F(YieldTest, AWakeByAnotherThreadIsSeenAndNotTaken) {
     }).join();
   };
   polite.between = [&](std::uint32_t done) {
-    if (done == 2) wake(lower);  // Who could not go first ends no turn.
+    if (done == 2) wake(lower);  // A source that could not run first ends no turn.
     if (done == 4) wake(other);
   };
   simulation.scheduler.add(polite);

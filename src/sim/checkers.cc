@@ -1,4 +1,4 @@
-// The standard checkers. Each keeps a plain model of what it checks, fed by the events of the world.
+// The standard checkers. Each keeps a plain model of the property it checks, updated by the events of the world.
 #include "rondo/sim/checkers.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ std::string text_of(const Record& record) {
   return text + "}";
 }
 
-/// Every field of 'a' is in 'b' with the same value.
+/// True if every field of 'a' is in 'b' with the same value.
 bool is_within(const Record& a, const Record& b) {
   return a.is_copy_of(b) ||
          std::ranges::all_of(a.fields(), [&b](const Field& field) { return b.fields().find(field.name) == field.value; });
@@ -96,11 +96,11 @@ Status Checker::at_rest(const World&) { return {}; }
 
 struct NothingLost::Book {
   struct Row {
-    Record written;           // As the store has confirmed it; empty: no row.
-    Record told;              // As the living process was told and did it.
-    bool is_known = false;    // Something was written.
-    bool is_unsure = false;   // Until a Delete is confirmed.
-    bool is_partial = false;  // Something of it was refused by its handler.
+    Record written;           // The row that the store has confirmed; empty: no row.
+    Record told;              // The row that the present process has taken and applied.
+    bool is_known = false;    // A write to the row was accepted.
+    bool is_unsure = false;   // True until a Delete is confirmed.
+    bool is_partial = false;  // The handler refused a part of it.
     bool has_delete = false;  // Only a Delete waits.
   };
   TableMap<KeyMap<Row>> tables;
@@ -152,7 +152,7 @@ Status NothingLost::see(const World& world, const Event& event) {
       if (!is_set) row.is_partial = false;
       return {};
     }
-    case Event::Kind::GivesWay: book_->row(event).told = Record{}; return {};  // The Set behind it is taken as the whole.
+    case Event::Kind::GivesWay: book_->row(event).told = Record{}; return {};  // The Set behind it is taken as the whole row.
     case Event::Kind::Rejected: book_->row(event).is_partial = true; return {};
     default: return {};
   }
@@ -181,14 +181,14 @@ Status NothingLost::at_rest(const World& world) {
 
 struct OrderPerKey::Model {
   struct Row {
-    Record set;  // Waits.
+    Record set;  // The waiting Set.
     Record flight;
     bool has_delete = false;
     bool in_flight = false;
     bool flight_is_delete = false;
     bool is_empty() const noexcept { return !set && !has_delete && !in_flight; }
   };
-  // What is empty stays: its key comes again.
+  // Empty entries stay, because their keys recur.
   TableMap<KeyMap<Row>> tables;
 
   static Status asked(Row& row, const Event& event);
@@ -197,7 +197,7 @@ struct OrderPerKey::Model {
 
 Status OrderPerKey::Model::asked(Row& row, const Event& event) {
   const bool is_delete = event.change->op() == Op::Delete;
-  if (row.in_flight) {  // Once more: another change of its batch made the handler fail.
+  if (row.in_flight) {  // Handled again: another change of its batch made the handler fail.
     const bool same = row.flight_is_delete == is_delete && (is_delete || same_fields(row.flight, event.change->record()));
     return same ? Status{} : fault("a second change of the key is handled while the first has no outcome");
   }
@@ -287,12 +287,12 @@ Status OrderPerKey::at_rest(const World& world) {
 struct NoHandlerTooEarly::Waits {
   struct Row {
     std::vector<Constraint> facts;
-    Instant until;  // Instant{}: waits for the facts.
+    Instant until;  // Instant{}: the row waits for the facts.
     std::uint64_t since = 0;
     bool waits = false;
     bool in_flight = false;
-    bool has_newer = false;  // Taken while it is in flight.
-    Op op = Op::Set;         // Of what waits or is in flight.
+    bool has_newer = false;  // A newer change was taken while it is in flight.
+    Op op = Op::Set;         // Of the change that waits or is in flight.
   };
   TableMap<KeyMap<Row>> tables;
   TableMap<KeyMap<std::uint64_t>> announced;  // The newest announcement of each fact, by kind and key.
@@ -343,7 +343,7 @@ Status NoHandlerTooEarly::see(const World& world, const Event& event) {
       if (row.waits && (row.op == Op::Set || replaces_delete(world, event, true))) row.waits = false;
       return {};
     case Event::Kind::Chosen:
-      // What a newer change of the key has ended may have been resolved before.
+      // A wait that a newer change of the key has ended may have been resolved before.
       if (!row.waits && row.has_newer) return {};
       if (Status bad = waits.chosen(world, row); !bad.ok()) return bad.with_context(place(event.table, event.change->key()));
       return {};

@@ -1,5 +1,5 @@
-// Every checker can fail: each case plants one fault - a store, an Orch, a source or a ledger that is broken on purpose - and sees it found
-// by the checker whose statement it breaks. And none complains of a sound program.
+// Every checker can fail: each case has one deliberate fault in a store, an Orch, a source or a ledger, and the checker of the violated
+// property must find it. No checker reports a correct program.
 #include "rondo/sim/checkers.h"
 
 #include <gmock/gmock.h>
@@ -21,7 +21,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// A program of one Orch on table "T" that applies what it is told.
+/// A program of one Orch on table "T" that applies every change.
 OpenOrch& add_simple(Runtime& runtime, ConsumeOptions options = {}) {
   OpenOrch& orch = runtime.add<OpenOrch>();
   orch.consume(
@@ -37,7 +37,7 @@ void expect_violation(const World& world, std::string_view checker, const std::s
 
 // --- nothing-lost
 
-/// Says of one write that it is done, and forgets it; or does it before the one that came before.
+/// Reports one write as done without doing it, or does a write before an earlier one.
 class WrongStore final : public test::PassingStore {
  public:
   enum class Fault { Loses, Swaps };
@@ -91,7 +91,7 @@ TEST(NothingLost, FindsAnOlderWriteThatWon) {
   expect_violation(world, "nothing-lost", "the last write did not win: written {v=4}, done {v=3}");
 }
 
-// --- order-per-key and no-handler-too-early: what a broken ledger would make a consumer do
+// --- order-per-key and no-handler-too-early: the effects of a broken ledger on a consumer
 
 class BrokenLedger : public testing::Test {
  protected:
@@ -215,7 +215,7 @@ TEST_F(BrokenLedger, MayTakeUpARowWhoseTimeHasComeOrWhoseWaitANewSetHasEnded) {
   }
 }
 
-/// Keeps what a run says of a row that was told to come again.
+/// Stores what a run reports about a delayed row.
 class Delays final : public Checker {
  public:
   explicit Delays(Instant& until) : until_(until) {}
@@ -254,7 +254,7 @@ TEST(NoHandlerTooEarly, IsToldUntilWhenARowWaits) {
 
 // --- ledgers-agree, bounds-hold
 
-/// Reaches into the ledger of "T" as no production code can.
+/// Accesses the ledger of "T", which production code cannot do.
 Ledger& ledger_of(const World& world) { return RuntimeView(world.runtime()).consumers().at("T")->ledger(); }
 
 TEST(LedgersAgree, FindsARowThatIsListedInAnotherIndex) {
@@ -319,7 +319,7 @@ void expect_of_source(WrongSource::Fault fault, const std::string& what) {
 
 TEST(BoundsHold, FindsASourceThatOverdrawsItsBudget) { expect_of_source(WrongSource::Fault::Overdraws, "source 'wrong'"); }
 
-/// Handles one item a turn, and in one of its turns one more than it may.
+/// Handles one item a turn, and in one turn one more than its budget.
 class OneTooMany final : public Source {
  public:
   explicit OneTooMany(Scheduler& scheduler) : Source("greedy", Priority::p0) { scheduler.add(*this); }
@@ -342,7 +342,7 @@ TEST(BoundsHold, FindsTheOneTurnThatOverdrewAmongManySmallOnes) {
   source.reset();
 }
 
-/// Looks at the time as it should, and goes on for one more item as it should not, or not.
+/// Checks the time as it must, and then handles one more item if the test sets it.
 class Overstayer final : public Source {
  public:
   Overstayer(World& world, bool overstays) : Source("stays", Priority::p0), world_(world), overstays_(overstays) {
@@ -379,7 +379,7 @@ TEST(BoundsHold, FindsASourceThatGoesOnWhenItsTimeIsUp) {
   }
 }
 
-/// Always has more.
+/// Always has more work.
 class Busy final : public Source {
  public:
   explicit Busy(Scheduler& scheduler) : Source("busy", Priority::p0) {
@@ -393,7 +393,7 @@ struct NewestFirst : FrameRules {
   static constexpr bool kNewestServedFirst = true;
 };
 
-/// Three sources that always have more, under frames by 'Rules'.
+/// Three sources that always have more work, under frames by 'Rules'.
 template <class Rules>
 void live_under_rules(World& world) {
   world.start([](Runtime& runtime) -> std::shared_ptr<void> {
@@ -420,7 +420,7 @@ TEST(BoundsHold, FindsALostWakeUp) { expect_of_source(WrongSource::Fault::Forget
 
 // --- parked-rows-are-explained
 
-/// Rows of "T" wait for group "102"; the group comes with or without a word.
+/// Rows of "T" wait for group "102"; the group begins with or without an announcement.
 World& start_waiting(World& world, std::set<std::string, std::less<>>& groups, bool has_provider) {
   world.start([&groups, has_provider](Runtime& runtime) -> std::shared_ptr<void> {
     OpenOrch& orch = runtime.add<OpenOrch>();
@@ -451,7 +451,7 @@ TEST(ParkedRowsAreExplained, AKindThatNobodyProvidesIsReported) {
   std::set<std::string, std::less<>> groups;
   World world(1);
   EXPECT_TRUE(start_waiting(world, groups, false).come_to_rest()) << world.report();
-  // What the checker asks for: somebody who looks is told.
+  // The checker's requirement: the wait is listed.
   const std::vector<ParkedConstraint> told = world.runtime().parked_constraints(10);
   ASSERT_EQ(told.size(), 1U);
   EXPECT_FALSE(told.front().has_provider);

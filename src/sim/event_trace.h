@@ -1,5 +1,5 @@
-// EventTrace: what has happened in a world, as one number, and its last events as text. Every turn and event goes through here, so it costs
-// tens of nanoseconds and allocates nothing once its places are warm.
+// EventTrace: a digest of all events in a world, and its last events as text. Every turn and event is added, so an addition costs tens of
+// nanoseconds and allocates nothing once its buffers have grown.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ class EventTrace {
     mix(static_cast<std::uint64_t>(now.nanoseconds()));
     mix(seen.number << 32U | seen.turn.items);
   }
-  /// The kernel below was told; 'digest' stands for all that it was told so far.
+  /// The kernel received orders; 'digest' covers all its orders so far.
   void orders(std::uint64_t digest) noexcept { mix(digest); }
   void add(Instant now, std::uint64_t turn, const Event& event);
   std::uint64_t hash() const noexcept { return hash_; }
-  /// The last events, oldest first, a line each; and the newest.
+  /// text(): the last events, oldest first, one a line. last(): the newest event.
   std::string text() const;
   std::string last() const;
 

@@ -1,5 +1,5 @@
-// ExecutorFaults: the targets of the executors of a world: slow, without room, failing, and cut off by a crash, as the FaultPlan says. It
-// has chance of its own: a world whose program has no executor is what it was without.
+// ExecutorFaults: the faults of a world's executor targets, according to the FaultPlan: slow, without room, failing, and cut off by a
+// crash. It has its own random generator, so a world without executors has the same events as before this class existed.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ class World;
 
 class ExecutorFaults final : public ExecutorTrouble {
  public:
-  /// 'happened' hears of faults, 'mix' of numbers that two equal runs have in common.
+  /// 'happened' receives descriptions of faults; 'mix' receives numbers that are equal in equal runs.
   ExecutorFaults(World& world, std::function<void(std::string_view)> happened, std::function<void(std::uint64_t)> mix);
 
-  /// From now on this plan; the room is back.
+  /// Follows 'plan' from now on; the target has room again.
   void follow(const FaultPlan& plan);
-  /// Executors that end meanwhile are cut off.
+  /// While 'crashing' is true, executors that end are cut off.
   void set_crashing(bool crashing) noexcept { is_crashing_ = crashing; }
-  /// What is under way, for people; empty when nothing is.
+  /// A description of the work under way; empty if there is none.
   std::string moving() const;
 
   void joined(Source& source) override;
@@ -39,7 +39,7 @@ class ExecutorFaults final : public ExecutorTrouble {
  private:
   struct Seat {
     Source* source;
-    std::uint64_t number;  // Another source may come to the same address.
+    std::uint64_t number;  // Distinguishes sources that reuse an address.
   };
   Duration drawn(Duration high) noexcept;
   void wake_at(const Source& source, Instant when);
@@ -54,7 +54,7 @@ class ExecutorFaults final : public ExecutorTrouble {
   std::function<void(std::uint64_t)> mix_;
   Random random_;
   FaultPlan plan_;
-  std::uint64_t plan_number_ = 0;  // What was planned for another plan does not happen.
+  std::uint64_t plan_number_ = 0;  // Identifies the plan: faults planned under an earlier plan do not happen.
   std::uint64_t joined_ = 0;
   std::vector<Seat> seats_;
   bool has_room_ = true;

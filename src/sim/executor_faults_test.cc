@@ -1,6 +1,6 @@
-// Goal: a program with an executor that is no switch has in the end what its tables say, whatever its target does; and its recorded day
-// comes out the same in a replay that calls no target. Method: a model of a load balancer beside the world, many seeds, each fault alone
-// and all together.
+// Goal: a program with an executor that is not a switch finally has the content of its tables, whatever its target does. A replay of its
+// recorded run is equal and calls no target. Method: a model of a load balancer beside the world, many seeds, each fault alone and all
+// together.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,12 +31,12 @@ constexpr ConstraintKind kThree{"three"};
 
 struct Call {
   std::string key;
-  std::optional<std::string> value;  // None: remove.
+  std::optional<std::string> value;  // Empty: remove.
   std::string result = {};
   Status status = {};
 };
 
-/// Outlives the processes, as a service does.
+/// Outlives the processes, as an external service does.
 struct Balancer {
   std::map<std::string, std::string> backends;
   std::uint64_t calls = 0;
@@ -65,7 +65,7 @@ OperationCodec<Call> codec() {
 
 class Backends final : public Orch {
  public:
-  /// 'changed': decides differently from what it did on another day.
+  /// 'changed': decides differently from the recorded run.
   Backends(Runtime& runtime, Executor<Call>& balancer, bool changed) : Orch(runtime, "backends", Priority{20}), balancer_(balancer) {
     provide(kThree, [this](std::string_view key) { return three_.contains(key); });
     table_ = &consume(
@@ -97,7 +97,7 @@ class Backends final : public Orch {
     return Outcome::staged();
   }
 
-  /// What the balancer said decides something: so it must be on the record.
+  /// The balancer's answer affects a decision, so it must be recorded.
   void note(const Call& call) {
     const Constraint fact{kThree, call.key};
     if (call.result == "3" && three_.insert(call.key).second) return announce(fact);
@@ -159,7 +159,7 @@ struct Life {
 
   Balancer service;
   std::map<std::string, std::string> wanted;
-  std::weak_ptr<Parts> living;  // Of the process that lives now.
+  std::weak_ptr<Parts> living;  // The parts of the present process.
   World world;
 };
 
@@ -318,7 +318,7 @@ class ExecutorReplay : public testing::Test {
     EXPECT_TRUE(world.come_to_rest()) << world.report();
     EXPECT_GT(service.calls, 20U);
   }
-  /// A work whose answer leads to a write.
+  /// A job whose answer leads to a write.
   static void ask(Runtime& runtime, std::vector<std::string>& answers) {
     EXPECT_TRUE(runtime
                     .run_elsewhere([]() -> Result<std::string> { return "looked up"; },

@@ -18,7 +18,7 @@ constexpr int kOrderKinds = 6;
 
 Duration milliseconds(std::uint64_t count) { return std::chrono::milliseconds{count}; }
 
-/// By chance of its own: what the caller draws next stays as it was before there were executors.
+/// Uses its own random generator, so the caller's further draws are the same as before executors existed.
 void draw_operations(FaultPlan& plan, Random random) {
   if (random.chance(0.5)) plan.operation_fails = random.real01() * 0.3;
   plan.operation_failures = {{Code::Unavailable, "the target is away"}, {Code::DeadlineExceeded, "the target took too long"}};
@@ -55,7 +55,7 @@ FaultPlan FaultPlan::drawn(Random& random) {
   plan.suspended_for = milliseconds(random.between(1, 60'000));
   plan.wall_set_every = every();
   plan.wall_set_by = std::chrono::hours{random.between(1, 10'000)};
-  // Last: what was drawn before these were thought of stays as it was.
+  // Drawn last, so that the earlier draws are the same as before these faults existed.
   plan.disk_fails_every = every();
   plan.disk_fails_for = milliseconds(random.between(1, 300));
   plan.disk_stalls_every = every();
@@ -128,7 +128,7 @@ void Faults::store_lost() {
   victim_.happened("the connection to the store is lost");
   store->disconnect();
   later(drawn(plan_.store_lost_for), [this] {
-    SimStore* const back = victim_.remote_store();  // Perhaps of another process, which has connected anew.
+    SimStore* const back = victim_.remote_store();  // It may belong to another process, which has connected anew.
     if (back == nullptr || back->connected()) return;
     victim_.happened("the connection to the store is back");
     back->reconnect();
@@ -202,7 +202,7 @@ void Faults::carrier_back(const std::string& port) {
   std::erase(dark_ports_, port);
   SimDataPlane* const kernel = victim_.kernel();
   const std::vector<LinkEvent> ports = kernel->links().value();
-  if (std::ranges::find(ports, port, &LinkEvent::name) == ports.end()) return;  // Gone meanwhile.
+  if (std::ranges::find(ports, port, &LinkEvent::name) == ports.end()) return;  // The port is gone.
   victim_.happened("port " + port + " has its carrier again");
   kernel->set_carrier(port, true);
 }

@@ -1,4 +1,4 @@
-// Faults: carries a FaultPlan out in a world: plans when the next fault of each kind happens, and does it.
+// Faults: applies a FaultPlan to a world: plans the next fault of each kind and causes it.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +18,27 @@ class World;
 
 class Faults {
  public:
-  /// What the world lets itself be done.
+  /// The operations of the world that Faults uses.
   class Victim {
    public:
     virtual ~Victim() = default;
     virtual SimStore* remote_store() = 0;  // Null if there is none.
-    virtual SimDataPlane* kernel() = 0;    // Likewise.
-    virtual SimDisk* disk() = 0;           // Of a store in the process; likewise.
+    virtual SimDataPlane* kernel() = 0;    // Null if there is none.
+    virtual SimDisk* disk() = 0;           // The disk of a store in the process; null if there is none.
     virtual ExecutorFaults& executors() = 0;
     virtual void crash_soon() = 0;
     virtual void happened(std::string_view what) = 0;
   };
-  /// 'room': what the kernel has room for while nothing is wrong.
+  /// 'room': the kernel's capacities without faults.
   Faults(World& world, Victim& victim, Random random, const SimDataPlaneOptions& room)
       : world_(world), victim_(victim), random_(random), room_(room) {}
 
-  /// From now on this plan; whatever another one had begun ends.
+  /// Follows 'plan' from now on; faults of the earlier plan end.
   void follow(const FaultPlan& plan);
   const FaultPlan& plan() const noexcept { return plan_; }
-  /// A new process, or a new store of it.
+  /// Call it after a new process, or a new store of the process, was made.
   void apply_to_store();
-  /// Even, from nothing to 'high'.
+  /// Returns a duration, uniformly distributed from zero to 'high'.
   Duration drawn(Duration high) noexcept;
 
  private:
@@ -62,7 +62,7 @@ class Faults {
   Random random_;
   const SimDataPlaneOptions& room_;
   FaultPlan plan_;
-  std::uint64_t number_ = 0;  // Of the plan: what was planned for another does not happen.
+  std::uint64_t number_ = 0;  // The number of the plan: faults planned under an earlier one do not happen.
   std::vector<std::string> dark_ports_;
 };
 

@@ -1,5 +1,5 @@
-// KeyMap: a hash map from keys, found by records, whose hash is known, or by views. NodeMap: the same, whose entries stay where they are.
-// TableMap: a NodeMap by the names of tables that remembers the one asked for last, which is most often asked for next.
+// KeyMap: a hash map from keys; lookups take records, whose hash is known, or views. NodeMap: the same with stable entry addresses.
+// TableMap: a NodeMap by table names that caches the table of the last lookup, which is usually the next one too.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -28,7 +28,7 @@ using KeyMap = boost::unordered_flat_map<std::string, T, KeyHash, KeyEqual>;
 template <class T>
 using NodeMap = std::unordered_map<std::string, T, KeyHash, KeyEqual>;
 
-/// The entry of 'key', made if there is none.
+/// Returns the entry of 'key' and makes it if it is absent.
 template <class Map>
 typename Map::mapped_type& entry_of(Map& map, std::string_view key) {
   const auto found = map.find(key);
@@ -40,7 +40,7 @@ typename Map::mapped_type& entry_of(Map& map, const Record& record) {
   return found != map.end() ? found->second : map.try_emplace(std::string{record.key()}).first->second;
 }
 
-/// Entries are made and never erased, but all at once.
+/// Entries are never erased one by one, only all together.
 template <class T>
 class TableMap {
  public:
@@ -53,7 +53,7 @@ class TableMap {
     }
     return *last_;
   }
-  /// The map's own text of a name that is there.
+  /// The map's own text of a name that it contains.
   std::string_view name_of(std::string_view table) const { return map_.find(table)->first; }
   /// Null if there is none.
   T* find(std::string_view table) {

@@ -1,4 +1,4 @@
-// PassingStore: a store that passes everything on to another; base of stores that do one thing wrong. Tests only.
+// PassingStore: a store that forwards all calls to another; the base of stores with one fault. Tests only.
 #pragma once
 
 #include <memory>

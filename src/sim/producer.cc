@@ -35,7 +35,7 @@ void Producer::remove(std::string_view table, std::string_view key) {
 void Producer::write(Row& row, Change change) {
   Runtime& runtime = world_.runtime();
   if (!std::exchange(row.table->is_declared, true)) static_cast<void>(runtime.table(row.table->name));
-  // A store that goes with its process tells no more ends.
+  // A store that ends with its process reports no more ends.
   const Status accepted = runtime.store().write(row.table->name, std::move(change), [this, &row](const Status& end) {
     --under_way_;
     --row.under_way;
@@ -61,11 +61,11 @@ void Producer::retry() {
   for (Row* const row : std::exchange(unsure_, {})) {
     row->unsure = false;
     if (row->under_way > 0) {
-      doubt(*row);  // Its turn comes when all answers are there.
+      doubt(*row);  // It is written when all answers have arrived.
       continue;
     }
     if (deletes_first_ || !row->wanted) write(*row, Change::remove(row->key));
-    // A refused Delete leaves the row unsure; the Set would be written in vain.
+    // A refused Delete leaves the row unsure; the Set would have no effect.
     if (row->wanted && !row->unsure) write(*row, Change{Op::Set, row->wanted});
   }
 }

@@ -1,6 +1,7 @@
-// Producer: the client that writes a program's tables. It knows what it wants each row to be and does not give up: a write that was
-// refused, failed or whose end is unknown makes its key unsure, and an unsure key is written anew as a whole (a Delete, then the row) when
-// none of its writes is under way. So in the end the tables hold what it wants, whatever the store and the process went through.
+// Producer: the client that writes a program's tables. It stores the desired content of each row and retries until it is reached. A write
+// that was refused, that failed or whose end is unknown makes its key unsure. An unsure key is written again as a whole (a Delete, then
+// the row) when none of its writes is under way. So the tables finally have the desired content, whatever happened to the store and the
+// process.
 #pragma once
 
 #include <deque>
@@ -26,20 +27,20 @@ class Producer {
 
   void set(std::string_view table, std::string_view key, std::span<const Field> fields);
   void remove(std::string_view table, std::string_view key);
-  /// Everything is as it wants it, and confirmed.
+  /// True if every row has its desired content and this is confirmed.
   bool is_content() const noexcept { return under_way_ == 0 && unsure_.empty(); }
 
   bool is_confirmed(std::string_view table, std::string_view key);
 
-  /// The process is gone, with all writes under way; 'all': and with its tables.
+  /// The process has ended with all writes under way. 'all': its tables are lost too.
   void process_ended(bool all);
 
  private:
   struct Table;
   struct Row {
     Table* table = nullptr;
-    std::string_view key;  // The map's.
-    Record wanted;         // Empty: no such row.
+    std::string_view key;  // Owned by the map.
+    Record wanted;         // The desired content; empty: no such row.
     std::uint32_t under_way = 0;
     bool unsure = false;
   };
@@ -55,7 +56,7 @@ class Producer {
   struct Table {
     std::string_view name;
     Rows rows;
-    bool is_declared = false;  // In this process.
+    bool is_declared = false;  // Declared in this process.
   };
 
   TableMap<Table> tables_;

@@ -38,12 +38,12 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::string words(std::string_view bytes) const;
   bool is_told_time(std::string_view bytes) const;
 
-  // --- What comes from outside.
+  // --- Inputs from outside.
 
-  /// Of a forged day no later than a time on the record: differences of times never overflow.
+  /// Limited like a recorded time, so that differences of the times of a forged run never overflow.
   Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
   bool is_next(Kind kind) { return over() || tape->kind() == kind; }
-  /// Whether the question of this number in its turn was answered by yes. An older journal does not say which it was: the first, then.
+  /// True if check number 'asked' of the turn returned true. An older journal does not contain the number: then the first check counts.
   bool was_answered(Kind kind, std::uint64_t asked) {
     feed_wakes();
     if (over() || tape->kind() != kind) return over();
@@ -64,7 +64,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool fire_timers();
   bool wait_for_answers(Source* executor);
   Turn stand_in_turn();
-  /// The tape goes on by itself, past what needs no comparison.
+  /// Advances the tape past a record that needs no comparison.
   void skip() { tape->advance(); }
 
   // --- The run.
@@ -110,28 +110,28 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   ReplayClock clock;
   ReplayPlane plane;
   SimClock unused_clock;
-  SimReactor reactor{unused_clock};  // Nothing is watched.
+  SimReactor reactor{unused_clock};  // It watches no descriptors.
   Scheduler* scheduler = nullptr;
   ReplayStore* store = nullptr;
   Source* programmer = nullptr;
   std::map<std::string, Source*, std::less<>> executors;  // By name.
-  JournalRecorder* journal = nullptr;                     // The runtime's.
+  JournalRecorder* journal = nullptr;                     // The runtime's journal.
   PolicySettings policy;
   std::map<std::string, std::string, std::less<>> notes;
   bool tables_are_granted = false;
   std::uint64_t objects_found = 0;
   std::vector<NexthopEntry> nexthops_found;
   std::uint32_t sources_added = 0;
-  std::map<std::uint32_t, Source*> sources;  // All, by number.
+  std::map<std::uint32_t, Source*> sources;  // All sources, by number.
   std::map<std::uint32_t, std::unique_ptr<StandIn>> stand_ins;
   std::vector<std::unique_ptr<StandIn>> removed;
   StandIn* adding = nullptr;
   bool polling = false;
-  bool giving_turn = false;  // Within Scheduler::turn(), which must not poll.
+  bool giving_turn = false;  // True in Scheduler::turn(), which must not poll.
   bool in_turn = false;
-  bool in_own_turn = false;  // Of a production source.
-  bool waking = false;       // Within feed_wake().
-  unsigned feed_depth = 0;   // Of feed() within feed().
+  bool in_own_turn = false;  // True in a turn of a production source.
+  bool waking = false;       // True in feed_wake().
+  unsigned feed_depth = 0;   // The nesting of feed() in feed().
   Instant time;
   WallTime wall_time;
   Instant turn_began;
@@ -191,7 +191,7 @@ void Replay::Impl::differ(std::string came) {
   report.came = std::move(came);
 }
 
-/// What the words of a record leave out.
+/// Returns the parts of a record that its text form omits.
 std::string rest_of(std::string_view bytes) {
   JournalRecord decoded;
   if (journal::decode(bytes, decoded) && decoded.kind == Kind::TurnEnds) return ", after " + std::to_string(decoded.span.count()) + " ns";
@@ -222,7 +222,7 @@ void Replay::Impl::refuse(std::size_t ahead) {
   report.came = "nothing: what cannot be read cannot be given";
 }
 
-/// The run's own sources go: it was over. What follows but that was not compared.
+/// The run's own sources are removed, so the run is over. Records other than removals that follow were not compared.
 void Replay::Impl::look_at_rest() {
   while (!tape->at_end() && tape->kind() == Kind::SourceRemoved) skip();
   if (tape->at_end()) return;
@@ -232,7 +232,7 @@ void Replay::Impl::look_at_rest() {
   report.came = "not compared: a source of the run's own was removed before, as at its end";
 }
 
-/// The time was said on the tape when it was fed; who reads it then says it again.
+/// The tape contained the time when it was fed; reading it records it again.
 bool Replay::Impl::is_told_time(std::string_view bytes) const {
   JournalRecord decoded;
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
@@ -262,17 +262,17 @@ void Replay::Impl::compare(std::string_view came) {
   compare_with_rest(came);
 }
 
-/// It is not simply what the tape has next.
+/// Called if the record differs from the tape's next one.
 void Replay::Impl::compare_with_rest(std::string_view came) {
   if (is_told_time(came)) return;
-  // Version 1 says less of the policy.
+  // Version 1 has fewer details of the policy.
   if (tape->kind() == Kind::Started && came.size() > journal::kLongLength && static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
     return pass();
   const auto is_same_answer = [&](Kind kind) {
     return tape->kind() == kind && came.size() > 1 && static_cast<Kind>(came[1]) == kind && record(0).count == 0;
   };
-  if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // Of an older build.
-  std::string kept;                                                                 // Feeding makes records of its own in the same place.
+  if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // An older build.
+  std::string kept;  // A copy, because feeding makes records in the same buffer.
   for (;;) {
     if (tape->at_end()) return end();
     if (tape->peek().bytes() == came) return pass();
@@ -284,7 +284,7 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
   }
 }
 
-// --- What comes from outside
+// --- Inputs from outside
 
 JournalRecord Replay::Impl::record(std::size_t ahead) {
   JournalRecord decoded;
@@ -294,8 +294,8 @@ JournalRecord Replay::Impl::record(std::size_t ahead) {
 
 Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : tape->peek(ahead).kind; }
 
-/// Who is outside and hears of a turn of ours, as one who looks on, is woken in it. Before a question of ours is answered: the answer
-/// stands behind that.
+/// Wakes sources outside the replay that were woken in a turn of ours, such as a row tap's. Called before a check returns, because the
+/// recorded answer follows these wakes.
 void Replay::Impl::feed_wakes() {
   if (!in_own_turn || waking) return;
   while (!over() && tape->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
@@ -304,7 +304,7 @@ void Replay::Impl::feed_wakes() {
 
 Instant Replay::Impl::now() {
   feed_wakes();
-  if (in_turn && kind() == Kind::TurnEnds) return turn_end();  // The one reading of the clock that ends a turn.
+  if (in_turn && kind() == Kind::TurnEnds) return turn_end();  // The reading of the clock that ends a turn.
   return time;
 }
 
@@ -313,15 +313,15 @@ WallTime Replay::Impl::wall() {
   return wall_time;
 }
 
-/// Gives what the tape has next, if it is from outside. False: it is ours to come, or the end. What is given may make records in whose
-/// place more is given: of a day that a writer made, a few times within each other.
+/// Applies the tape's next record if it is an input from outside. Returns false if production code must make the record, or at the end. An
+/// input may make records before which further inputs are applied; in a genuine run these nest a few times.
 bool Replay::Impl::feed() {
   if (over() || feed_depth >= limits::kReplayNesting) return false;
   const std::uint64_t before = tape->passed();
   ++feed_depth;
   const bool given = give();
   --feed_depth;
-  return given && (tape->passed() != before || over());  // Who asks until it is false comes to an end.
+  return given && (tape->passed() != before || over());  // Only if the tape has advanced, so that a caller that repeats until false ends.
 }
 
 bool Replay::Impl::give() {
@@ -329,7 +329,7 @@ bool Replay::Impl::give() {
     case Kind::Looked:
       if (in_turn) return false;
       time = std::max(time, record(0).time);
-      if (journal != nullptr) journal->looked(time);  // What comes from outside next came then.
+      if (journal != nullptr) journal->looked(time);  // The following inputs from outside arrived at this time.
       skip();
       return true;
     case Kind::SourceAdded: return feed_source();
@@ -348,7 +348,7 @@ bool Replay::Impl::give() {
       return !in_own_turn && store != nullptr && store->end_write(ended_write.count, ended_write.why);
     }
     case Kind::WrittenBy:
-    case Kind::WriteRefused:  // Of a caller outside, who is not here to write again.
+    case Kind::WriteRefused:  // A refusal to a caller outside, who does not write again in a replay.
       if (in_own_turn) return false;
       skip();
       return true;
@@ -358,7 +358,7 @@ bool Replay::Impl::give() {
   }
 }
 
-/// Those that were added before it come first, so that it has the number that it had.
+/// Adds the sources that were added before it first, so that it gets its recorded number.
 void Replay::Impl::number(Source& source) {
   while (&source != adding && !over()) {
     const JournalRecord next = record(0);
@@ -369,13 +369,13 @@ void Replay::Impl::number(Source& source) {
 }
 
 bool Replay::Impl::feed_source() {
-  // Ours are added by who owns them.
+  // Production sources are added by their owners.
   if (adding != nullptr || scheduler == nullptr) return false;
   add_stand_in();
   return true;
 }
 
-/// It is chosen outside of the Orchs: in a turn of somebody else's.
+/// The policy is changed outside of the Orchs, in a turn of a source outside the replay.
 bool Replay::Impl::change_policy() {
   if (scheduler == nullptr || in_own_turn) return false;
   const std::shared_ptr<const PolicySettings> settings = record(0).policy;
@@ -408,21 +408,21 @@ bool Replay::Impl::remove_stand_in() {
   return true;
 }
 
-/// Sources of others are woken by others. So may ours be between turns, by another thread or a descriptor.
+/// Sources outside the replay are woken by inputs. So are production sources between turns, by another thread or a descriptor.
 bool Replay::Impl::feed_wake() {
   const std::uint32_t number = record(0).source;
   const auto source = sources.find(number);
   if (source == sources.end() || (in_own_turn && !stand_ins.contains(number))) return false;
   const std::uint64_t before = tape->passed();
-  const bool was_waking = std::exchange(waking, true);  // To wake asks for the time.
+  const bool was_waking = std::exchange(waking, true);  // wake() reads the time.
   source->second->wake();
   waking = was_waking;
   return tape->passed() != before;
 }
 
-/// Between turns: the scheduler looks around. False if the tape did not go on by that.
+/// Between turns: the scheduler polls. Returns false if the tape did not advance.
 bool Replay::Impl::poll() {
-  if (giving_turn) return false;  // A forged day ends a turn within the turn.
+  if (giving_turn) return false;  // A forged run may end a turn within the turn.
   const std::uint64_t before = tape->passed();
   polling = true;
   scheduler->poll();
@@ -433,7 +433,7 @@ bool Replay::Impl::poll() {
 bool Replay::Impl::fire_timers() {
   if (in_turn || polling || scheduler == nullptr) return false;
   if (poll() || over()) return true;
-  // Those that were due were not ours. Time goes on all the same in the wheels: on it depends in how many looks a later burst is fired.
+  // The expired timers were not ours. The wheels advance too, because the number of polls for a later burst depends on their time.
   for (TimerWheel* const wheel : {&scheduler->timers(), &scheduler->bulk_timers()}) {
     wheel->expire(scheduler->now(), limits::kTimersPerTurn);
   }
@@ -464,7 +464,7 @@ Turn Replay::Impl::stand_in_turn() {
 }
 
 bool Replay::Impl::next(std::size_t& lane, std::size_t& count) {
-  constexpr std::uint64_t kMost = 1'000'000;  // A record that says more is not ours.
+  constexpr std::uint64_t kMost = 1'000'000;  // A genuine record has no larger count.
   if (kind() != Kind::Answered) return false;
   const JournalRecord answered = record(0);
   if (answered.count > kMost) return false;
@@ -498,7 +498,7 @@ Backlog Replay::Impl::backlog() { return kind() == Kind::TurnEnds && record(0).f
 
 // --- The run
 
-/// The next thing between turns. False: the end, or a difference.
+/// Reproduces the next record between turns. Returns false at the end, or at a difference.
 bool Replay::Impl::step() {
   if (tape->at_end()) ended = true;
   if (over()) return false;
@@ -525,7 +525,7 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
   auto impl = std::make_unique<Impl>(std::move(*tape));
   const JournalRecord start = impl->record(0);
   if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
-  impl->time = impl->began = std::max(start.time, Instant{});  // Of a forged day times may be negative, or go back.
+  impl->time = impl->began = std::max(start.time, Instant{});  // The times of a forged run may be negative, or decrease.
   impl->wall_time = start.wall;
   impl->policy = *start.policy;
   for (std::size_t ahead = 1;; ++ahead) {
@@ -590,7 +590,7 @@ ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
     impl.report.came = "not compared";
   }
   impl.report.same = !impl.different;
-  // Sources go before the scheduler does, and what they would say is of no matter now.
+  // Sources are destroyed before the scheduler; their records are not compared any more.
   impl.ended = true;
   impl.stand_ins.clear();
   impl.removed.clear();

@@ -26,7 +26,7 @@ class ReplayStore::End final : public Subscription {
 
   std::size_t take(std::size_t, std::vector<Change>& out) override {
     if (!is_next(Kind::Took)) {
-      ready_ = false;  // It was asked for nothing: there was only a gap, or the replay is over.
+      ready_ = false;  // Nothing was taken: there was only a gap, or the replay is over.
       return 0;
     }
     const JournalRecord took = store_.seams_.record(0);
@@ -45,7 +45,7 @@ class ReplayStore::End final : public Subscription {
         ready_ = false;
         return 0;
       }
-      if (kind == Kind::TurnEnds) break;  // Not what a journal writes.
+      if (kind == Kind::TurnEnds) break;  // A genuine journal does not contain this.
       if (kind != Kind::Changed) continue;
       change.record().prefetch();
       out.push_back(std::move(change));
@@ -55,7 +55,7 @@ class ReplayStore::End final : public Subscription {
     return taken;
   }
   bool empty() const override { return !ready_; }
-  /// What it led to is on the tape.
+  /// The effect of a requeue is on the tape.
   void requeue(std::string_view) override {}
   bool caught_up() const override { return true; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
@@ -125,7 +125,7 @@ bool ReplayPlane::tell_drift(const JournalRecord& record) {
 
 Result<std::unique_ptr<Source>> ReplayPlane::monitor(Scheduler&, Priority priority, std::function<void(const LinkEvent&)> handler) {
   handler_ = std::move(handler);
-  // The recorded monitor has a stand-in; this one is never added and never runs.
+  // The recorded monitor has a stand-in; this source is never added and never runs.
   class Nothing final : public Source {
    public:
     explicit Nothing(Priority its) : Source("recorded links", its) {}

@@ -1,4 +1,4 @@
-// The clock, store and data plane of a replay: each tells what the tape has next. Scheduler's thread.
+// The clock, store and data plane of a replay: each returns what the tape has next. Scheduler's thread.
 #pragma once
 
 #include <functional>
@@ -16,22 +16,23 @@
 
 namespace rondo::sim {
 
-/// What the seams ask.
+/// The tape, as the seams use it.
 class ReplaySeams {
  public:
   virtual ~ReplaySeams() = default;
-  /// Of the next record; Lost at the end, or after a difference.
+  /// The kind of the next record; Lost at the end or after a difference.
   virtual journal::Kind kind() = 0;
-  /// The record 'ahead' of the next one.
+  /// The record 'ahead' records behind the next one.
   virtual journal::JournalRecord record(std::size_t ahead) = 0;
-  /// Its kind alone, likewise, and its change, if it is a Changed one and whole; each is had once, in order.
+  /// kind(): the kind of that record. change(): its change, if it is a whole Changed record. The caller takes each change once and in
+  /// order.
   virtual journal::Kind kind(std::size_t ahead) = 0;
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
-  /// The tape ends in the middle of what cannot be given in part,
+  /// Call it if the tape ends within a group of records that must be complete.
   virtual void end() = 0;
-  /// or the record 'ahead' of the next one is none of ours.
+  /// Call it if the record 'ahead' records behind the next one is malformed.
   virtual void refuse(std::size_t ahead) = 0;
   virtual std::string table_of(const journal::JournalRecord& record) = 0;
 };
@@ -46,15 +47,15 @@ class ReplayClock final : public Clock {
   ReplaySeams& seams_;
 };
 
-/// Hands out the changes that were taken, when they were. What is written goes nowhere: what came of it is on the tape, too.
+/// Returns the recorded changes at the recorded times. Writes have no effect, because their results are on the tape too.
 class ReplayStore final : public Store {
  public:
   /// 'grants_tables': a recorded refusal of a table is a difference, and the table is granted.
   ReplayStore(ReplaySeams& seams, bool grants_tables) noexcept : seams_(seams), grants_tables_(grants_tables) {}
 
-  /// The table's subscription has something to take. False if there is no subscription.
+  /// Marks the table's subscription as ready. Returns false if there is no subscription.
   bool become_ready(const std::string& table);
-  /// The write with this number, from 1 and of those whose end was asked for, has come to its end. False if there is none.
+  /// Ends the write with this number; numbers start at 1 and count the writes whose end was requested. Returns false if there is none.
   bool end_write(std::uint64_t number, const Status& end);
 
   Status declare(const TableSpec& spec) override;
@@ -81,9 +82,9 @@ class ReplayPlane final : public DataPlane {
  public:
   explicit ReplayPlane(ReplaySeams& seams) noexcept : seams_(seams) {}
 
-  /// False if nobody monitors.
+  /// Returns false if there is no monitor.
   bool tell(LinkEvent event);
-  /// A record of the kind Drifted. False if nobody repairs.
+  /// Passes on a record of the kind Drifted. Returns false if there is no handler.
   bool tell_drift(const journal::JournalRecord& record);
   void on_drift(RecordedRestart::OnDrift handler) { on_drift_ = std::move(handler); }
 

@@ -1,5 +1,6 @@
-// Replay with Orchs of a user: handlers that wait, delay, reject, throw and listen, over a store far away whose connection breaks, and with
-// an outside source that answers tickets. Random lives are recorded and run again; one whose Orch changed its mind is not the same.
+// Replay with a user's Orchs: handlers that wait, delay, reject, throw and listen, over a remote store whose connection breaks, and with
+// an outside source that settles tickets. Random runs are recorded and replayed. A run whose Orch decides differently is reported as
+// different.
 #include "rondo/sim/replay.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +31,7 @@ using testing::HasSubstr;
 
 constexpr ConstraintKind kGroup{"group"};
 
-/// Groups: a row makes the fact, a Delete ends it. Now and then one is late.
+/// Groups: a row makes the fact, a Delete ends it. Some announcements are late.
 class Groups final : public Orch {
  public:
   explicit Groups(Runtime& runtime) : Orch(runtime, "groups", Priority{20}) {
@@ -57,8 +58,8 @@ class Groups final : public Orch {
   std::set<std::string, std::less<>> late_;
 };
 
-/// Work of an Orch that is none of its tables': now and then it wakes something urgent, and ends its turn for it if the policy says so. It
-/// has seven times the share of others.
+/// Work of an Orch outside of its tables. It sometimes wakes an urgent source, and ends its turn for it if the policy requires it. It has
+/// seven times the share of others.
 class Chores final : public Source {
  public:
   explicit Chores(Scheduler& scheduler) : Source("chores", Priority{5}), bell_("bell", Priority{45}, [] {}) {
@@ -90,7 +91,7 @@ class Chores final : public Source {
   std::uint64_t left_ = 0;
 };
 
-/// Routes wait for one or two groups, in batches; it counts events and what it observes, and a timer of its own answers staged rows.
+/// Routes wait for one or two groups, in batches. The Orch counts events and observations, and its own timer settles staged rows.
 class Routes final : public Orch {
  public:
   Routes(Runtime& runtime, bool patient)
@@ -173,7 +174,7 @@ class ReplayTest : public testing::Test {
   }
   void TearDown() override { fs::remove_all(directory); }
 
-  /// On a store that is far away: 'store'. It is recorded in 'file'.
+  /// Options for a remote store, which is returned in 'store'. The run is recorded in 'file'.
   RuntimeOptions recorded(World& world, SimStore*& store, PolicyOptions policy) const {
     RuntimeOptions options;
     options.policy = policy;
@@ -188,7 +189,7 @@ class ReplayTest : public testing::Test {
     options.journal = std::move(Journal::open({.file = file}, world.clock()).value());
     return options;
   }
-  /// A life of 'operations' writes by another client, on a store whose connection breaks now and then.
+  /// A run with 'operations' writes of another client, on a store whose connection sometimes breaks.
   void live(std::uint64_t seed, int operations) {
     World world(seed);
     SimStore* store = nullptr;
@@ -198,7 +199,7 @@ class ReplayTest : public testing::Test {
     runtime.add<Groups>();
     const Routes& routes = runtime.add<Routes>(true);
     Random& random = world.random();
-    // As an open `rondo trace`: what it hears takes a moment of the turn, and wakes a source that a replay does not have.
+    // Like an open `rondo trace`: its listener takes some time of the turn, and wakes a source that a replay does not have.
     TimerSource looker("looker", Priority{2}, [] {});
     runtime.scheduler().add(looker);
     const auto tap = runtime.tap("ROUTE", [&](const RowEvent&) {
@@ -220,11 +221,12 @@ class ReplayTest : public testing::Test {
     world.run_for(runtime.scheduler(), 1s);
     yields += routes.yields();
   }
-  /// Thousands of rows that wait for nearly the same time, while timers of others, which a replay does not have, come every millisecond.
+  /// Thousands of rows wait for nearly the same time, while other components' timers, which a replay does not have, fire every
+  /// millisecond.
   void live_in_bursts(std::uint64_t seed) {
     World world(seed);
     SimStore* store = nullptr;
-    Runtime runtime(recorded(world, store, StrictPriority{.batch = 1000}));  // All that one look fires is taken in a turn.
+    Runtime runtime(recorded(world, store, StrictPriority{.batch = 1000}));  // One turn takes all that one poll fires.
     runtime.add<Groups>();
     runtime.add<Routes>(true);
     Random& random = world.random();
@@ -266,7 +268,7 @@ class ReplayTest : public testing::Test {
       default: return random.chance(0.5) ? store.disconnect() : store.reconnect();
     }
   }
-  /// The same names, and the records as 'change' makes them, in one block.
+  /// Writes the same names, and the records as changed by 'change', in one block.
   template <class Change>
   void rewrite(const Change& change) const {
     std::string names;
@@ -295,7 +297,7 @@ class ReplayTest : public testing::Test {
             .write(reinterpret_cast<const char*>(&head), journal::kHeadBytes)
         << payload;
   }
-  /// A life comes out the same; how many outcomes it had.
+  /// Expects an equal replay of a run, and returns its number of outcomes.
   void expect_the_same(std::uint64_t seed, int operations, std::uint64_t& outcomes) {
     fs::remove(file);
     live(seed, operations);
@@ -308,7 +310,7 @@ class ReplayTest : public testing::Test {
     Result<std::unique_ptr<Replay>> opened = Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     Runtime runtime((*opened)->runtime_options());
-    // As it was declared before.
+    // As it was declared in the recorded run.
     EXPECT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     runtime.add<Groups>();
     runtime.add<Routes>(patient);
@@ -318,11 +320,11 @@ class ReplayTest : public testing::Test {
 
   fs::path directory;
   std::string file;
-  double policy_changes = 0;  // For each operation.
+  double policy_changes = 0;  // Policy changes per operation.
   std::uint64_t changed = 0;
   std::uint64_t yields = 0;
   std::uint64_t bursts = 0;
-  std::uint64_t records_told = 0;  // By the files of the last replay.
+  std::uint64_t records_told = 0;  // The number of records in the files of the last replay.
 };
 
 TEST_F(ReplayTest, LivesOverAStoreFarAwayComeOutTheSameProperty) {
@@ -338,7 +340,7 @@ TEST_F(ReplayTest, LongLivesComeOutTheSameProperty) {
   EXPECT_GT(outcomes, 20'000U);
 }
 
-// More timers than one look fires: where it stops depends on no timer of others.
+// More timers than one poll fires: where the poll stops must not depend on other components' timers.
 TEST_F(ReplayTest, BurstsOfTimersAmongThoseOfOthersComeOutTheSameProperty) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     fs::remove(file);
@@ -350,14 +352,14 @@ TEST_F(ReplayTest, BurstsOfTimersAmongThoseOfOthersComeOutTheSameProperty) {
   EXPECT_GT(bursts, 20U);
 }
 
-// The policy changes in the middle of the day, again and again, and a source with a weight ends its turns early or not.
+// The policy changes repeatedly during the run, and a source with a weight sometimes ends its turns early.
 TEST_F(ReplayTest, LivesUnderChangingPoliciesComeOutTheSameProperty) {
   policy_changes = 0.1;
   std::uint64_t outcomes = 0;
   for (std::uint64_t seed = 1; seed <= 200; ++seed) ASSERT_NO_FATAL_FAILURE(expect_the_same(seed, 150, outcomes));
   EXPECT_GT(changed, 2000U);
   EXPECT_GT(yields, 100U);
-  // And the record of the last one has it all.
+  // The record of the last run contains all of these.
   std::map<journal::Kind, int> kinds;
   const auto reader = journal::JournalReader::open(file);
   ASSERT_TRUE(reader.has_value());
@@ -410,12 +412,12 @@ TEST_F(ReplayTest, OneOfSeveralRunsInAFileIsChosen) {
   EXPECT_EQ(Replay::open({file}, 3).error().code(), Code::NotFound);
 }
 
-// A source of the run's own that goes ends the run, where it is at its end.
+// The removal of a production source ends the run if it is at the run's end.
 TEST_F(ReplayTest, WhatFollowsTheRemovalOfAnOwnSourceMakesItNotTheSame) {
   live(5, 150);
   std::uint64_t removed = 0;
   rewrite([&removed](std::vector<std::string>& records) {
-    // That of a table, which goes at the end of the day, in the middle of it.
+    // The removal of a table's source, which is at the end of the run, is moved into its middle.
     std::uint32_t routes = 0;
     std::string removal;
     for (const std::string& record : records) {
@@ -437,7 +439,7 @@ TEST_F(ReplayTest, WhatFollowsTheRemovalOfAnOwnSourceMakesItNotTheSame) {
   EXPECT_THAT(report.came, HasSubstr("not compared"));
 }
 
-// Outcomes that a day of the agent does not have (tests/swarm/replay_test.cc).
+// Outcomes that a run of the agent does not have (tests/swarm/replay_test.cc).
 TEST_F(ReplayTest, ARejectionAndARowThatIsQueuedAgainAreCompared) {
   for (const Kind kind : {Kind::Rejected, Kind::Again}) {
     SCOPED_TRACE(to_string(kind));
@@ -461,7 +463,7 @@ TEST_F(ReplayTest, ARejectionAndARowThatIsQueuedAgainAreCompared) {
   }
 }
 
-// The delay is told in microseconds.
+// Texts show the delay in microseconds.
 TEST_F(ReplayTest, WhatTheWordsOfARecordLeaveOutIsToldWhereTheyAreTheSame) {
   std::uint64_t changed = 0;
   for (std::uint64_t seed = 1; seed <= 50 && changed == 0; ++seed) {
@@ -498,7 +500,7 @@ TEST_F(ReplayTest, AChangeThatCannotBeReadMakesItNotTheSame) {
       journal::JournalRecord decoded;
       if (!journal::decode(records[i], decoded) || decoded.kind != Kind::Changed || decoded.op != Op::Set) continue;
       const std::size_t key = records[i].find(decoded.text);
-      records[i][key - 2] = '\x07';  // Its operation, before the length of its key.
+      records[i][key - 2] = '\x07';  // The operation, before the length of its key.
       broken = i + 1;
     }
   });

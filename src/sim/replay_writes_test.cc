@@ -1,6 +1,6 @@
-// Goal: whatever way a program writes into tables, a recorded day comes out the same: by an Orch's Table or Orch::write, by posted
-// functions, by main() before the first turn; and what a store refused then is refused again. Method: a day with a table that is full now
-// and then, recorded and run again by a program that has the Orchs alone.
+// Goal: a replay is equal, whichever way a program writes into tables: by an Orch's Table or Orch::write, by posted functions, or by
+// main() before the first turn. A write that a store refused in the run is refused again. Method: a run with a table that is sometimes
+// full, replayed by a program that has only the Orchs.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ class Copies final : public Orch {
   Table out_;
 };
 
-/// Wants a table that is of another kind.
+/// Opens a table that has another kind.
 class Refused final : public Orch {
  public:
   explicit Refused(Runtime& runtime) : Orch(runtime, "refused", Priority::p2) {
@@ -64,7 +64,7 @@ class ReplayOfWrites : public testing::Test {
             .journal = std::move(Journal::open({.file = file_}, world.clock()).value()),
             .log_rejects = false};
   }
-  /// 'orchs' adds the Orchs of the day.
+  /// 'orchs' adds the Orchs of the run.
   template <class AddOrchs>
   void expect_the_same(const AddOrchs& orchs, std::uint64_t outcomes) {
     auto replay = std::move(Replay::open({file_}).value());
@@ -88,7 +88,7 @@ TEST_F(ReplayOfWrites, WritesOfOrchsOfMainAndOfPostedFunctionsComeOutTheSame) {
     orchs(runtime);
     Table in = runtime.table("IN");
     Table out = runtime.table("OUT");
-    for (const char* key : {"a", "bb", "c", "dd"}) ASSERT_TRUE(in.set(key, {{"n", "1"}}).ok());  // As main() before run().
+    for (const char* key : {"a", "bb", "c", "dd"}) ASSERT_TRUE(in.set(key, {{"n", "1"}}).ok());  // Like main() before run().
     world.run_for(runtime.scheduler(), 1s);
     EXPECT_FALSE(out.set("main is refused", {}).ok());
     std::thread([&] {

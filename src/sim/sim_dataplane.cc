@@ -32,7 +32,7 @@ struct FailureRule {
 class SimMonitor;
 class SimObjectMonitor;
 
-// Who listens; shared by the data plane and its monitors, either of which may go first.
+// The listeners, shared by the data plane and its monitors; either may be destroyed first.
 struct Listeners {
   std::mutex mutex;
   std::vector<SimMonitor*> monitors;
@@ -176,7 +176,7 @@ struct SimDataPlane::Impl {
     return kind == OrderKind::Group ? options.group_cost : options.other_cost;
   }
 
-  // The errno of an injected failure, or 0.
+  // Returns the errno of an injected failure, or 0.
   int failure_of(OrderKind kind) {
     FailureRule& rule = failures[static_cast<std::size_t>(kind)];
     ++rule.seen;
@@ -201,7 +201,7 @@ struct SimDataPlane::Impl {
     if (verdict.error_number != 0) op.status = status_from_kernel(op.order, verdict.error_number, verdict.words);
   }
 
-  // Tells the monitors what the kernel did. Their wake only marks them.
+  // Reports the kernel's events to the monitors. Waking a monitor only marks it.
   void publish() {
     const std::vector<LinkEvent> events = kernel.take_events();
     if (events.empty()) return;
@@ -212,7 +212,7 @@ struct SimDataPlane::Impl {
     }
   }
 
-  // Tells the monitors what another program changed.
+  // Reports to the monitors that another program changed an object.
   void report(const DeleteOrder& object) const {
     const std::lock_guard lock(listeners->mutex);
     for (SimObjectMonitor* const monitor : listeners->object_monitors) {

@@ -1,4 +1,4 @@
-// sim_dataplane_kernel.cc: see the header. Words and errno are those of Linux 6.18, seen in the contract test.
+// sim_dataplane_kernel.cc: see the header. Error texts and errno are those of Linux 6.18, measured by the contract test.
 #include "sim/sim_dataplane_kernel.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool is_link_local(const IpAddress& address) noexcept {
   return address.is_v6() && address.bytes()[0] == 0xfe && (address.bytes()[1] & 0xc0U) == 0x80;
 }
 
-// IPv6 knows an address by itself, IPv4 by itself and its length.
+// IPv6 identifies an address by itself, IPv4 by the address and its length.
 bool same_address(const Prefix& a, const Prefix& b) noexcept {
   return a.address == b.address && (a.address.is_v6() || a.length == b.length);
 }
@@ -173,7 +173,7 @@ Verdict SimKernel::apply(const NexthopDelete& order) {
   return kDone;
 }
 
-// Takes the next hops out of their groups; groups that become empty go too, and so do the routes of all that went.
+// Removes the next hops from their groups. Groups that become empty are removed too, and so are the routes of all removed objects.
 void SimKernel::remove_nexthops(std::set<NexthopId> gone) {
   bool has_single = false;
   for (const NexthopId id : gone) {
@@ -182,7 +182,7 @@ void SimKernel::remove_nexthops(std::set<NexthopId> gone) {
     has_single = has_single || !is_group;
   }
   for (auto& [id, group] : nexthops_) {
-    if (!has_single) break;  // Groups are no members.
+    if (!has_single) break;  // Groups are not members of groups.
     if (!group.is_group() || gone.contains(id)) continue;
     std::erase_if(group.members, [&gone](const GroupMember& member) { return gone.contains(member.nexthop); });
     if (!group.members.empty()) continue;

@@ -1,5 +1,5 @@
-// SimKernel: the state and the rules of the simulated data plane, without locks, time or failures. One function a rule; each is also a case
-// of src/dataplane/dataplane_contract_test.cc, which holds it to what Linux does. Used by sim_dataplane.cc alone.
+// SimKernel: the state and the rules of the simulated data plane, without locks, time or failures. One function a rule; each is also a
+// case of src/dataplane/dataplane_contract_test.cc, which compares it with Linux. Used only by sim_dataplane.cc.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -17,7 +17,7 @@
 
 namespace rondo::sim {
 
-/// The kernel's answer: 0, or an errno and its words.
+/// The kernel's answer: 0, or an errno and its text.
 struct Verdict {
   int error_number = 0;
   const char* words = "";
@@ -66,7 +66,7 @@ class SimKernel {
     IpAddress gateway;
     IfIndex port;
     std::vector<GroupMember> members;
-    std::size_t routes = 0;  // How many use it; what is unused goes without a scan of the table.
+    std::size_t routes = 0;  // The number of routes that use it, so that an unused next hop is removed without a scan of the table.
     std::size_t v6_routes = 0;
     bool is_group() const noexcept { return !members.empty(); }
   };

@@ -1,5 +1,5 @@
-// Goal: what the simulated kernel adds to a kernel: failures, capacity and time on demand, repeatable. (That it behaves like Linux:
-// src/dataplane/dataplane_contract_test.cc and dataplane_differential_test.cc.)
+// Goal: the features that the simulated kernel has beyond a kernel: failures, capacity and time on demand, repeatable.
+// (dataplane_contract_test.cc and dataplane_differential_test.cc in src/dataplane/ compare it with Linux.)
 #include "rondo/sim/sim_dataplane.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ std::vector<std::size_t> failed(const std::vector<Operation>& ops) {
   return indexes;
 }
 
-// One port that is up, and next hop 1 on it.
+// One port that is up, with next hop 1.
 std::unique_ptr<SimDataPlane> make(SimDataPlaneOptions options = {}) {
   auto plane = std::make_unique<SimDataPlane>(std::move(options));
   const IfIndex port = plane->add_port("swp1");

@@ -63,7 +63,7 @@ std::size_t SimDisk::crash(Random& random) {
 // --- SimDurableStore
 
 namespace {
-/// Sooner than the durable store, which waits for a second: lives are not to be spent on writes that are refused.
+/// Shorter than the durable store's second, so that simulated runs do not consist mostly of refused writes.
 constexpr Duration kRetry = 50ms;
 }  // namespace
 
@@ -135,7 +135,7 @@ Status SimDurableStore::write(std::string_view table, Change change, WriteDone d
   if (!trouble_.ok()) return Status{trouble_}.with_context("table " + quoted(table) + ": nothing can be written down");
   if (Status refused = memory_.write(table, std::move(change)); !refused.ok()) return refused;
   if (done) waiting_.push_back(std::move(done));
-  trouble_.ok() ? added() : tell();  // It may have failed just now: memory has it, the disk has not.
+  trouble_.ok() ? added() : tell();  // The write may have failed just now: it is in memory but not on the disk.
   return {};
 }
 

@@ -1,7 +1,7 @@
-// SimDisk: what of an embedded store's tables outlives a process, in memory; and SimDurableStore, the embedded store upon it. What a table
-// says goes to the disk in groups, as in store/durable at Durability::EveryBatch, and a crash loses the end of the group that is not there
-// yet. A disk that fails is met as there, too: what waits fails, what comes is refused, and it is tried again. The disk is the world's, the
-// store is a process's. Scheduler's thread.
+// SimDisk: the part of an embedded store's tables that outlives a process, in memory; and SimDurableStore, the embedded store on it.
+// Changes of a table are written to the disk in groups, as in store/durable at Durability::EveryBatch. A crash loses the unwritten end of
+// the present group. A disk failure has the same effect as there: waiting writes fail, new writes are refused, and the store retries. The
+// world owns the disk, the process the store. Scheduler's thread.
 #pragma once
 
 #include <deque>
@@ -22,14 +22,14 @@ class SimDisk {
  public:
   struct Row {
     Record record;
-    bool deleted = false;  // The consumer has yet to deal with that.
+    bool deleted = false;  // The consumer has not dealt with the Delete yet.
   };
   struct Table {
     TableSpec spec;
     KeyMap<Row> rows;
-    std::deque<Change> entries;  // Of a Queue.
+    std::deque<Change> entries;  // For a Queue.
   };
-  /// One line of what tables say.
+  /// One logged change of a table.
   struct Line {
     enum class Kind : std::uint8_t { Keep, KeepDelete, Forget, Append, DeleteDealtWith, EntryDealtWith };
     Kind kind = Kind::Keep;
@@ -41,12 +41,12 @@ class SimDisk {
   const std::map<std::string, Table, std::less<>>& tables() const noexcept { return tables_; }
   void add(Line line) { group_.push_back(std::move(line)); }
   bool has_group() const noexcept { return !group_.empty(); }
-  /// The group is on the disk, or cannot get there: then why, and it stays.
+  /// Writes the group to the disk. On failure returns the error and keeps the group.
   Status commit();
-  /// The process is gone: so many of the group's lines were there already. Returns how many were not.
+  /// The process has ended; a random number of the group's lines had reached the disk. Returns how many had not.
   std::size_t crash(Random& random);
 
-  // What goes wrong.
+  // Faults.
   void set_trouble(Status trouble) { trouble_ = std::move(trouble); }
   const Status& trouble() const noexcept { return trouble_; }
   void stand_still(Instant until) noexcept { still_until_ = until; }
@@ -54,7 +54,7 @@ class SimDisk {
 
  private:
   static void apply(Line& line);
-  /// The first 'count' lines of the group; the rest is forgotten.
+  /// Applies the first 'count' lines of the group and drops the rest.
   void apply(std::size_t count);
 
   std::map<std::string, Table, std::less<>> tables_;
@@ -65,8 +65,8 @@ class SimDisk {
 
 class SimDurableStore final : public Store {
  public:
-  /// The tables are as 'disk' says; their rows are told in an order drawn from 'random'. A group goes to the disk in at most 'commit_high';
-  /// 0: each write at once. All must outlive it.
+  /// The tables have the contents of 'disk'; their rows are delivered in an order drawn from 'random'. A group is written to the disk
+  /// after at most 'commit_high'; 0: each write immediately. All arguments must outlive the store.
   SimDurableStore(Scheduler& scheduler, SimDisk& disk, Random& random, Duration commit_high);
   ~SimDurableStore() override;
 
@@ -94,7 +94,7 @@ class SimDurableStore final : public Store {
   void added();
   void commit();
   void arm(Duration delay);
-  /// Those that wait hear how the last group ended.
+  /// Calls the callbacks of the waiting writes with the result of the last group.
   void tell();
 
   SimDisk& disk_;
@@ -102,8 +102,8 @@ class SimDurableStore final : public Store {
   const Duration commit_high_;
   std::vector<std::unique_ptr<Keeper>> keepers_;
   store::MemoryStore memory_;
-  std::vector<WriteDone> waiting_;  // For the disk.
-  Status trouble_;                  // Of the last group.
+  std::vector<WriteDone> waiting_;  // Callbacks that wait for the disk.
+  Status trouble_;                  // The error of the last group.
   TimerSource timer_;
 };
 

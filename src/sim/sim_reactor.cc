@@ -24,7 +24,7 @@ void SimReactor::report(int fd, bool error) {
   if (entry == watches_.end()) return;
   for (ReactorEvent& event : pending_) {
     if (event.fd != fd || event.watch != entry->second.number) continue;
-    event.error = event.error || error;  // As the kernel does: one report of a descriptor, with all that is to say.
+    event.error = event.error || error;  // Like the kernel: one report of a descriptor, with all its events.
     return;
   }
   pending_.push_back({entry->second.source, fd, entry->second.number, error});

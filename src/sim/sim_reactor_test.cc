@@ -1,4 +1,4 @@
-// The simulated reactor and clock: they do as they are told, and nothing else.
+// The simulated reactor and clock: they change only when the test changes them.
 #include "rondo/sim/sim_reactor.h"
 
 #include <gtest/gtest.h>

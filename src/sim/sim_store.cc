@@ -34,7 +34,7 @@ struct SimStore::Parts {
     --unanswered;
     completions.post(std::move(done), std::move(status));
   }
-  /// A question: 'deliver' asks the server for 'done' when the way there and back has been travelled.
+  /// A query: 'deliver' passes the server's answer to 'done' after the way there and back.
   template <class Done>
   void ask(std::string_view table, const Done& done, std::function<void()> deliver) {
     if (find(table) == nullptr) return completions.post(done, failure(store::no_such_table(table)));
@@ -42,7 +42,7 @@ struct SimStore::Parts {
     wire.send({.perform = {}, .deliver = std::move(deliver), .lost = std::move(lost)});
   }
 
-  /// A write on its way, there and back. Its place is used again after its end.
+  /// A write under way, there and back. Its place is reused after its end.
   struct Write {
     std::string_view table;
     Change change;
@@ -74,12 +74,12 @@ struct SimStore::Parts {
   SimStoreOptions options;
   store::Completions completions;
   std::unique_ptr<Store> server;
-  std::deque<Write> writes;  // Places; they stay where they are.
+  std::deque<Write> writes;  // Places, with stable addresses.
   std::vector<Write*> free_writes;
   SimWire wire;
   std::map<std::string, TableSpec, std::less<>> specs;
-  std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
-  std::vector<std::weak_ptr<SimEnd>> ends;                                   // Of living subscriptions.
+  std::map<std::string, std::shared_ptr<SimPoppedEnd>, std::less<>> popped;  // For Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<SimEnd>> ends;                                   // For existing subscriptions.
   std::size_t unanswered = 0;
 };
 
@@ -145,7 +145,7 @@ Status SimStore::write(std::string_view table, Change change, WriteDone done) {
   ++parts_->unanswered;
   Parts* const parts = parts_.get();
   Parts::Write* const write = &parts->open(spec->name, std::move(change), std::move(done));
-  // Two pointers: what a std::function holds without an allocation.
+  // Two pointers: a std::function holds those without an allocation.
   parts->wire.send(
       {.perform = [parts, write] { parts->perform(*write); },
        .deliver = [parts, write] { parts->end(*write, std::move(write->outcome)); },

@@ -71,7 +71,7 @@ void SimEnd::arrive() {
 
 // --- Staged and Queue
 
-/// The standing rows come from the server: of what an earlier consumer left here only the Deletes count.
+/// The standing rows come from the server: of an earlier consumer's changes here only the Deletes count.
 Status SimPoppedEnd::open(const SubscribeOptions& options) {
   const bool is_staged = options_.keys_swapped != nullptr;
   if (is_staged && options.standing_rows) {
@@ -85,7 +85,7 @@ Status SimPoppedEnd::open(const SubscribeOptions& options) {
   return SimEnd::open(options);
 }
 
-/// Standing rows are told from the beginning if the connection broke before all of them were fetched.
+/// Standing rows are delivered from the beginning if the connection broke before all of them were fetched.
 SubscribeOptions SimPoppedEnd::far_options() const { return {options().rows, options().standing_rows && !knows_standing_rows()}; }
 
 void SimPoppedEnd::regain() {
@@ -107,7 +107,7 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
   far_end.take(options_.prefetch - std::min(options_.prefetch, waiting_.size()), changes);
   const std::size_t first = waiting_.size();
   for (std::size_t i = 0; i < changes.size(); ++i) {
-    // One pop never has two entries of a key but for this pair; a Queue's are counted one by one, which a pair may be as well.
+    // One pop never has two entries of a key except this pair. A Queue's entries are counted one by one, and so may be a pair.
     const bool pair = i + 1 < changes.size() && changes[i].op() == Op::Delete && changes[i + 1].op() == Op::Set &&
                       changes[i].key() == changes[i + 1].key();
     waiting_.push_back({changes[i], pair});
@@ -117,7 +117,7 @@ void SimPoppedEnd::fetched(Subscription& far_end) {
   if (!knows_standing_rows() && far_end.caught_up()) standing_keys_ = keys_taken_ + waiting_keys_;
 }
 
-/// Neighbours of one fetch, which are of different keys. A Delete that was popped with its Set stays where it is.
+/// Swaps neighbours of one fetch, which have different keys. A Delete that was popped with its Set keeps its place.
 void SimPoppedEnd::swap_keys(std::size_t first) {
   for (std::size_t i = first; i + 1 < waiting_.size(); ++i) {
     const bool is_pair = waiting_[i].with_next || waiting_[i + 1].with_next || (i > first && waiting_[i - 1].with_next);

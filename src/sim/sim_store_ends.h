@@ -1,5 +1,5 @@
-// The near ends of a SimStore's subscriptions: what has been fetched and not yet taken, for each kind of table. An end subscribes at the
-// server while the connection holds, fetches when told that there is something, and says what a broken connection cost.
+// The near ends of a SimStore's subscriptions: the changes that were fetched and not yet taken, for each kind of table. An end subscribes
+// at the server while the connection exists, fetches when the server reports changes, and reports the losses of a broken connection.
 #pragma once
 
 #include <deque>
@@ -17,7 +17,7 @@
 
 namespace rondo::sim {
 
-/// Fetching, alike for all kinds: at most one fetch is on its way; its answer empties the server's side into this one.
+/// Fetching, equal for all kinds: at most one fetch is under way; its answer moves the server's changes into this end.
 class SimEnd : public std::enable_shared_from_this<SimEnd> {
  public:
   SimEnd(SimWire& wire, Store& server, std::string table) : wire_(wire), server_(server), table_(std::move(table)) {}
@@ -25,10 +25,10 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   SimEnd(const SimEnd&) = delete;
   SimEnd& operator=(const SimEnd&) = delete;
 
-  /// A consumer is there, or goes.
+  /// open(): a consumer subscribes. close(): it leaves.
   virtual Status open(const SubscribeOptions& options);
   void close();
-  /// The connection broke or is back.
+  /// lose(): the connection broke. regain(): it is back.
   virtual void lose();
   virtual void regain();
 
@@ -38,7 +38,7 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   virtual std::size_t depth() const = 0;
   virtual Gap take_gap() { return Gap::None; }
   virtual std::uint64_t dropped() const { return 0; }
-  /// At once: what a crash makes of a word that was under way, a lost one does, too.
+  /// Immediate: a lost report has the same effect as a crash during the report.
   void dealt_with(const Change& change) {
     if (far_ != nullptr) far_->dealt_with(change);
   }
@@ -47,10 +47,10 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   bool is_open() const noexcept { return open_; }
 
  protected:
-  /// Moves what the server's side has to here.
+  /// Moves the changes of the server's side to this end.
   virtual void fetched(Subscription& far) = 0;
   virtual bool wants_more() const { return true; }
-  /// Of the subscription at the server that is made now.
+  /// The options of the subscription that is made at the server now.
   virtual SubscribeOptions far_options() const { return options_; }
   const SubscribeOptions& options() const noexcept { return options_; }
   virtual bool has_news() const { return !empty(); }
@@ -77,12 +77,12 @@ class SimEnd : public std::enable_shared_from_this<SimEnd> {
   bool fetching_ = false;
 };
 
-/// Staged and Queue. Stays with its table, so that what was fetched is there for the next consumer.
+/// Staged and Queue. It stays with its table, so that fetched changes remain for the next consumer.
 class SimPoppedEnd final : public SimEnd {
  public:
   struct Options {
     std::size_t prefetch = 1;
-    const double* keys_swapped = nullptr;  // The chance that may change; none for a Queue, which has an order.
+    const double* keys_swapped = nullptr;  // The chance of a swap, which may change; null for a Queue, which has an order.
   };
   SimPoppedEnd(SimWire& wire, Store& server, std::string table, Options options)
       : SimEnd(wire, server, std::move(table)), options_(options) {}
@@ -112,9 +112,9 @@ class SimPoppedEnd final : public SimEnd {
   const Options options_;
   std::deque<Waiting> waiting_;
   std::size_t waiting_keys_ = 0;
-  std::uint64_t keys_taken_ = 0;     // By this consumer.
-  std::uint64_t standing_keys_ = 0;  // keys_taken_ once the standing rows are among them; until they were fetched: unknown.
-  std::set<std::string> requeues_;   // Asked for while the connection was lost.
+  std::uint64_t keys_taken_ = 0;     // Keys taken by this consumer.
+  std::uint64_t standing_keys_ = 0;  // The value of keys_taken_ that includes the standing rows; unknown until those were fetched.
+  std::set<std::string> requeues_;   // Requested while the connection was lost.
 };
 
 class SimWatchedEnd final : public SimEnd {
@@ -130,12 +130,12 @@ class SimWatchedEnd final : public SimEnd {
 
  protected:
   void fetched(Subscription& far) override;
-  /// The view needs every row to compare.
+  /// The view needs every row for the comparison.
   SubscribeOptions far_options() const override { return {}; }
 
  private:
   store::WatchedView view_;
-  bool read_ = false;  // Since the connection was made.
+  bool read_ = false;  // A read since the connection was made.
 };
 
 class SimChannelEnd final : public SimEnd {
@@ -156,7 +156,7 @@ class SimChannelEnd final : public SimEnd {
 
  private:
   store::EventBuffer events_;
-  std::uint64_t far_dropped_ = 0;  // By connections that are gone.
+  std::uint64_t far_dropped_ = 0;  // Dropped by earlier connections.
 };
 
 }  // namespace rondo::sim

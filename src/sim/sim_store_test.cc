@@ -1,4 +1,4 @@
-// SimStore's own controls: what it adds to the contract of Store (store/store_contract.h), which it passes as any other.
+// SimStore's own controls, beyond the contract of Store (store/store_contract.h), which it fulfils like any store.
 #include "rondo/sim/sim_store.h"
 
 #include <gtest/gtest.h>
@@ -114,7 +114,7 @@ TEST_F(SimStoreTest, KeysThatAreSwappedComeOnceEachAndADeleteBeforeItsSet) {
   EXPECT_EQ(seen, "Sa Db Sb Sd Se Sc ");
 }
 
-/// A run with random writes, breaks and takes; returns everything that was seen.
+/// A run with random writes, breaks and takes; returns all that was seen.
 std::vector<std::string> random_run(std::uint64_t seed, TableKind kind) {
   World world(seed);
   Random random(seed);

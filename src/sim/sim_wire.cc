@@ -18,7 +18,7 @@ void SimWire::set_latency(Duration low, Duration high) {
   high_ = high;
 }
 
-/// Behind everything that travels the same way: only the front of a way moves, so what is due before it arrives with it.
+/// Appends to everything that travels the same way. Only the front of a way moves, so requests that are due earlier arrive with it.
 void SimWire::put(Way& way, Request request) {
   const auto low = static_cast<std::uint64_t>(low_.count());
   const auto high = static_cast<std::uint64_t>(high_.count());

@@ -1,5 +1,5 @@
-// SimWire: a connection in simulated time. Requests go there, answers come back, each way in order, each after a drawn delay, and both ends
-// break when told to. Scheduler's thread.
+// SimWire: a connection in simulated time. Requests travel to the server and answers back, each way in order, each after a drawn delay.
+// Both ends break on command. Scheduler's thread.
 #pragma once
 
 #include <deque>
@@ -15,10 +15,10 @@ namespace rondo::sim {
 class SimWire {
  public:
   struct Request {
-    std::function<void()> perform;  // At the server. May be empty.
-    std::function<void()> deliver;  // Back here.
-    std::function<void()> lost;     // Instead of deliver, when the connection breaks on the way.
-    bool kept = false;              // Waits for the connection while it has not arrived at the server, instead of being lost.
+    std::function<void()> perform;  // Called at the server. May be empty.
+    std::function<void()> deliver;  // Called when the answer is back.
+    std::function<void()> lost;     // Called instead of deliver when the connection breaks on the way.
+    bool kept = false;              // Waits for the connection instead of being lost, until it has arrived at the server.
   };
 
   SimWire(Scheduler& scheduler, std::uint64_t seed, Duration low, Duration high);
@@ -28,7 +28,7 @@ class SimWire {
   void disconnect();
   void reconnect();
   bool connected() const noexcept { return connected_; }
-  /// Who hears of faults of this way; may be empty.
+  /// Sets the callback for faults of this way; may be empty.
   void on_fault(std::function<void(std::string_view what)> told) { on_fault_ = std::move(told); }
   void fault(std::string_view what) const {
     if (on_fault_) on_fault_(what);

@@ -1,4 +1,4 @@
-// StandIn: takes the turns of a source that a replay does not have. Scheduler's thread.
+// StandIn: runs the recorded turns of a source that a replay does not have. Scheduler's thread.
 #pragma once
 
 #include <functional>

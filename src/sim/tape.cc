@@ -16,7 +16,7 @@ using journal::JournalReader;
 
 namespace {
 
-/// Pieces that stay behind the one that is read: somebody may still look at a record that was passed.
+/// Pieces kept behind the present one, because the caller may still refer to a passed record.
 constexpr std::size_t kPiecesBefore = 2;
 
 struct Place {
@@ -24,7 +24,7 @@ struct Place {
   std::size_t block = 0;
 };
 
-/// Where the runs begin: with their names.
+/// Returns the blocks at which runs begin: those of their names.
 std::vector<Place> find_runs(const std::vector<std::unique_ptr<JournalReader>>& readers) {
   std::vector<Place> runs;
   for (std::size_t reader = 0; reader < readers.size(); ++reader) {
@@ -39,15 +39,15 @@ std::vector<Place> find_runs(const std::vector<std::unique_ptr<JournalReader>>& 
   return runs;
 }
 
-/// Where a run ends, and what stands behind it.
+/// The end of a run and the records behind it.
 struct Extent {
   Place last;                  // The last block of its records.
-  std::uint64_t records;       // The number of its last one.
-  journal::Names names;        // All of the run: a number means one text in all of it.
+  std::uint64_t records;       // The number of its last record.
+  journal::Names names;        // All names of the run: a number means the same text in all of it.
   std::optional<Place> other;  // The first records of another run.
 };
 
-/// Whether both may be of one run.
+/// True if both may be of one run.
 bool agree(const journal::Names& one, const journal::Names& other) {
   for (std::uint32_t number = 1; number <= std::min(one.size(), other.size()); ++number) {
     const std::string lost = "#" + std::to_string(number);
@@ -57,15 +57,15 @@ bool agree(const journal::Names& one, const journal::Names& other) {
   return true;
 }
 
-/// Of the run whose names begin at 'place'.
+/// Returns the extent of the run whose names begin at 'place'.
 Extent extent_of(const std::vector<std::unique_ptr<JournalReader>>& readers, Place place) {
   Extent extent{place, 0, {}, {}};
-  std::uint64_t next = 0;  // The number of the record that goes on.
-  journal::Names names;    // Of the records that come next.
+  std::uint64_t next = 0;  // The number of the record that would continue the run.
+  journal::Names names;    // The names of the next records.
   for (std::size_t reader = place.reader; reader < readers.size(); ++reader) {
     const std::vector<Block>& blocks = readers[reader]->blocks();
-    bool begins = false;  // All names stand here, and not because a file begins: so does another run.
-    bool named = true;    // Names have come since the last records.
+    bool begins = false;  // This block has all names although no file begins: a run begins in the same way.
+    bool named = true;    // Names have followed the last records.
     for (std::size_t block = reader == place.reader ? place.block : 0; block < blocks.size(); ++block) {
       const journal::BlockHead& head = blocks[block].head;
       if (head.kind != BlockKind::Records) {
@@ -149,7 +149,7 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
 }
 
 void Tape::read_batch() {
-  ended_ = true;  // If anything throws: nothing comes behind that, and who looks again must not wait for it.
+  ended_ = true;  // Set before next(): if it throws, no records follow, and a later call must not wait for them.
   reader_->next(batch_);
   if (batch_.error) std::rethrow_exception(std::exchange(batch_.error, {}));
   if (!batch_.hole.empty()) hole_ = std::move(batch_.hole);
@@ -178,7 +178,7 @@ const TapeRecord& Tape::read_to(std::size_t ahead) {
 }
 
 bool Tape::take_change(std::size_t ahead, Change& change) {
-  peek(ahead);  // May move what is behind it.
+  peek(ahead);  // May move the changes behind it.
   const std::uint64_t number = passed_ + ahead + 1;
   while (next_change_ < changes_.size() && changes_[next_change_].number < number) ++next_change_;
   if (next_change_ == changes_.size() || changes_[next_change_].number != number) return false;

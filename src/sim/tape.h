@@ -1,6 +1,6 @@
-// Tape: the records of one run, one at a time, with a look ahead. One thread, and that of its TapeReader, which is ahead of it. Memory: the
-// pieces of the files in which the records ahead lie, and two before them, and the changes ahead; what waits between the threads is bounded
-// (TapeReader).
+// Tape: the records of one run, one at a time, with lookahead. One thread, and that of its TapeReader, which reads ahead. Memory: the
+// pieces of the files that contain the records ahead, two pieces before them, and the changes ahead. TapeReader bounds the data between
+// the threads.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,18 @@ namespace rondo::sim {
 
 class Tape {
  public:
-  /// Run 'run' of 'files', from 1; 0: the last one, DataLoss when its beginning is not there. The order of the files is that of
-  /// JournalFiles. ResourceExhausted when there can be no more threads.
+  /// Opens run 'run' of 'files', from 1; 0: the last run, or DataLoss if its beginning is missing. The files are ordered as by
+  /// JournalFiles. ResourceExhausted when no thread can be started.
   static Result<std::unique_ptr<Tape>> open(const std::vector<std::string>& files, unsigned run);
 
-  /// The record 'ahead' of the next one; nothing (no bytes, and Lost) behind the end. The reference is valid until the next call, its bytes
-  /// stay until a megabyte of records was passed. Throws what reading threw, once; behind that the tape has ended.
+  /// Returns the record 'ahead' records behind the next one; behind the end, an empty record of kind Lost. The reference is valid until
+  /// the next call; its bytes stay until a megabyte of records was passed. Throws the exception of the reading thread, once; then the tape
+  /// has ended.
   const TapeRecord& peek(std::size_t ahead = 0) { return next_ + ahead < read_.size() ? read_[next_ + ahead] : read_to(ahead); }
   bool at_end() { return peek().size == 0; }
   journal::Kind kind() { return peek().kind; }
-  /// The change of that record. Each once, and not one before another that was had; false then, or when it is no whole Changed record.
+  /// Takes the change of that record. The caller takes changes once and in order; otherwise, or if it is not a whole Changed record,
+  /// returns false.
   bool take_change(std::size_t ahead, Change& change);
   void advance() {
     if (at_end()) return;
@@ -36,25 +38,25 @@ class Tape {
     ++next_;
     ++passed_;
   }
-  /// Records passed: the number in the run of the last of them.
+  /// The number of records passed, which is the number in the run of the last one.
   std::uint64_t passed() const noexcept { return passed_; }
-  /// Records of the run, as far as the blocks said when they were found.
+  /// Records of the run, according to the blocks when they were found.
   std::uint64_t records() const noexcept { return records_; }
-  /// Why the tape ends before the run did; empty if it does not, or if nobody has come to its end yet.
+  /// Why the tape ends before the run; empty if it does not, or if the caller has not reached its end.
   std::string hole() const { return met_end_ ? hole_ : std::string{}; }
 
-  /// How often the reading waited because it was limits::kReplayBatchesAhead or limits::kReplayBytesAhead ahead.
+  /// How often the reading thread waited because it was limits::kReplayBatchesAhead or limits::kReplayBytesAhead ahead.
   std::uint64_t pauses() const { return reader_->pauses(); }
 
-  /// Of the files, when they were opened.
+  /// The damage in the files when they were opened.
   const std::vector<DamagedPart>& damage() const noexcept { return damage_; }
-  /// Of the format that the run was recorded in.
+  /// The format version of the run.
   unsigned version() const noexcept { return version_; }
-  /// All of the run.
+  /// All names of the run.
   const journal::Names& names() const noexcept { return names_; }
 
  private:
-  /// How far ahead bytes are asked for: the reader's processor had them last.
+  /// Prefetch distance in bytes: the reading thread's processor used them last.
   static constexpr std::size_t kBytesAhead = 1024;
 
   Tape() = default;
@@ -62,7 +64,7 @@ class Tape {
   void forget_passed();
   void read_batch();
 
-  /// Bytes of the file, and how many records of the run were read before those that lie in it.
+  /// Bytes of the file, and how many records of the run precede those in it.
   struct Piece {
     std::shared_ptr<const char[]> bytes;
     std::uint64_t records_before;
@@ -70,14 +72,14 @@ class Tape {
 
   std::unique_ptr<TapeReader> reader_;
   TapeReader::Batch batch_;
-  std::deque<Piece> pieces_;  // So that their bytes stay.
+  std::deque<Piece> pieces_;  // Keeps the bytes of the records.
   std::vector<TapeRecord> read_;
-  std::size_t next_ = 0;  // In 'read_'; those before it were passed.
+  std::size_t next_ = 0;  // Index in 'read_'; the records before it were passed.
   std::vector<TapeReader::Made> changes_;
-  std::size_t next_change_ = 0;  // In 'changes_'; those before it were had.
+  std::size_t next_change_ = 0;  // Index in 'changes_'; the changes before it were taken.
   TapeRecord end_;
-  bool ended_ = false;    // Nothing more can be read,
-  bool met_end_ = false;  // and somebody wanted more.
+  bool ended_ = false;    // No more records can be read.
+  bool met_end_ = false;  // The caller has reached the end.
   std::uint64_t passed_ = 0;
   std::uint64_t records_ = 0;
   unsigned version_ = journal::kVersion;

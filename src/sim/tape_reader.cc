@@ -16,14 +16,14 @@ using journal::RawRecord;
 
 namespace {
 
-/// Records of a batch: few enough that they stay in a cache until they are compared, and so many that handing them over costs nothing.
+/// Records of a batch: few enough to stay in a cache until they are compared, and enough that the cost of the handover is negligible.
 constexpr std::size_t kTogether = 2048;
-/// Their bytes, or one record's. What waits is bounded by the two limits below.
+/// Maximum bytes of a batch, unless it is one record. The two limits below bound the waiting batches.
 constexpr std::size_t kBytesTogether = 256 * 1024;
 using limits::kReplayBatchesAhead;
 using limits::kReplayBytesAhead;
 
-/// While it lives, the threads that are made have every signal blocked: signals of the process are not theirs.
+/// While it exists, new threads start with every signal blocked, because they must not handle the process's signals.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -103,7 +103,8 @@ void TapeReader::fill(Batch& batch) {
   }
 }
 
-/// What the end of a file lost since it was opened; empty if nothing. Before its end the numbers of the records tell.
+/// Returns what the end of a file has lost since it was opened; empty if nothing. Losses before the end show in the numbers of the
+/// records.
 std::string TapeReader::lost_while_read(const JournalReader& reader, std::size_t damaged_before) {
   if (reader.damage().size() == damaged_before) return {};
   const journal::Damage& lost = reader.damage()[damaged_before];
@@ -126,7 +127,7 @@ std::string TapeReader::hole_before(const RawRecord& record) const {
          "before offset " + std::to_string(record.offset);
 }
 
-/// The next record of the files. False: the run has ended, or the record is the first of another batch.
+/// Reads the next record of the files. Returns false if the run has ended, or if the record begins another batch.
 bool TapeReader::read_one(Batch& batch) {
   RawRecord record = std::exchange(ahead_, {});
   while (record.bytes.empty()) {
@@ -142,7 +143,7 @@ bool TapeReader::read_one(Batch& batch) {
     ahead_ = record;
     return false;
   }
-  // Of another run the number may be any, if the beginning of it is missing: its place tells.
+  // In another run without its beginning the number may be any; then its offset shows the end.
   const bool is_of_another_run = record.offset >= end_here_ || (record.number == 1 && last_number_ != 0);
   if (is_of_another_run || record.number != last_number_ + 1 || record.kind() == journal::Kind::Lost) {
     if (!is_of_another_run) batch.hole = hole_before(record);

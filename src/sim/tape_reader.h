@@ -1,6 +1,6 @@
-// TapeReader: reads the records of one run ahead of a replay, on a thread of its own: asking the system for bytes, checking blocks, finding
-// where records begin, making the changes. What it reads goes over in batches through a queue that is bounded in batches and in bytes; what
-// a replay sees of it is the same at any speed.
+// TapeReader: reads the records of one run ahead of a replay, on its own thread. It reads bytes, checks blocks, finds where records begin
+// and makes the changes. Batches pass to the replay through a queue that is bounded in batches and in bytes. The replay's results do not
+// depend on the speed of the thread.
 #pragma once
 
 #include <condition_variable>
@@ -18,10 +18,10 @@
 
 namespace rondo::sim {
 
-/// One record, where it lies. Its number is that of its place in the run.
+/// One record in its piece. Its number is determined by its place in the run.
 struct TapeRecord {
   const char* data = nullptr;
-  std::uint32_t size = 0;  // 0: there is none.
+  std::uint32_t size = 0;  // 0: there is no record.
   journal::Kind kind = journal::Kind::Lost;
   std::string_view bytes() const noexcept { return {data, size}; }
 };
@@ -33,31 +33,31 @@ class TapeReader {
     std::uint64_t number = 0;
     Change change;
   };
-  /// Records that follow each other, all in one piece of a file's bytes. None: the run has ended.
+  /// Consecutive records, all in one piece of a file's bytes. An empty batch: the run has ended.
   struct Batch {
     std::vector<TapeRecord> records;
-    std::vector<Made> changes;  // Of those among them that are whole.
+    std::vector<Made> changes;  // The changes of the whole Changed records among them.
     std::shared_ptr<const char[]> piece;
-    std::size_t bytes = 0;     // Of the records.
+    std::size_t bytes = 0;     // Bytes of the records.
     std::string hole;          // Why the tape ends behind these, before the run did; empty if it does not.
-    std::exception_ptr error;  // Of the last: what reading threw.
+    std::exception_ptr error;  // In the last batch: the exception of the reading.
   };
 
-  /// Where the run ends: the reader, and the offset behind the last block of its records.
+  /// The end of the run: the reader, and the offset behind the last block of its records.
   struct End {
     std::size_t reader = 0;
     std::uint64_t offset = 0;
   };
 
-  /// Goes on where readers[first] stands. Throws std::system_error when there can be no more threads.
+  /// Continues at the position of readers[first]. Throws std::system_error when no thread can be started.
   TapeReader(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first, End end);
   ~TapeReader();
   TapeReader(const TapeReader&) = delete;
   TapeReader& operator=(const TapeReader&) = delete;
 
-  /// Exchanges 'batch' for the next one; waits for it. Not to be called behind the last, which has no records.
+  /// Waits for the next batch and exchanges 'batch' for it. Must not be called after the last batch, which has no records.
   void next(Batch& batch);
-  /// How often it was as far ahead as it may be.
+  /// How often the thread paused at the limit of reading ahead.
   std::uint64_t pauses() const {
     const std::lock_guard lock(mutex_);
     return pauses_;
@@ -73,13 +73,13 @@ class TapeReader {
   bool is_full() const noexcept;
   bool has_room() const noexcept;
 
-  // The thread's own.
+  // Used by the reading thread.
   std::vector<std::unique_ptr<journal::JournalReader>> readers_;
-  std::vector<std::size_t> damaged_before_;  // Damaged parts of each, when it was opened.
+  std::vector<std::size_t> damaged_before_;  // The number of damaged parts of each, when it was opened.
   const End end_;
   std::size_t reader_ = 0;
-  std::uint64_t end_here_ = 0;  // The offset in this file at which the run has ended.
-  journal::RawRecord ahead_;    // Read, but of the next batch: its piece is another.
+  std::uint64_t end_here_ = 0;  // The offset in this file at which the run ends.
+  journal::RawRecord ahead_;    // Read, but part of the next batch, because it is in another piece.
   std::uint64_t last_number_ = 0;
   journal::RecordedChange change_;
 
@@ -87,13 +87,13 @@ class TapeReader {
   std::condition_variable_any filled_;
   std::condition_variable_any taken_;
   std::vector<Batch> batches_;
-  std::uint64_t put_ = 0;  // Batches that were put and taken; their places follow each other in batches_.
+  std::uint64_t put_ = 0;  // The number of batches put; batches_ is a ring with consecutive places.
   std::uint64_t took_ = 0;
-  std::size_t bytes_ = 0;  // Of those that wait.
+  std::size_t bytes_ = 0;  // Bytes of the waiting batches.
   std::uint64_t pauses_ = 0;
   bool took_last_ = false;
 
-  std::jthread thread_;  // The last: it ends before what it uses.
+  std::jthread thread_;  // Declared last: it ends before the members that it uses.
 };
 
 }  // namespace rondo::sim

@@ -1,6 +1,5 @@
-// Tape: what the thread reads ahead is what stands in the files, record by record, however far it is ahead; and it ends with the tape,
-// wherever that is left. The files are written block by block: a day of some pieces (JournalBytes::kPiece), more than can wait between the
-// threads.
+// Tape: the thread reads ahead exactly the records of the files, however far it is ahead, and it ends with the tape, wherever the caller
+// stops. The files are written block by block. A run has several pieces (JournalBytes::kPiece), more than can wait between the threads.
 #include "sim/tape.h"
 
 #include <gmock/gmock.h>
@@ -33,16 +32,16 @@ constexpr std::uint64_t kOfBlock = 1000;
 
 std::string key_of(std::uint64_t number) { return "key " + std::to_string(number); }
 
-/// Each third is a change, the rest are outcomes.
+/// Every third record is a change, the rest are outcomes.
 Kind kind_of(std::uint64_t number) { return number % 3 == 0 ? Kind::Changed : Kind::Done; }
 
-/// Changes have a field of so many bytes.
+/// Changes have a field of 'large' bytes.
 std::string record(std::uint64_t number, std::size_t large = 100) {
   const std::size_t length_bytes = journal::length_bytes(large);
   std::vector<char> bytes(large + 156);
   journal::Encoder to(bytes.data() + length_bytes);
   to.byte(static_cast<std::uint8_t>(kind_of(number)));
-  to.number(1);  // Table
+  to.number(1);  // The table.
   to.number(number);
   if (kind_of(number) == Kind::Changed) {
     to.byte(static_cast<std::uint8_t>(Op::Set));
@@ -73,7 +72,7 @@ class TapeTest : public testing::Test {
       out.write(reinterpret_cast<const char*>(&head), journal::kHeadBytes) << payload;
     }
   }
-  /// As a run begins with.
+  /// The names at the beginning of a run.
   void write_names(const std::string& name) {
     const std::string payload = static_cast<char>(name.size()) + name;
     journal::BlockHead head{
@@ -101,7 +100,7 @@ TEST_F(TapeTest, EveryRecordOfALargeDayIsThereInOrder) {
     ASSERT_EQ(next.kind, kind_of(number));
     ASSERT_EQ(next.bytes(), record(number));
     if (number % 10'000 == 1) passed = next.bytes();
-    // What was passed some ten thousand records ago can still be looked at.
+    // A record passed ten thousand records ago can still be read.
     if (number % 10'000 == 0) {
       ASSERT_EQ(passed, record(number - 9'999));
     }
@@ -118,7 +117,7 @@ TEST_F(TapeTest, ChangesAreHadOnceAndInOrder) {
   write(1, kRecords + 1);
   const auto tape = open();
   Change change;
-  // In leaps, with a look far ahead, and some are left out.
+  // In steps, with a long lookahead, and some are skipped.
   for (std::uint64_t number = 1; number + 5000 <= kRecords; number += 4999) {
     while (tape->passed() + 1 < number) tape->advance();
     for (std::size_t ahead = 0; ahead < 4000; ahead += 7) {
@@ -153,7 +152,7 @@ TEST_F(TapeTest, WhatIsMissingIsToldBehindTheLastRecordBeforeIt) {
   EXPECT_THAT(tape->hole(), HasSubstr("records 100001 to 100100 are missing in '" + file_ + "'"));
 }
 
-// Behind the run stands the end of another one, whose beginning is missing; its names have other numbers.
+// Behind the run is the end of another one, whose beginning is missing; its names have other numbers.
 TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
   for (const std::uint64_t others : {500U, 1001U, 5000U}) {
     fs::remove(file_);
@@ -180,7 +179,7 @@ TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
 TEST_F(TapeTest, NamesThatWereWrittenBeforeARunsRecordsAreNotThoseOfTheRunBefore) {
   write_names("ROUTE");
   write(1, 1001);
-  write_names("PORT");  // Its process ended then.
+  write_names("PORT");  // The process of the earlier run ended then.
   EXPECT_EQ(open()->names().of(1), "ROUTE");
 }
 
@@ -198,8 +197,8 @@ TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {
 }
 
 TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
-  // The file loses its end while the tape stands at its beginning: what still comes was read ahead. The rest of a batch that was taken and
-  // one that waits for room are beyond the bound.
+  // The file loses its end while the tape is at its beginning, so all further records were read ahead. The rest of a batch that was taken,
+  // and a batch that waits for room, are beyond the bound.
   const auto passed_when_cut = [this] {
     const auto tape = open();
     tape->peek();
@@ -215,24 +214,24 @@ TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
   constexpr std::uint64_t kOfBatch = 2048;
   EXPECT_LE(passed_when_cut(), (limits::kReplayBatchesAhead + 2) * kOfBatch);
 
-  constexpr std::size_t kLarge = 1024 * 1024;  // A batch each, of which the bytes are too many before the batches are.
+  constexpr std::size_t kLarge = 1024 * 1024;  // One record fills a batch, so the limit of bytes is reached before that of batches.
   static_assert(limits::kReplayBytesAhead / kLarge < limits::kReplayBatchesAhead);
-  constexpr std::uint64_t kMost = 3 * (limits::kReplayBytesAhead / kLarge + 3);  // Each third is a change.
+  constexpr std::uint64_t kMost = 3 * (limits::kReplayBytesAhead / kLarge + 3);  // Every third record is a change.
   write(1, kMost + 30, kLarge, 1);
   EXPECT_LE(passed_when_cut(), kMost);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // They need more address space than can be limited.
-/// Exit code 0: who reads is told once that memory has ended, and then the tape has ended. Removes the file.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers need more address space than the limit allows.
+/// Exits with 0 if the caller gets the failed allocation once, and then the tape has ended. Removes the file.
 [[noreturn]] void read_without_memory(const std::string& file) {
-  ::mallopt(M_ARENA_MAX, 1);  // The thread has no memory of its own beforehand.
+  ::mallopt(M_ARENA_MAX, 1);  // So that the thread has no memory of its own beforehand.
   const std::unique_ptr<Tape> tape = std::move(Tape::open({file}, 0).value());
   tape->peek();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const rlimit limit{pages * 4096 + 65536, pages * 4096 + 65536};
   int code = ::setrlimit(RLIMIT_AS, &limit) == 0 ? 1 : 2;
-  // What was freed before is used up, but for less than a piece of a file needs.
+  // Uses up memory that was freed before, except less than a piece of a file needs.
   for (void* volatile used = &pages; used != nullptr;) used = std::malloc(journal::JournalBytes::kPiece / 4);
   try {
     while (!tape->at_end()) tape->advance();
@@ -244,7 +243,8 @@ TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
 }
 
 TEST_F(TapeTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A process of its own, with its own file: what others freed would be memory.
+  // A separate process with its own file, because freed memory of other tests could be reused.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   write(1, kRecords + 1);
   EXPECT_EXIT(read_without_memory(file_), testing::ExitedWithCode(0), "");
 }

@@ -1,4 +1,4 @@
-// For tests of the scheduler and of what stands on it: a source made of functions, and a scheduler in a simulated world.
+// For tests of the scheduler and of the layers above it: a source made of functions, and a scheduler in a simulated world.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rondo::test {
 
-/// Runs 'items' of work, one a call of 'on_item'. 'items' counts what is left.
+/// Does 'items' items of work; each calls 'on_item'. 'items' counts the remaining ones.
 class WorkSource : public Source {
  public:
   WorkSource(std::string name, unsigned priority, std::uint64_t work = 0) : Source(std::move(name), Priority{priority}), left(work) {}
@@ -33,18 +33,18 @@ class WorkSource : public Source {
 
   std::uint64_t left;
   std::uint64_t collects = 0;
-  std::function<void()> on_run;  // Before the items of a turn.
+  std::function<void()> on_run;  // Called before the items of a turn.
   std::function<Result<Backlog>()> on_collect;
 };
 
 inline std::unique_ptr<Policy> policy(PolicyOptions options = StrictPriority{}) { return std::move(make_policy(options).value()); }
 
-/// A scheduler on simulated time and descriptors, which writes down whose turn it was.
+/// A scheduler on simulated time and descriptors that records the source of each turn.
 struct Simulation {
   explicit Simulation(PolicyOptions options = StrictPriority{}, std::uint64_t seed = 1)
       : world(seed), scheduler(world.clock(), world.reactor(), policy(options)) {}
 
-  /// A source that is added, and whose turns are written to 'order'.
+  /// Adds a source whose turns are written to 'order'.
   WorkSource& add(std::string name, unsigned priority, std::uint64_t work = 0) {
     sources.push_back(std::make_unique<WorkSource>(std::move(name), priority, work));
     WorkSource& source = *sources.back();
@@ -56,7 +56,7 @@ struct Simulation {
   sim::World world;
   Scheduler scheduler;
   std::string order;
-  std::vector<std::unique_ptr<WorkSource>> sources;  // After the scheduler: they leave it first.
+  std::vector<std::unique_ptr<WorkSource>> sources;  // Declared after the scheduler: they leave it first.
 };
 
 }  // namespace rondo::test

@@ -8,7 +8,7 @@
 namespace rondo::sim {
 
 namespace {
-/// Those that wait are looked at once in so many turns: who is never picked would not be seen in any.
+/// Waiting sources are checked once in this many turns: a source that is never picked would appear in no turn.
 constexpr std::uint64_t kLook = 256;
 }  // namespace
 
@@ -24,7 +24,7 @@ void TurnSeer::follow(Scheduler& scheduler, TurnWatch* journal) {
 
 std::uint32_t TurnSeer::source_added(Source& source) {
   Seat seat{.source = &source, .consumer = dynamic_cast<const Consumer*>(&source)};
-  if (journal_ != nullptr) seat.journal_number = journal_->source_added(source);  // May add others, which come here first.
+  if (journal_ != nullptr) seat.journal_number = journal_->source_added(source);  // May add other sources, which are seated first.
   if (free_.empty()) {
     free_.push_back(static_cast<std::uint32_t>(seats_.size()));
     seats_.emplace_back();
@@ -78,7 +78,7 @@ void TurnSeer::turn_begins(std::uint32_t source, Instant now) {
   if (++turns_ % kLook == 0) look_for_overdue(now);
 }
 
-/// A policy promises nothing of what was before it.
+/// The wait under the present policy only, because a policy has no bound for earlier time.
 Duration TurnSeer::waited(const Source& source, Instant now) const noexcept { return now - std::max(source.ready_since(), policy_since_); }
 
 void TurnSeer::look_for_overdue(Instant now) {

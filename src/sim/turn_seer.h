@@ -1,5 +1,5 @@
-// TurnSeer: sees every turn of a world's process, for its checkers and its trace, and passes all that it hears on to the journal, if there
-// is one. A few nanoseconds a turn: a bound is worked out only for a wait that is longer than those of that source before.
+// TurnSeer: sees every turn of a world's process, for its checkers and its trace, and forwards all calls to the journal, if there is one.
+// A few nanoseconds a turn: it computes a bound only for a wait that exceeds the source's earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class TurnSeer final : public TurnWatch {
  public:
   explicit TurnSeer(const Clock& clock) : clock_(clock) {}
 
-  /// A process begins, whose sources are yet to be added. 'journal' may be null.
+  /// A process begins; its sources are not added yet. 'journal' may be null.
   void follow(Scheduler& scheduler, TurnWatch* journal);
   const TurnSeen& last() const noexcept { return last_; }
 
@@ -36,9 +36,9 @@ class TurnSeer final : public TurnWatch {
 
  private:
   struct Seat {
-    const Source* source = nullptr;  // Null: free.
+    const Source* source = nullptr;  // Null: the seat is free.
     const Consumer* consumer = nullptr;
-    Duration bound{0};  // The last that was worked out: bounds only grow, while the policy stays.
+    Duration bound{0};  // The last computed bound: bounds only grow while the policy stays.
     std::uint32_t journal_number = 0;
   };
 
@@ -53,7 +53,7 @@ class TurnSeer final : public TurnWatch {
   Instant policy_since_;
   std::uint64_t turns_ = 0;
   TurnSeen last_;
-  bool was_told_ = false;  // That its time is up, and when.
+  bool was_told_ = false;  // The source was told that its time is up, at 'told_'.
   Instant told_;
 };
 

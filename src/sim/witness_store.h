@@ -1,5 +1,5 @@
-// WitnessStore: a store seen through a glass: it tells what becomes of every write, and knows which have no answer yet. Everything else
-// passes through.
+// WitnessStore: a store that observes another: it reports the end of every write, and lists those without an answer. All other calls pass
+// through.
 #pragma once
 
 #include <functional>
@@ -14,13 +14,13 @@ namespace rondo::sim {
 
 class WitnessStore final : public Store {
  public:
-  /// 'told' hears of each write that was accepted how it ended.
+  /// Receives the end of each accepted write.
   using Told = std::function<void(std::string_view table, const Change& change, const Status& end)>;
   WitnessStore(std::unique_ptr<Store> store, Told told) : store_(std::move(store)), told_(std::move(told)) {}
 
   Status write(std::string_view table, Change change, WriteDone done = {}) override;
   std::size_t unanswered() const noexcept { return writes_.size() - free_.size(); }
-  /// The process ends: nobody will hear how these ended.
+  /// Visits the writes that have no answer when the process ends.
   void for_each_unanswered(const std::function<void(std::string_view table, const Change& change)>& visit) const;
   Store& store() noexcept { return *store_; }
 

@@ -1,4 +1,4 @@
-// world.cc: the time of a world, for a scheduler of one's own and for a program. What a program is made of is in world_process.cc.
+// world.cc: the time of a world, for a separate scheduler and for a program. world_process.cc has the parts of a program.
 #include "rondo/sim/world.h"
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 namespace rondo::sim {
 
 namespace {
-/// Nothing has happened for so long, and nothing is under way: the world is at rest. Longer than what Orchs wait to try again.
+/// If no event has happened for this long and none is under way, the world is at rest. Longer than the retry delays of Orchs.
 constexpr Duration kRest = 1s;
-/// How often a process that waits is looked at for rest.
+/// How often a waiting process is checked for rest.
 constexpr Duration kRestLook = 250ms;
 }  // namespace
 
@@ -26,7 +26,7 @@ World::~World() {
 
 // --- A scheduler of one's own
 
-/// One turn, or one wait when nothing is ready. True if it was a turn.
+/// Runs one turn, or waits once if no source is ready. Returns true if it was a turn.
 bool World::step(Scheduler& scheduler, Instant end) {
   if (scheduler.turn()) {
     clock_.advance(turn_cost_);
@@ -61,7 +61,7 @@ World::Inside& World::inside() noexcept {
   return *inside_;
 }
 
-/// Steps the process until 'end', a violation, the stop of its runtime, or 'done', which hears of each step whether it was a turn.
+/// Steps the process until 'end', a violation, the stop of its runtime, or 'done'. The argument of 'done' is true after a turn.
 template <class Done>
 std::uint64_t World::run(Instant end, const Done& done) {
   Inside& in = inside();
@@ -77,7 +77,7 @@ std::uint64_t World::run(Instant end, const Done& done) {
       ++turns_;
       in.after_turn();
     } else {
-      if (done(false)) break;  // Before the wait: a timer that is due again and again makes its source ready in each.
+      if (done(false)) break;  // Before the wait: a periodic timer makes its source ready in every wait.
       scheduler.wait(std::min(end, clock_.now() + kRestLook));
     }
     if (in.crash_due) crash(in.faults.drawn(in.faults.plan().down_for));

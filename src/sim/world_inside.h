@@ -1,5 +1,5 @@
-// The inside of a World that has a program: the process that lives now, what outlives it, and who looks on. Used by world.cc and
-// world_process.cc alone.
+// The implementation of a World with a program: the present process, the state that outlives it, and the observers. Used only by world.cc
+// and world_process.cc.
 #pragma once
 
 #include <functional>
@@ -54,13 +54,13 @@ struct World::Inside final : Witness, Faults::Victim {
   void end_process();
   void after_turn();
   void check_at_rest();
-  /// What moves still, for people; empty when nothing does.
+  /// A description of the work under way; empty if there is none.
   std::string moving() const;
 
   World& world;
-  Random random;  // Of what the world itself does; the caller's draws do not disturb it.
+  Random random;  // For the world's own events; independent of the caller's draws.
   std::unique_ptr<SimDataPlane> plane;
-  SimDisk tables;  // Of which a Durable or a Remote store has its own.
+  SimDisk tables;  // Not used by a Durable or a Remote store, which have their own.
   Producer producer;
   ExecutorFaults executor_faults;
   Faults faults;
@@ -73,7 +73,7 @@ struct World::Inside final : Witness, Faults::Victim {
   bool crash_due = false;
   Instant last_event;
 
-  // Of the process.
+  // Members of the process.
   WitnessStore* store = nullptr;
   SimStore* remote = nullptr;
   std::unique_ptr<Runtime> runtime;

@@ -1,4 +1,4 @@
-// world_process.cc: the process of a world: what it is made of, how it ends and begins again, and who looks on.
+// world_process.cc: the process of a world: its parts, its end and restart, and its observers.
 #include <utility>
 
 #include "orch/journal_recorder.h"
@@ -12,7 +12,7 @@ namespace rondo::sim {
 
 namespace {
 
-/// Checks what one function says.
+/// Calls a function as a checker.
 class FunctionChecker final : public Checker {
  public:
   FunctionChecker(std::string name, std::function<Status()> check) : name_(std::move(name)), check_(std::move(check)) {}
@@ -48,7 +48,7 @@ World::Inside::Inside(World& owner)
       checkers(standard_checkers()),
       turns(owner.clock_) {}
 
-// --- What happens
+// --- Events
 
 void World::Inside::tell(const Event& event) {
   last_event = world.now();
@@ -84,7 +84,7 @@ void World::Inside::announced(const Constraint& fact) { tell({.kind = Event::Kin
 void World::Inside::withdrawn(const Constraint& fact) { tell({.kind = Event::Kind::Withdrawn, .facts = {&fact, 1}}); }
 
 void World::Inside::write_ended(std::string_view table, const Change& change, const Status& end) {
-  // A store elsewhere refuses before it does anything. One in the process has done it when it accepts: what fails then is to keep it.
+  // A remote store refuses before it has an effect. An embedded store has applied an accepted write, and can only fail to keep it.
   const bool refused = remote != nullptr &&
                        (end.code() == Code::Unavailable || end.code() == Code::ResourceExhausted || end.code() == Code::InvalidArgument);
   if (!refused) tell({.kind = end.ok() ? Event::Kind::Written : Event::Kind::Unsure, .table = table, .change = &change});
@@ -167,7 +167,7 @@ void World::Inside::begin_process() {
   made.log_rejects = false;
   if (options.make_journal) made.journal = options.make_journal(world.clock_);
   made.store = [this, journal = made.journal == nullptr ? nullptr : &JournalRecorder::of(*made.journal)](Scheduler& scheduler) {
-    turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Before the first source.
+    turns.follow(scheduler, journal != nullptr && journal->on() ? journal : nullptr);  // Called before the first source is added.
     return make_store(scheduler);
   };
   runtime = std::make_unique<Runtime>(std::move(made));

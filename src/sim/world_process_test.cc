@@ -1,4 +1,4 @@
-// A world with a program: what outlives a process, what the producer repeats, what rest means, and that faults happen and are repeatable.
+// A world with a program: the state that outlives a process, the producer's retries, the definition of rest, and repeatable faults.
 #include <gmock/gmock.h>
 
 #include <cerrno>
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
-/// One Orch that holds the rows of "T" in the memory of its process.
+/// One Orch that stores the rows of "T" in the memory of its process.
 class Rows {
  public:
   explicit Rows(WorldOptions options) : world(std::move(options)) {
@@ -318,7 +318,7 @@ TEST(WorldProcess, FaultsOfTheKernelEndWithThePlan) {
   EXPECT_TRUE(set.status.ok()) << set.status.to_string();
 }
 
-/// A program with a timer that is due each 'period' for ever.
+/// A program with a timer that fires every 'period' without end.
 void start_with_timer(World& world, Duration period, std::function<void(Runtime&)> due) {
   world.start([period, due = std::move(due)](Runtime& runtime) -> std::shared_ptr<void> {
     auto timer = std::make_shared<TimerSource>("health", Priority::p2, [&runtime, due] { due(runtime); });

@@ -1,4 +1,4 @@
-// The simulated world: repeatable bit for bit, and time passes whatever the sources do.
+// The simulated world: repeatable bit for bit, and time advances whatever the sources do.
 #include "rondo/sim/world.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace rondo::sim {
 namespace {
 
-/// A busy little world: descriptors, timers and chance. Returns all that happened, with its time.
+/// A small busy world: descriptors, timers and chance. Returns all events with their times.
 std::string history(std::uint64_t seed) {
   World world(seed);
   Scheduler scheduler(world.clock(), world.reactor(), test::policy(StrictPriority{.batch = 4}));
