@@ -129,7 +129,7 @@ class CommandRegistry {
   Status add(CommandSpec spec, CommandHandler handler);
 
   /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply'. NotFound for an unknown command (with
-  /// the nearest name), PermissionDenied for a writing command when the caller may only read, InvalidArgument for a missing, unknown or
+  /// the nearest name). PermissionDenied for a writing command when the caller may only read. InvalidArgument for a missing, unknown or
   /// wrongly typed argument. 'before_write' is called before the handler of a writing command.
   using BeforeWrite = std::function<void(const CommandSpec& spec, const Arguments& arguments)>;
   void dispatch(const boost::json::object& request, Reply reply, const BeforeWrite& before_write = {}) const;

@@ -112,9 +112,8 @@ inline constexpr std::size_t kTables = 4096;
 /// Writes of one TableView in flight: enough to keep a remote store busy, few compared with what it accepts. Then the view waits for
 /// answers.
 inline constexpr std::size_t kViewWrites = 1024;
-/// How often in a row a full store may refuse a change of a TableView, or of the copy of a direct table, before it is given up. A full
-/// table may get room; a change that is too large never fits. Then apply() ends with ResourceExhausted; the copy leaves the change out and
-/// counts it.
+/// Attempts in a row for a change that a full store refuses, in a TableView and in the copy of a direct table. A full table may get room; a
+/// change that is too large never fits. After that apply() ends with ResourceExhausted; the copy leaves the change out and counts it.
 inline constexpr unsigned kFullStoreTries = 20;
 /// Writes accepted and not yet in the file of a durable store, and their bytes; in rondod also for its Redis. Enough for a whole table,
 /// because the admin socket does not make its writers wait. Further ones are refused with ResourceExhausted.
@@ -246,8 +245,8 @@ inline constexpr std::size_t kAdminConnections = 64;
 /// Rows in one page of an answer, and its bytes: a page is made and sent in one turn. The next page is made in a later turn.
 inline constexpr std::size_t kAdminPageRows = 1000;
 inline constexpr std::size_t kAdminPageBytes = 64 * 1024;
-/// Largest JSON request, and number of JSON values in it. A value costs the parser about 20 to 40 ns, a byte of a long text far less, so
-/// parsing takes far less than a millisecond. A larger request gets InvalidArgument.
+/// Largest JSON request, and number of JSON values in it. A value costs the parser about 20 to 40 ns, and a byte of a long text far less.
+/// So parsing takes far less than a millisecond. A larger request gets InvalidArgument.
 inline constexpr std::size_t kAdminRequestBytes = 256 * 1024;
 inline constexpr std::size_t kAdminRequestValues = 8192;
 /// Fields of one row in a request or a bulk write. Each is hashed and copied, and a turn must take far less than a millisecond. More fields

@@ -1,6 +1,6 @@
 // Settings of a thread in the operating system: its CPUs and its nice value. Keep a thread that must answer in time off the CPUs on which
-// the kernel does work for other threads. Deferred work of a system call (RCU callbacks of freed routes, milliseconds at a time) runs on
-// the CPU that made the call and interrupts the thread that runs there at that time.
+// the kernel does work for other threads. Deferred work of a system call, such as RCU callbacks of freed routes, runs later on the CPU that
+// made the call. It interrupts the thread that runs there at that time for milliseconds.
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // Agents: owns the agents of one program part, their queues and their life cycle. It gives no turns itself: it adds one queue for each
 // priority in use, and one for starts and ends, to a Scheduler as Sources. So messages, tables, timers and descriptors take turns under one
-// policy. There is either one scheduler, which the caller runs (as SObjectizer's dispatchers with one thread for all priorities), or one
-// thread with a scheduler for each priority in use (AgentThreads).
+// policy. With one scheduler, the caller runs it, as in SObjectizer's dispatchers with one thread for all priorities. AgentThreads has one
+// thread with a scheduler for each priority in use.
 #pragma once
 
 #include <cstddef>
@@ -37,9 +37,9 @@ class MessageWatch {
 };
 
 struct AgentsOptions {
-  /// The most messages that may wait for all agents of one priority together; further ones are refused with ResourceExhausted. The
-  /// scheduler may hold up to limits::kMessagePlacesKept free places, so the refusal may begin that many messages earlier. SIZE_MAX: no
-  /// limit but memory.
+  /// The most messages that may wait for all agents of one priority together; further ones are refused with ResourceExhausted. A queue has
+  /// limits::kMessagePlacesKept more places, which the scheduler thread may keep for its own posts. So the refusal may begin up to that
+  /// many messages later. SIZE_MAX: no limit but memory.
   std::size_t messages_max = limits::kMessagesOfPriority;
   /// How long an agent removed with Removal::AfterQueues handles its queue; then the rest is dropped and counted.
   Duration drain = limits::kAgentDrain;

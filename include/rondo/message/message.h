@@ -98,8 +98,8 @@ struct MethodTraits<void (S::*)(M&&)> {
   static constexpr bool kTakesOver = true;
 };
 
-/// 'Self' and 'Type' are parameters for the sake of linkage. Without them, GCC gives an instantiation for a class local to one file a name
-/// that other files may produce, too, and the linker merges the two.
+/// 'Self' and 'Type' are parameters for the sake of linkage. Without them, GCC names an instantiation for a class local to one file as
+/// another file may name its own. The linker then merges the two.
 template <auto Method, class Self, class Type>
 void call_method(void* object, void* stored) {
   using Traits = MethodTraits<decltype(Method)>;

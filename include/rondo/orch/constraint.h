@@ -1,6 +1,6 @@
-// Constraint: a fact that a change waits for, such as {"nexthop-group", "102"}. The Orch that owns a kind of fact provides it (says whether
-// it holds), announces it when it begins to hold and withdraws it when it ends. Other Orchs need not know how it becomes true. SONiC's
-// RetryCache has constraints of this form.
+// Constraint: a fact that a change waits for, such as {"nexthop-group", "102"}. The Orch that owns a kind of fact provides it: it says
+// whether a fact holds. It announces a fact that begins to hold and withdraws one that ends. Other Orchs need not know how it becomes true.
+// SONiC's RetryCache has constraints of this form.
 #pragma once
 
 #include <compare>

@@ -128,14 +128,14 @@ struct WhyLink {
 /// the first missing fact are before those below the second. Each row is followed once.
 struct Why {
   std::vector<WhyLink> chain;
-  /// The row in question cannot be done because rows wait for each other: such a row is at both ends of the cycle. A cycle through one of
-  /// several rows that could make a fact true (any_of) does not count while another of those rows is outside the cycle.
+  /// The row in question cannot be done because rows wait for each other: such a row is at both ends of the cycle. If several rows could
+  /// make a fact true (any_of), a cycle through one of them does not count while another is outside the cycle.
   bool cycle = false;
   bool cut_short = false;  // There were more than limits::kWhyDepth links or limits::kWhyFacts facts, or the workers took limits::kWhyWait.
 };
 
-/// Facts that the sweep found: their Orch did not announce them when they began to hold, or did not withdraw them when they ended, while
-/// rows waited for them or depended on them. Each is a fault of that Orch: the rows were handled up to a second late.
+/// Facts that the sweep found: while rows waited for them or depended on them, their Orch did not announce their beginning or did not
+/// withdraw them at their end. Each is a fault of that Orch: the rows were handled up to a second late.
 struct ForgottenFacts {
   std::uint64_t announcements = 0;
   std::uint64_t withdrawals = 0;
@@ -170,10 +170,10 @@ struct ConsumerStats {
   std::optional<PlaneCounts> plane = {};  // States of its rows, if its Orch reports them: Runtime::explain_state().
 };
 
-/// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop), and before the first turn to the
-/// thread that made it. Its functions, those of its Orchs and of its tables may be called on that thread only, which is asserted, with
-/// names. Any thread may call post() and stop(). After stop(), and after the owner has left run(), one other thread may call the other
-/// functions, such as main() after it has joined that thread.
+/// Threads: a runtime belongs to the thread that runs its turns (run(), run_until_idle(), a foreign loop). Before the first turn it belongs
+/// to the thread that made it. Its functions, those of its Orchs and of its tables may be called on that thread only, which is asserted,
+/// with names. Any thread may call post() and stop(). After stop() one other thread may call the other functions once the owner has left
+/// run(), such as main() after it has joined that thread.
 class Runtime {
  public:
   /// For tests, and for programs that cannot run without a runtime: where open() returns an error, this prints it and ends the process.

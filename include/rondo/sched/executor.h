@@ -119,7 +119,8 @@ class Executor {
 
   /// True while fewer than 'operations_max' operations are in flight.
   bool has_room() const noexcept { return core_->has_room(); }
-  /// 'wake' is called (in the answers' turn) each time room comes back after has_room() was false. Any number of listeners.
+  /// Calls 'wake', in the turn that delivers answers, each time has_room() becomes true again. Several functions may be set; each is
+  /// called.
   void on_room(std::function<void()> wake) { core_->on_room(std::move(wake)); }
 
   std::size_t in_flight() const noexcept { return core_->in_flight(); }

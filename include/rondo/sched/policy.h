@@ -143,8 +143,8 @@ using PriorityUses = std::array<PriorityUse, limits::kPriorities>;
 Duration wait_bound(const PolicySettings& settings, const PriorityUses& uses, Priority priority, std::uint32_t weight = 1);
 
 /// The interface between the scheduler and a policy. Scheduler's thread only. Unless a comment says otherwise, calls are O(1), and only
-/// joined() allocates. With ties by arrival or by consumed time, calls that insert a source into the order or remove it are O(log n), n the
-/// ready sources of its priority. A pick() that begins a new frame examines each priority that has ready sources.
+/// joined() allocates. With ties by arrival or by consumed time, inserting or removing a source is O(log n), where n is the number of ready
+/// sources of its priority. A pick() that begins a new frame examines each priority that has ready sources.
 class Policy {
  public:
   virtual ~Policy() = default;

@@ -95,8 +95,8 @@ class Scheduler {
     return owner_.load(std::memory_order_relaxed) == __builtin_thread_pointer() ||
            (stopping() && inside_.load(std::memory_order_acquire) == 0);
   }
-  /// Makes the calling thread the owner. No thread may be in a call that gives turns, and the program ensures that all calls of the
-  /// previous owner have ended, for example by joining it.
+  /// Makes the calling thread the owner. No thread may be in a call that gives turns. The program ensures that all calls of the previous
+  /// owner have ended, for example by joining it.
   void move_here() noexcept { owner_.store(__builtin_thread_pointer(), std::memory_order_relaxed); }
 
   /// Gathers if due and gives one turn. False when nothing was ready. Does not wait, with one exception: when many posts arrive by an
@@ -166,8 +166,8 @@ class Scheduler {
   TimerWheel& bulk_timers() noexcept { return bulk_timers_; }
   const Policy& policy() const noexcept { return *policy_; }
   /// The longest wait of 'source' for a turn, if no turn is longer than those seen and no sources are added. It is Policy::bound() and one
-  /// reactor poll. For a source that goes before all others it is 2 n - 1 of the longest turns and polls, where n is the largest number of
-  /// such sources at a time. Duration::max() if there is no bound. O(priorities).
+  /// reactor poll. For a source that goes before all others it is 2 n - 1 of the longest turns and polls. n is the largest number of such
+  /// sources at a time. Duration::max() if there is no bound. O(priorities).
   Duration bound(const Source& source) const;
   const SchedulerStats& stats() const noexcept { return stats_; }
 

@@ -58,7 +58,7 @@ class TimerWheel {
   void cancel(TimerNode& node) noexcept;
   /// Fires timers that are due at 'now', in the order of their ticks. Timers of one tick, or armed for the past, fire in the order in which
   /// they were armed, regardless of other timers. Timers armed more than 2^32 ticks ahead are an exception. Fires at most 'max' timers and
-  /// moves at most 16 times as many between levels, so that a burst takes several calls, with other turns between them. More work is left
+  /// moves at most 16 times as many between levels. So a burst takes several calls, with other turns between them. More work is left
   /// exactly when next_expiry() <= now afterwards. Returns how many timers fired.
   std::size_t expire(Instant now, std::size_t max);
   /// No timer fires before this instant; never() when the wheel is empty. May be earlier than the first timer, by up to the width of a

@@ -69,7 +69,7 @@ struct TurnSeen {
   Duration waited{0};                  // From ready to the start of the turn.
   Duration promised{0};                // A bound of 'waited' that the scheduler computed earlier; the newest bound is never lower.
   const Source* overdue = nullptr;     // Checked now and then: a ready source that has waited longer than its bound.
-  Duration overstayed{0};              // How long the turn continued after the source was told that its time is over.
+  Duration overstayed{0};              // How long the turn continued after its time was over.
 };
 
 /// All calls are made between two turns or within one, on the world's thread. A checker only reads. Ok: the invariant holds.

@@ -11,7 +11,7 @@
 namespace rondo::sim {
 
 /// Chances are from 0 to 1. For faults "every" so long, the gaps are drawn uniformly from zero to twice that; 0: never. A duration "for" is
-/// likewise drawn from zero to twice the value.
+/// drawn from zero to twice the value.
 struct FaultPlan {
   // --- The connection to a Remote store (WorldOptions::store).
   /// Range of the latency of each request and each answer.

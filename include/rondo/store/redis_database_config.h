@@ -40,12 +40,13 @@ class DatabaseConfig {
   std::map<std::pair<std::string, std::string>, Databases> scopes_;
 };
 
-/// Reads the file 'path' and the files it includes; a relative include starts from the folder of the including file. NotFound or
-/// PermissionDenied when a file cannot be read. InvalidArgument for: text that is not JSON, a member of a wrong type, a number out of
-/// range, a separator other than ':' and '|', a database on an unlisted instance, a namespace included twice, a file that includes itself
-/// directly or indirectly, and a file with neither databases nor includes. The message names the file, the member, and the chain of
-/// includes. ResourceExhausted for a file over limits::kRedisConfigBytes, or more than limits::kRedisConfigFiles files. Unknown members are
-/// ignored. Blocks on the disk: call it at start-up.
+/// Reads the file 'path' and the files it includes; a relative include starts from the folder of the including file.
+/// NotFound or PermissionDenied when a file cannot be read. InvalidArgument, with the file, the member and the chain of includes, for:
+///   - text that is not JSON, a member of a wrong type, a number out of range, or a separator other than ':' and '|';
+///   - a database on an unlisted instance, or a namespace that is included twice;
+///   - a file that includes itself directly or indirectly, or that has neither databases nor includes.
+/// ResourceExhausted for a file over limits::kRedisConfigBytes, or more than limits::kRedisConfigFiles files. Unknown members are ignored.
+/// Blocks on the disk: call it at start-up.
 Result<DatabaseConfig> read_database_config(const std::string& path);
 
 /// SONiC's defaults without a file: number and separator of 'name'. The address is a default RedisAddress except for 'database'. NotFound

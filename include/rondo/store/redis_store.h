@@ -46,7 +46,7 @@ struct RedisStoreOptions {
   std::string name = "redis";      // Name of the connections, for display.
   Priority priority = Priority{};  // Priority of the connections' turns and of completions.
   Duration connect_timeout = 5s;
-  /// If the server owes an answer and is silent for this long, the connection is closed and made again.
+  /// If the server does not answer for this long, the connection is closed and made again.
   Duration answer_timeout = 5s;
   Duration backoff_low = 20ms;
   Duration backoff_high = 2s;

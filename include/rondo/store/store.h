@@ -120,8 +120,8 @@ class Store {
  public:
   virtual ~Store();
 
-  /// Declares a table; the same spec again is allowed. FailedPrecondition if it exists with another kind or limit, InvalidArgument for a
-  /// bad name (empty, or longer than limits) or a limit of 0 or above limits::kTableRows, ResourceExhausted beyond limits::kTables.
+  /// Declares a table; the same spec again is allowed. FailedPrecondition if it exists with another kind or limit. InvalidArgument for a
+  /// bad name (empty, or longer than limits), and for a limit of 0 or above limits::kTableRows. ResourceExhausted beyond limits::kTables.
   virtual Status declare(const TableSpec& spec) = 0;
   /// All declared tables, in the order of their names.
   virtual std::vector<TableSpec> tables() const = 0;
@@ -148,7 +148,7 @@ class Store {
   /// twice. For Staged and Watched tables; InvalidArgument for the others. InvalidArgument also for a cursor from before a lost connection:
   /// begin again. Unimplemented where staged changes and rows are in different places (direct tables).
   virtual void scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) = 0;
-  /// Number of rows (empty if the store cannot count them without reading all), and of keys or entries that are staged and not yet popped,
+  /// 'rows': number of rows; empty if the store cannot count them without reading all. 'staged': keys or entries that are not yet popped,
   /// as far as this store knows. NotFound for an unknown table.
   struct Size {
     std::optional<std::size_t> rows = {};
