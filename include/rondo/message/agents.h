@@ -77,7 +77,7 @@ struct MessageFigures {
   std::size_t queued = 0;
   std::size_t parked = 0;  // Waiting for a retry.
   /// From the post to the handler, in nanoseconds. For a post from a handler on the same thread it may also include the turn's time before
-  /// the post, at most 32 us.
+  /// the post: at most 32 us and the time of that handler.
   Log2Histogram wait_ns;
   // The following figures are of queues only.
   Duration oldest{0};           // How long the oldest message has waited.

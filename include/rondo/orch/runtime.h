@@ -229,7 +229,7 @@ class Runtime {
   /// scheduler. 'work' returns nothing, a Status, a T or a Result<T>, and may take a std::stop_token; 'done' takes the Status or the
   /// Result<T>. What 'work' throws becomes an Internal status. What 'done' throws is reported to on_reject.
   ///   runtime.run_elsewhere([file] { return read_whole(file); }, [this](Result<std::string> text) { ... });
-  /// ResourceExhausted when limits::kElsewhereTasks works have no result yet, or when the threads cannot be started; 'done' is then not
+  /// ResourceExhausted when limits::kElsewhereTasks works wait for 'done', or when the threads cannot be started; 'done' is then not
   /// called. Works begin in order; with more than one thread they run concurrently and end in any order. End: the destructor of the runtime
   /// requests the stop of running works and waits for them, however long they take. It drops works that have not begun. From then on no
   /// 'done' is called, and run_elsewhere() returns Cancelled. Simulation: in a sim::World, and with a RuntimeOptions::clock that is no

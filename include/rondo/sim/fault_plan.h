@@ -10,8 +10,8 @@
 
 namespace rondo::sim {
 
-/// Chances are from 0 to 1. For faults "every" so long, the gaps are drawn uniformly from zero to twice that; 0: never. A duration "for" is
-/// drawn from zero to twice the value.
+/// Chances are from 0 to 1. For faults "every" so long, the gaps are drawn uniformly from zero to twice that; 0: never. A value "for" is
+/// the longest duration; each is drawn uniformly from zero to it.
 struct FaultPlan {
   // --- The connection to a Remote store (WorldOptions::store).
   /// Range of the latency of each request and each answer.
