@@ -85,9 +85,9 @@ class TableView {
 
   /// Begins to apply the view to the table. FailedPrecondition while an apply() is in progress, and after success until the next set() or
   /// remove(): the view is then empty, and a second call would delete every row. A new empty view does delete them.
-  /// 'done' is called once. With success, all of the difference is confirmed, the view is empty, and set() and remove() write to the table
-  /// again. An error means that waiting cannot help: no such table, a table without rows, a row that the store refuses, or a table that
-  /// stays full for 20 attempts. The view is then unchanged and may be applied again.
+  /// 'done' is called once. With success, all of the difference is confirmed and the view is empty; from then on a producer writes to the
+  /// table directly. An error means that waiting cannot help: no such table, a table without rows, a row that the store refuses, or a table
+  /// that stays full for 20 attempts. The view is then unchanged and may be applied again.
   Status apply(ViewDone done = {});
   bool is_applying() const noexcept;
 
