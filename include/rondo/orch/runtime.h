@@ -230,11 +230,12 @@ class Runtime {
   /// Result<T>. What 'work' throws becomes an Internal status. What 'done' throws is reported to on_reject.
   ///   runtime.run_elsewhere([file] { return read_whole(file); }, [this](Result<std::string> text) { ... });
   /// ResourceExhausted when limits::kElsewhereTasks works wait for 'done', or when the threads cannot be started; 'done' is then not
-  /// called. Works begin in order; with more than one thread they run concurrently and end in any order. End: the destructor of the runtime
-  /// requests the stop of running works and waits for them, however long they take. It drops works that have not begun. From then on no
-  /// 'done' is called, and run_elsewhere() returns Cancelled. Simulation: in a sim::World, and with a RuntimeOptions::clock that is no
-  /// SystemClock, there are no threads: 'work' runs in a turn. Replay: the journal records the result if its type has an ElsewhereCodec; a
-  /// replay then gives that result and does not run 'work'. A result of another type makes the replay report "different" at that point.
+  /// called. Works begin in order; with more than one thread they run concurrently and end in any order.
+  /// End: the destructor of the runtime requests the stop of running works and waits for them, however long they take. It drops works that
+  /// have not begun. From then on no 'done' is called, and run_elsewhere() returns Cancelled.
+  /// Simulation: in a sim::World, and with a RuntimeOptions::clock that is no SystemClock, there are no threads: 'work' runs in a turn.
+  /// Replay: the journal records the result if its type has an ElsewhereCodec; a replay then gives that result and does not run 'work'. A
+  /// result of another type makes the replay report "different" at that point.
   template <class Work, class Done>
   Status run_elsewhere(Work work, Done done, Priority priority = ExecutorOptions{}.priority) {
     return run_elsewhere_job(elsewhere::make_job(std::move(work), std::move(done)), priority);
