@@ -1,5 +1,5 @@
-// A route waits for its next-hop group, installs itself when the group comes, and leaves when it goes: two Orchs, one fact between them, no
-// code about order or retry.
+// A route waits for its next-hop group, is installed when the group exists, and is removed when the group is removed. Two Orchs share one
+// fact; neither has code for order or retries.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -44,11 +44,11 @@ class Routes final : public Orch {
     if (!group) return Outcome::reject(group.error());  // Bad input: logged, counted, dropped.
     const Constraint needed{kNexthopGroup, *group};
     if (!holds(needed)) {
-      fib_.erase(std::string{key});  // Installed or not: without its group it must not stay.
+      fib_.erase(std::string{key});  // Installed or not: it must not stay without its group.
       return Outcome::wait_for(needed);
     }
     fib_[std::string{key}] = *group;
-    return Outcome::done_while(needed);  // Called again when the group goes.
+    return Outcome::done_while(needed);  // The handler is called again when the group is removed.
   }
   Outcome remove(std::string_view key) {
     fib_.erase(std::string{key});

@@ -1,5 +1,5 @@
-// A bulk handler over a slow device: changes are handed on in batches, the device answers each one later and in its own way, and while it
-// is full the table waits instead of the process growing.
+// A bulk handler over a slow device. The handler hands changes on in batches, and the device answers each one later, in any order. While
+// the device is full, changes wait in the table, where they merge, and the process does not grow.
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -14,7 +14,7 @@ using namespace rondo;
 
 inline constexpr ConstraintKind kPort{"port"};
 
-/// A device that does 50 operations a millisecond, knows two ports from the start, and has room for 1,000 rules.
+/// A device that executes 50 operations a millisecond, has two ports at the start, and has room for 1,000 rules.
 class Device {
  public:
   struct Operation {
@@ -29,7 +29,7 @@ class Device {
   void plug_in(std::string_view port) { ports_.emplace(port); }
   std::size_t rules() const { return rules_.size(); }
 
-  /// A millisecond of work; 'answer' is called for each operation that it ends.
+  /// A millisecond of work; calls 'answer' for each completed operation.
   template <class Callback>
   void work(const Callback& answer) {
     for (int i = 0; i < 50 && !queue_.empty(); ++i) {
@@ -59,7 +59,7 @@ class Device {
 };
 
 // region: message
-/// Somebody has plugged in a port: it happened, once, and is no row of a table.
+/// A port was plugged in: an event, not a row of a table.
 struct PluggedIn {
   std::string port;
 };
@@ -80,14 +80,14 @@ class Rules final : public Orch {
  private:
   void plug_in(const PluggedIn& message) {
     device_.plug_in(message.port);
-    announce({kPort, message.port});  // Rules that waited for it get their turns.
+    announce({kPort, message.port});  // Queues the rules that waited for it.
   }
 
   void apply(Batch& batch) {
     for (const Batch::Item item : batch) {
-      device_.submit({item.change(), item.stage()});  // Staged: the answer comes later. No other change of this key runs meanwhile.
+      device_.submit({item.change(), item.stage()});  // Staged: the answer arrives later. No other change of this key is handled meanwhile.
     }
-    if (!device_.has_room()) hold(*rules_);  // Back-pressure: what is not taken merges in the table, for free.
+    if (!device_.has_room()) hold(*rules_);  // Back-pressure: changes that are not taken merge in the table, at no cost.
   }
 
   void collect_answers() {
@@ -112,7 +112,7 @@ class Rules final : public Orch {
 };
 // endregion
 
-/// What an operator sees; looks every millisecond, and when nothing moves any more takes the next step.
+/// Plays the operator: checks every millisecond, and takes the next step when nothing is in flight any more.
 class Operator {
  public:
   Operator(Runtime& runtime, Device& device, Address rules)
@@ -134,7 +134,7 @@ class Operator {
     }
     first_look_was_right_ = device_.rules() == 900 && now.parked == 100 && now.rejected == 1;
     // region: post
-    // From any thread. Not ok: a limit, or the Orch has gone.
+    // From any thread. An error means that a limit was reached, or that the Orch no longer exists.
     if (const Status sent = rules_.post(PluggedIn{"Ethernet8"}); !sent.ok()) std::printf("refused: %s\n", sent.to_string().c_str());
     // endregion
   }
@@ -156,7 +156,7 @@ int main() {
   Table table = runtime.table("RULE");
   bool accepted = table.set("nonsense", {{"colour", "blue"}}).ok();
   for (int i = 0; i < 1000; ++i) {
-    const char* const port = i % 10 == 0 ? "Ethernet8" : "Ethernet0";  // Nobody has plugged in Ethernet8 yet.
+    const char* const port = i % 10 == 0 ? "Ethernet8" : "Ethernet0";  // Ethernet8 is not plugged in yet.
     accepted = accepted && table.set("rule" + std::to_string(i), {{"port", port}}).ok();
   }
   const Operator person(runtime, device, rules.address());

@@ -1,6 +1,5 @@
-// A data plane of one's own that is no switch: a load balancer whose API is slow. An Executor calls it from a thread of its own, so that no
-// turn waits for it; the Orch hands over calls in bulk, settles each change when its answer comes back, and pauses while too much is under
-// way.
+// A data plane that is not a switch: a load balancer with a slow API. An Executor calls it on a thread of its own, so that no turn waits
+// for it. The Orch submits calls in bulk, settles each change when its answer arrives, and pauses while too many are in flight.
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -17,7 +16,7 @@
 
 using namespace rondo;
 
-/// Stands for the client library of the service: each call would be a request over the network. Used by the executor's thread alone.
+/// Stands for the client library of the service: each call would be a network request. Only the executor's thread uses it.
 class Balancer {
  public:
   static constexpr std::size_t kRoom = 900;
@@ -37,22 +36,22 @@ class Balancer {
 };
 
 // region: operation
-/// What is asked of the balancer, and in 'status' what came of it.
+/// A request to the balancer, and in 'status' its result.
 struct Call {
   std::string backend;
-  std::optional<std::string> address;  // None: remove it.
+  std::optional<std::string> address;  // Empty: remove it.
   Status status = {};
 };
 
-/// May block: it runs on the executor's thread.
+/// May block, because it runs on the executor's thread.
 void apply(Balancer& balancer, std::span<Call> calls) {
   for (Call& call : calls) call.status = call.address ? balancer.add(call.backend, *call.address) : balancer.remove(call.backend);
 }
 
-/// How calls are written into a journal, so that a recorded day can be replayed without the balancer.
+/// Encodes calls for a journal, so that a recorded day can be replayed without the balancer.
 OperationCodec<Call> codec() {
   return {.encode_order = [](const Call& call, std::string& to) { to += call.backend + " " + call.address.value_or("-"); },
-          .encode_answer = [](const Call&, std::string&) {},  // The status is all.
+          .encode_answer = [](const Call&, std::string&) {},  // There is no result but the status.
           .decode_answer = [](std::string_view, Call&) { return true; }};
 }
 // endregion
@@ -88,10 +87,10 @@ class Backends final : public Orch {
       }
       Calls& lane = lanes[address ? kAdditions : kRemovals];
       lane.calls.push_back({.backend = std::string{batch[i].key()}, .address = std::move(address)});
-      lane.tickets.push_back(batch.stage(i));  // Its answer comes later.
+      lane.tickets.push_back(batch.stage(i));  // The answer arrives later.
     }
     for (const Lane lane : {kRemovals, kAdditions}) submit(lane, std::move(lanes[lane]));
-    if (!balancer_.has_room()) hold(*table_);  // What is not taken merges in the table.
+    if (!balancer_.has_room()) hold(*table_);  // Changes that are not taken merge in the table.
   }
 
   void submit(Lane lane, Calls of) {
@@ -102,9 +101,9 @@ class Backends final : public Orch {
   }
 
   static Outcome outcome(const Status& status) {
-    if (status.ok() || status.code() == Code::NotFound) return Outcome::done();  // Gone is gone.
+    if (status.ok() || status.code() == Code::NotFound) return Outcome::done();  // A missing backend counts as removed.
     if (status.code() == Code::InvalidArgument) return Outcome::reject(status);
-    return Outcome::retry_after(1ms, status);  // Full, away, or too late to know: adding and removing can be repeated.
+    return Outcome::retry_after(1ms, status);  // Full, unreachable, or unknown: both calls can be repeated.
   }
 
   Executor<Call>& balancer_;
@@ -127,7 +126,7 @@ int main() {
   bool accepted = table.set("nonsense", {}).ok();
   for (int i = 0; i < 1000; ++i) accepted = accepted && table.set(name(i), {{"address", "10.0.0." + std::to_string(i)}}).ok();
 
-  // 900 fit; the others wait, and are tried again. A hundred that go make room for them.
+  // The balancer has room for 900; the others wait and are retried. Removing a hundred makes room for them.
   const auto at_rest = [&runtime](std::size_t parked) {
     const ConsumerStats now = runtime.consumers().front();
     return now.queued == 0 && now.in_flight == 0 && now.parked == parked;

@@ -1,6 +1,6 @@
-// How Orchs are tested in a simulated world: the Orchs are as in production, time is not. The first test says exactly what happens when;
-// the second lets hundreds of lives go wrong in drawn ways and asks only for what must hold in the end. In a project each is a case of its
-// test framework.
+// Tests of Orchs in a simulated world: the production Orchs with simulated time. The first test states what happens at which time. The
+// second runs hundreds of lives with random faults and checks only the final state. In a project each would be a case of its test
+// framework.
 #include <cstdio>
 #include <map>
 #include <set>
@@ -14,7 +14,7 @@ using namespace rondo;
 
 inline constexpr ConstraintKind kPort{"port"};
 
-/// What the Orchs program. It outlives their process.
+/// The device that the Orchs program. It outlives their process.
 struct Device {
   Instant busy_until;
   std::map<std::string, std::string, std::less<>> rules;
@@ -68,7 +68,7 @@ sim::World::Program program(Device& device) {
   return [&device](Runtime& runtime) {
     runtime.add<Ports>();
     runtime.add<Rules>(device);
-    return nullptr;  // Or what else belongs to a process: it goes before the runtime.
+    return nullptr;  // Or an object that belongs to the process: it is destroyed before the runtime.
   };
 }
 // endregion
@@ -79,14 +79,14 @@ bool rules_wait_for_their_port_and_for_the_device() {
   sim::World world(1);
   world.start(program(device));
   world.set("RULE", "r", {{"port", "Ethernet0"}});
-  world.run_for(24h);  // Passes at once.
+  world.run_for(24h);  // Simulated time: this returns immediately.
   if (!device.rules.empty()) return false;
 
   device.busy_until = world.now() + 250ms;
   world.set("PORT", "Ethernet0", {{"state", "up"}});
-  world.run_for(250ms);  // Tried at 0, 100 and 200 ms.
+  world.run_for(250ms);  // Attempts at 0, 100 and 200 ms.
   if (!device.rules.empty()) return false;
-  world.run_for(60ms);  // And at 300.
+  world.run_for(60ms);  // And one at 300 ms.
   return device.rules.contains("r");
 }
 // endregion
@@ -124,7 +124,7 @@ bool what_was_written_is_done(std::uint64_t seed) {
     world.run_for(10ms);
   }
   if (world.come_to_rest()) return true;
-  std::printf("%s", world.report().c_str());  // The seed, what was violated, and the last events.
+  std::printf("%s", world.report().c_str());  // The seed, the violation, and the last events.
   return false;
 }
 // endregion

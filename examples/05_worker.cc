@@ -1,5 +1,5 @@
-// A slow Orch on a thread of its own: routes take 100 us each and wait for their next-hop group, which lives at home; ports, at home too,
-// have their turns meanwhile. Only main() knows who runs where.
+// A slow Orch on a thread of its own. Routes take 100 us each and wait for their next-hop group, whose Orch runs on the home thread. Ports,
+// also on the home thread, get their turns meanwhile. Only main() assigns Orchs to threads.
 #include <set>
 #include <string>
 
@@ -23,12 +23,12 @@ class NexthopGroups final : public Orch {
  private:
   Outcome set(std::string_view key, const Fields&) {
     groups_.emplace(key);
-    announce({kNexthopGroup, std::string{key}});  // Wakes what is parked on it, on whatever thread.
+    announce({kNexthopGroup, std::string{key}});  // Queues the changes that are parked on it, on any thread.
     return Outcome::done();
   }
   Outcome remove(std::string_view key) {
     groups_.erase(groups_.find(key));
-    withdraw({kNexthopGroup, std::string{key}});  // Other threads go by what they were told.
+    withdraw({kNexthopGroup, std::string{key}});  // Other threads rely on announcements and withdrawals.
     return Outcome::done();
   }
   std::set<std::string, std::less<>> groups_;
@@ -45,7 +45,7 @@ class Routes final : public Orch {
     if (!holds(needed)) return Outcome::wait_for(needed);
     call_something_slow();
     fib_.emplace(key);
-    // The worker's tables are those at home: this is written there, in order.
+    // The worker uses the home runtime's tables: this write is applied there, in order.
     const Status told = runtime().table("ROUTE_STATE").set(key, {{"state", "installed"}});
     return told.ok() ? Outcome::done() : Outcome::retry_after(1ms, told);
   }
@@ -75,7 +75,7 @@ class Ports final : public Orch {
   int changes_ = 0;
 };
 
-/// Ends the program when every route has told its state. At each hundredth a port changes.
+/// Ends the program when every route has reported its state. At every hundredth route it changes a port.
 class Progress final : public Orch {
  public:
   explicit Progress(Runtime& runtime) : Orch(runtime, "progress", Priority::p2) {
@@ -102,7 +102,7 @@ int main() {
   const Ports& ports = home.add<Ports>();
 
   Worker worker(home, {.name = "routes"});
-  const Routes& routes = worker.add<Routes>();  // Here, and nowhere else, it is said where it runs.
+  const Routes& routes = worker.add<Routes>();  // Only this line says on which thread it runs.
   if (!worker.start().ok()) return 1;
   // endregion
 
@@ -111,9 +111,9 @@ int main() {
   }
   if (!home.table("NEXTHOP_GROUP").set("102", {{"nexthops", "192.168.1.1"}}).ok()) return 1;
   // region: main
-  home.run();  // Until Progress has seen every route.
+  home.run();  // Until Progress has counted every route.
   home.run_until_idle();
-  worker.stop();  // From here on its Orchs may be looked at.
+  worker.stop();  // After this, main() may read its Orchs.
   // endregion
   return routes.installed() == kRoutes && ports.changes() == 10 ? 0 : 1;
 }

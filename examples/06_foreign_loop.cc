@@ -1,5 +1,5 @@
-// Agents inside a program that has an event loop already, here systemd's sd-event: that loop waits, and gives our scheduler its turns when
-// our descriptor is readable or our next timer is due. No thread, no polling.
+// Agents in a program that already has an event loop, here systemd's sd-event. That loop waits, and runs our scheduler when our descriptor
+// is readable or our next timer is due. No additional thread, no busy polling.
 #include <systemd/sd-event.h>
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Bridge {
   Bridge(sd_event* loop, Scheduler& scheduler, Reactor& reactor) : scheduler_(scheduler) {
     if (sd_event_add_io(loop, &io_, reactor.wait_descriptor(), EPOLLIN, &Bridge::on_readable, this) < 0) return;
     if (sd_event_add_time(loop, &timer_, CLOCK_MONOTONIC, 0, 1, &Bridge::on_time, this) < 0) return;
-    // Asked each time before the loop waits.
+    // Called each time before the loop waits.
     ok_ = sd_event_source_set_prepare(io_, &Bridge::before_wait) >= 0;
   }
   ~Bridge() {
@@ -36,18 +36,18 @@ class Bridge {
   static int before_wait(sd_event_source*, void* self) {
     auto& bridge = *static_cast<Bridge*>(self);
     const Instant until = bridge.scheduler_.before_foreign_wait();
-    const auto microseconds = static_cast<std::uint64_t>(until.nanoseconds() / 1000 + 1);  // Never early.
+    const auto microseconds = static_cast<std::uint64_t>(until.nanoseconds() / 1000 + 1);  // Rounded up: never early.
     const int set = sd_event_source_set_time(bridge.timer_, microseconds);
     return set < 0 ? set : sd_event_source_set_enabled(bridge.timer_, SD_EVENT_ONESHOT);
   }
   static int on_readable(sd_event_source*, int, std::uint32_t, void* self) { return static_cast<Bridge*>(self)->give_turns(); }
   static int on_time(sd_event_source*, std::uint64_t, void* self) { return static_cast<Bridge*>(self)->give_turns(); }
   int give_turns() {
-    // After so many others of this loop have theirs; what is left is told by before_foreign_wait().
+    // After 1,000 turns the other sources of the loop run; before_foreign_wait() reports the remaining work.
     for (int turns = 0; turns < 1000 && !scheduler_.stopping(); ++turns) {
       if (!scheduler_.turn()) break;
     }
-    return scheduler_.stopping() ? sd_event_exit(sd_event_source_get_event(io_), 0) : 0;  // An agent, or anybody else, has called stop().
+    return scheduler_.stopping() ? sd_event_exit(sd_event_source_get_event(io_), 0) : 0;  // An agent or other code has called stop().
   }
   Scheduler& scheduler_;
   sd_event_source* io_ = nullptr;

@@ -1,5 +1,6 @@
-// A stream of tasks, and a new configuration that must not wait behind them: two agents on one scheduler, one urgent, one not, that share
-// what they know because they share a thread (the example of seed 003). A third watches a topic, and a timer gives the tasks their beat.
+// A stream of tasks, and a new configuration that must not wait behind them: an urgent and a less urgent agent on one scheduler. They share
+// data without a lock because they share a thread. It is the example of SObjectizer's priority dispatchers. A third agent subscribes to a
+// topic, and a timer produces the tasks.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -24,7 +25,7 @@ struct JobDone {
 };
 // endregion
 
-/// What both agents know: they share a thread, so no lock.
+/// Data of both agents. They share a thread, so it needs no lock.
 struct Shared {
   std::string config = "first";
   Topic<JobDone> done;
@@ -45,7 +46,7 @@ class Configurator final : public Agent {
 class JobTaker final : public Agent {
  public:
   JobTaker(Group& group, std::shared_ptr<Shared> shared) : Agent(group, "jobs", Priority::p0), shared_(std::move(shared)) {
-    limit<TakeJob>({.most = 100, .overflow = Overflow::Reject});  // Whoever sends more is told.
+    limit<TakeJob>({.most = 100, .overflow = Overflow::Reject});  // Further senders get an error.
     receive<&JobTaker::take>();
   }
 
@@ -59,7 +60,7 @@ class JobTaker final : public Agent {
 class Reporter final : public Agent {
  public:
   Reporter(Group& group, const Topic<JobDone>& done, int last) : Agent(group, "reporter", Priority::p3), last_(last) {
-    if (!subscribe<&Reporter::job_done>(done).ok()) std::abort();  // Only a second handler on one topic is refused.
+    if (!subscribe<&Reporter::job_done>(done).ok()) std::abort();  // Only a second handler for one topic is refused.
   }
   std::string report;
 
@@ -81,7 +82,7 @@ class Beat final : public Agent {
   struct Tick {};
   void on_start() override { timer_ = send_every(address(), Tick{}, 2ms); }
   void tick(const Tick&) {
-    if (!jobs_.post(TakeJob{++number_}).ok()) --number_;  // Too many wait: again at the next tick.
+    if (!jobs_.post(TakeJob{++number_}).ok()) --number_;  // Too many wait: retry at the next tick.
     if (number_ == 6) timer_.cancel();
   }
   Address jobs_;
@@ -113,7 +114,7 @@ int main() {
     if (!jobs.post(TakeJob{number}).ok()) return 1;
   }
   if (!configurator.post(NewConfig{"second"}).ok()) return 1;  // Sent last, handled first.
-  scheduler.run();                                             // Until the reporter has seen job 6.
+  scheduler.run();                                             // Until the reporter has received job 6.
   // endregion
   std::printf("%s\n", reporter->report.c_str());
   return reporter->report == "1:second 2:second 3:second 4:second 5:second 6:second " ? 0 : 1;

@@ -1,7 +1,7 @@
-// The same work under all policies. Four agents of priorities 7, 5, 3 and 0 get six messages each, in turn; each takes 0.1 ms. With its
-// third message the one of priority 3 sends two more to the one of priority 7. What is printed is the order in which messages are handled,
-// a digit each. In simulated time, so it is always the same; but for the last one, a thread for each priority, where each has an order of
-// its own: there the messages of each are numbered.
+// The same work under all policies. Four agents of priorities 7, 5, 3 and 0 get six messages each, in turn; each message takes 0.1 ms. With
+// its third message the agent of priority 3 sends two more to that of priority 7. The program prints the order in which messages are
+// handled, as one digit each. It runs in simulated time, so the order is always the same. The last case has a thread for each priority, so
+// only the order within a priority is fixed: it numbers the messages of each.
 #include <atomic>
 #include <cstdio>
 #include <functional>
@@ -27,7 +27,7 @@ class Worker final : public Agent {
       : Agent(group, "worker", priority), clock_(clock), order_(order) {
     receive<&Worker::handle>();
   }
-  Address urgent;  // Whom the third message sends more work to, if anybody.
+  Address urgent;  // Receiver of the additional messages that the third message causes; may be empty.
   bool ok = true;
 
  private:
@@ -68,7 +68,7 @@ struct Numbered {
   int number = 0;
 };
 
-/// On the thread of its priority. The one that handles the last message of all stops the threads.
+/// Runs on the thread of its priority. The agent that handles the last message stops the threads.
 class Alone final : public Agent {
  public:
   Alone(Group& group, Priority priority, AgentThreads& threads, std::atomic<int>& left, std::string& order)
@@ -126,11 +126,11 @@ bool show(const char* name, const std::string& order, const std::string& expecte
 
 int main() {
   // region: policies
-  // What is urgent is always next; whoever is not waits as long as it takes.
+  // The most urgent message is always next; the others wait however long that takes.
   const StrictlyOrdered ordered{};
-  // Each priority in turn, from the highest down, up to its quota. The urgent message waits for its turn, too.
+  // Each priority in turn, from the highest down, up to its quota. An urgent message waits for its turn, too.
   const QuotedRoundRobin quoted = QuotedRoundRobin{.quota = 2}.set(Priority::p7, 4);
-  // Strict while a priority has budget left in the frame; so priority 0 has a turn in each. (Budgets of milliseconds are usual.)
+  // Strict while a priority has budget left in the frame, so priority 0 has a turn in each frame. (Budgets of milliseconds are usual.)
   const BudgetedFrames frames =
       BudgetedFrames{.batch = 1}.set(Priority::p7, 300us).set(Priority::p5, 200us).set(Priority::p3, 200us).set(Priority::p0, 100us);
   // endregion
@@ -138,7 +138,7 @@ int main() {
   as_said = show("SONiC's Select, strict", order_under(StrictPriority{}), "77777755555533377333000000") && as_said;
   as_said = show("quoted round robin, 4 and 2", order_under(quoted), "77775533007755330077553300") && as_said;
   as_said = show("budgeted frames, 3, 2, 2 and 1", order_under(frames), "77755330777553307755330000") && as_said;
-  // What 3 of p3 sends to p7 may come before 6 of p7 has: another thread posts that.
+  // The messages from p3 to p7 may arrive before message 6 of p7, because another thread posts that one.
   const std::string on_threads = orders_on_threads();
   std::printf("%-32s %s\n", "a thread for each priority", on_threads.c_str());
   as_said = on_threads.ends_with(", p5 123456, p3 123456, p0 123456") && as_said;

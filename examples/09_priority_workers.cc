@@ -1,5 +1,5 @@
-// A thread for each priority: ports and routes have slow handlers, and neither waits for the other. The Orchs are written as always; where
-// they are added says that each lives on the worker of its priority. It prints on how many threads they were handled.
+// A thread for each priority: ports and routes have slow handlers, and neither waits for the other. The Orchs need no change; the call that
+// adds them puts each on the worker of its priority. The program prints how many threads handled them.
 #include <cstdio>
 #include <set>
 #include <string>
@@ -68,7 +68,7 @@ class Routes final : public Orch {
   std::size_t installed_ = 0;
 };
 
-/// Lives at home, and ends the program when every route has told its state.
+/// Runs on the home thread, and ends the program when every route has reported its state.
 class Progress final : public Orch {
  public:
   explicit Progress(Runtime& runtime) : Orch(runtime, "progress", Priority::p2) {
@@ -89,7 +89,7 @@ int main() {
   home.add<Progress>();
   // region: workers
   PriorityWorkers workers(home, {.adjust = [](Priority priority, WorkerOptions& options) {
-                            options.nice = priority >= Priority::p6 ? 0 : 10;  // What the system is told; CPUs can be, too.
+                            options.nice = priority >= Priority::p6 ? 0 : 10;  // Nice value of the thread; its CPUs can be set, too.
                           }});
   const Ports& ports = workers.add<Ports>(Priority::p6);
   const Routes& routes = workers.add<Routes>(Priority::p1);
@@ -100,7 +100,7 @@ int main() {
   }
   if (!home.table("PORT").set("Ethernet0", {{"admin_status", "up"}}).ok()) return 1;
   home.run();
-  workers.stop();  // From here on the Orchs may be looked at.
+  workers.stop();  // After this, main() may read the Orchs.
   const std::set<std::thread::id> threads{ports.thread(), routes.thread(), std::this_thread::get_id()};
   std::printf("%zu routes and %s port, on %zu threads: ports on that of priority 6, routes on that of priority 1, progress at home\n",
               routes.installed(), ports.is_up() ? "their" : "no", threads.size());

@@ -1,5 +1,5 @@
-// Tables that come back: what one process wrote is told again to the Orch of the next one, which knows nothing of the first. Here both are
-// runtimes of one program, one after the other.
+// Tables that survive a restart: the Orch of the next process receives the rows that an earlier process wrote, without any other contact.
+// Here both processes are runtimes of one program, one after the other.
 #include <unistd.h>
 
 #include <cstdio>
@@ -43,11 +43,11 @@ RuntimeOptions on_file(const std::string& path) {
   return options;
 }
 
-/// Three routes come and one goes. Returns when the disk has it.
+/// Three routes are written and one is removed. Returns when the disk has it.
 std::size_t first_life(const std::string& path) {
   const auto opened = Runtime::open(on_file(path));
   if (!opened) {
-    std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());  // Such as "data-loss: opening the store: ..."
+    std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());  // For example "data-loss: opening the store: ..."
     return 0;
   }
   Runtime& runtime = **opened;
@@ -67,7 +67,7 @@ std::size_t first_life(const std::string& path) {
   return routes.installed();
 }
 
-/// Nobody writes: the file tells.
+/// Nothing is written: the rows are read from the file.
 std::size_t second_life(const std::string& path) {
   const auto opened = Runtime::open(on_file(path));
   if (!opened) return 0;

@@ -1,5 +1,6 @@
-// A direct table: a producer writes routes over ZeroMQ straight to the Orch that installs them, without a database between; once open to
-// everybody on the machine, once with keys. Both ends are in one program here, on one scheduler; most often they are in two.
+// A direct table: a producer writes routes over ZeroMQ directly to the Orch that installs them, without a database between. First every
+// process on the machine may write, then only clients with a key. Both ends are in one program here, on one scheduler; usually they are
+// separate programs.
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,7 +18,7 @@
 
 using namespace rondo;
 
-/// Ends the program's turns when it has all routes.
+/// Stops the runtime when it has all routes.
 class Routes final : public Orch {
  public:
   static constexpr int kRoutes = 3;
@@ -39,7 +40,7 @@ int open_to_the_machine(const std::string& endpoint) {
     DirectServerOptions server{.endpoint = endpoint, .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}}};
     return DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server});
   }});
-  if (!opened) return 0;  // opened.error() says why: the endpoint is taken, say.
+  if (!opened) return 0;  // opened.error() has the reason, for example that the endpoint is in use.
   Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();  // consume("ROUTE_TABLE", ...)
   // endregion

@@ -1,5 +1,5 @@
-// Tables on a Redis: the Orch is written as for the embedded store, and who starts anew lays a view over what an earlier process left
-// there. Its argument is the address of a Redis: 12_redis unix:///run/redis/redis.sock
+// Tables on a Redis. The Orch is the same as for the embedded store. A producer that starts applies a view over the rows of an earlier
+// process. The argument is the address of a Redis: 12_redis unix:///run/redis/redis.sock
 #include <cstdio>
 #include <functional>
 #include <memory>
@@ -41,7 +41,7 @@ struct Route {
   std::string port;
 };
 
-/// Turns until something holds, which takes as long as the server does.
+/// Gives turns until the condition holds, however long the server takes.
 void run_until(Scheduler& scheduler, const std::function<bool()>& holds) {
   for (scheduler.run_until_idle(); !holds(); scheduler.run_until_idle()) scheduler.wait(Instant::never());
 }
@@ -62,7 +62,7 @@ int main(int argc, char** argv) {
     redis.address = *std::move(address);
     // endregion
     // region: failover
-    // In a turn of the scheduler; writing is enough, nothing is waited for.
+    // Called in a turn of the scheduler: only write here, do not wait.
     redis.on_failover = [&](std::uint64_t) { write_all_rows_again(); };
     // endregion
     // region: store
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
   Scheduler& scheduler = runtime.scheduler();
   Store& store = runtime.store();
 
-  // What an earlier process left.
+  // The rows of an earlier process.
   for (const char* const prefix : {"10.0.0.0/24", "10.9.0.0/24"}) {
     const Status accepted = runtime.table("ROUTE_TABLE").set(prefix, {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
     if (!accepted.ok()) return 1;

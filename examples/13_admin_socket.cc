@@ -1,5 +1,5 @@
-// A daemon of one's own that the command line `rondo` works with: two Orchs, the standard commands on an admin socket, and one command of
-// its own, `drain`. With a path it serves there until `rondo --socket PATH call quit`. Without one it asks itself and ends.
+// A daemon that the command line `rondo` can control: two Orchs, the standard commands on an admin socket, and one own command, `drain`.
+// With a path it serves there until `rondo --socket PATH call quit`. Without one it calls its own commands and ends.
 #include <unistd.h>
 
 #include <boost/json.hpp>
@@ -79,7 +79,7 @@ Status add_own_commands(CommandRegistry& registry, Runtime& runtime, Backends& b
 }
 // endregion
 
-/// What the command line does: a question, an answer. Prints both.
+/// Does what the command line does: sends a request and prints it with its answer.
 json::object ask(AdminClient& client, std::string_view command, const json::object& arguments) {
   const Result<json::object> answer = client.call(command, arguments);
   const std::string text = answer ? json::serialize(*answer) : answer.error().to_string();
@@ -87,7 +87,7 @@ json::object ask(AdminClient& client, std::string_view command, const json::obje
   return answer.value_or(json::object{});
 }
 
-/// Asks why until the row has this state: the daemon handles a row in a later turn than the one that accepts it.
+/// Repeats `why` until the row has this state: the daemon handles a row in a later turn than the one that accepts it.
 bool becomes(AdminClient& client, std::string_view state) {
   const json::object row{{"table", "SERVICE"}, {"key", "web"}};
   for (int tries = 0; tries < 10'000; ++tries) {

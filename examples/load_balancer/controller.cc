@@ -46,7 +46,7 @@ OperationCodec<Request> request_codec() {
                 to += request.service;
                 for (const std::string& member : request.members) to += " " + member;
               },
-          .encode_answer = [](const Request&, std::string&) {},  // The status is all.
+          .encode_answer = [](const Request&, std::string&) {},  // There is no result but the status.
           .decode_answer = [](std::string_view, Request&) { return true; }};
 }
 
@@ -65,7 +65,7 @@ Backends::Backends(Runtime& runtime, HealthCheck check, Duration period)
   every(period, [this] { check_all(); });
 }
 
-/// The one place where a backend changes: its fact begins or ends with it, or does both where its address is another one.
+/// The only function that changes a backend. The backend's fact begins or ends with the change; with a new address it does both.
 void Backends::change(std::string_view name, const std::function<void(Backend&)>& how) {
   const auto it = backends_.try_emplace(std::string{name}).first;
   const Backend before = it->second;
@@ -106,7 +106,7 @@ Outcome Backends::undrain(std::string_view name) {
 }
 
 // region: health
-/// The checks block, so they run on a thread of the pool; their answer comes in a turn. The next round begins when this one has ended.
+/// The checks block, so they run on a thread of the pool; their result arrives in a turn. The next round begins when this one has ended.
 void Backends::check_all() {
   std::vector<std::string> addresses;
   for (const auto& [name, backend] : backends_) {
@@ -114,15 +114,15 @@ void Backends::check_all() {
   }
   if (is_checking_ || addresses.empty()) return;
   const auto work = [check = check_, addresses] {
-    std::string failed = ",";  // A type that a journal can keep.
+    std::string failed = ",";  // A type with an ElsewhereCodec, for the journal.
     for (const std::string& address : addresses) failed += check(address) ? "" : address + ",";
     return failed;
   };
   const Status begun = run_elsewhere(work, [this, addresses](const Result<std::string>& failed) {
     is_checking_ = false;
-    if (!failed) return;  // Nothing is known: the next round asks again.
+    if (!failed) return;  // No result: the next round checks again.
     for (const auto& [name, backend] : backends_) {
-      if (std::ranges::find(addresses, backend.address) == addresses.end()) continue;  // It came meanwhile, or has no row.
+      if (std::ranges::find(addresses, backend.address) == addresses.end()) continue;  // It is new since the check, or has no row.
       change(name, [&](Backend& checked) { checked.is_healthy = failed->find("," + checked.address + ",") == std::string::npos; });
     }
   });
@@ -149,7 +149,7 @@ Pools::Pools(Runtime& runtime, const Backends& backends) : Orch(runtime, "pools"
       if (std::ranges::find(pool.backends, backend) != pool.backends.end()) update(name, pool);
     }
   });
-  // Any usable backend is enough: `rondo why` follows each.
+  // Any usable backend is enough: `rondo why` follows each of them.
   runtime.explain(kPool, [this](std::string_view name) {
     std::vector<FactOrigin> origins;
     const auto pool = pools_.find(name);
@@ -160,7 +160,7 @@ Pools::Pools(Runtime& runtime, const Backends& backends) : Orch(runtime, "pools"
   });
 }
 
-/// The services of the pool were programmed with its members: the fact ends for the old ones, and begins for the new ones.
+/// The services of the pool were programmed with its members: the fact ends for the old members, and begins for the new ones.
 void Pools::update(const std::string& name, Pool& pool) {
   std::vector<std::string> members;
   for (const std::string& backend : pool.backends) {
@@ -209,7 +209,7 @@ Outcome Services::set(std::string_view service, const Fields& fields) {
   const Constraint pool{kPool, *name};
   if (holds(pool)) return program(service, pools_.members(*name), Outcome::done_while(pool));
   if (!knows_pools()) return Outcome::retry_after(50ms, {Code::Unavailable, "the pools are being read"});
-  return program(service, {}, Outcome::wait_for(pool));  // Without a pool it must not stay on the device.
+  return program(service, {}, Outcome::wait_for(pool));  // It must not stay on the device without a pool.
 }
 
 Outcome Services::remove(std::string_view service) {
@@ -217,7 +217,7 @@ Outcome Services::remove(std::string_view service) {
   return program(service, {}, Outcome::done());
 }
 
-/// The device answers later; until then the runtime gives us no other change of this service.
+/// The device answers later; until then the runtime delivers no other change of this service.
 Outcome Services::program(std::string_view service, std::vector<std::string> members, Outcome success) {
   const std::size_t lane = members.empty() ? kRemovals : kAdditions;
   std::vector<Request> requests;
@@ -225,7 +225,7 @@ Outcome Services::program(std::string_view service, std::vector<std::string> mem
   device_.submit(lane, std::move(requests),
                  [this, ticket = current_ticket(), success = std::move(success)](std::span<const Request> answered) {
                    const Status& status = answered.front().status;
-                   const bool is_refused = status.code() == Code::InvalidArgument;  // Asking again would not help.
+                   const bool is_refused = status.code() == Code::InvalidArgument;  // A retry would fail again.
                    if (status.ok()) return settle(ticket, success);
                    settle(ticket, is_refused ? Outcome::reject(status) : Outcome::retry_after(100ms, status));
                  });
@@ -234,7 +234,8 @@ Outcome Services::program(std::string_view service, std::vector<std::string> mem
 }
 // endregion
 
-/// After a start with tables on a server, services may come before their pools. They stay on the device as they are until those have come.
+/// After a start with tables on a server, services may arrive before their pools. They stay unchanged on the device until the pools have
+/// arrived.
 bool Services::knows_pools() {
   if (knows_pools_) return true;
   knows_pools_ = std::ranges::all_of(runtime().consumers(), [](const ConsumerStats& consumer) {
@@ -264,7 +265,8 @@ void Drainer::undrain(const Undrain& message) {
   ends_.erase(message.backend);
   const Status written = runtime_.table("DRAIN").remove(message.backend);
   if (message.answer) return message.answer(written);
-  if (!written.ok()) ends_.emplace(message.backend, send_later(address(), message, 1s));  // Its time is over, and nobody else asks again.
+  // Its time is over, and no other message will retry the write.
+  if (!written.ok()) ends_.emplace(message.backend, send_later(address(), message, 1s));
 }
 // endregion
 

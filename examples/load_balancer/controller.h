@@ -1,11 +1,11 @@
-// The controller of a load balancer: four tables say what is wanted, three Orchs and an agent make a slow device follow.
+// The controller of a load balancer: four tables hold the desired state, and three Orchs and an agent apply it to a slow device.
 //
 //   BACKEND name   address              a server
-//   DRAIN   name                        this server gets no traffic, while the row stands
-//   POOL    name   backends             servers that do the same, with commas between
-//   SERVICE ip:port  pool               what clients connect to
+//   DRAIN   name                        this server gets no traffic while the row exists
+//   POOL    name   backends             equivalent servers, separated by commas
+//   SERVICE ip:port  pool               the address that clients connect to
 //
-// A backend is usable while it has a row, answers its health check and is not drained. A pool is ready while one of its backends is usable.
+// A backend is usable while it has a row, passes its health check and is not drained. A pool is ready while one of its backends is usable.
 // A service is on the device while its pool is ready, and its members are the usable backends of the pool.
 #pragma once
 
@@ -25,15 +25,15 @@ namespace balancer {
 inline constexpr rondo::ConstraintKind kBackend{"backend"};  // Usable, by name.
 inline constexpr rondo::ConstraintKind kPool{"pool"};        // Ready, by name; ends and begins again when its members change.
 
-/// InvalidArgument for what is not "10.0.0.1:80": digits, dots, a colon, a port. The device makes names of files of it.
+/// InvalidArgument for text that is not like "10.0.0.1:80": digits, dots, a colon, a port. The device uses it as a file name.
 rondo::Status check_address(std::string_view text);
 
 // region: operation
-/// One call of the device: the service has these members from now on; without members it goes.
+/// One call of the device: sets the members of the service; without members it removes the service.
 struct Request {
   std::string service;
   std::vector<std::string> members;
-  rondo::Status status = {};  // What came of it.
+  rondo::Status status = {};  // Its result.
 };
 using Device = rondo::Executor<Request>;
 inline constexpr std::size_t kRemovals = 0;  // The lanes: a removal overtakes additions.
@@ -48,15 +48,15 @@ using HealthCheck = std::function<bool(const std::string& address)>;
 class Backends final : public rondo::Orch {
  public:
   Backends(rondo::Runtime& runtime, HealthCheck check, rondo::Duration period);
-  /// The row that makes a backend usable, and why it is not.
+  /// The row that makes a backend usable, and the reason why it is not usable now.
   rondo::FactOrigin origin(std::string_view name) const;
-  /// Of a backend that is usable.
+  /// The address of a usable backend.
   const std::string& address(std::string_view name) const { return backends_.find(name)->second.address; }
 
  private:
   struct Backend {
     std::string address;     // Empty: it has no row.
-    bool is_healthy = true;  // Until a check has failed: a restart takes nobody out of service.
+    bool is_healthy = true;  // True until a check has failed, so that a restart takes no backend out of service.
     bool is_drained = false;
     bool is_usable() const { return !address.empty() && is_healthy && !is_drained; }
   };
@@ -119,7 +119,7 @@ struct Undrain {
 };
 // endregion
 
-/// Takes backends out of service and puts them back. What it decides is written to the table DRAIN, so that it outlives the process.
+/// Takes backends out of service and puts them back. It writes its decisions to the table DRAIN, so that they survive the process.
 class Drainer final : public rondo::Agent {
  public:
   Drainer(rondo::Group& group, rondo::Runtime& runtime);
@@ -128,11 +128,11 @@ class Drainer final : public rondo::Agent {
   void drain(const Drain& message);
   void undrain(const Undrain& message);
   rondo::Runtime& runtime_;
-  std::map<std::string, rondo::TimedMessage> ends_;  // Of drains for a time.
+  std::map<std::string, rondo::TimedMessage> ends_;  // The ends of drains with a time.
 };
 
-/// All of it: what main() and the simulation add to a runtime. The device must outlive the turns of the runtime. The address is that of the
-/// Drainer. The error is that of the first table which the store refused.
+/// Adds the whole controller to a runtime, for main() and the simulation. The device must outlive the turns of the runtime. Returns the
+/// address of the Drainer, or the error of the first table that the store refused.
 rondo::Result<rondo::Address> add_controller(rondo::Runtime& runtime, Device& device, HealthCheck check, rondo::Duration period);
 
 }  // namespace balancer

@@ -1,4 +1,4 @@
-// The daemon. Its device is a folder with a file for each service, which stands for the API of a real load balancer. See README.md.
+// The daemon. Its device is a folder with a file for each service; it stands for the API of a real load balancer. See README.md.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ void print_usage(std::FILE* to) {
 }
 
 // region: store
-/// Where the tables are is the only thing that this option changes.
+/// Makes the store that the option names; nothing else depends on the option.
 Result<std::unique_ptr<Store>> make_store(const std::string& where, Scheduler& scheduler) {
   if (where == "memory") return make_memory_store(scheduler);
   if (where.starts_with("file:")) return DurableStore::open(scheduler, {.path = where.substr(5)});
@@ -74,14 +74,15 @@ Status apply(const fs::path& folder, const balancer::Request& request) {
 }
 // endregion
 
-/// The rows of an earlier process in memory are gone with it. Called once the socket is ours: another daemon's services stay.
+/// Removes the services of an earlier process, whose rows in memory were lost with it. Called once the socket is ours: the services of a
+/// running daemon stay.
 void remove_services(const fs::path& folder) {
   for (const fs::directory_entry& file : fs::directory_iterator(folder)) {
     if (balancer::check_address(file.path().filename().string()).ok()) fs::remove(file.path());
   }
 }
 
-/// A TCP connection within half a second.
+/// Whether a TCP connection succeeds within half a second.
 bool answers(const std::string& address) {
   const std::size_t colon = address.rfind(':');
   unsigned short port = 0;
@@ -91,7 +92,7 @@ bool answers(const std::string& address) {
   to.sin_port = htons(port);
   if (::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) != 1) return false;
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return true;  // Our own trouble.
+  if (fd < 0) return true;  // A local error says nothing about the server.
   bool connected = ::connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
   pollfd waits{fd, POLLOUT, 0};
   int error = 0;
@@ -193,7 +194,7 @@ int main(int argc, char** argv) {
     const Status ended = serve(options);
     if (ended.ok()) return 0;
     std::fprintf(stderr, "load_balancer: %s\n", ended.to_string().c_str());
-  } catch (const std::exception& error) {  // Of the folder.
+  } catch (const std::exception& error) {  // From the operations on the folder.
     std::fprintf(stderr, "load_balancer: %s\n", error.what());
   }
   return 1;

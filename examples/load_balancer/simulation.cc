@@ -1,6 +1,6 @@
-// 1,000 lives of the controller on each kind of store: rows are written and removed at random, servers fail their health checks, the device
-// refuses, is slow and has no room, connections and processes end at any moment. When a life has come to rest, the device must have what
-// the tables say, which desired() computes without the controller's code.
+// 1,000 lives of the controller on each kind of store. Rows are written and removed at random, and servers fail their health checks. The
+// device refuses calls, is slow and has no room; connections and processes end at any moment. When a life has come to rest, the device must
+// match the tables; desired() computes that state without the controller's code.
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -16,11 +16,11 @@ using namespace rondo;
 
 namespace {
 
-constexpr Duration kPeriod = 500ms;  // Of the health checks.
+constexpr Duration kPeriod = 500ms;  // Period of the health checks.
 
-/// What is outside of the process.
+/// The state outside of the process.
 struct Outside {
-  std::map<std::string, std::vector<std::string>> services;  // Of the device.
+  std::map<std::string, std::vector<std::string>> services;  // The services of the device.
   std::set<std::string> down;                                // Servers that do not answer.
   std::uint64_t requests = 0;
 
@@ -99,7 +99,7 @@ class Life {
 
  private:
   // region: process
-  /// A process: it ends in a crash, and another one begins.
+  /// Makes a process, which ends in a crash; then this is called again for the next one.
   std::shared_ptr<void> process(Runtime& runtime) {
     // Tables in memory end with the process; main() clears the device then, too.
     if (store_ == sim::StoreKind::Embedded) outside_.services.clear();
@@ -175,7 +175,7 @@ class Life {
   const sim::StoreKind store_;
   Outside outside_;
   Tables tables_;
-  sim::World world_;  // Last: its processes use the others.
+  sim::World world_;  // Last member, destroyed first: its processes use the others.
 };
 
 bool lives(const char* name, sim::StoreKind store, std::uint64_t count) {

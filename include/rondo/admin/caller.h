@@ -1,19 +1,19 @@
-// Caller: who is at the other end of a connection of the admin socket, as the kernel knows it (SO_PEERCRED), and what it may do.
+// Caller: the process at the other end of an admin connection, as reported by the kernel (SO_PEERCRED), and its rights.
 #pragma once
 
 #include <cstdint>
 
 namespace rondo {
 
-/// Who called. As it was when the connection was made: a process may have ended since.
+/// The caller at the time of the connection: the process may have ended since.
 struct Caller {
   enum class Rights : std::uint8_t {
-    None,   // Told so, and closed.
+    None,   // Gets permission-denied, and the connection is closed.
     Read,   // Commands that only read (CommandEffect::Reads).
-    Write,  // Everything.
+    Write,  // All commands.
   };
-  std::uint32_t user = UINT32_MAX;  // User id; UINT32_MAX: the kernel did not say.
-  std::int32_t process = 0;         // Process id, 0: unknown, such as one of another container.
+  std::uint32_t user = UINT32_MAX;  // User id; UINT32_MAX if the kernel did not report it.
+  std::int32_t process = 0;         // Process id; 0 if unknown, such as for a process of another container.
   Rights rights = Rights::Write;
   bool is_privileged = false;  // Root, or the user of this process.
 };

@@ -1,4 +1,4 @@
-// AdminClient: the caller's end of the admin socket, for the command line and for tests. Blocking; one thread at a time. Protocol:
+// AdminClient: the client side of the admin socket, for the command line and for tests. Blocking; one thread at a time. Protocol:
 // docs/guide/admin-protocol.md.
 #pragma once
 
@@ -19,27 +19,28 @@ namespace rondo {
 
 class AdminClient {
  public:
-  /// Connects to the socket at 'path'. Unavailable when nobody answers there, NotFound when there is no such file. 'patience' is how long a
-  /// call waits for the next byte, either way, before it gives up with DeadlineExceeded; the connection cannot be used after that.
+  /// Connects to the socket at 'path'. Unavailable when no server answers there, NotFound when the file does not exist. A call that waits
+  /// longer than 'patience' for the next byte, in either direction, returns DeadlineExceeded; the connection cannot be used after that.
   static Result<std::unique_ptr<AdminClient>> connect(const std::string& path, Duration patience = 30s);
   ~AdminClient();
   AdminClient(const AdminClient&) = delete;
   AdminClient& operator=(const AdminClient&) = delete;
 
-  /// Calls 'command' and returns its result; the rows of all pages are in its "rows". The daemon's error comes back as its Status;
-  /// Unavailable when the daemon goes away, DataLoss when its answer makes no sense.
+  /// Calls 'command' and returns its result; "rows" has the rows of all pages. An error of the daemon is returned as its Status;
+  /// Unavailable when the daemon closes the connection, DataLoss when its answer is malformed.
   Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments);
 
-  /// The same, but each row goes to 'on_row' as its page arrives, so that an answer of any length takes little memory; the result has no
-  /// "rows".
+  /// The same, but each row is passed to 'on_row' when its page arrives, so that an answer of any length takes little memory. The result
+  /// has no "rows".
   using RowVisitor = std::function<void(const boost::json::value& row)>;
   Result<boost::json::object> call(std::string_view command, const boost::json::object& arguments, const RowVisitor& on_row);
 
-  /// The same in two steps that never wait, for a caller who watches more than the daemon: ask() once, then answer() each time that fd()
-  /// can be read, until it has the result. Nothing while it is under way; 'patience' is the caller's. One question at a time.
+  /// The same in two steps that never block, for a caller that polls other descriptors, too. Call ask() once, then answer() each time that
+  /// fd() is readable, until it returns the result; it returns an empty optional until then. 'patience' does not apply. One request at a
+  /// time.
   Status ask(std::string_view command, const boost::json::object& arguments);
   Result<std::optional<boost::json::object>> answer();
-  /// To watch for reading. Of this object, as long as it lives.
+  /// Descriptor to poll for reading. Owned by this object.
   int fd() const noexcept;
 
  private:
@@ -49,35 +50,35 @@ class AdminClient {
   std::unique_ptr<Wire> wire_;
 };
 
-/// What became of the rows of a bulk write.
+/// Results of the rows of a bulk write.
 struct BulkTotals {
-  std::uint64_t sent = 0;       // Given to row().
-  std::uint64_t accepted = 0;   // Answered.
-  std::uint64_t refused = 0;    // Without effect.
-  std::uint64_t unwritten = 0;  // Took effect; the disk has them not yet, but is tried again.
-  /// Why the first row that was refused, or is unwritten, was so, naming table and key; ok when none was.
+  std::uint64_t sent = 0;       // Rows passed to row().
+  std::uint64_t accepted = 0;   // Rows with an answer.
+  std::uint64_t refused = 0;    // Rows without effect.
+  std::uint64_t unwritten = 0;  // Rows that took effect but are not on the disk yet; the daemon retries that.
+  /// The error of the first row that was refused or is unwritten, with table and key; ok if there is none.
   Status first_error;
-  std::uint64_t first_row = 0;  // Of that row: how many were given to row() before it.
+  std::uint64_t first_row = 0;  // Number of rows that were passed to row() before that row.
 };
 
 struct BulkWriterOptions {
   std::size_t frame_bytes = 64 * 1024;  // A frame is sent when the next row would make it larger.
-  std::size_t frames_in_flight = 16;    // Sent and not answered; row() waits beyond it.
+  std::size_t frames_in_flight = 16;    // Frames without an answer; at this number row() waits.
 };
 
-/// Many rows, several frames in flight. Rows that the daemon refuses are counted, the rest goes on; a broken connection or a refused table
-/// is an error of row(), end() or finish(), and of every call after it. The client must not be used otherwise until finish(), nor after an
-/// error.
+/// Writes many rows, with several frames in flight. Rows that the daemon refuses are counted, and the rest continues. A broken connection
+/// or a refused table is an error of row(), end() or finish(), and of every later call. The client must not be used otherwise until
+/// finish(), nor after an error.
 class BulkWriter final : public BulkSink {
  public:
   using Options = BulkWriterOptions;
-  /// 'on_answer', if given, is told the totals after each answered frame (for progress).
+  /// 'on_answer', if given, is called with the totals after each answered frame, for progress.
   explicit BulkWriter(AdminClient& client, Options options = {}, std::function<void(const BulkTotals&)> on_answer = {});
   ~BulkWriter() override;
 
   Status begin(std::string_view table) override;
   Status row(BulkOp op, std::string_view key, std::span<const BulkField> fields) override;
-  /// Sends what is left of the last frame. Does not wait for its answer.
+  /// Sends the rest of the last frame. Does not wait for its answer.
   Status end() override;
   /// Waits for all answers.
   Result<BulkTotals> finish();

@@ -1,6 +1,6 @@
-// Commands of the admin socket: what a module registers, what its handler gets, and how it answers. A handler runs in a turn of the
-// caller's connection, so it must be short; an answer that is long is made in pages over several turns (Reply::next_turn, Reply::stream),
-// and one that is not known yet is given later (keep the Reply). Everything on the scheduler's thread.
+// Commands of the admin socket: what a module registers, what its handler receives, and how it answers. A handler runs in a turn of the
+// caller's connection, so it must be short. A long answer is made in pages over several turns (Reply::next_turn, Reply::stream). To answer
+// later, the handler keeps the Reply. Scheduler's thread only.
 //
 //   commands.add({.name = "keys", .help = "List the keys of a table", .arguments = {{.name = "table"}}},
 //                [&store](const Arguments& arguments, Reply reply) { ... });
@@ -26,7 +26,7 @@ enum class ArgumentKind : std::uint8_t {
   Text,     // A string; \xHH stands for a byte (rondo/base/text.h).
   Integer,  // Fits 64 bits, signed.
   Flag,     // true or false.
-  Fields,   // [["name","value"], ...], texts as above.
+  Fields,   // [["name","value"], ...], with texts as above.
 };
 
 /// "text", "integer", "flag", "fields".
@@ -39,9 +39,9 @@ struct ArgumentSpec {
   std::string help = {};
 };
 
-/// What a command does to the program that answers it.
+/// What a command does to the daemon.
 enum class CommandEffect : std::uint8_t {
-  Writes,  // It changes something. A command that declares nothing counts as one that does, and is refused to callers who may only read.
+  Writes,  // It changes something. This is the default. The command is refused to callers with read rights.
   Reads,
 };
 
@@ -52,15 +52,15 @@ struct CommandSpec {
   CommandEffect effect = CommandEffect::Writes;
 };
 
-/// The arguments of one call, already checked against the command's specification: required ones are there, all have their kind, and
-/// none is unknown. Valid during the handler's call only; copy what you keep.
+/// The arguments of one call, already checked against the command's specification: required ones are present, all have their kind, and none
+/// is unknown. Valid during the handler's call only; copy what you keep.
 class Arguments {
  public:
-  /// 'object' was checked (CommandRegistry::check) and outlives this.
+  /// 'object' was checked (CommandRegistry::check) and must outlive this.
   explicit Arguments(const boost::json::object& object) noexcept : object_(&object) {}
 
   bool has(std::string_view name) const;
-  /// The bytes, unescaped; 'absent' when not given.
+  /// The bytes, unescaped; 'absent' if the argument was not given.
   std::string text(std::string_view name, std::string_view absent = {}) const;
   std::int64_t integer(std::string_view name, std::int64_t absent) const;
   bool flag(std::string_view name) const;
@@ -72,33 +72,33 @@ class Arguments {
   const boost::json::object* object_;
 };
 
-/// The answer to one call. A handle: copies stand for the same answer. Exactly one of finish() and fail() ends it; an answer whose last
-/// handle goes away unended is ended as Internal. It may outlive the connection: then nothing it says goes anywhere (wanted() is false).
+/// The answer to one call. A handle: all copies refer to one answer. Exactly one of finish() and fail() ends it; if the last handle is
+/// destroyed before, the answer ends as Internal. A Reply may outlive the connection: then its output is dropped (wanted() is false).
 class Reply {
  public:
   using Continuation = std::function<void(Reply)>;
   struct State;
   explicit Reply(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-  /// Who asked, as the kernel knows it.
+  /// The caller, as reported by the kernel.
   const Caller& caller() const noexcept;
-  /// False when the caller is gone or the answer has ended: stop working for it.
+  /// False when the caller has disconnected or the answer has ended: stop working for it.
   bool wanted() const noexcept;
-  /// Calls 'gone' once when the caller goes before the answer has ended, in a turn of the server's, so that a long command can stop the
-  /// work that it does elsewhere. The last call counts. 'gone' must not throw, and must not keep a Reply, which would keep itself. Does
-  /// nothing if the caller is gone already: ask wanted() first.
+  /// Sets a function that is called once, in a turn of the server, if the caller disconnects before the answer has ended. With it a long
+  /// command can cancel its work elsewhere. The last call counts. 'gone' must not throw, and must not hold a Reply, which would keep itself
+  /// alive. Does nothing if the caller has already disconnected: check wanted() first.
   void on_gone(std::function<void()> gone);
 
-  /// Adds a row to the answer's "rows". Rows leave in pages; a full page is sent when the next row comes.
+  /// Adds a row to the answer's "rows". Rows are sent in pages; a full page is sent when the next row is added.
   void row(const boost::json::value& row);
-  /// True when the current page holds limits::kAdminPageRows rows or 64 KiB, or when the turn has used up the time of an answer: time to
-  /// call next_turn(). Looks at the clock every few rows.
+  /// True when the current page has limits::kAdminPageRows rows or 64 KiB, or when the turn has used the time of an answer: call
+  /// next_turn() then. Reads the clock every few rows.
   bool page_full() const noexcept;
-  /// Sends the page now, without ending the answer or asking for another turn: for rows that come by themselves.
+  /// Sends the page now, without ending the answer or requesting another turn: for rows that arrive independently.
   void flush();
-  /// Sends the page and calls 'go_on' in a later turn, once the caller has read enough. One at a time; at most one call a turn.
+  /// Sends the page and calls 'go_on' in a later turn, after the caller has read enough. One at a time; at most one call a turn.
   void next_turn(Continuation go_on);
-  /// Calls 'produce' once now and then once a turn until it returns false, then finishes. It should return when page_full().
+  /// Calls 'produce' once now and then once a turn until it returns false, and then finishes. It should return when page_full().
   void stream(std::function<bool(Reply& reply)> produce);
 
   /// Ends the answer. The result is 'result', with the rows of the last page under "rows" if row() was ever called.
@@ -106,7 +106,7 @@ class Reply {
   void finish(const boost::json::object& result);
   /// Ends the answer with an error. 'why' must not be ok.
   void fail(const Status& why);
-  /// Marks the answer as one with rows even if none comes, so that "rows" is [] and not absent.
+  /// Marks the answer as one with rows: without any row, "rows" is then [] instead of absent.
   void expect_rows() noexcept;
 
  private:
@@ -116,8 +116,8 @@ class Reply {
 /// Called with checked arguments. An exception ends the answer as Internal with its text.
 using CommandHandler = std::function<void(const Arguments& arguments, Reply reply)>;
 
-/// The commands of one daemon. Modules add theirs before the server opens; it must outlive the server. `commands` (rows of name, help,
-/// arguments, writes) and `version` ({name, version}) are built in.
+/// The commands of one daemon. Modules add theirs before the server opens; the registry must outlive the server. `commands` (rows of name,
+/// help, arguments, writes) and `version` ({name, version}) are built in.
 class CommandRegistry {
  public:
   /// Name and version are the answer of `version`; without a version it is that of the library.
@@ -125,12 +125,12 @@ class CommandRegistry {
   CommandRegistry(const CommandRegistry&) = delete;
   CommandRegistry& operator=(const CommandRegistry&) = delete;
 
-  /// AlreadyExists for a name that is taken; InvalidArgument for an empty name, or an argument named "id" or "command".
+  /// AlreadyExists for a name in use; InvalidArgument for an empty name, or an argument named "id" or "command".
   Status add(CommandSpec spec, CommandHandler handler);
 
-  /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply': NotFound for an unknown command (with
-  /// the nearest name), PermissionDenied for one that writes when the caller may only read, InvalidArgument for a missing, unknown or
-  /// wrongly typed argument. 'before_write' is called before the handler of a command that writes.
+  /// Checks 'request' (the whole request object) and calls the command's handler, or fails 'reply'. NotFound for an unknown command (with
+  /// the nearest name). PermissionDenied for a writing command when the caller may only read. InvalidArgument for a missing, unknown or
+  /// wrongly typed argument. 'before_write' is called before the handler of a writing command.
   using BeforeWrite = std::function<void(const CommandSpec& spec, const Arguments& arguments)>;
   void dispatch(const boost::json::object& request, Reply reply, const BeforeWrite& before_write = {}) const;
 

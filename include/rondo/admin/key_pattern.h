@@ -1,5 +1,5 @@
-// KeyPattern: '*' any bytes, '?' one byte, all else itself; over the whole key. No other character is special: keys hold brackets and
-// backslashes.
+// KeyPattern: '*' matches any bytes, '?' one byte, every other character itself; it must match the whole key. No other character is
+// special, because keys contain brackets and backslashes.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace rondo {
 
 class KeyPattern {
  public:
-  /// Whoever takes patterns from outside refuses those above limits::kPatternBytes, so that a match takes a bounded time.
+  /// A program that receives patterns from outside must refuse those above limits::kPatternBytes, so that a match takes a bounded time.
   explicit KeyPattern(std::string pattern) : pattern_(std::move(pattern)) {}
 
   /// O(key) for usual patterns, O(key x pattern) at worst.
   bool matches(std::string_view key) const noexcept {
     std::size_t at = 0;
     std::size_t in = 0;
-    std::size_t star = std::string::npos;  // The newest '*', and where in the key what follows it was tried last.
+    std::size_t star = std::string::npos;  // The last '*'; 'tried' is where in the key the text after it was last tried.
     std::size_t tried = 0;
     while (at < key.size()) {
       if (in < pattern_.size() && pattern_[in] == '*') {

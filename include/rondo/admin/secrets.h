@@ -1,5 +1,4 @@
-// Texts for others to read, without what only some may know: passwords in addresses, and what is named password, secret, token or key in
-// one.
+// Removes secrets from text for display: passwords in addresses, and values named password, secret, token or key.
 #pragma once
 
 #include <string>
@@ -7,9 +6,9 @@
 
 namespace rondo {
 
-/// 'text' with "***" in place of each secret: what stands between ':' and '@' after "scheme://" (or, if there is no ':', all before '@'),
-/// and the value of name=value where the name ends with password, passwd, passphrase, secret, token or key, up to the next '&', space,
-/// quote, comma or the end. Names of files are not secrets: password_file=... stays. O(length).
+/// 'text' with "***" in place of each secret. A secret is the text between ':' and '@' after "scheme://" (without a ':' all text before
+/// '@'). It is also the value of name=value if the name ends with password, passwd, passphrase, secret, token or key. The value ends at the
+/// next '&', space, quote, comma or the end. File names are not secrets: password_file=... stays. O(length).
 std::string hide_secrets(std::string_view text);
 
 }  // namespace rondo

@@ -1,6 +1,6 @@
-// AdminServer: the daemon's Unix socket. It listens, and each connection is a source of its own with fair, short turns: a turn handles one
-// request, one page of an answer, or limits::kAdminRowsPerTurn rows of a bulk write, so no caller can stall the loop. Protocol:
-// docs/guide/admin-protocol.md. Everything on the scheduler's thread.
+// AdminServer: the daemon's Unix socket. Each connection is a source with fair, short turns: a turn handles one request, one page of an
+// answer, or limits::kAdminRowsPerTurn rows of a bulk write, so no caller can stall the loop. Protocol: docs/guide/admin-protocol.md.
+// Scheduler's thread only.
 #pragma once
 
 #include <cstddef>
@@ -22,116 +22,118 @@ namespace rondo {
 
 class Scheduler;
 
-/// Something about the socket that its operator should know: what became of a connection, or of the file.
+/// An event for the operator: about a connection, or the socket file.
 struct AdminNotice {
   enum class Kind : std::uint8_t {
-    Refused,        // All places are taken, and all are in use.
-    GaveWay,        // It had no request under way, and somebody else wanted its place.
+    Refused,        // All places are taken, and all connections are in use.
+    GaveWay,        // It had no request in progress, and a new connection needed its place.
     Idle,           // No request for AdminServerOptions::idle.
     SlowFrame,      // A frame, or the first request, took longer than AdminServerOptions::frame_time.
-    StalledWriter,  // Half a frame, and no byte more for AdminServerOptions::stall.
+    StalledWriter,  // An incomplete frame got no byte for AdminServerOptions::stall.
     SlowReader,     // It does not read its answers.
-    Memory,         // Half a frame that did not grow, while others had no memory for theirs.
-    SocketLost,     // The file has gone, and could not be made anew.
-    SocketMade,     // The file had gone, and is there again.
-    Denied,         // A member of none of the groups that may call.
+    Memory,         // An incomplete frame did not grow while other connections had no memory for theirs.
+    SocketLost,     // The socket file was removed, and could not be made again.
+    SocketMade,     // The socket file had been removed, and was made again.
+    Denied,         // The caller is in none of the permitted groups.
   };
   static constexpr std::size_t kKinds = 10;
 
   Kind kind = Kind::Refused;
   std::uint64_t count = 0;  // Since the last notice of this kind.
-  Caller newest = {};       // Whose connection the newest of them was.
-  Status why = {};          // SocketLost: why.
+  Caller newest = {};       // The caller of the newest of these connections.
+  Status why = {};          // With SocketLost: the reason.
 };
 
-/// For a log: "gave way to another", "idle", ... Static storage.
+/// For a log: "gave way to another", "idle", and so on. Static storage.
 std::string_view to_string(AdminNotice::Kind kind) noexcept;
 
-/// A caller begins to write. Valid during the call that passes it.
+/// A caller begins a write. Valid during the call that passes it.
 struct AdminWrite {
   Caller caller;
-  std::string_view command;  // Such as "set"; "load": a frame of a bulk write.
-  /// The arguments that are texts (rondo/base/text.h), with blanks between, at most kAdminWriteWords bytes of them; of a bulk write the
-  /// table.
+  std::string_view command;  // Such as "set"; "load" for a frame of a bulk write.
+  /// The text arguments (rondo/base/text.h), separated by blanks, at most kAdminWriteWords bytes of them; for a bulk write the table.
   std::string_view what;
-  std::uint64_t rows = 1;  // Of a bulk write those of the frame, of which some may be refused yet.
+  std::uint64_t rows = 1;  // For a bulk write the rows of the frame, some of which may still be refused.
 };
-/// What of the arguments of a write is told: more identifies nothing better.
+/// The most bytes of a write's arguments that are reported.
 inline constexpr std::size_t kAdminWriteWords = 256;
 
 struct AdminServerOptions {
-  std::string path;      // Of the socket; at most 107 bytes.
-  unsigned mode = 0660;  // Of the socket file.
-  /// Members of this group may call commands that only read. Everybody may then open the socket file, and the kernel tells who calls
-  /// (SO_PEERCRED, SO_PEERGROUPS): root, the user of this process and members of the file's group may do everything; others are told
-  /// (permission-denied) and closed. Without it who may open the file may do everything.
+  std::string path;      // Path of the socket; at most 107 bytes.
+  unsigned mode = 0660;  // Mode of the socket file.
+  /// Members of this group may call commands that only read. The socket file is then open to all users, and the kernel identifies the
+  /// caller (SO_PEERCRED, SO_PEERGROUPS). Root, the user of this process and members of the file's group have all rights. Other callers get
+  /// permission-denied and are disconnected. If unset, every user who can open the file has all rights.
   std::optional<std::uint32_t> read_group = {};
-  Priority priority = Priority{};  // Of the listener and of every connection.
-  /// Connections at a time. The next gets the place of one that has no request under way, or is told (resource-exhausted) and closed.
+  Priority priority = Priority{};  // Priority of the listener and of every connection.
+  /// The most connections at a time. A further one replaces a connection without a request in progress, or gets resource-exhausted and is
+  /// closed.
   std::size_t connections = limits::kAdminConnections;
-  /// Places beyond those, for root and the user of this process.
+  /// Additional places for root and the user of this process.
   std::size_t reserved = limits::kAdminReserved;
-  /// Largest frame; a larger one is answered with invalid-argument and the connection is closed.
+  /// Largest frame; a larger one gets invalid-argument and the connection is closed.
   std::size_t frame_bytes = limits::kAdminFrameBytes;
-  /// Largest JSON request; a larger one is answered with invalid-argument.
+  /// Largest JSON request; a larger one gets invalid-argument.
   std::size_t request_bytes = limits::kAdminRequestBytes;
-  /// Output waiting for one reader. Pages wait from a quarter of it on; beyond it the reader is cut and counted.
+  /// Output that waits for one reader. From a quarter of it on no further page is made; beyond it the connection is closed and counted.
   std::size_t output_bytes = limits::kAdminOutputBytes;
-  /// A connection that reads none of its output, or sends none of the rest of a frame, for this long is cut and counted.
+  /// A connection that reads none of its output, or sends nothing of an incomplete frame, for this long is closed and counted.
   Duration stall = limits::kAdminStall;
-  /// A frame that takes longer from its first byte to its last, or a connection without a first request for so long, is cut and counted.
+  /// The longest time of a frame from its first byte to its last, and of a connection until its first request; then it is closed and
+  /// counted.
   Duration frame_time = limits::kAdminFrameTime;
-  /// So is a connection for so long after its last answer.
+  /// The longest time between an answer and the next request; then the connection is closed and counted.
   Duration idle = limits::kAdminIdle;
-  /// How long a connection keeps its place after its last answer although others want it.
+  /// Minimum time after its last answer for which a connection keeps its place when others need it.
   Duration yield = limits::kAdminYield;
-  /// Bytes that wait in all connections together, in frames that are being read and answers that are not.
+  /// Bytes of incomplete frames and unsent answers in all connections together.
   std::size_t memory = limits::kAdminMemory;
-  /// The file of the socket is looked for so often, and made anew if it has gone.
+  /// Period of the check for the socket file; a missing file is made again.
   Duration look = limits::kAdminSocketLook;
-  /// Called for each command that writes, and each frame of a bulk write, before it does. Must not throw.
+  /// Called before each command that writes, and before each frame of a bulk write. Must not throw.
   std::function<void(const AdminWrite&)> on_write = {};
-  /// Told of connections that were cut, and of the file: the first of a kind at once, then each kind once in kAdminNoticePeriod.
+  /// Called for closed connections and for the socket file: for the first of a kind immediately, then for each kind once in
+  /// kAdminNoticePeriod.
   std::function<void(const AdminNotice&)> on_notice = {};
 };
 
-/// Figures of one server. Connections is now, the rest since the start.
+/// Figures of one server. 'connections' and 'memory_bytes' are current, the others count since the start.
 struct AdminServerStats {
   std::size_t connections = 0;
   std::uint64_t accepted = 0;
   std::uint64_t refused_connections = 0;  // Over the limit.
-  std::uint64_t denied_connections = 0;   // Of nobody who may call.
-  std::uint64_t gave_way = 0;             // Had no request under way when somebody else wanted the place.
+  std::uint64_t denied_connections = 0;   // Callers without any rights.
+  std::uint64_t gave_way = 0;             // Closed without a request in progress because a new connection needed the place.
   std::uint64_t requests = 0;
   std::uint64_t failed_requests = 0;
   std::uint64_t full_pages = 0;  // Pages of answers that ended at limits::kAdminPageRows or kAdminPageBytes.
   std::uint64_t bulk_frames = 0;
   std::uint64_t bulk_rows = 0;
   std::uint64_t bulk_rows_refused = 0;
-  std::uint64_t bulk_rows_unwritten = 0;  // Took effect, but were not on the disk when they were answered.
-  std::uint64_t bulk_pauses = 0;          // Times the rest of a bulk write was left for the next turn: limits::kAdminRowsPerTurn.
-  std::uint64_t bulk_waits = 0;           // Times a feeder was held back until the disk has its rows: limits::kAdminBulkFrames.
-  std::uint64_t malformed_frames = 0;     // Connections closed because their stream made no sense.
+  std::uint64_t bulk_rows_unwritten = 0;  // Rows that took effect, but were not on the disk when they were answered.
+  std::uint64_t bulk_pauses = 0;          // Times the rest of a bulk write waited for the next turn: limits::kAdminRowsPerTurn.
+  std::uint64_t bulk_waits = 0;           // Times a feeder waited until the disk has its rows: limits::kAdminBulkFrames.
+  std::uint64_t malformed_frames = 0;     // Connections closed because their stream was malformed.
   std::uint64_t slow_readers_cut = 0;     // Output over the limit, or not read for 'stall'.
-  std::uint64_t stalled_writers_cut = 0;  // Half a frame for 'stall'.
+  std::uint64_t stalled_writers_cut = 0;  // Incomplete frames without a new byte for 'stall'.
   std::uint64_t slow_frames_cut = 0;      // A frame, or the first request, took longer than 'frame_time'.
   std::uint64_t idle_cut = 0;             // No request for 'idle'.
-  std::uint64_t memory_cut = 0;           // Half a frame that did not grow while 'memory' was used up.
-  std::uint64_t memory_bytes = 0;         // That wait in all connections, now.
-  std::uint64_t sockets_made_anew = 0;    // Times the file had gone.
+  std::uint64_t memory_cut = 0;           // Incomplete frames that did not grow while 'memory' was used up.
+  std::uint64_t memory_bytes = 0;         // Bytes that wait in all connections, now.
+  std::uint64_t sockets_made_anew = 0;    // Times the socket file was missing and made again.
   std::uint64_t connection_errors = 0;    // System calls that failed on a connection.
 };
 
-/// Makes the sink of one connection; may be empty: bulk writes are then unimplemented.
+/// Makes the sink of one connection. If empty, bulk writes get unimplemented.
 using BulkSinkFactory = std::function<std::unique_ptr<BulkSink>()>;
 
 class AdminServer {
  public:
-  /// Listens on options.path. A stale socket there is replaced. AlreadyExists if another server answers on it, InvalidArgument if the path
-  /// is too long or names something that is not a socket, or the error of the system call. Scheduler and registry outlive the server.
+  /// Listens on options.path. Replaces a stale socket there. AlreadyExists if another server answers on it, InvalidArgument if the path is
+  /// too long or is not a socket; otherwise the error of the system call. Scheduler and registry must outlive the server.
   static Result<std::unique_ptr<AdminServer>> open(Scheduler& scheduler, const CommandRegistry& commands, AdminServerOptions options,
                                                    BulkSinkFactory make_sink = {});
-  /// What open() would say of the path as it is now, as far as that can be told without a change of anything.
+  /// The error that open() would return for the path now, as far as a check without changes can find it.
   static Status check_path(const std::string& path);
   /// Closes every connection and removes the socket file, if it is still ours.
   ~AdminServer();

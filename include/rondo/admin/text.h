@@ -1,4 +1,4 @@
-// The escapes of the admin protocol's texts: the functions of rondo/base/text.h, under the name by which programs include them.
+// Escapes of texts in the admin protocol: includes the functions of rondo/base/text.h under this name.
 #pragma once
 
 #include "rondo/base/text.h"  // IWYU pragma: export

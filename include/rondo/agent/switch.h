@@ -21,7 +21,7 @@ struct SwitchOptions {
   std::uint8_t protocol = 201;
   /// Maximum operations that the data plane works on at a time; 0: limits::kProgrammerOps.
   std::size_t operations_max = 0;
-  /// Objects of an earlier run that no row asks for stay in the kernel for at least this long after start().
+  /// Unwanted objects of an earlier run stay in the kernel for at least this long after start().
   Duration hold{0};
   /// Apply operations on the runtime's own thread instead of a thread of their own. For simulation.
   bool in_line = false;

@@ -1,4 +1,5 @@
-// Clock: the only maker of Instant and WallTime. A seam: production reads the system's clocks, simulation (sim/sim_clock.h) is told.
+// Clock: the only source of Instant and WallTime. Replaceable: production reads the system's clocks; in simulation the test sets the time
+// (sim/sim_clock.h).
 #pragma once
 
 #include "rondo/base/time.h"
@@ -12,7 +13,7 @@ class Clock {
   virtual Instant now() const noexcept = 0;
   /// May jump. Any thread.
   virtual WallTime wall_now() const noexcept = 0;
-  /// CPU time of the calling thread since some fixed moment. About 200 ns on Linux. The base class returns elapsed time instead.
+  /// CPU time of the calling thread since a fixed moment. About 200 ns on Linux. The base class returns elapsed time instead.
   virtual Duration thread_cpu_time() const noexcept;
 };
 

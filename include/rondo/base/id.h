@@ -1,4 +1,4 @@
-// Id<Tag, Rep>: an integer that means one kind of thing, so that a next-hop id cannot be passed where an interface index is due.
+// Id<Tag, Rep>: an integer of one kind, so that a next-hop id cannot be passed as an interface index.
 #pragma once
 
 #include <compare>
@@ -7,7 +7,7 @@
 
 namespace rondo {
 
-/// A strong integer. 'Tag' is any (incomplete) type that names the kind. The zero value is "none" by convention.
+/// A strong integer. 'Tag' is any (incomplete) type that names the kind. By convention the value zero means "none".
 template <class Tag, class Rep = std::uint32_t>
 class Id {
  public:

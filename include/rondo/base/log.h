@@ -1,7 +1,7 @@
-// Log: lines for operators, a constant message plus key/value pairs. Libraries return a Status; the program that runs them owns the one Log
-// and says it once. A line is one write(2) to standard error: "time level message key=value", or with a "<4>" style prefix and without the
-// time when standard error is the journal. Lines of one call site are rate limited, and the next one that passes says how many were not
-// written. A disabled level costs one comparison; a written line about a microsecond plus the system call.
+// Log: lines for operators: a constant message plus key/value pairs. Libraries return a Status; the program owns the one Log and logs the
+// error once. A line is one write(2) to standard error: "time level message key=value". If standard error is the journal, a "<4>" style
+// prefix replaces the time. Lines of one call site are rate limited; the next line that is written reports how many were not. A disabled
+// level costs one comparison; a written line about a microsecond plus the system call.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ enum class LogLevel : std::uint8_t { Debug, Info, Warn, Error, Off };
 
 /// "debug", "info", "warn", "error" or "off". Static storage.
 std::string_view to_string(LogLevel level) noexcept;
-/// The inverse of to_string; nothing for any other text.
+/// The inverse of to_string; empty for any other text.
 std::optional<LogLevel> log_level(std::string_view name) noexcept;
 
-/// One value of a pair. Borrows text: it lives as long as the expression that logs it.
+/// The value of a pair. It refers to its text, and is valid until the end of the logging expression.
 class LogValue {
  public:
   LogValue(std::string_view text) noexcept : kind_(Kind::Text), text_(text) {}
@@ -38,7 +38,7 @@ class LogValue {
   LogValue(std::unsigned_integral auto value) noexcept : kind_(Kind::Unsigned), unsigned_(value) {}
   LogValue(const Status& status) noexcept : kind_(Kind::Status), status_(&status) {}
 
-  /// Appends the value; text with spaces, quotes, '=' or control characters is quoted and escaped, so that a line stays one line.
+  /// Appends the value. Text with spaces, quotes, '=' or control characters is quoted and escaped, so that the output stays one line.
   void append_to(std::string& line) const;
 
  private:
@@ -60,14 +60,14 @@ struct LogPair {
 
 struct LogOptions {
   LogLevel level = LogLevel::Info;
-  /// Lines one call site may write at once, and how many a second it earns back. 0 lines at once: no limit.
+  /// Burst and rate of one call site, in lines and lines a second. A burst of 0: no limit.
   std::uint32_t burst_lines = 20;
   std::uint32_t lines_per_second = 5;
-  /// Prefix lines for the journal. Unset: as stderr_is_journal() says.
+  /// Whether lines have the journal's prefix. Unset: stderr_is_journal() decides.
   std::optional<bool> journal;
-  /// Where lines go, newline included. Empty: standard error. Called under the log's lock.
+  /// Receives each line with its newline. Empty: standard error. Called under the log's lock.
   std::function<void(std::string_view line)> writer;
-  /// Told each line that is written, too: to keep the newest, say. Called under the log's lock.
+  /// Also receives each written line, for example to keep the newest ones. Called under the log's lock.
   std::function<void(std::string_view line)> copy = {};
 };
 
@@ -103,9 +103,9 @@ class Log {
     if (enabled(LogLevel::Error)) write(LogLevel::Error, message, pairs, file, line);
   }
 
-  /// Lines that the rate limit held back since the start.
+  /// Lines that the rate limit suppressed since the start.
   std::uint64_t suppressed_lines() const;
-  /// Lines that standard error refused.
+  /// Lines that could not be written to standard error.
   std::uint64_t lost_lines() const;
 
  private:

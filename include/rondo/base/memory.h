@@ -1,5 +1,5 @@
-// Memory that is there before it is needed. The first touch of a page is a fault: a microsecond on bare metal, but under a hypervisor that
-// gives memory out on demand up to milliseconds, in the middle of a turn. Daemons that must answer in time touch their memory at start.
+// Touches memory in advance. The first access to a page is a fault. It costs a microsecond on bare metal, but up to milliseconds, in the
+// middle of a turn, under a hypervisor that allocates memory on demand. Daemons that must answer in time touch their memory at start.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace rondo {
 
-/// Makes the allocator of this process keep 'bytes' of touched memory for what is allocated later, and give nothing back to the system from
-/// now on. To be called by the program's first thread, before others run: what they allocate has its own memory. 0 changes nothing.
-/// ResourceExhausted when the machine does not have as much; the limit of a control group is not seen here and ends the process (SIGKILL).
-/// For glibc; with another allocator it may be without effect (that of our programs: apps/heap/heap.h).
+/// Makes the allocator of this process keep 'bytes' of touched memory for later allocations. From then on it returns no memory to the
+/// system. Call it on the program's first thread, before other threads run: their allocations use separate memory. 0 changes nothing.
+/// ResourceExhausted when the machine does not have that much. It does not detect the limit of a control group; exceeding that ends the
+/// process (SIGKILL). For glibc; it may have no effect with another allocator (that of our programs: apps/heap/heap.h).
 Status reserve_memory(std::size_t bytes);
 
 }  // namespace rondo

@@ -1,4 +1,4 @@
-// Counters and histograms that cost a few nanoseconds on the hot path: plain integers owned by one thread, no registry, no locks.
+// Counters and histograms that cost a few nanoseconds on the hot path: plain integers owned by one thread, without a registry or locks.
 #pragma once
 
 #include <array>
@@ -42,12 +42,12 @@ class Histogram {
   std::uint64_t max_ = 0;
 };
 
-/// The same for those who come by the ten thousand: one bucket for each power of two, 392 bytes. A quantile is less than twice the true
+/// A smaller histogram for use in tens of thousands: one bucket for each power of two, 392 bytes. A quantile is less than twice the true
 /// value. Values from 2^46 on (19 hours in nanoseconds) share the last bucket.
 class Log2Histogram {
  public:
   void add(std::uint64_t value) noexcept { add(value, 1); }
-  /// 'times' values of as many bits as 'largest', which is the largest of them.
+  /// Adds 'times' values that have as many bits as 'largest'; 'largest' is the largest of them.
   void add(std::uint64_t largest, std::uint64_t times) noexcept {
     counts_[bucket(largest)] += times;
     if (largest > max_) max_ = largest;
@@ -55,13 +55,13 @@ class Log2Histogram {
   /// O(buckets).
   std::uint64_t count() const noexcept;
   std::uint64_t max() const noexcept { return max_; }
-  /// As Histogram::quantile.
+  /// Like Histogram::quantile.
   std::uint64_t quantile(double q) const noexcept;
   void merge(const Log2Histogram& other) noexcept;
   void clear() noexcept { *this = Log2Histogram{}; }
 
   static constexpr unsigned kBuckets = 48;
-  /// What a histogram that is kept elsewhere, such as in atomics, has counted: bucket i holds the values of i bits. max() is then the
+  /// A histogram from counts that are kept elsewhere, such as in atomics: bucket i counts the values of i bits. max() is then the upper
   /// bound of the highest bucket that is not empty.
   static Log2Histogram from_counts(const std::array<std::uint64_t, kBuckets>& counts) noexcept;
 

@@ -1,5 +1,5 @@
-// Random: chance that can be repeated. Everything random in tests, simulation and jitter comes from one of these, made from a seed that is
-// printed when something fails. Not for secrets.
+// Random: repeatable random numbers. Tests, simulation and jitter take all random numbers from it. A failure prints the seed. Not for
+// secrets.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 namespace rondo {
 
 /// xoshiro256** 1.0 (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021), its state filled from the seed by
-/// SplitMix64 (Steele, Lea and Flood 2014). About 1 ns a number. The same seed gives the same numbers on every machine, for ever: recorded
-/// failures depend on it. One thread.
+/// SplitMix64 (Steele, Lea and Flood 2014). About 1 ns a number. The same seed gives the same numbers on every machine and in every
+/// version: recorded failures depend on it. One thread.
 class Random {
  public:
   explicit Random(std::uint64_t seed) noexcept;
@@ -24,11 +24,11 @@ class Random {
   bool chance(double p) noexcept;
   /// Uniform over [0, 1), 53 bits.
   double real01() noexcept;
-  /// An independent generator, for a part that must not disturb the numbers of others by drawing more or fewer.
+  /// An independent generator for one part, so that the part does not change the numbers of other parts.
   Random split() noexcept { return Random{next()}; }
 
   std::uint64_t seed() const noexcept { return seed_; }
-  /// The one line a failing test prints: "seed 42".
+  /// The line that a failing test prints: "seed 42".
   std::string describe() const;
 
  private:

@@ -1,5 +1,5 @@
-// Result<T>: a T, or the Status that says why there is none. An alias of tl::expected, whose member names are those of std::expected,
-// so that it becomes the standard type when the toolchain has it (ADR 0002).
+// Result<T>: a T, or the Status that explains why there is none. An alias of tl::expected, whose member names are those of std::expected.
+// It will become the standard type when the toolchain has it (ADR 0002).
 #pragma once
 
 #include <tl/expected.hpp>
@@ -12,7 +12,7 @@ namespace rondo {
 template <class T>
 using Result = tl::expected<T, Status>;
 
-/// What a function that returns Result<T> returns on failure: `return failure(Code::NotFound, "no port named 'x'");`
+/// Makes the failure value of a function that returns Result<T>: `return failure(Code::NotFound, "no port named 'x'");`
 inline tl::unexpected<Status> failure(Status status) { return tl::unexpected<Status>(std::move(status)); }
 inline tl::unexpected<Status> failure(Code code, std::string message) { return tl::unexpected<Status>(Status{code, std::move(message)}); }
 

@@ -1,5 +1,5 @@
-// Status: the answer of an operation that may fail because of the outside world (a bad field, a lost peer, a kernel's no).
-// Faults of our own are RONDO_ASSERT's business. An ok Status is one null pointer: it costs nothing to return or to store.
+// Status: the result of an operation that can fail for outside reasons (a bad field, a lost peer, an error of the kernel). Faults of our
+// own code use RONDO_ASSERT. An ok Status is one null pointer: returning or storing it costs nothing.
 #pragma once
 
 #include <memory>
@@ -8,28 +8,28 @@
 
 namespace rondo {
 
-/// Why an operation failed, in the terms every part of Rondo shares. The admin protocol and the exit codes of `rondo` use the same list.
+/// Why an operation failed, in terms shared by all parts of Rondo. The admin protocol and the exit codes of `rondo` use the same list.
 enum class Code : unsigned char {
   Ok,
-  InvalidArgument,     // The input is wrong whatever the state: a bad field, a malformed frame.
+  InvalidArgument,     // The input is wrong in any state: a bad field, a malformed frame.
   NotFound,            // The named thing does not exist.
-  AlreadyExists,       // The named thing exists and must not.
-  FailedPrecondition,  // Right input at the wrong time; waiting for a fact may cure it.
+  AlreadyExists,       // The named thing already exists.
+  FailedPrecondition,  // Valid input in the wrong state; waiting for a fact may solve it.
   ResourceExhausted,   // A limit of ours or of the peer is reached.
-  Unavailable,         // A peer is away; trying again later may cure it.
-  DeadlineExceeded,    // It took too long; whether it happened is unknown.
-  PermissionDenied,    // The peer or the kernel refuses on grounds of rights.
-  Unimplemented,       // The peer or the kernel cannot do it, ever.
-  DataLoss,            // Something was lost or is corrupt, and this says what.
-  Cancelled,           // Given up because its owner went away.
-  Internal,            // A fault of ours that was caught before it did harm.
+  Unavailable,         // A peer is not reachable; a later retry may succeed.
+  DeadlineExceeded,    // No answer in time; it is unknown whether the operation happened.
+  PermissionDenied,    // The peer or the kernel denies permission.
+  Unimplemented,       // The peer or the kernel does not support it.
+  DataLoss,            // Data was lost or is corrupt; the message says what.
+  Cancelled,           // Abandoned because its owner was destroyed or stopped.
+  Internal,            // A fault of our own code that was caught before it did harm.
 };
 
 /// The name of 'code' in lower case with dashes, such as "invalid-argument". Static storage.
 std::string_view to_string(Code code) noexcept;
 
-/// Ok, or a code with a message for people and the errno it came from (0 when there is none).
-/// Copying an error copies its message; moving is cheap. Not thread-safe, as any value.
+/// Ok, or a code with a message for people and the originating errno (0 when there is none). Copying an error copies its message; moving is
+/// cheap. Not thread-safe, like any value.
 class [[nodiscard]] Status {
  public:
   Status() noexcept = default;
@@ -47,10 +47,10 @@ class [[nodiscard]] Status {
   /// Empty when ok. Valid as long as this Status is neither changed nor destroyed.
   std::string_view message() const noexcept { return error_ ? std::string_view{error_->message} : std::string_view{}; }
 
-  /// The same error with "context: " before its message; ok stays ok. Use it to add what and where on the way up.
+  /// The same error with "context: " before its message; ok stays ok. Callers use it to add what failed and where.
   Status with_context(std::string_view context) const;
 
-  /// ResourceExhausted, "out of memory"; needs none itself.
+  /// ResourceExhausted, "out of memory"; allocates nothing.
   static Status out_of_memory() noexcept;
 
   /// "ok", or "code: message".

@@ -1,6 +1,6 @@
-// What the system is told of a thread: which CPUs it may use, and how it ranks among others there. A thread that must answer in time is
-// kept off the CPUs where the kernel works for others: what a system call leaves behind (RCU callbacks of freed routes, milliseconds at a
-// time) is done on the CPU that made the call, in the middle of whatever runs there then.
+// Settings of a thread in the operating system: its CPUs and its nice value. Keep a thread that must answer in time off the CPUs on which
+// the kernel does work for other threads. Deferred work of a system call, such as RCU callbacks of freed routes, runs later on the CPU that
+// made the call. It interrupts the thread that runs there at that time for milliseconds.
 #pragma once
 
 #include <pthread.h>
@@ -12,14 +12,15 @@
 
 namespace rondo {
 
-/// The CPUs that the calling thread may use, ascending. Empty when the system does not tell.
+/// The CPUs that the calling thread may use, ascending. Empty if the system call fails.
 std::vector<unsigned> allowed_cpus();
 
-/// Keeps 'thread' on 'cpus'; an empty list changes nothing. InvalidArgument names the CPU that does not exist or is not allowed here.
+/// Binds 'thread' to 'cpus'; an empty list changes nothing. InvalidArgument names a CPU that does not exist or is not allowed for the
+/// process.
 Status pin_thread(pthread_t thread, std::span<const unsigned> cpus);
 
-/// Sets the nice value of the calling thread alone (Linux has one a thread), -20 first to 19 last. PermissionDenied without CAP_SYS_NICE or
-/// a sufficient RLIMIT_NICE.
+/// Sets the nice value of the calling thread only (Linux has one for each thread), from -20 (most favoured) to 19. PermissionDenied without
+/// CAP_SYS_NICE or a sufficient RLIMIT_NICE.
 Status set_thread_nice(int nice);
 
 }  // namespace rondo

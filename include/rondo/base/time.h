@@ -1,4 +1,4 @@
-// Instant and WallTime: two kinds of "now" that must not be mixed. Only a Clock makes them from a real clock; the rest is arithmetic.
+// Instant and WallTime: two kinds of "now" that must not be mixed. Only a Clock reads them from a real clock; other code only calculates.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 class Instant {
  public:
   constexpr Instant() noexcept = default;
-  /// For clocks and for decoding; everything else derives an Instant from another.
+  /// For clocks and decoders; other code derives an Instant from another.
   static constexpr Instant from_nanoseconds(std::int64_t ns) noexcept { return Instant{ns}; }
   /// Later than every reading.
   static constexpr Instant never() noexcept { return Instant{std::numeric_limits<std::int64_t>::max()}; }
@@ -35,7 +35,7 @@ class Instant {
   std::int64_t ns_ = 0;
 };
 
-/// A reading of the calendar clock, in nanoseconds since 1970-01-01 UTC. For records and people; it can jump.
+/// A reading of the calendar clock, in nanoseconds since 1970-01-01 UTC. For records and display; it can jump.
 class WallTime {
  public:
   constexpr WallTime() noexcept = default;

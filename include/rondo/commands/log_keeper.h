@@ -1,4 +1,4 @@
-// LogKeeper: the newest lines of the log, for a support bundle. Any thread.
+// LogKeeper: keeps the newest lines of the log for a support bundle. Any thread.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace rondo {
 
 class LogKeeper {
  public:
-  /// Kept without secrets, and of a long line only the first limits::kLogLineBytesKept bytes: of half an address nobody could see that
-  /// there is a password in it.
+  /// Stores the line without secrets. Only the first limits::kLogLineBytesKept bytes of a long line are kept. Secrets are hidden before the
+  /// line is cut, because a cut address may no longer show that it has a password.
   void add(std::string_view line) {
     if (line.ends_with('\n')) line.remove_suffix(1);
     std::string kept = hide_secrets(line);
@@ -30,7 +30,7 @@ class LogKeeper {
     lines_.pop_front();
     ++counts_.forgotten;
   }
-  /// Oldest first.
+  /// The lines, oldest first.
   std::vector<std::string> lines() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return {lines_.begin(), lines_.end()};

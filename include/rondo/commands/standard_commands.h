@@ -39,21 +39,21 @@ using CanonicalKey = std::optional<std::string> (*)(std::string_view key);
 
 /// What a program adds to the standard commands. Everything has a default.
 struct StandardCommandsOptions {
-  /// Of the timers of the commands. The server has its own in AdminServerOptions.
+  /// Priority of the timers of the commands. The server has its own in AdminServerOptions.
   Priority priority = Priority{};
-  /// Of writes to this table; empty: Counted, which is right for every store.
+  /// When writes to this table are answered; empty: Counted, which is right for every store.
   std::function<WriteAnswer(std::string_view table)> write_answer = {};
-  /// Of a table whose keys have several spellings, a function that gives the canonical one of a key that is spelt otherwise; null or empty:
-  /// each text is a key of its own. Commands take a key that the store has as it is given, and any other in its canonical spelling.
+  /// For a table whose keys have several spellings: a function that returns the canonical spelling of a key. Null or empty: each text is a
+  /// separate key. Commands use a key as given if the store has it, and otherwise its canonical spelling.
   std::function<CanonicalKey(std::string_view table)> canonical_key = {};
-  /// The lines of `log`, which answers no lines without it. Must outlive the result of add_standard_commands().
+  /// The lines of `log`, which returns no lines without it. Must outlive the result of add_standard_commands().
   const LogKeeper* log = nullptr;
   /// Stalls that a StallWatchdog counted, for `stats`; empty: 0.
   std::function<std::uint64_t()> stalls = {};
   /// Adds members to the answers of `stats` and of `top`.
   std::function<void(boost::json::object& stats)> add_stats = {};
   std::function<void(boost::json::object& top)> add_top = {};
-  /// Adds texts to the answer of `health`: troubles that an operator must mend (without any the program is healthy), and notes. Texts must
+  /// Adds texts to the answer of `health`: troubles that an operator must solve (without any the program is healthy), and notes. Texts must
   /// be UTF-8 without control characters (escape_text) and hold no secrets.
   std::function<void(boost::json::array& troubles, boost::json::array& notes)> add_health = {};
 };

@@ -1,16 +1,16 @@
-// DataPlane: the slow and stateful thing below. A seam: Linux over rtnetlink (make_linux_dataplane) and a simulated kernel that obeys the
-// same rules (sim/sim_dataplane.h); one contract test holds both. It executes and reports; it remembers nothing for its callers.
+// DataPlane: the slow and stateful target of the orders. An interface with two implementations: Linux over rtnetlink (make_linux_dataplane)
+// and a simulated kernel with the same rules (sim/sim_dataplane.h); one contract test checks both. It executes and reports; it keeps no
+// state for its callers.
 //
 // Rules a caller must know (measured on Linux; the contract test checks each):
 //   - Orders are executed in the order given; one that fails does not stop the others.
-//   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own. One of our number with another metric or
-//   type
-//     of service was made by another program: it is read back and can be deleted, and no RouteSet touches it.
-//   - Carrier loss or admin down of a port silently removes the next hops on it, takes them out of their groups, removes groups that
-//     become empty and the IPv4 routes that used those. Nothing comes back with the carrier. The only signal is the LinkEvent.
+//   - A route's identity is (table, prefix): one fixed metric, one protocol number of our own. Another program made a route of our number
+//     with another metric or type of service: it is read back and can be deleted, and no RouteSet changes it.
+//   - Carrier loss or admin down of a port silently removes the next hops on it and takes them out of their groups. It also removes groups
+//     that become empty and the IPv4 routes that used them. The carrier does not restore them. The only signal is the LinkEvent.
 //   - Admin down also drops IPv6 addresses and all neighbours of the port.
 //   - Deleting the last IPv4 address of a port drops its IPv4 neighbours.
-//   - IPv4 routes go in fastest in random order, IPv6 routes in sorted order.
+//   - IPv4 routes are fastest in random order, IPv6 routes in sorted order.
 #pragma once
 
 #include <cstdint>
@@ -30,12 +30,12 @@ namespace rondo {
 
 class Scheduler;
 
-/// State of a network device, whole (never a difference).
+/// Complete state of a network device (never a difference).
 struct LinkEvent {
   IfIndex port;
   std::string name;
   bool admin_up = false;
-  bool carrier = false;  // Up and running: next hops can use it.
+  bool carrier = false;  // Up and running: next hops can use the port.
   bool removed = false;
   std::uint32_t mtu = 0;
   MacAddress mac;
@@ -46,8 +46,8 @@ struct LinkEvent {
   }
 };
 
-/// What exists, read back for audits and for `./run`'s comparison. Only objects of our own protocol number, except links, and addresses, of
-/// which each says whether it carries it.
+/// Existing objects, read for audits and for the comparison of `./run`. Only objects with our own protocol number, with two exceptions: all
+/// links, and all addresses, each with a flag that says whether it has our number.
 struct RouteEntry {
   Prefix prefix;
   NexthopId nexthop;  // 0 for the types without one.
@@ -74,18 +74,19 @@ struct NeighborEntry {
 struct AddressEntry {
   IfIndex port;
   Prefix address;
-  bool ours = false;  // It carries our protocol number. A kernel before 5.18 gives addresses none.
+  bool ours = false;  // It has our protocol number. Kernels before 5.18 give addresses none.
 };
 
 class DataPlane {
  public:
   virtual ~DataPlane();
 
-  /// Executes the orders and fills in each status. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace).
-  /// One thread at a time; it may be another one than that of the dumps.
+  /// Executes the orders and sets the status of each. Blocks while the kernel works (1 to 3 us a route, 0.1 ms a group replace). One thread
+  /// at a time; the dumps may run on another.
   virtual void apply(std::span<Operation> ops) = 0;
 
-  /// Reads back. Each call uses its own channel; one thread at a time. A dump that the kernel calls inconsistent is repeated.
+  /// The following functions read the kernel's objects. Each call uses its own channel; one thread at a time. A dump that the kernel
+  /// reports as inconsistent is repeated.
   virtual Result<std::vector<LinkEvent>> links() = 0;
   virtual Result<std::vector<AddressEntry>> addresses() = 0;
   virtual Result<std::vector<NeighborEntry>> neighbors() = 0;
@@ -97,32 +98,32 @@ class DataPlane {
   virtual Result<std::unique_ptr<Source>> monitor(Scheduler& scheduler, Priority priority,
                                                   std::function<void(const LinkEvent&)> handler) = 0;
 
-  /// What another program or the kernel itself created, changed or deleted: the object, named by the order that would delete it. Nothing
-  /// after a gap: any object may have changed.
+  /// An object that another program or the kernel itself created, changed or deleted, named by the order that would delete it. Empty after
+  /// a gap: any object may have changed.
   using ObjectHandler = std::function<void(const std::optional<DeleteOrder>& object)>;
-  /// A source that reports changes of addresses, neighbours, next hops and routes that did not come from apply(). Changes by apply() itself
-  /// are filtered out below. A route is reported when another program deletes one of ours, replaces it, or sets one of our protocol number;
-  /// not when the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
+  /// A source that reports changes of addresses, neighbours, next hops and routes that did not come from apply(); those from apply() are
+  /// filtered out. A route is reported when another program deletes or replaces one of ours, or sets one of our protocol number; not when
+  /// the kernel drops it with its next hops. The source adds itself to 'scheduler'. Null: this data plane reports nothing.
   virtual Result<std::unique_ptr<Source>> watch_objects(Scheduler& scheduler, Priority priority, ObjectHandler handler);
 
-  /// For people: "linux rtnetlink, network namespace x" or "simulated".
+  /// For display: "linux rtnetlink, network namespace x" or "simulated".
   virtual std::string describe() const = 0;
 };
 
 struct LinuxDataPlaneOptions {
   /// Path of a network namespace file such as /run/netns/x; empty for the process's own.
   std::string network_namespace{};
-  /// rtm_protocol, nh_protocol and IFA_PROTO of everything we create; what others created is never touched.
+  /// rtm_protocol, nh_protocol and IFA_PROTO of everything we create; objects of other programs are never changed.
   std::uint8_t protocol = 201;
-  /// RTA_PRIORITY of every route: the kernel takes another metric for another route.
+  /// RTA_PRIORITY of every route: the kernel identifies a route also by its metric.
   std::uint32_t metric = 20;
   /// Orders in one send, 1..256.
   std::size_t batch = 256;
 };
 
-/// Sets two switches in the namespace: nexthop_compat_mode=0 (a group replace then costs 60 us whatever the number of routes behind it) and
-/// promote_secondaries=1 (deleting an IPv4 address then leaves the others of its subnet). Where they are read-only, describe() says so.
-/// PermissionDenied without CAP_NET_ADMIN there.
+/// Sets two switches in the namespace. nexthop_compat_mode=0: a group replace then costs 60 us, whatever the number of routes that use it.
+/// promote_secondaries=1: deleting an IPv4 address then keeps the others of its subnet. If they are read-only, describe() says so.
+/// PermissionDenied without CAP_NET_ADMIN in the namespace.
 Result<std::unique_ptr<DataPlane>> make_linux_dataplane(const LinuxDataPlaneOptions& options);
 
 }  // namespace rondo

@@ -27,7 +27,7 @@ class IpAddress {
     a.bytes_ = bytes;
     return a;
   }
-  /// InvalidArgument that names the text.
+  /// InvalidArgument with the text in the message.
   static Result<IpAddress> parse(std::string_view text);
   std::string to_string() const;
 
@@ -41,8 +41,8 @@ class IpAddress {
   std::array<std::uint8_t, 16> bytes_{};
 };
 
-/// An address and a length. parse() refuses host bits, as the kernel does, and takes an address alone as a host prefix, as SONiC's route
-/// table writes them ("10.0.0.1" is 10.0.0.1/32); parse_interface() keeps host bits and needs the length ("10.0.0.1/24").
+/// An address and a length. parse() refuses host bits, as the kernel does. It accepts an address alone as a host prefix, as SONiC's route
+/// table writes them ("10.0.0.1" is 10.0.0.1/32). parse_interface() keeps host bits and needs the length ("10.0.0.1/24").
 struct Prefix {
   IpAddress address;
   std::uint8_t length = 0;
@@ -52,7 +52,7 @@ struct Prefix {
   /// The /32 or /128 of 'address'.
   static constexpr Prefix host(const IpAddress& address) noexcept { return {address, static_cast<std::uint8_t>(address.size() * 8)}; }
   std::string to_string() const;
-  /// Bits beyond the length are set: an interface address, not a route's destination.
+  /// Whether bits beyond the length are set: an interface address, not a route's destination.
   bool has_host_bits() const noexcept;
   /// The same prefix without its host bits.
   Prefix network() const noexcept;
@@ -68,7 +68,7 @@ struct MacAddress {
   friend constexpr auto operator<=>(const MacAddress&, const MacAddress&) noexcept = default;
 };
 
-/// For hash maps: well mixed, not keyed.
+/// For hash maps: well mixed, unkeyed.
 struct IpHash {
   using is_avalanching = void;
   std::size_t operator()(const IpAddress& address) const noexcept;

@@ -1,5 +1,5 @@
-// Operation: one typed order to the data plane, with a place for its own answer. Orders travel in bulk; a bulk is not a transaction.
-// (The type is named Operation everywhere: rondo::Op is the kind of a table change.)
+// Operation: one typed order to the data plane, with a place for its result. Orders are sent in bulk; a bulk is not a transaction. (The
+// type is named Operation everywhere: rondo::Op is the kind of a table change.)
 #pragma once
 
 #include <cstddef>
@@ -64,13 +64,13 @@ struct GroupSet {
   NexthopId id;
   std::vector<GroupMember> members;  // At least one; each exists.
 };
-/// Deletes a next hop or a group. Linux deletes the routes that use it, too, and does not say so.
+/// Deletes a next hop or a group. Linux also deletes the routes that use it, without reporting that.
 struct NexthopDelete {
   NexthopId id;
 };
 enum class RouteType : std::uint8_t { Unicast, Blackhole, Unreachable, Prohibit };
-/// Creates or replaces. Unicast needs a next hop (or group) that exists; the others must have none. With 'create', which is for whoever
-/// does not hold a route there, a route of another program is left alone: AlreadyExists. Without, it is replaced.
+/// Creates or replaces. A unicast route needs an existing next hop (or group); other types must have none. With 'create' a route of another
+/// program is left alone: AlreadyExists. A caller sets it while it has no route there. Without it, that route is replaced.
 struct RouteSet {
   Prefix prefix;
   NexthopId nexthop{};
@@ -92,33 +92,33 @@ struct RouteDelete {
 
 using Order = std::variant<RouteSet, RouteDelete, GroupSet, NexthopSet, NexthopDelete, NeighborSet, NeighborDelete, AddressSet,
                            AddressDelete, LinkSet>;
-/// The orders that delete. A new kind of Delete belongs here, too: what visits them has no default.
+/// The orders that delete. Add each new kind of delete here, too: its visitors have no default case.
 using DeleteOrder = std::variant<RouteDelete, NexthopDelete, NeighborDelete, AddressDelete>;
 Order order_of(const DeleteOrder& one);
 bool is_delete(const Order& order) noexcept;
-/// The object that it would delete, for messages: "route 10.0.0.0/8", "next hop 7", "address 10.0.0.1/24 on port 3".
+/// The object that the order would delete, for messages: "route 10.0.0.0/8", "next hop 7", "address 10.0.0.1/24 on port 3".
 std::string object_name(const DeleteOrder& one);
 
-/// What is asked, and after apply() what came of it: ok, or the kernel's errno and its own words. The codes:
-///   NotFound            what is to be deleted is absent (ESRCH, ENOENT, EADDRNOTAVAIL): the caller decides that this is as good as done
-///   FailedPrecondition  what the order needs is absent; waiting for it may cure it: a next hop (EINVAL "Nexthop id does not exist",
-///                       "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway (ENETUNREACH,
-///                       EHOSTUNREACH)
-///   InvalidArgument     wrong whatever the state, such as an IPv6 route by an IPv4 next hop, or host bits
-///   ResourceExhausted   the kernel is out of room (ENOBUFS, ENOSPC, ENOMEM)
-///   AlreadyExists       another program has a route of this prefix, table and metric; the words name its protocol
-///   Unimplemented       this kernel cannot do it (EOPNOTSUPP)
+/// An order, and after apply() its result: ok, or the kernel's errno and message. The codes:
+///   NotFound            the object to be deleted does not exist (ESRCH, ENOENT, EADDRNOTAVAIL); the caller may treat that as done
+///   FailedPrecondition  an object that the order needs does not exist; waiting may solve it: a next hop (EINVAL "Nexthop id does
+///                       not exist", "Invalid nexthop id"), a port (ENODEV), its link (ENETDOWN), a subnet around the gateway
+///                       (ENETUNREACH, EHOSTUNREACH)
+///   InvalidArgument     wrong in any state, such as an IPv6 route by an IPv4 next hop, or host bits
+///   ResourceExhausted   the kernel is out of memory or space (ENOBUFS, ENOSPC, ENOMEM)
+///   AlreadyExists       another program has a route of this prefix, table and metric; the message names its protocol
+///   Unimplemented       this kernel does not support it (EOPNOTSUPP)
 struct Operation {
   Order order;
   Status status{};
 };
 static_assert(sizeof(Operation) <= 48, "a bulk of orders is copied through two queues");
 
-/// How an object of the data plane differs from what was ordered.
+/// How an object of the data plane differs from its order.
 enum class DriftKind : std::uint8_t {
-  Missing,   // It was ordered and is not there.
-  Changed,   // It is there, and not as ordered.
-  Unwanted,  // It is there under our protocol number, and nothing asks for it.
+  Missing,   // It was ordered and does not exist.
+  Changed,   // It exists, but differs from its order.
+  Unwanted,  // It exists with our protocol number, but was not ordered.
 };
 /// "missing", "changed", "unwanted".
 std::string_view to_string(DriftKind kind) noexcept;

@@ -1,7 +1,7 @@
-// Programmer: the switch's Executor: it makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel serialises
-// them). Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches; while both wait they take
-// turns, because replacing groups is slow (0.1 ms each) and a port that flaps must not stop the routes. Whoever submits to Bulk what
-// depends on an Urgent order must have seen that order's answer first.
+// Programmer: the Executor of the switch; it makes a blocking DataPlane asynchronous. One thread programs (two are slower: the kernel
+// serialises them). Two lanes: Urgent (ports, neighbours, next hops, groups) overtakes Bulk (routes) between two batches. While both wait
+// they alternate, because replacing groups is slow (0.1 ms each) and a flapping port must not stop the routes. If an order in Bulk depends
+// on one in Urgent, the caller submits it after that one's answer.
 #pragma once
 
 #include <atomic>
@@ -27,10 +27,10 @@ enum class Lane : std::uint8_t { Urgent, Bulk };
 
 using ProgrammerStats = ExecutorStats;
 
-/// Sees what is ordered and what is answered. A lane is the number of a Lane.
+/// Receives the orders and the answers. A lane is the number of a Lane.
 using OrderWatch = ExecutorWatch<Operation>;
 
-/// In place of a data plane: what a recorded run was answered, when it was.
+/// Replaces a data plane: gives the answers of a recorded run, at the recorded times.
 using RecordedAnswers = ExecutorAnswers<Operation>;
 
 class Programmer {
@@ -38,19 +38,20 @@ class Programmer {
   using Mode = ExecutorMode;
   struct Options {
     Mode mode = Mode::Thread;
-    Priority priority{48};  // Of the turns that deliver answers: above all that waits for them.
+    Priority priority{48};  // Priority of the turns that deliver answers; above that of the sources that wait for them.
     std::size_t ops_max = limits::kProgrammerOps;
     OrderWatch* watch = nullptr;         // If given, it must outlive the programmer.
-    RecordedAnswers* answers = nullptr;  // Likewise. Then nothing is programmed, in either mode.
-    /// Told each order that the data plane refused, on the thread that programs; not a delete of what is gone already, which is done.
+    RecordedAnswers* answers = nullptr;  // If given, it must outlive the programmer. Then nothing is programmed, in either mode.
+    /// Called on the programming thread with each order that the data plane refused. Not called for a delete of a missing object, which
+    /// counts as done.
     std::function<void(const Operation& refused)> on_refused = {};
   };
   /// 'scheduler' and 'plane' must outlive it.
   Programmer(Scheduler& scheduler, DataPlane& plane, Options options);
-  /// Applies what was submitted, delivers no more answers.
+  /// Applies the submitted operations; delivers no more answers.
   ~Programmer() = default;
 
-  /// Keeps the programming thread on 'cpus': see Executor::pin.
+  /// Binds the programming thread to 'cpus': see Executor::pin.
   Status pin(std::span<const unsigned> cpus) { return executor_.pin(cpus); }
 
   using Done = Executor<Operation>::Done;
@@ -62,9 +63,9 @@ class Programmer {
   void on_room(std::function<void()> wake) { executor_.on_room(std::move(wake)); }
 
   std::size_t in_flight() const noexcept { return executor_.in_flight(); }
-  /// Among those that failed are gone_deletes().
+  /// The failed operations include gone_deletes().
   const ProgrammerStats& stats() const noexcept { return executor_.stats(); }
-  /// Deletes of what was gone already. Any thread.
+  /// Deletes of objects that did not exist any more. Any thread.
   std::uint64_t gone_deletes() const noexcept { return gone_deletes_.load(std::memory_order_relaxed); }
   DataPlane& plane() noexcept { return plane_; }
 

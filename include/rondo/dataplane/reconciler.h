@@ -1,13 +1,13 @@
-// Reconciler: a data plane in front of another one that knows what an earlier run left there. An order for what is there already is
-// answered without being carried out, so that a restart on an unchanged table changes nothing and traffic goes on; what nobody asked for
-// until the end of the restart is then deleted. Afterwards it passes everything through.
+// Reconciler: a data plane in front of another one; it knows the objects of an earlier run. It answers an order for an existing, equal
+// object without executing it. So a restart with an unchanged table changes nothing, and traffic continues. Objects that were not ordered
+// by the end of the restart are then deleted. Afterwards it passes every order through.
 //
-// It believes what it read only as long as nothing can have changed unseen: a port that lost its carrier since makes the kernel drop things
-// in silence, so from then on (distrust) every order is carried out. A route counts as there only while its next hop does, and a group only
-// while its members do.
+// It relies on its dump only while every change is visible to it. When a port loses its carrier, the kernel silently deletes objects; from
+// then on (distrust) every order is executed. A route counts as existing only while its next hop does, and a group only while its members
+// do.
 //
-// Threads: apply() on the programming thread. read() before the first apply(); unwanted() and end() on another thread only while nothing
-// is under way. distrust(): any thread.
+// Threads: apply() on the programming thread. read() before the first apply(); unwanted() and end() on another thread only while no
+// operation is in flight. distrust(): any thread.
 #pragma once
 
 #include <atomic>
@@ -26,19 +26,20 @@ class Reconciler final : public DataPlane {
   explicit Reconciler(DataPlane& plane);
   ~Reconciler() override;
 
-  /// Reads everything that carries our number. Blocks while the kernel works: about a second for a million routes. 60 bytes a route until
+  /// Reads all objects with our protocol number. Blocks while the kernel works: about a second for a million routes. 60 bytes a route until
   /// end().
   Status read();
-  /// What was read of next hops and groups, for whoever gives numbers: an equal one should get the same number, and no other one may.
+  /// The next hops and groups of the dump. A caller that assigns ids should give an equal object the same id, and must not give that id to
+  /// another.
   const std::vector<NexthopEntry>& known_nexthops() const noexcept;
-  /// Something may have gone unseen.
+  /// From now on every order is executed, because an object may have changed unseen.
   void distrust() noexcept;
-  /// To be told of each link event: distrusts when a port that was usable is not any more.
+  /// Call it with each link event: distrusts when a usable port becomes unusable.
   void link_event(const LinkEvent& event);
 
-  /// What is there and nobody asked for: the orders that delete it. Groups may go when the routes are gone, next hops when the groups are,
-  /// and addresses, with which the kernel drops what it reaches through them, when all else is.
-  /// What could not be deleted for now is among the unwanted again. O(what is told).
+  /// Orders that delete the existing objects that were not ordered. Delete groups after the routes, next hops after the groups, and
+  /// addresses last: the kernel drops with them what it reaches through them. Objects that could not be deleted are returned again by a
+  /// later call. O(result).
   struct Unwanted {
     std::vector<DeleteOrder> routes;
     std::vector<DeleteOrder> neighbors;
@@ -50,21 +51,21 @@ class Reconciler final : public DataPlane {
   struct UnwantedCounts {
     std::uint64_t routes = 0;
     std::uint64_t neighbors = 0;
-    std::uint64_t nexthops = 0;  // And groups.
+    std::uint64_t nexthops = 0;  // Next hops and groups.
     std::uint64_t addresses = 0;
     std::uint64_t total() const noexcept { return routes + neighbors + nexthops + addresses; }
   };
-  /// How many these are. O(neighbours).
+  /// Numbers of these objects. O(neighbours).
   UnwantedCounts unwanted_counts() const;
-  /// The restart is over: forgets what was read and passes everything through.
+  /// Ends the restart: drops the dump and passes every order through.
   void end();
 
   struct Counts {
-    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours and addresses of our number.
-    /// Orders answered without being carried out. More than 'found' where settings of ports are among them, which are not counted there, or
-    /// where something is ordered twice.
+    std::uint64_t found = 0;  // Routes, next hops, groups, neighbours and addresses with our protocol number.
+    /// Orders answered without being executed. It can exceed 'found': it includes settings of ports, which 'found' does not, and orders
+    /// given twice.
     std::uint64_t kept = 0;
-    std::uint64_t changed = 0;  // Orders carried out until the end.
+    std::uint64_t changed = 0;  // Orders executed until the end.
   };
   Counts counts() const noexcept;
 
@@ -86,10 +87,10 @@ class Reconciler final : public DataPlane {
   struct Known;
 
   DataPlane& plane_;
-  std::unique_ptr<Known> known_;  // Null after the end.
+  std::unique_ptr<Known> known_;  // Null after end().
   std::vector<NexthopEntry> nexthops_;
-  std::vector<LinkEvent> ports_;  // As read.
-  std::vector<Operation> rest_;   // Of a bulk: what must be carried out, and where it stands there.
+  std::vector<LinkEvent> ports_;  // As read() found them.
+  std::vector<Operation> rest_;   // The orders of a bulk that must be executed; 'places_' has their positions in it.
   std::vector<std::size_t> places_;
   std::atomic<bool> trusts_{true};
   std::atomic<std::uint64_t> kept_{0};

@@ -1,5 +1,5 @@
-// RecordedRestart: in place of what a program reads from the data plane, what a recorded run read there: at its start, when it found that
-// its restart was over, and what its audits had it repair. For replays (sim/replay.h). Scheduler's thread.
+// RecordedRestart: replaces what a program reads from the data plane by what a recorded run read: at its start, at the end of its restart,
+// and in its audits. For replays (sim/replay.h). Scheduler's thread.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace rondo {
 class RecordedRestart {
  public:
   virtual ~RecordedRestart() = default;
-  /// How many objects of an earlier run there were,
+  /// Number of objects of an earlier run.
   virtual std::uint64_t found() = 0;
-  /// and of these the next hops and groups.
+  /// The next hops and groups among them.
   virtual std::vector<NexthopEntry> nexthops() = 0;
-  /// What the look of the turn under way found: the rows of before have come.
+  /// Whether the check in the current turn found that all rows of the earlier run have arrived.
   virtual bool rows_have_come() = 0;
-  /// The orders of the turn under way that delete what nobody asked for.
+  /// The orders of the current turn that delete unwanted objects.
   virtual std::vector<DeleteOrder> unwanted() = 0;
-  /// Called for each repair of the recorded run, in its place: objects that differed from what was ordered.
+  /// Called at the recorded place of each repair, with the objects that differed from their orders.
   using OnDrift = std::function<void(DriftKind kind, const std::vector<DeleteOrder>& objects)>;
   virtual void on_drift(OnDrift handler) = 0;
 };

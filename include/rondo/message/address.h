@@ -1,5 +1,5 @@
-// Address: where an agent gets its messages. A value that can be copied, kept and used on any thread, and outlives what it names: whoever
-// posts to an agent that has gone is told so. See Agent.
+// Address: names an agent that receives messages. A value that can be copied, kept and used on any thread. It outlives its agent: a post to
+// an agent that no longer exists returns an error. See Agent.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,15 @@ namespace rondo {
 
 namespace message {
 class Cell;
-/// Puts what lies at 'stored' into the queue of 'cell'; what is left there is the caller's to destroy.
+/// Moves the message at 'stored' into the queue of 'cell'; the caller destroys what remains at 'stored'.
 Status post(Cell& cell, const MessageType& type, void* stored);
 void count_large(Cell& cell) noexcept;
 }  // namespace message
 
-/// Thread-safe as a shared_ptr is.
+/// Thread-safe like a shared_ptr.
 class Address {
  public:
-  /// Nobody's.
+  /// The address of no agent.
   Address() noexcept = default;
   Address(const Address& other) noexcept;
   Address(Address&& other) noexcept : cell_(std::exchange(other.cell_, nullptr)) {}
@@ -33,12 +33,12 @@ class Address {
   }
   ~Address();
 
-  /// Puts 'message' behind all that was posted to agents of the same priority before, and returns; its handler runs in a turn of its own.
-  /// Any thread; on the agent's own thread, in the turn of an agent, without a lock. Ok also when the type's limit chose to drop or to
-  /// merge. ResourceExhausted when the type's limit refuses or the queue is full, NotFound when the agent has no handler for M, has gone
-  /// or was stopped (AgentThreads::stop), or was not added yet; the message is then gone. O(1). Allocates for messages that do not
-  /// travel inline (kTravelsInline) and for the words of a refusal; std::bad_alloc where there is no memory for them: nothing was posted
-  /// then.
+  /// Puts 'message' behind all messages that were posted to agents of the same priority before, and returns. Its handler runs in a later
+  /// turn. Any thread. On the agent's own thread, in the turn of an agent, it takes no lock. Ok also if the limit of the type drops or
+  /// merges the message. ResourceExhausted when the limit of the type refuses or the queue is full. NotFound when the agent has no handler
+  /// for M, does not exist any more, was stopped (AgentThreads::stop), or was not added yet. After an error the message is lost. O(1).
+  /// Allocates for messages that do not travel inline (kTravelsInline) and for error messages. Throws std::bad_alloc if that fails; then
+  /// nothing was posted.
   template <class M>
   requires Message<std::remove_cvref_t<M>> Status post(M&& message)
   const {
@@ -54,7 +54,7 @@ class Address {
     }
   }
 
-  /// Empty for nobody's.
+  /// Name of the agent; empty for the address of no agent.
   std::string_view name() const noexcept;
   explicit operator bool() const noexcept { return cell_ != nullptr; }
   friend bool operator==(const Address& a, const Address& b) noexcept { return a.cell_ == b.cell_; }

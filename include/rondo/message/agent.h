@@ -1,8 +1,7 @@
-// Agent: user code that owns some state and handles messages, one at a time, on one thread for life. It never sees queues or other agents:
-// it has addresses of others, and topics. Where several agents have one priority, their messages are handled in the order of arrival of
-// each single message over all of them (seed 003: "Events inside the same priority are handled in chronological order"). Those of an agent
-// that cannot start before another thread has started one of its group come when it has started; others do not wait for that. See
-// docs/guide/agents-and-messages.md.
+// Agent: user code that owns some state and handles messages, one at a time, on one thread for life. It never handles queues and holds no
+// reference to other agents; it has their addresses, and topics. The messages of all agents of one priority are handled in the order of
+// arrival, as in SObjectizer's priority dispatchers. If an agent cannot start before another thread has started one of its group, its
+// messages wait until it has started; messages of other agents do not wait. See docs/guide/agents-and-messages.md.
 #pragma once
 
 #include <cstdint>
@@ -32,35 +31,35 @@ namespace message {
 class Seat;
 }
 
-/// What is done when a handler throws. Ending the process is not among them.
+/// What happens when a handler throws. The process never ends for that reason.
 enum class Reaction : std::uint8_t {
-  Drop,         // The message is gone, counted and told (AgentsOptions::on_fault); the agent goes on. The default.
-  Retry,        // See AgentOptions. As Drop after retries_max, and where the handler has taken the message over (M&&).
-  StopAgent,    // The agent's group is removed at once: none of its handlers begins any more.
+  Drop,         // The message is lost, counted and reported (AgentsOptions::on_fault); the agent continues. The default.
+  Retry,        // See AgentOptions. Like Drop after retries_max attempts, and where the handler takes the message over (M&&).
+  StopAgent,    // The agent's group is removed immediately: no further handler of the agent begins.
   StopRuntime,  // The runtime is stopped (AgentsOptions::on_stop).
 };
 
-/// A message that is tried again is parked for 'retry_delay' from when its handler threw, then goes behind what waits by then. Parked, it
-/// counts against its type's limit, which it may exceed by one; where that drops the oldest, parked ones go first. Of types that merge by
-/// key, it is not tried again once a newer message of its key was accepted, and counts as coalesced.
+/// A message for a retry is parked for 'retry_delay' after its handler threw, and then queued behind the waiting messages. A parked message
+/// counts against the limit of its type, which it may exceed by one. If that limit drops the oldest message, it drops parked ones first.
+/// For types that merge by key, a message is not retried after a newer message of its key was accepted; it then counts as coalesced.
 struct AgentOptions {
   Reaction reaction = Reaction::Drop;
   Duration retry_delay = 100ms;
-  unsigned retries_max = limits::kMessageRetries;  // Of one message; at most limits::kMessageRetriesMost (InvalidArgument).
+  unsigned retries_max = limits::kMessageRetries;  // Retries of one message; at most limits::kMessageRetriesMost (InvalidArgument).
 };
 
 /// A handler that threw.
 struct MessageFault {
-  std::string_view agent;    // Its name; valid while the callback runs.
-  std::string_view message;  // The type's name, or "start" or "finish".
+  std::string_view agent;    // Name of the agent; valid while the callback runs.
+  std::string_view message;  // Name of the message's type, or "start" or "finish".
   std::exception_ptr error;
-  Reaction reaction = Reaction::Drop;  // What is done about it.
+  Reaction reaction = Reaction::Drop;  // The reaction to this fault.
 };
 
-/// Base of every agent. Made by Group::make; its functions are for its own thread, and for its constructor.
+/// Base of every agent. Group::make makes it. Its functions may be called on its own thread, and in its constructor.
 class Agent {
  public:
-  /// 'name' need not be unique; figures show its first 47 bytes. The priority stands for life (seed 003).
+  /// 'name' need not be unique; figures show its first 47 bytes. The priority never changes.
   Agent(Group& group, std::string name, Priority priority, AgentOptions options = {});
   virtual ~Agent();
   Agent(const Agent&) = delete;
@@ -68,27 +67,27 @@ class Agent {
 
   const std::string& name() const noexcept;
   Priority priority() const noexcept;
-  /// Others post here. Any thread, as long as the agent lives; the address itself lives longer.
+  /// Other agents post to this address. Any thread, while the agent lives; the returned value may outlive the agent.
   Address address() const noexcept;
 
  protected:
-  /// Before the first message. Agents of a group start from the highest priority down, each when the one before it has started. If it
-  /// throws, the whole group is removed.
+  /// Called before the first message. Agents of a group start from the highest priority down, each after the previous one has started. If
+  /// it throws, the whole group is removed.
   virtual void on_start() {}
-  /// After the last message, once, if on_start() returned. The agent is destroyed after it.
+  /// Called once, after the last message, if on_start() returned. The agent is destroyed after it.
   virtual void on_finish() {}
-  /// What to do about an exception of a handler. By default AgentOptions::reaction.
+  /// Chooses the reaction to an exception of a handler. By default AgentOptions::reaction.
   virtual Reaction on_exception(const MessageFault&) noexcept { return options_.reaction; }
 
-  /// Handles messages that are posted to this agent's address: `receive<&Router::configure>()` for
-  /// `void configure(const NewConfig&)`, or `void configure(NewConfig&&)` to take them over, which excludes Reaction::Retry
-  /// (InvalidArgument, of the whole group). In the constructor only; one handler a type (assert).
+  /// Handles messages that are posted to this agent's address: `receive<&Router::configure>()` for `void configure(const NewConfig&)`. A
+  /// handler `void configure(NewConfig&&)` takes messages over; it excludes Reaction::Retry (InvalidArgument for the whole group). Only in
+  /// the constructor; one handler a type (assert).
   template <auto Method, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   void receive() {
     add_handler(message::handler_for<Method>(static_cast<Self&>(*this)));
   }
-  /// Handles what is published on 'topic', from now on, or from when the agent is added. The handler takes a `const M&`. AlreadyExists for
-  /// a second handler of this agent on the topic.
+  /// Handles the messages published on 'topic' from now on; in the constructor, from when the agent is added. The handler takes a `const
+  /// M&`. AlreadyExists for a second handler of this agent on the topic.
   template <auto Method, class M, class Self = typename message::MethodTraits<decltype(Method)>::Self>
   Status subscribe(const Topic<M>& topic) {
     using Traits = message::MethodTraits<decltype(Method)>;
@@ -96,26 +95,26 @@ class Agent {
     static_assert(!Traits::kTakesOver, "a published message belongs to all subscribers: take a const reference");
     return subscribe(topic.core_, message::handler_for<Method>(static_cast<Self&>(*this)));
   }
-  /// What was published before and waits is still handled. No effect on a topic without a handler of this agent.
+  /// Messages published before that still wait are handled. No effect on a topic without a handler of this agent.
   template <class M>
   void unsubscribe(const Topic<M>& topic) {
     unsubscribe(topic.core_);
   }
-  /// Bounds what waits here of one type, parked messages included; before receive() and subscribe() of it, in the constructor (assert),
-  /// once a type (assert).
+  /// Limits how many messages of one type wait here, including parked ones. In the constructor, before receive() and subscribe() of the
+  /// type, and only once a type (assert).
   template <Message M>
   void limit(Limit limit) {
     add_limit(message::kType<M>, limit, message::KeyOf{});
   }
-  /// Messages of type M whose keys are equal merge while they wait: the newest takes the place of the one that waits. 'keys' bounds how
-  /// many wait, and 'overflow' answers one key too many; not Overflow::DropOldest (assert). Key is a pointer to a member, or to a function
-  /// of `const M&`, whose result has a hash and an equality that do not throw.
+  /// Waiting messages of type M with equal keys merge: a newer message replaces the waiting one. 'keys' limits how many wait, and
+  /// 'overflow' handles one key too many; not Overflow::DropOldest (assert). Key is a pointer to a member, or to a function of `const M&`.
+  /// Its result needs a hash and an equality that do not throw.
   template <auto Key, Message M>
   void coalesce(std::size_t keys = limits::kMessagesOfType, Overflow overflow = Overflow::Reject) {
     add_limit(message::kType<M>, Limit{keys, overflow}, message::kKeyOf<M, Key>);
   }
 
-  /// Posts 'message' to 'to' in 'delay' from now, or each 'period' (the first in one period from now), as long as the handle lives. See
+  /// Posts 'message' to 'to' after 'delay', or every 'period' (first one period from now), while the returned handle lives. See
   /// TimedMessage. Not in the constructor (assert).
   template <Message M>
   [[nodiscard]] TimedMessage send_later(Address to, M message, Duration delay) {
@@ -126,7 +125,7 @@ class Agent {
     return TimedMessage::periodic(scheduler(), std::move(to), std::move(message), period);
   }
 
-  /// The scheduler that gives this agent its turns: its clock, its timers. Not in the constructor (assert).
+  /// The scheduler that gives this agent its turns, with its clock and timers. Not in the constructor (assert).
   Scheduler& scheduler() const;
 
  private:

@@ -1,6 +1,6 @@
-// AgentThreads: agents with a thread for each priority in use (seed 003, "Dispatcher With Dedicated Thread For Every Priority"). An agent
-// lives on the thread of its priority for life; posting to it, from whatever thread, is the same call. Each thread has a scheduler of its
-// own, so a slow handler delays its own priority alone. What two priorities share needs a lock of the user's.
+// AgentThreads: agents with one thread for each priority in use, like SObjectizer's one_per_prio dispatcher. An agent stays on the thread
+// of its priority. Any thread posts to it with the same call. Each thread has its own scheduler, so a slow handler delays only its own
+// priority. Data that agents of two priorities share needs a lock in user code.
 #pragma once
 
 #include <functional>
@@ -17,20 +17,20 @@
 
 namespace rondo {
 
-/// What the system is told of one thread; see rondo/base/thread_settings.h.
+/// Settings of one thread; see rondo/base/thread_settings.h.
 struct AgentThreadSettings {
   int nice = 0;
   std::vector<unsigned> cpus = {};
-  /// Looks from outside whether a turn of the thread ends; see StallWatchdog.
+  /// Checks from another thread whether each turn of the thread ends; see StallWatchdog.
   std::optional<StallWatchdogOptions> watchdog = {};
 };
 
 struct AgentThreadsOptions {
   AgentsOptions agents = {};
-  /// Of each thread's scheduler. Must be valid (assert).
+  /// Policy of each thread's scheduler. Must be valid (assert).
   PolicyOptions policy = StrictlyOrdered{};
-  /// Asked once for each priority, when its thread is made, on the thread that makes the first agent of the priority. Must not call
-  /// functions of these Agents, which wait for its answer. A priority of ours says nothing to the system unless this does.
+  /// Called once for each priority, when its thread is made, on the thread that makes the first agent of the priority. It must not call
+  /// functions of these Agents, which wait for its result. Without it the operating system treats the threads of all priorities alike.
   std::function<AgentThreadSettings(Priority)> settings = {};
   /// Threads are named "NAME-p7", the first 15 bytes of it.
   std::string name = "agents";
@@ -38,20 +38,20 @@ struct AgentThreadsOptions {
 
 class AgentThreads {
  public:
-  /// Starts no thread; the first agent of a priority does. If that fails, so does its group (Agents::add).
+  /// Starts no thread; the first agent of a priority starts one. If that fails, Agents::add of that group fails.
   explicit AgentThreads(AgentThreadsOptions options = {});
-  /// Stops; then every agent finishes on the calling thread, and what waits is dropped.
+  /// Calls stop(); then every agent finishes on the calling thread, and waiting messages are dropped.
   ~AgentThreads();
   AgentThreads(const AgentThreads&) = delete;
   AgentThreads& operator=(const AgentThreads&) = delete;
 
   Agents& agents() noexcept;
-  /// Waits until somebody stops the threads: Reaction::StopRuntime, Overflow::StopRuntime, or stop().
+  /// Waits until the threads are stopped: by Reaction::StopRuntime, Overflow::StopRuntime, or stop().
   void wait();
-  /// Every thread ends after the message that it handles. Any thread; for good: from here on every post is refused (NotFound), also one of
-  /// an agent, and so is whoever adds agents (FailedPrecondition). What waits is dropped when this ends. O(agents).
+  /// Every thread ends after its current message. Any thread; permanent. From now on every post is refused (NotFound), also by an agent,
+  /// and so is adding agents (FailedPrecondition). The destructor drops the waiting messages. O(agents).
   void stop() noexcept;
-  /// Threads that run.
+  /// Number of running threads.
   std::size_t size() const;
 
  private:

@@ -1,7 +1,7 @@
-// Agents: the agents of one program part, their queues and their life. It gives no turns of its own: it adds a queue for each priority in
-// use, and one for starts and ends, to a Scheduler as Sources, so that messages, tables, timers and descriptors take turns under one
-// policy. Either one scheduler, which the caller runs (seed 003, "Dispatchers With Common Thread For All Priorities"), or a thread with a
-// scheduler for each priority in use (AgentThreads; "Dispatcher With Dedicated Thread For Every Priority").
+// Agents: owns the agents of one program part, their queues and their life cycle. It gives no turns itself: it adds one queue for each
+// priority in use, and one for starts and ends, to a Scheduler as Sources. So messages, tables, timers and descriptors take turns under one
+// policy. With one scheduler, the caller runs it, as in SObjectizer's dispatchers with one thread for all priorities. AgentThreads has one
+// thread with a scheduler for each priority in use.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ namespace message {
 class Seat;
 }
 
-/// Sees each message before its handler does, on the agent's thread: for tests and traces. What it throws is dropped, and where memory has
-/// ended it is not told.
+/// Receives each message before its handler does, on the agent's thread: for tests and traces. An exception of it is ignored. It is not
+/// called if memory for the message's name is exhausted.
 class MessageWatch {
  public:
   virtual ~MessageWatch() = default;
@@ -37,17 +37,18 @@ class MessageWatch {
 };
 
 struct AgentsOptions {
-  /// Messages that may wait for all agents of one priority together. One more is refused with ResourceExhausted; or one of the next
-  /// limits::kMessagePlacesKept, as so many places may be in the scheduler's hand or not. SIZE_MAX: as many as memory holds.
+  /// The most messages that may wait for all agents of one priority together; further ones are refused with ResourceExhausted. A queue has
+  /// limits::kMessagePlacesKept more places, which the scheduler thread may keep for its own posts. So the refusal may begin up to that
+  /// many messages later. SIZE_MAX: no limit but memory.
   std::size_t messages_max = limits::kMessagesOfPriority;
-  /// How long an agent that is removed after its queue may go on with it; then the rest is dropped and counted.
+  /// How long an agent removed with Removal::AfterQueues handles its queue; then the rest is dropped and counted.
   Duration drain = limits::kAgentDrain;
-  /// Told of each handler that threw, on its agent's thread. By default nobody. Must not throw.
+  /// Called for each handler that threw, on its agent's thread. Empty by default. Must not throw.
   std::function<void(const MessageFault&)> on_fault = {};
-  /// How the runtime is stopped when a limit or a reaction asks for it; any thread. By default Scheduler::stop of every scheduler.
-  /// Must not throw.
+  /// Stops the runtime when a limit or a reaction requires it; called on any thread. By default Scheduler::stop of every scheduler. Must
+  /// not throw.
   std::function<void()> on_stop = {};
-  /// nullptr: nobody looks on. Must outlive the agents.
+  /// nullptr: none. Must outlive the agents.
   MessageWatch* watch = nullptr;
 };
 
@@ -59,41 +60,42 @@ struct GroupId {
 
 /// How to remove a group.
 enum class Removal : std::uint8_t {
-  AfterQueues,  // Nothing new is accepted; what waits is handled, for at most AgentsOptions::drain; then each agent finishes.
-  AtOnce,       // What waits is dropped and counted; each agent finishes in its next turn, which no other agent's messages can delay.
+  AfterQueues,  // New messages are refused; waiting ones are handled, for at most AgentsOptions::drain; then each agent finishes.
+  AtOnce,  // Waiting messages are dropped and counted; each agent finishes in its next turn, which messages of other agents cannot delay.
 };
 
-/// Figures of one agent, or of one priority. A copy, made without a lock: each figure is a value it had, but not all at one instant.
+/// Figures of one agent, or of one priority. A copy, made without a lock: each figure is correct by itself, but they may be of different
+/// times.
 struct MessageFigures {
-  std::string name;  // Of the agent (47 bytes of it), or of the queue.
+  std::string name;  // Name of the agent (its first 47 bytes), or of the queue.
   Priority priority;
   std::uint64_t served = 0;     // Handled.
-  std::uint64_t refused = 0;    // By a limit, or because the queue was full.
-  std::uint64_t dropped = 0;    // By a limit, or because the agent was removed at once.
-  std::uint64_t coalesced = 0;  // Took the place of one with the same key.
+  std::uint64_t refused = 0;    // Refused by a limit, or because the queue was full.
+  std::uint64_t dropped = 0;    // Dropped by a limit, or because the agent was removed with Removal::AtOnce.
+  std::uint64_t coalesced = 0;  // Replaced a waiting message with the same key.
   std::uint64_t faults = 0;     // Handlers that threw.
   std::size_t queued = 0;
-  std::size_t parked = 0;  // Wait for a retry.
-  /// From the post to the handler, in nanoseconds; from a post in an agent's turn on the same thread, what the turn took up to then (32 us
-  /// at most, beyond its last handler) may be added.
+  std::size_t parked = 0;  // Waiting for a retry.
+  /// From the post to the handler, in nanoseconds. For a post from a handler on the same thread it may also include the turn's time before
+  /// the post: at most 32 us and the time of that handler.
   Log2Histogram wait_ns;
-  // Of a queue, not of an agent:
+  // The following figures are of queues only.
   Duration oldest{0};           // How long the oldest message has waited.
   std::uint64_t large = 0;      // Messages posted to agents that did not travel inline (limits::kInlineMessageBytes).
   std::uint64_t cut_turns = 0;  // Turns that ended because their time was over (limits::kMessagesTurn).
-  std::size_t places = 0;       // For messages, made so far, by limits::kMessagePlacesChunk.
+  std::size_t places = 0;       // Places for messages allocated so far, in steps of limits::kMessagePlacesChunk.
 };
 
-/// Of all agents of one Agents or AgentThreads.
+/// Figures of all agents of one Agents or AgentThreads.
 struct AgentsFigures {
-  std::uint64_t refused_groups = 0;  // Not added, for whatever reason: add() has told it.
-  std::uint64_t queue_retries = 0;   // Queues that could not be added to their scheduler for want of memory, each time.
+  std::uint64_t refused_groups = 0;  // Groups that were not added, for any reason; add() returned it.
+  std::uint64_t queue_retries = 0;   // Failed attempts to add a queue to its scheduler because memory was exhausted.
 };
 
-/// What a group is made of, while it is made.
+/// A group while it is being made.
 class Group {
  public:
-  /// Calls T(*this, arguments...) and keeps it. References are for use on one thread; what others need is T's address().
+  /// Calls T(*this, arguments...) and keeps the agent. Use the reference on one thread only; give T's address() to others.
   template <class T, class... Arguments>
   T& make(Arguments&&... arguments) {
     auto agent = std::make_unique<T>(*this, std::forward<Arguments>(arguments)...);
@@ -117,20 +119,21 @@ class Group {
 
 class Agents {
  public:
-  /// On one scheduler, which must outlive this. Made and destroyed on its thread, outside of turns.
+  /// Uses one scheduler, which must outlive this object. Made and destroyed on the scheduler's thread, outside of turns.
   explicit Agents(Scheduler& scheduler, AgentsOptions options = {});
-  /// Every agent finishes and is destroyed; what waits is dropped; posts from other threads are refused from here on.
+  /// Every agent finishes and is destroyed; waiting messages are dropped; later posts from other threads are refused.
   ~Agents();
   Agents(const Agents&) = delete;
   Agents& operator=(const Agents&) = delete;
 
-  /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`, a callable
-  /// that takes a Group& and returns a Status. If it returns an error or throws, or memory ends, the agents made so far are destroyed,
-  /// latest first, have received nothing, and the error is returned (an exception as Internal, bad_alloc as ResourceExhausted).
-  /// Constructors run on the calling thread; start and all that follows on the agents' own. Any thread, and inside handlers.
+  /// Makes a group of agents, all or nothing: `agents.add([&](Group& group) { group.make<Router>(...); return Status{}; })`. 'make' is a
+  /// callable that takes a Group& and returns a Status. If it returns an error or throws, or memory is exhausted, the agents made so far
+  /// are destroyed, latest first, without having received a message. The error is returned (an exception as Internal, bad_alloc as
+  /// ResourceExhausted). Constructors run on the calling thread; on_start() and all later functions on the agents' own thread. Any thread,
+  /// also inside handlers.
   template <class Make>
   requires std::is_invocable_r_v<Status, Make&, Group&> Result<GroupId> add(Make&& make) { return add_group(std::ref(make)); }
-  /// A group of one; its address.
+  /// Makes a group of one agent and returns its address.
   template <class T, class... Arguments>
   Result<Address> make(Arguments&&... arguments) {
     Address address;
@@ -141,24 +144,24 @@ class Agents {
     if (!added) return failure(std::move(added.error()));
     return address;
   }
-  /// Begins the end of a group; a second call can only hasten it. Once this has returned, no handler of an agent that is removed at once
-  /// begins any more, but for what other threads were about to begin. 'done' is called on the thread of the agent that finished last,
-  /// after all have been destroyed; it must not throw. Of several calls that bring one, the 'done' of the first is called and the others
-  /// never, also where the runtime itself had begun the end (Reaction::StopAgent, Overflow::StopAgent, a start that threw). NotFound if
-  /// there is no such group (any more); 'done' is then not called. Allocates nothing, but for the words of an error. Any thread.
+  /// Begins to remove a group; a second call can only make it faster. With Removal::AtOnce, no handler of its agents begins after this has
+  /// returned, except one that another thread is about to begin. 'done' is called on the thread of the agent that finished last, after all
+  /// agents of the group are destroyed; it must not throw. If several calls pass a 'done', only the first is called. This also holds when
+  /// the runtime began the removal (Reaction::StopAgent, Overflow::StopAgent, a start that threw). NotFound if there is no such group;
+  /// 'done' is then not called. Allocates nothing except an error message. Any thread.
   Status remove(GroupId group, Removal how = Removal::AfterQueues, std::function<void()> done = {});
-  /// Groups that were added and have not wholly gone. Any thread.
+  /// Number of groups that were added and are not completely removed. Any thread.
   std::size_t groups() const;
 
-  /// The topic 'name' for messages of type M; made when it is first asked for. Topics of one name and several types are several topics. The
-  /// topics live as long as somebody holds them or has subscribed. Any thread.
+  /// The topic 'name' for messages of type M; made on the first call. One name with several types gives separate topics. A topic lives
+  /// while a Topic value or a subscription refers to it. Any thread.
   template <class M>
   Topic<M> topic(std::string_view name) {
     return Topic<M>{topic_core(name, message::kType<M>)};
   }
 
-  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, at any time, without a lock, while
-  /// agents come and go. An agent that goes meanwhile may be left out. O(agents).
+  /// Figures of the agents, and of the queues of the priorities in use, highest first. Any thread, at any time, without a lock, also while
+  /// agents are added and removed. An agent that is being removed may be left out. O(agents).
   std::vector<MessageFigures> figures_of_agents() const;
   std::vector<MessageFigures> figures_of_queues() const;
   AgentsFigures figures() const noexcept;

@@ -1,6 +1,6 @@
-// Limit: how many messages of one type may wait for one agent, and what becomes of one too many. Counted are those that wait, in the queue
-// or parked for another attempt, not the one being handled. A type with a limit takes the queue's lock at either end (some 20 ns each); one
-// without is bounded by its queue alone.
+// Limit: how many messages of one type may wait for one agent, and what happens to one too many. It counts messages that wait in the queue
+// or are parked for a retry, not the one being handled. A type with a limit takes the queue's lock at both ends (about 20 ns each); one
+// without is limited by its queue only.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace rondo {
 
-/// The answer to one message too many.
+/// What happens to one message too many.
 enum class Overflow : std::uint8_t {
-  Reject,       // The sender is told ResourceExhausted. For what somebody can do again later.
-  DropNewest,   // The new one is dropped and counted. For samples, when the first word counts.
-  DropOldest,   // The one that has waited longest is dropped and counted, and the new one goes behind the others.
-  StopAgent,    // The sender is told, and the agent's group is removed at once, with the reason. For what must not happen.
-  StopRuntime,  // The sender is told, and the runtime is stopped (AgentsOptions::on_stop).
+  Reject,      // The sender gets ResourceExhausted. For work that the sender can submit again later.
+  DropNewest,  // The new message is dropped and counted. For samples of which the first counts.
+  DropOldest,  // The message that has waited longest is dropped and counted, and the new one is queued behind the others.
+  // The sender gets the error, and the agent's group is removed immediately, with the reason. For conditions that must never occur.
+  StopAgent,
+  StopRuntime,  // The sender gets the error, and the runtime is stopped (AgentsOptions::on_stop).
 };
 
 struct Limit {
@@ -27,7 +28,7 @@ struct Limit {
 
 namespace message {
 
-/// How to tell the keys of messages apart. For types that merge by key.
+/// Hash and equality of message keys, for types that merge by key.
 struct KeyOf {
   std::size_t (*hash)(void* stored) = nullptr;
   bool (*same)(void* one, void* other) = nullptr;

@@ -1,6 +1,5 @@
-// Messages: values of any movable type, told apart by their type alone. What travels is the value itself where it fits the place that a
-// queue has for it, else a pointer to one allocation. The runtime knows a type by the address of one constant and calls through plain
-// functions.
+// Messages: values of any movable type, distinguished by their type alone. A queue place holds the value itself if it fits, otherwise a
+// pointer to one allocation. The runtime identifies a type by the address of one constant and calls plain functions.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +14,13 @@
 
 namespace rondo {
 
-/// What can be sent. Moving must not throw, because a message is moved into a queue under its lock; for the same reason it must not post.
+/// A type that can be sent. Moving must not throw, because a message is moved into a queue under its lock; for the same reason it must not
+/// post.
 template <class M>
 concept Message = std::is_object_v<M> && std::is_same_v<M, std::remove_cv_t<M>> && std::is_nothrow_move_constructible_v<M> &&
     std::is_nothrow_destructible_v<M>;
 
-/// Travels without an allocation; anything larger costs one a message (and one for all subscribers of a topic together).
+/// Whether M travels without an allocation. A larger message costs one allocation (one for all subscribers of a topic together).
 template <class M>
 inline constexpr bool kTravelsInline = sizeof(M) <= limits::kInlineMessageBytes && alignof(M) <= 16;
 
@@ -28,7 +28,7 @@ namespace message {
 
 class TypeLimit;
 
-/// What lies in a queue for a message of type M.
+/// The representation of a message of type M in a queue.
 template <class M>
 using Stored = std::conditional_t<kTravelsInline<M>, M, std::shared_ptr<M>>;
 
@@ -41,12 +41,12 @@ M& value_of(void* stored) noexcept {
   }
 }
 
-/// How to handle a stored message of one type. Its address is the type's identity.
+/// Functions for stored messages of one type. Its address identifies the type.
 struct MessageType {
   const std::type_info* info;
-  void (*move)(void* to, void* from) noexcept;  // Makes one at 'to'; the one at 'from' is still to be destroyed.
+  void (*move)(void* to, void* from) noexcept;  // Constructs one at 'to'; the one at 'from' must still be destroyed.
   void (*exchange)(void* one, void* other) noexcept;
-  void (*destroy)(void* stored) noexcept;  // nullptr: there is nothing to do.
+  void (*destroy)(void* stored) noexcept;  // nullptr if no destructor needs to run.
 };
 
 template <Message M>
@@ -62,22 +62,22 @@ inline constexpr MessageType kType{
     std::is_trivially_destructible_v<Stored<M>> ? nullptr
                                                 : +[](void* stored) noexcept { std::destroy_at(static_cast<Stored<M>*>(stored)); }};
 
-/// The type's name as a C++ programmer writes it. Allocates.
+/// The type's name in C++ spelling. Allocates.
 std::string name_of(const MessageType& type);
 
-/// One way from a type to a function of an agent: made when the agent subscribes, and never looked for again.
+/// Connects a type to a function of an agent. Made when the agent subscribes; no lookup is needed later.
 struct Handler {
   const MessageType* type = nullptr;
   void (*call)(void* object, void* stored) = nullptr;
   void* object = nullptr;
   TypeLimit* limit = nullptr;  // Shared by all handlers of the type.
-  bool takes_over = false;     // What the function leaves of a message is nothing to try again with.
+  bool takes_over = false;     // The function takes the message over, so there is nothing left to retry.
 };
 
 template <class Method>
 inline constexpr bool kIsHandler = false;
 
-/// Takes a member function apart: void (Self::*)(const M&), which may be const, or (M&&) for one that takes the message over.
+/// Traits of a member function: void (Self::*)(const M&), which may be const, or (M&&) for one that takes the message over.
 template <class Method>
 struct MethodTraits {
   static_assert(kIsHandler<Method>,
@@ -98,8 +98,8 @@ struct MethodTraits<void (S::*)(M&&)> {
   static constexpr bool kTakesOver = true;
 };
 
-/// 'Self' and 'Type' are there for their linkage: GCC gives a function that has a method of a class of one file as its only argument a name
-/// that other files may have, too, and the linker takes one for both.
+/// 'Self' and 'Type' are parameters for the sake of linkage. Without them, GCC names an instantiation for a class local to one file as
+/// another file may name its own. The linker then merges the two.
 template <auto Method, class Self, class Type>
 void call_method(void* object, void* stored) {
   using Traits = MethodTraits<decltype(Method)>;

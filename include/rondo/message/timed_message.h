@@ -1,6 +1,6 @@
-// TimedMessage: a message that is posted later, or again and again, as long as its handle lives. When it is due it is an ordinary message:
-// it takes its place in the queue, has its agent's priority, and meets its type's limit. One allocation each; a periodic one allocates
-// nothing more. Accuracy is the timer wheel's: never early, at most one tick (1 ms) late by design.
+// TimedMessage: a message that is posted later, or periodically, while its handle lives. When due it is an ordinary message: it is queued,
+// has its agent's priority, and is subject to its type's limit. One allocation each; a periodic one allocates nothing more. Accuracy is
+// that of the timer wheel: never early, at most one tick (1 ms) late.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace rondo {
 
 class Scheduler;
 
-/// The handle. Its end, or cancel(), is the end of the message, unless that was posted already. Made, moved and destroyed on the thread of
-/// 'scheduler' alone, and not after that has ended. The receiver may live on another thread.
+/// The handle. Destroying it, or cancel(), cancels the message if it was not posted yet. It may be made, moved and destroyed only on the
+/// thread of 'scheduler', and not after the scheduler has been destroyed. The receiver may live on another thread.
 class TimedMessage {
  public:
-  /// None.
+  /// An empty handle.
   TimedMessage() noexcept;
   TimedMessage(TimedMessage&&) noexcept;
   TimedMessage& operator=(TimedMessage&&) noexcept;
@@ -30,8 +30,8 @@ class TimedMessage {
   static TimedMessage once(Scheduler& scheduler, Address to, M value, Duration delay) {
     return TimedMessage{scheduler, std::make_unique<Once<M>>(std::move(to), std::move(value)), delay, Duration{0}};
   }
-  /// In phase: due at the first instant plus a multiple of 'period', which must be positive (assert); instants that passed while the thread
-  /// was busy are skipped and counted. M must be copyable.
+  /// Due at the first instant plus multiples of 'period', which must be positive (assert). Instants that passed while the thread was busy
+  /// are skipped and counted. M must be copyable.
   template <Message M>
   static TimedMessage periodic(Scheduler& scheduler, Address to, M value, Duration period) {
     RONDO_EXPECT(period > Duration{0}, "a periodic message with a period of " + std::to_string(period.count()) + " ns; it is above 0");
@@ -39,9 +39,9 @@ class TimedMessage {
   }
 
   void cancel() noexcept;
-  /// It is still to be posted.
+  /// Whether it will still be posted.
   bool is_armed() const noexcept;
-  /// Of a periodic message: instants that were skipped, and posts that were refused.
+  /// Of a periodic message: number of skipped instants, and of refused posts.
   std::uint64_t missed() const noexcept;
   std::uint64_t refused() const noexcept;
 

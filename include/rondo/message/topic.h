@@ -1,5 +1,5 @@
-// Topic: a named place where messages of one type are published for whoever has subscribed. Made by Agents::topic; a value that can be
-// copied and used on any thread.
+// Topic: a named place to publish messages of one type to all subscribers. Agents::topic makes it; a value that can be copied and used on
+// any thread.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@ class Agent;
 class Agents;
 class Orch;
 
-/// What became of one published message.
+/// Result of one publish().
 struct Delivery {
-  std::size_t delivered = 0;  // Subscribers into whose queues it went, or whose limits chose to drop or to merge it.
-  std::size_t refused = 0;    // Subscribers whose limit refused it, whose queue is full, or for whom it could not be copied.
+  std::size_t delivered = 0;  // Subscribers whose queue took the message, or whose limit dropped or merged it.
+  std::size_t refused = 0;    // Subscribers whose limit refused the message, whose queue is full, or for which it could not be copied.
 };
 
 namespace message {
 
 class TopicCore;
 std::string_view name_of(const TopicCore& topic) noexcept;
-/// 'copy' makes what one subscriber gets out of 'original'.
+/// 'copy' constructs the stored message of one subscriber from 'original'.
 Delivery publish(const TopicCore& topic, const MessageType& type, const void* original, void (*copy)(void* to, const void* original));
 
 }  // namespace message
@@ -34,9 +34,9 @@ Delivery publish(const TopicCore& topic, const MessageType& type, const void* or
 template <class M>
 class Topic {
  public:
-  /// Delivers to every subscriber, from the highest priority down, equals in the order in which they subscribed. Any thread. Each gets a
-  /// copy where the message travels inline, else all share one, made with one allocation; nothing else is allocated, also where it is
-  /// refused. A copy that throws is refused. O(subscribers).
+  /// Delivers to every subscriber, from the highest priority down; those of one priority in the order in which they subscribed. Any thread.
+  /// Each subscriber gets a copy if the message travels inline; otherwise all share one allocation. Nothing else is allocated, even if a
+  /// subscriber refuses. If a copy throws, it counts as refused. O(subscribers).
   Delivery publish(M value) const {
     static_assert(Message<M> && std::is_copy_constructible_v<message::Stored<M>>, "what is published is copied for each subscriber");
     message::Stored<M> original = [&]() -> message::Stored<M> {

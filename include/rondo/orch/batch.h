@@ -1,6 +1,6 @@
-// Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own answer before the handler returns; one that has
-// none is rejected as the handler's fault. If the handler throws, the changes without an answer are given to it again, one by one, so that
-// only the one it cannot bear is rejected: what it did for them before must bear repetition.
+// Batch: the changes of one turn, for handlers that work in bulk. Each change needs its own outcome before the handler returns; a change
+// without one is rejected as the handler's fault. If the handler throws, it is called again with each change that has no outcome, one by
+// one. Then only the change that makes it throw is rejected. The handler's earlier work for these changes must be repeatable.
 #pragma once
 
 #include <cstddef>
@@ -21,15 +21,15 @@ class Batch {
   std::size_t size() const noexcept { return changes_.size(); }
   const Change& operator[](std::size_t index) const noexcept { return changes_[index]; }
 
-  /// The answer to change 'index'; once each (assert), as with the two below.
+  /// Sets the outcome of change 'index'; only once for each change (assert). This also holds for the two functions below.
   void answer(std::size_t index, const Outcome& outcome);
   /// Shortcuts without an Outcome object, for the hot path.
   void done(std::size_t index);
-  /// Answers Outcome::staged() and returns the name to settle it by.
+  /// Sets Outcome::staged() and returns the ticket for Orch::settle().
   Ticket stage(std::size_t index);
 
-  /// One change of the batch, with its answers: `for (const Batch::Item item : batch) item.answer(apply(item.key(), item.fields()));`
-  /// Valid as long as the batch.
+  /// One change of the batch and its outcome: `for (const Batch::Item item : batch) item.answer(apply(item.key(), item.fields()));` Valid
+  /// as long as the batch.
   class Item {
    public:
     const Change& change() const noexcept { return batch_[index_]; }

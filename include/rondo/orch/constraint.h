@@ -1,5 +1,6 @@
-// Constraint: a fact that a change waits for, such as {"nexthop-group", "102"}. The Orch that owns a kind of fact provides it (says whether
-// it holds), announces it when it begins to hold and withdraws it when it ends. Nobody else knows how (seed 002, "Constraint Definition").
+// Constraint: a fact that a change waits for, such as {"nexthop-group", "102"}. The Orch that owns a kind of fact provides it: it says
+// whether a fact holds. It announces a fact that begins to hold and withdraws one that ends. Other Orchs need not know how it becomes true.
+// SONiC's RetryCache has constraints of this form.
 #pragma once
 
 #include <compare>
@@ -9,11 +10,11 @@
 
 namespace rondo {
 
-/// The name of a kind of fact. Kinds are equal when their names are equal. A kind keeps no copy of its name, so it takes only text that
+/// The name of a kind of fact. Kinds are equal when their names are equal. A kind stores no copy of its name, so it accepts only text that
 /// lives as long as the program: a string literal, or a constant array. Other text does not compile.
 class ConstraintKind {
  public:
-  /// The kind of no fact; its name is empty.
+  /// No kind of fact; its name is empty.
   constexpr ConstraintKind() noexcept = default;
   consteval explicit ConstraintKind(const char* name) noexcept : name_(name) {}
   constexpr std::string_view name() const noexcept { return name_; }

@@ -1,5 +1,5 @@
-// elsewhere.h: blocking work for Runtime::run_elsewhere: how its answer is given back, and how it is written into a journal. User code
-// specialises ElsewhereCodec for its own types; the namespace rondo::elsewhere is the inside.
+// elsewhere.h: blocking work for Runtime::run_elsewhere: the delivery of its result, and its form in a journal. User code specialises
+// ElsewhereCodec for its own types; the namespace rondo::elsewhere is internal.
 #pragma once
 
 #include <concepts>
@@ -16,15 +16,15 @@
 
 namespace rondo {
 
-/// How an answer of type T is written into a journal, so that a replay can give it. Here for numbers, enumerations, bool and std::string.
-/// For a type of your own specialise it with the same two functions; for others a recorded day cannot be replayed past the answer.
+/// Writes a result of type T into a journal, so that a replay can return it. Defined for numbers, enumerations, bool and std::string. For
+/// another type, specialise it with the same two functions; without one a recorded day cannot be replayed past such a result.
 template <class T>
 struct ElsewhereCodec;
 
 template <class T>
 requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) struct ElsewhereCodec<T> {
   static void encode(const T& value, std::string& to) { to.append(reinterpret_cast<const char*>(&value), sizeof value); }
-  /// False: the bytes are no value.
+  /// False if the bytes are not a value of T.
   static bool decode(std::string_view from, T& value) {
     if (from.size() != sizeof value) return false;
     std::memcpy(&value, from.data(), sizeof value);
@@ -43,21 +43,21 @@ struct ElsewhereCodec<std::string> {
 
 namespace elsewhere {
 
-/// One work, until its answer was given back.
+/// One work, until its result was delivered.
 class Job {
  public:
   Job() = default;
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
   virtual ~Job() = default;
-  /// A thread of the pool.
+  /// Runs on a thread of the pool.
   virtual Status run(const std::stop_token& stop) = 0;
-  /// Scheduler's thread.
+  /// Runs on the scheduler's thread.
   virtual void answer(Status status) = 0;
   virtual void encode(std::string& to) const = 0;
   virtual bool decode(std::string_view from) = 0;
 
-  std::weak_ptr<void> owner;  // If it has one, it is not answered after the owner has gone.
+  std::weak_ptr<void> owner;  // If has_owner, the result is not delivered after the owner is destroyed.
   bool has_owner = false;
 };
 
@@ -67,7 +67,7 @@ concept Encoded = std::default_initializable<T> && requires(const T& value, T& r
   { ElsewhereCodec<T>::decode(from, read) } -> std::same_as<bool>;
 };
 
-/// What a work returns: its value, if it has one.
+/// The value type of a work's return type; void if it has none.
 template <class R>
 struct Returned {
   using Value = R;

@@ -1,4 +1,4 @@
-// Outcome: what a handler says about a change it was given. Returned, [[nodiscard]]: it cannot be forgotten.
+// Outcome: what a handler returns for a change. [[nodiscard]]: the compiler warns about an outcome that is not used.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,20 @@ class [[nodiscard]] Outcome {
   enum class Kind : std::uint8_t {
     Done,        // Applied. The change leaves the ledger.
     DoneWhile,   // Applied; the row is handled again when one of the given facts ends.
-    WaitFor,     // Parked until all given facts hold; costs nothing meanwhile.
+    WaitFor,     // Parked until all given facts hold; costs no time while it waits.
     RetryAfter,  // Parked until a time has passed (and all given facts hold, if any).
-    Reject,      // Can never be applied: counted, reported once with table, key and reason, and dropped.
-    Staged,      // Handed on (to the data plane, a worker); Orch::settle() will tell. The key stays in flight: no other change of it runs.
+    Reject,      // Can never be applied: dropped, counted, and reported once with table, key and reason.
+    // Handed on (to the data plane, a worker); Orch::settle() gives the outcome later. Until then no other change of the key is handled.
+    Staged,
   };
 
   static Outcome done() noexcept { return Outcome{Kind::Done}; }
   /// A Set was applied and depends on 'fact': when the fact ends (Orch::withdraw), the handler is called again with the whole row. If a
-  /// newer change of the row waits then, the handler is called with that one instead. Any later outcome of the row replaces this one: the
-  /// handler says each time what the row depends on. Needs ConsumeOptions::rows = Rows::Whole and a Set; otherwise, or if the fact does not
-  /// hold, the answer is a fault of the handler: it is rejected, or asked again with a delay. Cost: at most 40 bytes a row beside its
-  /// record, which the embedded store shares; a fact that ends costs one list, not one step a row.
+  /// newer change of the row waits at that time, the handler is called with that one instead. Any later outcome of the row replaces this
+  /// one, so the handler names the facts each time. Needs a Set and ConsumeOptions::rows = Rows::Whole; otherwise the change is rejected.
+  /// If the fact does not hold, the handler is called again, from the second time on after limits::kSpuriousWaitDelay. Both are faults of
+  /// the handler. Cost: at most 40 bytes a row beside its record, which the embedded store shares. When a fact ends, its whole list of rows
+  /// is moved in O(1).
   static Outcome done_while(Constraint fact) { return Outcome{Kind::DoneWhile, std::move(fact)}; }
   /// The same for several facts, up to limits::kWaitsPerChange: the row is handled again when any of them ends.
   static Outcome done_while(std::vector<Constraint> facts) {
@@ -37,13 +39,13 @@ class [[nodiscard]] Outcome {
     return outcome;
   }
   static Outcome wait_for(Constraint fact) { return Outcome{Kind::WaitFor, std::move(fact)}; }
-  /// All of them. An empty list is a fault of the handler and becomes a Reject; so does one above limits::kWaitsPerChange.
+  /// All of the facts must hold. An empty list, or one longer than limits::kWaitsPerChange, is a fault of the handler and becomes a Reject.
   static Outcome wait_for(std::vector<Constraint> facts) {
     Outcome outcome{Kind::WaitFor};
     outcome.several_ = std::move(facts);
     return outcome;
   }
-  /// 'why' is shown to people who ask what the change waits for.
+  /// Reports show 'why' as the reason of the wait.
   static Outcome retry_after(Duration delay, Status why) {
     Outcome outcome{Kind::RetryAfter};
     outcome.delay_ = delay;
@@ -55,7 +57,7 @@ class [[nodiscard]] Outcome {
     outcome.why_ = std::move(why);
     return outcome;
   }
-  /// Of a key of which no Set could ever be applied: as reject(), and after a Delete nothing stands rejected under it.
+  /// For a key that no Set could ever use. Like reject(), but after a Delete the key no longer counts as rejected.
   static Outcome reject_key(Status why) {
     Outcome outcome = reject(std::move(why));
     outcome.is_of_key_ = true;
@@ -64,7 +66,7 @@ class [[nodiscard]] Outcome {
   static Outcome staged() noexcept { return Outcome{Kind::Staged}; }
 
   Kind kind() const noexcept { return kind_; }
-  /// Valid as long as this Outcome.
+  /// Valid as long as this Outcome and until it changes.
   std::span<const Constraint> facts() const noexcept {
     return has_single_ ? std::span<const Constraint>{&single_, 1} : std::span<const Constraint>{several_};
   }
@@ -79,7 +81,7 @@ class [[nodiscard]] Outcome {
   Kind kind_;
   bool has_single_ = false;
   bool is_of_key_ = false;
-  Constraint single_;  // In place: parking 800,000 rows on one fact each allocates nothing here.
+  Constraint single_;  // Stored in place: parking 800,000 rows on one fact each allocates nothing here.
   std::vector<Constraint> several_;
   Duration delay_{0};
   Status why_;

@@ -1,5 +1,5 @@
-// PlaneState: where a row stands in what its Orch drives, such as a kernel or a device. A ledger knows what is owed for a row; only the
-// Orch knows what became of the rows that it is done with. See Runtime::explain_state.
+// PlaneState: the state of a row in the data plane of its Orch, such as a kernel or a device. A ledger knows the unsettled changes of a
+// row; only the Orch knows the state of rows that are done. See Runtime::explain_state.
 #pragma once
 
 #include <cstddef>
@@ -13,30 +13,31 @@
 namespace rondo {
 
 enum class PlaneState : std::uint8_t {
-  Unknown,    // No Orch tells, or there is no such row.
-  Installed,  // There, as the row asks.
-  Pending,    // Under way.
-  Waiting,    // For a fact, or for a later attempt.
-  Withdrawn,  // Was there, or would be; it comes back when the facts that ended hold again.
-  Refused,    // By the data plane.
-  Lost,       // Should be there; an audit found that it is not.
-  Foreign,    // Left to other software.
+  Unknown,    // The Orch does not report it, or there is no such row.
+  Installed,  // Present, with the content of the row.
+  Pending,    // An operation for it is in flight.
+  Waiting,    // Waits for a fact, or for a later attempt.
+  Withdrawn,  // Removed, or not installed, because facts ended; it is installed when they hold again.
+  Refused,    // The data plane refused it.
+  Lost,       // An audit found that it is missing.
+  Foreign,    // Another program owns it; the Orch leaves it alone.
 };
 
 /// "installed" and so on; empty for Unknown. Static storage.
 std::string_view to_string(PlaneState state) noexcept;
 
-/// What an Orch says of one row.
+/// The state of one row, as its Orch reports it.
 struct RowInPlane {
   PlaneState state = PlaneState::Unknown;
-  std::string note = {};               // For people.
-  std::vector<Constraint> facts = {};  // Those without which the row is withdrawn; `why` goes on to the rows that would make them true.
+  std::string note = {};  // For people.
+  // The row is withdrawn because these do not hold; `why` continues with the rows that would make them true.
+  std::vector<Constraint> facts = {};
 };
 
-/// How many rows of a table stand where, as its Orch counts them. Rows that wait or are refused are counted by the consumer.
+/// How many rows of a table are in each state, counted by the Orch. The consumer counts rows that wait or are refused.
 struct PlaneCounts {
   std::size_t installed = 0;
-  std::size_t pending = 0;  // Without those that a change is under way for.
+  std::size_t pending = 0;  // Without rows that have a change in flight.
   std::size_t withdrawn = 0;
   std::size_t lost = 0;
 };

@@ -1,10 +1,10 @@
-// PriorityWorkers: the Orchs of a runtime with a worker for each priority in use (seed 003, "Dispatcher With Dedicated Thread For Every
-// Priority": one_per_prio). A slow handler then delays its own priority alone, and the system, which is told a rank and CPUs for each
-// thread, decides between priorities. See rondo/orch/worker.h for what a worker is, what crosses between workers and how, and
-// docs/guide/workers.md for when it pays; AgentThreads is the same for agents that know no tables.
+// PriorityWorkers: runs the Orchs of a runtime on one worker for each priority in use, like SObjectizer's one_per_prio dispatcher. A slow
+// handler then delays only its own priority. The operating system, which gets a nice value and CPUs for each thread, schedules the
+// priorities. rondo/orch/worker.h describes what a worker is and what crosses between workers; docs/guide/workers.md explains when it pays.
+// AgentThreads is the same for agents, without tables.
 //
-// Order: the items of one table come in the table's order, messages of one priority in the order of their arrival. Rows carry no number of
-// arrival, so several tables of one priority take turns, one row each.
+// Order: the items of one table are handled in the order of the table, messages of one priority in the order of their arrival. Rows have no
+// arrival number, so several tables of one priority take turns, one row each.
 #pragma once
 
 #include <cstddef>
@@ -22,27 +22,27 @@
 namespace rondo {
 
 struct PriorityWorkersOptions {
-  /// Of each worker's scheduler.
+  /// Policy of each worker's scheduler.
   PolicyOptions policy = StrictlyOrdered{};
   /// Workers are named "NAME-p7".
   std::string name = "orchs";
-  /// Asked once for each priority, when its worker is made: may change its options, such as nice, cpus or journal. A priority of ours says
-  /// nothing to the system unless this does.
+  /// Called once for each priority, when its worker is made; it may change the options, such as nice, cpus or journal. Without it the
+  /// operating system treats the threads of all priorities alike.
   std::function<void(Priority, WorkerOptions&)> adjust = {};
 };
 
-/// Home thread.
+/// All functions belong to the home runtime's thread.
 class PriorityWorkers {
  public:
-  /// 'home' as for Worker.
+  /// 'home' must satisfy the same conditions as for Worker.
   explicit PriorityWorkers(Runtime& home, PriorityWorkersOptions options = {});
-  /// Stops; the Orchs end, those of the highest priority first.
+  /// Stops, then destroys the Orchs, those of the highest priority first.
   ~PriorityWorkers();
   PriorityWorkers(const PriorityWorkers&) = delete;
   PriorityWorkers& operator=(const PriorityWorkers&) = delete;
 
-  /// Makes an Orch that lives, with all its sources, on the worker of 'priority' for life: `workers.add<Routes>(Priority::p1, argument...)`
-  /// calls Routes(runtime, argument...). The Orch must say the same priority of itself (assert). Before start() (assert).
+  /// Makes an Orch that lives, with all its sources, on the worker of 'priority': `workers.add<Routes>(Priority::p1, argument...)` calls
+  /// Routes(runtime, argument...). The Orch's own priority must be the same (assert). Only before start() (assert).
   template <class T, class... Arguments>
   T& add(Priority priority, Arguments&&... arguments) {
     T& orch = at(priority).add<T>(std::forward<Arguments>(arguments)...);
@@ -50,15 +50,16 @@ class PriorityWorkers {
     return orch;
   }
 
-  /// The worker of 'priority', made when it is first asked for; that is before start() (assert).
+  /// The worker of 'priority', made on the first call; only before start() (assert).
   Worker& at(Priority priority);
-  /// Priorities in use.
+  /// Number of priorities in use.
   std::size_t size() const noexcept;
 
-  /// Starts all, the highest priority first. Once (FailedPrecondition). If one cannot be started, none runs, and its Status says why.
+  /// Starts all workers, the highest priority first. Only once (FailedPrecondition). If one cannot be started, none runs, and its error is
+  /// returned.
   Status start();
-  /// Worker::stop() of each, the highest first. The time of each (WorkerOptions::drain) begins now, so that all of them take no longer than
-  /// the longest.
+  /// Worker::stop() of each, the highest priority first. The drain time of each (WorkerOptions::drain) begins now, so all of them together
+  /// take no longer than the longest.
   void stop();
 
  private:

@@ -1,5 +1,5 @@
-// RowTap: hears what happens to the rows of one table at its consumer: what was taken, parked, resolved, tried again, ordered, done or
-// rejected. For people who look on (rondo watch, rondo trace): a table without a tap pays one branch for each of these.
+// RowTap: reports what happens to the rows of one table at its consumer: taken, parked, resolved, retried, ordered, done or rejected. It
+// serves `rondo watch` and `rondo trace`. A table without a tap pays one branch for each event.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,26 @@ namespace rondo {
 
 class RowAccount;
 
-/// Borrowed: valid during the call that tells it.
+/// The views and pointers are valid during the listener's call only.
 struct RowEvent {
   enum class What : std::uint8_t {
     Taken,     // The consumer has taken a change of the row from the table.
     Parked,    // It waits until all 'facts' hold.
-    GaveWay,   // A Delete that would wait for 'facts' is dropped for the Set behind it (ConsumeOptions::set_replaces_delete).
+    GaveWay,   // A Delete that would wait for 'facts' is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
     Delayed,   // It waits for 'delay', because of 'why'.
-    Resolved,  // The only one of 'facts' was announced, by 'provider', and rows waited for it, of this table or another. Without a key.
-    Retried,   // What it waited for came, and its handler is asked again.
-    Redone,    // It was done; a fact that it depended on ended, and its handler is asked again.
-    Ordered,   // The handler gave orders for it and waits for their answers.
-    Done,      // For as long as all 'facts' hold, if there are any (Outcome::done_while).
-    Rejected,  // Because of 'why'.
+    Resolved,  // 'provider' announced the only one of 'facts', and rows of this or another table waited for it. It has no key.
+    Retried,   // Its wait ended, and its handler is called again.
+    Redone,    // It was done; a fact that it depended on ended, and its handler is called again.
+    Ordered,   // The handler ordered operations for it and waits for their answers.
+    Done,      // Applied; done for as long as all 'facts' hold, if there are any (Outcome::done_while).
+    Rejected,  // The reason is 'why'.
   };
   What what = What::Taken;
   Instant at = {};
   std::string_view table = {};
   std::string_view key = {};
   Op op = Op::Set;
-  const Change* change = nullptr;  // Of Taken.
+  const Change* change = nullptr;  // Only with Taken.
   std::span<const Constraint> facts = {};
   std::string_view provider = {};
   Duration delay{0};
@@ -47,8 +47,8 @@ struct RowEvent {
 /// "taken", "parked", ...
 std::string_view to_string(RowEvent::What what) noexcept;
 
-/// Hears until it is destroyed, or its consumer is. Scheduler's thread. The listener is called inside turns of the consumer: it must be
-/// short, must not throw, and neither makes nor destroys a tap.
+/// Reports events until it is destroyed or its consumer is. Scheduler's thread. The listener is called inside turns of the consumer: it
+/// must be short, must not throw, and must not make or destroy a tap.
 class RowTap {
  public:
   using Listener = std::function<void(const RowEvent& event)>;

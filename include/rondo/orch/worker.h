@@ -1,18 +1,18 @@
-// Worker: a thread of its own for Orchs whose handlers are slow, beside a home runtime whose other sources keep their turns. It is a
-// Runtime with its own scheduler, ledgers and journal; its tables are the home runtime's, its facts are shared with it and with its other
-// workers. Orchs are written as always and live on their worker for life; only where they are added says where they run. See
-// examples/05_worker.cc and docs/guide/workers.md, which says when it pays.
+// Worker: a thread of its own for Orchs whose handlers are slow. The other sources of the home runtime keep their turns. A worker is a
+// Runtime with its own scheduler, ledgers and journal. It uses the home runtime's tables, and shares facts with the home runtime and its
+// other workers. Orchs need no change and stay on their worker for life; only the call that adds them names the thread. See
+// examples/05_worker.cc, and docs/guide/workers.md, which explains when a worker pays.
 //
-// What crosses, and how (docs/adr/0010-workers.md):
-//   changes   home table -> bounded ring -> worker's consumer. A full ring leaves the rest in the table, where it goes on merging.
+// What crosses between the threads, and how (docs/adr/0010-workers.md):
+//   changes   home table -> bounded ring -> worker's consumer. While the ring is full the rest stays in the table, where changes merge.
 //   writes    Table::write on the worker -> bounded ring -> home store, in order; ResourceExhausted when the ring is full.
 //   facts     provide, announce, withdraw, holds, wait_for and observe work across threads. No wake-up is lost: waiting and announcing
-//             meet under one lock. holds() across threads may say false for a fact that nobody of this runtime has asked about before;
-//             waiting for it is right all the same. A fact that ended must be withdrawn, or other threads go on believing it.
-//   rejects   Runtime::on_reject of the home runtime is told, in a turn of its own, unless the worker's runtime has its own callback.
-// There is no order between a write and an announcement of one handler, as seen from another thread.
+//             take the same lock. holds() of a fact from another thread may return false if this runtime has not asked about it before;
+//             waiting for that fact is still correct. A fact that ended must be withdrawn, or other threads continue to see it as true.
+//   rejects   go to Runtime::on_reject of the home runtime, in a turn of its own, unless the worker's runtime has its own callback.
+// Another thread may see a write and an announcement of one handler in either order.
 //
-// Threads: a worker belongs to the thread of its home runtime. Before start() and after stop() its Orchs may be touched there.
+// Threads: a worker belongs to the thread of its home runtime. Before start() and after stop() its Orchs may be used on that thread.
 #pragma once
 
 #include <cstddef>
@@ -31,80 +31,81 @@
 namespace rondo {
 
 struct WorkerOptions {
-  /// Of its thread (the first 15 bytes), its sources and its figures. Not empty (assert).
+  /// Name of its thread (the first 15 bytes), its sources and its figures. Not empty (assert).
   std::string name = "worker";
   PolicyOptions policy = BudgetedFrames{};
-  /// Changes of one subscription under way to the worker, rounded up to a power of two.
+  /// The most changes of one subscription in its ring to the worker, rounded up to a power of two.
   std::size_t lane_changes = limits::kWorkerLane;
-  /// Writes and questions under way to the home store, rounded up to a power of two.
+  /// The most writes and questions in the ring to the home store, rounded up to a power of two.
   std::size_t requests_max = limits::kWorkerRequests;
-  /// Of the source at home that carries them.
+  /// Priority of the source in the home runtime that handles them.
   Priority requests = Priority::p7;
-  /// How long stop() lets the worker go on with what it has.
+  /// How long stop() lets the worker handle what it has already taken.
   Duration drain = limits::kWorkerDrain;
-  /// The worker's record of changes and retries, in files of its own (JournalOptions::prefix); nullptr records nothing.
+  /// The worker's journal of changes and retries, in a file of its own (JournalOptions::file); nullptr records nothing.
   std::unique_ptr<Journal> journal = nullptr;
-  /// See rondo/base/thread_settings.h. What cannot be granted is told by start().
+  /// See rondo/base/thread_settings.h. start() returns the error if they cannot be granted.
   std::vector<unsigned> cpus = {};
   int nice = 0;
-  /// Looks from outside whether a turn of the worker ends, for as long as it runs; see StallWatchdog. What it cannot be is told by start().
+  /// Checks from another thread whether each turn of the worker ends, while the worker runs; see StallWatchdog. start() returns its error.
   std::optional<StallWatchdogOptions> watchdog = {};
-  /// The seams, for simulation; nullptr means the real one. A given one must outlive the worker.
+  /// Replaceable parts, for simulation; nullptr means the real one. An object given here must outlive the worker.
   const Clock* clock = nullptr;
   Reactor* reactor = nullptr;
 };
 
 struct WorkerStats {
-  std::uint64_t refused_writes = 0;    // By the home store, of writers that did not ask for the end.
-  std::uint64_t untold_rejects = 0;    // Rejects that found no room on their way home.
-  std::uint64_t untaken = 0;           // Changes that had come here and that no consumer took before the end. Valid after stop().
-  std::uint64_t full_lanes = 0;        // Times a subscription's lane was full, so that changes waited in the table.
-  std::uint64_t refused_requests = 0;  // Writes and questions of the worker that found no room on their way home.
-  std::uint64_t late_calls = 0;        // Calls of the worker that ended with DeadlineExceeded: home gave them no turn.
-  std::uint64_t unanswered = 0;        // Questions of the home thread that found the worker busy.
-  std::uint64_t facts_forgotten = 0;   // By all workers of this home: facts beyond limits::kBoardFacts that nobody waited for.
+  std::uint64_t refused_writes = 0;    // Writes that the home store refused and whose writer passed no WriteDone.
+  std::uint64_t untold_rejects = 0;    // Rejects that were not reported because the ring to the home runtime was full.
+  std::uint64_t untaken = 0;           // Changes in the worker that no consumer took before the end. Valid after stop().
+  std::uint64_t full_lanes = 0;        // Times a subscription's ring was full, so that changes waited in the table.
+  std::uint64_t refused_requests = 0;  // Writes and questions of the worker that were refused because the ring was full.
+  std::uint64_t late_calls = 0;  // Calls of the worker that ended with DeadlineExceeded: the home runtime did not handle them in time.
+  std::uint64_t unanswered = 0;  // Questions of the home thread that a busy worker did not answer.
+  // Facts beyond limits::kBoardFacts that no row waited for, dropped by all workers of this home runtime.
+  std::uint64_t facts_forgotten = 0;
 };
 
 class Worker {
  public:
-  /// Joins 'home', which is not a worker's runtime (assert). One of both may end first: a home runtime that ends stops its workers.
+  /// Joins 'home', which must not be a worker's runtime (assert). Either may end first: a home runtime that ends stops its workers.
   explicit Worker(Runtime& home, WorkerOptions options = {});
-  /// Stops.
+  /// Calls stop().
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  /// Makes an Orch that lives on this worker: `worker.add<Routes>(argument...)` calls Routes(worker.runtime(), argument...). Before start()
-  /// (assert).
+  /// Makes an Orch that lives on this worker: `worker.add<Routes>(argument...)` calls Routes(worker.runtime(), argument...). Only before
+  /// start() (assert).
   template <class T, class... Arguments>
   T& add(Arguments&&... arguments) {
     return runtime_for_adding().add<T>(std::forward<Arguments>(arguments)...);
   }
 
-  /// The worker's own runtime. Its functions are for the worker's thread while it runs.
+  /// The worker's own runtime. While the worker runs, only its thread may call the functions of that runtime.
   Runtime& runtime() noexcept;
   const std::string& name() const noexcept;
 
-  /// Starts the thread. Once (FailedPrecondition). A Status of cpus, nice or watchdog that could not be granted; then there is no thread.
+  /// Starts the thread. Only once (FailedPrecondition). Returns the error if cpus, nice or watchdog cannot be granted; then no thread runs.
   Status start();
   bool running() const noexcept;
-  /// Takes nothing more from the tables, handles what has come so far for at most WorkerOptions::drain, and joins the thread. A handler
-  /// that does not return is waited for. Writes of the worker made by then reach the home store. Rows that wait for facts are given up, as
+  /// Stops taking changes from the tables, handles those already taken for at most WorkerOptions::drain, and joins the thread. It waits for
+  /// a handler that has not returned. Writes that the worker made by then reach the home store. Rows that wait for facts are dropped, as
   /// when a runtime ends. Blocks the home thread; must not be called in a turn of the worker itself.
   void stop();
-  /// The same with so much time, whatever the options say.
+  /// The same with 'drain' in place of WorkerOptions::drain.
   void stop(Duration drain);
 
-  /// Any time on the home thread.
+  /// May be called at any time on the home thread.
   WorkerStats stats() const;
 
  private:
   friend class Runtime;
   Runtime& runtime_for_adding();
-  /// Calls 'what' in a turn of the worker, or at once while it has no thread. False when it was busy for too long; then 'what' may be
-  /// called later, so it owns what it touches.
+  /// Calls 'what' in a turn of the worker, or immediately while it has no thread. False if the worker was busy for too long; 'what' may
+  /// then still be called later, so it must own what it uses.
   bool ask(std::function<void(Runtime&)> what);
-  /// The home runtime ends: stops and forgets it.
+  /// Called when the home runtime ends: stops the worker and drops its reference to the home runtime.
   void leave_home();
   struct Parts;
   std::unique_ptr<Parts> parts_;

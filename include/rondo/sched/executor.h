@@ -1,19 +1,19 @@
-// Executor: makes a blocking target asynchronous. A target is a device, a kernel, the API of a service: whatever apply() may wait for.
-// Orchs submit operations; threads of the executor apply them in batches; each operation comes back with its status in a turn of the
-// scheduler. Turns never wait for the target. See examples/03_own_data_plane.cc. The switch's Programmer is an Executor.
+// Executor: makes a blocking target asynchronous. A target is a device, a kernel, the API of a service: anything that apply() may wait for.
+// Orchs submit operations; threads of the executor apply them in batches. A turn of the scheduler delivers each operation with its status.
+// Turns never wait for the target. See examples/03_own_data_plane.cc. The switch's Programmer is an Executor.
 //   Executor<Call> backends(runtime.scheduler(), [&api](std::span<Call> calls) { ... }, {.name = "backends", .target = "the balancer"});
 //   backends.submit(0, std::move(calls), [this](std::span<Call> answered) { ... settle ... });
 //
-// Order: with one thread the operations of one lane are applied and answered in the order in which they were submitted. Between lanes there
-// is no order: who submits to one lane what depends on an operation in another lane waits for that operation's answer first.
-// Errors: an operation carries its own status. What apply() throws becomes the status (Internal) of all operations of the batch that are
-// ok. Bounds: a batch has at most ExecutorOptions::batch_max operations, a turn delivers at most its budget. submit() never refuses: who
-// submits in bulk looks at has_room() first, and holds its consumers until on_room().
+// Order: with one thread the operations of one lane are applied and delivered in the order in which they were submitted. Lanes have no
+// order between them. If an operation depends on one in another lane, the caller submits it after that operation's answer.
+// Errors: each operation has its own status. If apply() throws, every operation of the batch that is ok gets an Internal status.
+// Bounds: a batch has at most ExecutorOptions::batch_max operations, and a turn delivers at most its budget. submit() never refuses: a
+// caller that submits in bulk checks has_room() first, and holds its consumers until on_room().
 // Cost: two allocations per submission; operations are moved twice.
-// Journal: with an OperationCodec, what is submitted and answered is recorded where the runtime has a journal, and a replay
-// (sim/replay.h) gives the recorded answers and applies nothing. Without one the executor's operations are not in the journal; a replay
-// applies nothing either, and ends with a difference at the first turn that delivered answers.
-// Simulation: in a sim::World the executor has no thread, whatever its mode; FaultPlan::operations... says what goes wrong.
+// Journal: with an OperationCodec, a runtime with a journal records submissions and answers. A replay (sim/replay.h) delivers the recorded
+// answers and applies nothing. Without a codec the operations are not in the journal: a replay applies nothing either, and ends with a
+// difference at the first turn that delivered answers.
+// Simulation: in a sim::World the executor has no thread, whatever its mode; FaultPlan::operations... sets the faults.
 // Threads: all functions are called on the scheduler's thread.
 #pragma once
 
@@ -37,76 +37,77 @@
 
 namespace rondo {
 
-/// An operation is movable and has a member 'status', ok by default, which apply() sets when the operation fails. Results are further
-/// members.
+/// An operation is movable and has a member 'status', ok by default, which apply() sets when the operation fails. Further members hold
+/// results.
 template <class T>
 concept ExecutorOperation = std::movable<T> && std::default_initializable<decltype(T::status)> && std::same_as<decltype(T::status), Status>;
 
-/// How the operations of an executor are written into a journal. The bytes may be text; `rondo journal` prints them. Give all three
-/// functions or none.
+/// Encodes the operations of an executor for a journal. The bytes may be text; `rondo journal` prints them. Set all three functions or none
+/// (asserted).
 template <ExecutorOperation Operation>
 struct OperationCodec {
-  /// Appends bytes that differ where operations differ: a replay compares them.
+  /// Appends bytes that differ if the operations differ: a replay compares them.
   std::function<void(const Operation& operation, std::string& bytes)> encode_order = {};
-  /// Appends what apply() wrote beside the status, which is recorded without the codec's help. Nothing if there is nothing.
+  /// Appends what apply() wrote, without the status, which is recorded separately. Appends nothing if there is nothing.
   std::function<void(const Operation& operation, std::string& bytes)> encode_answer = {};
-  /// Writes it into 'operation'. False: the bytes are no answer; the replay ends with a difference there.
+  /// Decodes the bytes into 'operation'. False if they are not an answer; the replay ends with a difference there.
   std::function<bool(std::string_view bytes, Operation& operation)> decode_answer = {};
 };
 
-/// Sees what is submitted and what is answered, in order. Scheduler's thread.
+/// Receives each submission and each answered batch, in order. Scheduler's thread.
 template <ExecutorOperation Operation>
 class ExecutorWatch {
  public:
   virtual ~ExecutorWatch() = default;
   virtual void submitted(std::size_t lane, std::span<const Operation> operations) = 0;
-  /// A batch came back: with one thread, the oldest operations of a lane that had not.
+  /// A batch was answered: with one thread, the oldest unanswered operations of a lane.
   virtual void answered(std::size_t lane, std::span<const Operation> operations) = 0;
 };
 
-/// In place of a target: what a recorded run was answered, when it was.
+/// Replaces the target: gives the answers of a recorded run, at the recorded times.
 template <ExecutorOperation Operation>
 class ExecutorAnswers {
  public:
   virtual ~ExecutorAnswers() = default;
-  /// The source in whose turns answers are delivered. Woken, it asks next(), in collect() and in its turn.
+  /// Sets the source whose turns deliver answers. When it is woken, it calls next() in collect() and in its turn.
   virtual void attach(Source& source) = 0;
-  /// The next batch that came back by now: its lane and how many operations it had. False: none yet.
+  /// The next batch whose answers are due: its lane and the number of its operations. False if none is due yet.
   virtual bool next(std::size_t& lane, std::size_t& count) = 0;
-  /// Writes the answers of that batch into the operations, which are fewer when this run submitted fewer.
+  /// Writes the answers of that batch into the operations; there are fewer of them if this run submitted fewer.
   virtual void answer(std::span<Operation> operations) = 0;
-  /// What the turn that is about to end said of its backlog.
+  /// The backlog that the recorded run reported at the end of the current turn.
   virtual Backlog backlog() = 0;
 };
 
 template <ExecutorOperation Operation>
 class Executor {
  public:
-  /// Carries operations out, in order, and sets the status of each that fails. May block. Runs on one thread of the executor at a time, or
-  /// on as many as ExecutorOptions::threads says.
+  /// Carries operations out, in order, and sets the status of each that fails. May block. Runs on one thread of the executor, or
+  /// concurrently on ExecutorOptions::threads of them.
   using Apply = std::function<void(std::span<Operation> operations)>;
-  /// Called on the scheduler's thread with the operations of one submission in their order, each with its status: in one or more turns,
-  /// each operation once. With more than one thread parts of a submission come in the order in which they end. What it throws quarantines
-  /// the executor's source.
+  /// Called on the scheduler's thread with the operations of one submission in their order, each with its status. A submission may be
+  /// delivered in several turns; each operation is delivered once. With more than one thread the parts are delivered in the order in which
+  /// they end. If it throws, the executor's source is quarantined.
   using Done = std::function<void(std::span<Operation> operations)>;
 
   /// 'scheduler' must outlive it. Throws std::system_error when a thread cannot be started.
   Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options = {}, OperationCodec<Operation> codec = {})
       : typed_(std::move(apply), std::move(codec)), core_(start(scheduler, std::move(options), true)) {}
-  /// For who records and replays the operations itself; both may be null, and must outlive it. The executor then takes no part in the
-  /// runtime's journal and in the faults of a simulated world. With 'answers' nothing is applied.
+  /// For callers that record and replay the operations themselves. Both pointers may be null, and must outlive the executor. The executor
+  /// then uses neither the runtime's journal nor the faults of a simulated world. With 'answers' nothing is applied.
   Executor(Scheduler& scheduler, Apply apply, ExecutorOptions options, ExecutorWatch<Operation>* watch, ExecutorAnswers<Operation>* answers)
       : typed_(std::move(apply), watch, answers), core_(start(scheduler, std::move(options), false)) {}
-  /// Waits for the apply() calls that run. Then applies what was submitted, or drops it (ExecutorOptions::at_end). No callback is called.
+  /// Waits for the apply() calls that run. Then applies the remaining operations, or drops them (ExecutorOptions::at_end). Calls no
+  /// callback.
   ~Executor() = default;
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Keeps the threads on 'cpus' (see base/thread_settings.h for why and for the errors). Does nothing inline.
+  /// Binds the threads to 'cpus' (see base/thread_settings.h for the reason and the errors). Does nothing with ExecutorMode::Inline.
   Status pin(std::span<const unsigned> cpus) { return core_->pin(cpus); }
 
-  /// Hands operations over, in a turn of its own after the current one, in which small submissions of a lane share a batch. Never blocks
-  /// and never refuses. 'lane' is below the number of lanes (asserted). 'done' may be empty.
+  /// Submits operations. A turn after the current one hands them over; small submissions of a lane then share a batch. Never blocks and
+  /// never refuses. 'lane' must be below the number of lanes (asserted). 'done' may be empty.
   void submit(std::size_t lane, std::vector<Operation> operations, Done done) {
     if (operations.empty()) return;
     auto lot = std::make_shared<Lot>();
@@ -116,9 +117,10 @@ class Executor {
     core_->submit(lane, std::move(lot));
   }
 
-  /// Fewer than 'operations_max' operations are under way.
+  /// True while fewer than 'operations_max' operations are in flight.
   bool has_room() const noexcept { return core_->has_room(); }
-  /// 'wake' is called (in the answers' turn) each time room comes back after has_room() was false. Any number of listeners.
+  /// Calls 'wake', in the turn that delivers answers, each time has_room() becomes true again. Several functions may be set; each is
+  /// called.
   void on_room(std::function<void()> wake) { core_->on_room(std::move(wake)); }
 
   std::size_t in_flight() const noexcept { return core_->in_flight(); }
@@ -133,7 +135,7 @@ class Executor {
     std::vector<Operation> operations;
   };
 
-  /// What the core cannot do without the type.
+  /// The functions of the core that depend on the type.
   class Typed final : public executor::Typed {
    public:
     Typed(Apply apply, OperationCodec<Operation> codec) : apply_(std::move(apply)), codec_(std::move(codec)) {
@@ -149,14 +151,15 @@ class Executor {
     void move(executor::Lot& from, std::size_t count, executor::Batch& to, std::size_t reserve) const override {
       Lot& lot = static_cast<Lot&>(from);
       std::vector<Operation>& operations = static_cast<Batch&>(to).operations;
-      if (operations.empty() && lot.taken == 0 && count == lot.size) {  // Handed over without moving each.
+      if (operations.empty() && lot.taken == 0 && count == lot.size) {  // Moves the whole vector instead of each operation.
         operations = std::move(lot.operations);
         return;
       }
       operations.reserve(reserve);
       const auto first = lot.operations.begin() + static_cast<std::ptrdiff_t>(lot.taken);
       std::move(first, first + static_cast<std::ptrdiff_t>(count), std::back_inserter(operations));
-      if (lot.taken + count == lot.size) std::vector<Operation>{}.swap(lot.operations);  // The lot lives until its last answer.
+      // Frees the memory now, because the lot lives until its last answer.
+      if (lot.taken + count == lot.size) std::vector<Operation>{}.swap(lot.operations);
     }
     void apply(executor::Batch& batch, std::size_t first, std::size_t count) override {
       const std::span<Operation> operations = part(batch, first, count);
@@ -234,7 +237,7 @@ class Executor {
     static std::span<Operation> part(executor::Batch& batch, std::size_t first, std::size_t count) {
       return std::span{static_cast<Batch&>(batch).operations}.subspan(first, count);
     }
-    /// Whether they were carried out is unknown; the caller must learn of it, and the thread goes on.
+    /// It is unknown whether the operations were carried out, so each gets an error, and the thread continues.
     void fail(std::span<Operation> operations, const char* what) const {
       for (Operation& operation : operations) {
         if (operation.status.ok()) operation.status = Status{Code::Internal, core_->options().target + " threw: " + what};
@@ -246,7 +249,7 @@ class Executor {
     ExecutorWatch<Operation>* watch_ = nullptr;
     ExecutorAnswers<Operation>* answers_ = nullptr;
     executor::Core* core_ = nullptr;
-    std::vector<std::string_view> recorded_;  // Of next_answered().
+    std::vector<std::string_view> recorded_;  // Answers found by next_answered().
   };
 
   std::unique_ptr<executor::Core> start(Scheduler& scheduler, ExecutorOptions options, bool uses_host) {
@@ -257,7 +260,7 @@ class Executor {
   }
 
   Typed typed_;
-  std::unique_ptr<executor::Core> core_;  // Last: its threads use what is before it.
+  std::unique_ptr<executor::Core> core_;  // Last member, destroyed first: its threads use the members before it.
 };
 
 }  // namespace rondo

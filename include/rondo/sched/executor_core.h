@@ -1,5 +1,5 @@
 // executor_core.h: the part of an Executor that does not depend on the type of its operations. User code includes rondo/sched/executor.h
-// and uses ExecutorOptions and ExecutorStats of this file; the namespace rondo::executor is the inside of Executor.
+// and uses ExecutorOptions and ExecutorStats of this file; the namespace rondo::executor is internal to Executor.
 #pragma once
 
 #include <cstddef>
@@ -31,23 +31,23 @@ enum class ExecutorMode : std::uint8_t {
 enum class ExecutorEnd : std::uint8_t { Apply, Drop };
 
 struct ExecutorOptions {
-  /// Names the executor's source, and its records in a journal: a replay cannot tell two executors of one name apart.
+  /// Names the executor's source, and its records in a journal. Two executors of a runtime need different names for a replay.
   std::string name = "executor";
-  /// For messages: what apply() calls.
+  /// For messages: the name of what apply() calls.
   std::string target = "the target";
   ExecutorMode mode = ExecutorMode::Thread;
-  /// 1 to limits::kExecutorThreads (asserted). With more than one thread batches are applied concurrently and answered in the order in
-  /// which they end: only for operations that do not depend on each other.
+  /// 1 to limits::kExecutorThreads (asserted). With more than one thread, batches are applied concurrently and delivered in the order in
+  /// which they end. Use several threads only for operations that do not depend on each other.
   unsigned threads = 1;
-  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (asserted). The number, at least 1 (expected), is
-  /// how many batches the lane may have in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no
+  /// One number per lane, the most urgent lane first; 1 to limits::kExecutorLanes lanes (asserted). The number, at least 1 (asserted),
+  /// limits how many batches the lane gets in a row while a less urgent lane waits. So an urgent lane overtakes between two batches, and no
   /// lane starves.
   std::vector<unsigned> lanes = {1};
-  /// Of the turns that deliver answers. It should be above the priority of what waits for the answers.
+  /// Priority of the turns that deliver answers. It should be above the priority of the sources that wait for the answers.
   Priority priority{48};
-  /// has_room() is false while so many operations are under way.
+  /// has_room() is false while this many operations are in flight.
   std::size_t operations_max = limits::kExecutorOperations;
-  /// Most operations of one apply().
+  /// The most operations of one apply().
   std::size_t batch_max = limits::kExecutorBatch;
   ExecutorEnd at_end = ExecutorEnd::Apply;
 };
@@ -55,12 +55,12 @@ struct ExecutorOptions {
 /// Figures; read on the scheduler's thread.
 struct ExecutorStats {
   std::uint64_t submitted = 0;
-  std::uint64_t applied = 0;  // Answered, failed ones included.
+  std::uint64_t applied = 0;  // Operations with an answer, failed ones included.
   std::uint64_t failed = 0;
   std::uint64_t batches = 0;
-  std::uint64_t full_batches = 0;  // Of ExecutorOptions::batch_max operations.
-  std::uint64_t full = 0;          // Times operations_max operations were under way, so that has_room() became false.
-  Duration busy{0};                // Time inside apply(), of all threads.
+  std::uint64_t full_batches = 0;  // Batches of ExecutorOptions::batch_max operations.
+  std::uint64_t full = 0;          // Times has_room() became false because operations_max operations were in flight.
+  Duration busy{0};                // Time inside apply(), summed over all threads.
   Histogram latency_ns;            // From submit to the answer's turn, one sample per submission.
 };
 
@@ -80,11 +80,11 @@ struct Lot {
 /// The part of a batch that belongs to one lot.
 struct Share {
   std::size_t count = 0;
-  bool is_last = false;  // The lot ends with it.
+  bool is_last = false;  // The lot ends with this share.
   std::shared_ptr<Lot> lot;
 };
 
-/// The operations of one apply(): those of one or more lots side by side.
+/// The operations of one apply(), from one or more lots.
 struct Batch {
   Batch() = default;
   Batch(const Batch&) = delete;
@@ -93,16 +93,16 @@ struct Batch {
   std::size_t size = 0;
   std::vector<Share> shares;
   std::size_t lane = 0;
-  std::uint64_t first = 0;  // The number in its lane, from 0, of the first operation; the others follow it.
+  std::uint64_t first = 0;  // The number of its first operation in its lane, counted from 0; the others follow it.
   std::uint64_t failed = 0;
   Duration busy{0};
 };
 
-/// Operations or answers as the bytes of a codec.
+/// Operations or answers in the encoding of a codec.
 struct Texts {
   std::string bytes;
-  std::vector<std::size_t> ends;  // Of each text in 'bytes'.
-  /// 'append' appends the next text to a string.
+  std::vector<std::size_t> ends;  // End of each text in 'bytes'.
+  /// 'append' must append the next text to the string that it receives.
   template <class Append>
   void add(const Append& append) {
     append(bytes);
@@ -115,12 +115,13 @@ struct Texts {
   }
 };
 
-/// The code, errno and message of a status as the beginning of an answer's bytes.
+/// Appends the code, errno and message of a status; it is the beginning of an answer's bytes.
 void append_status(const Status& status, std::string& to);
-/// Takes it off the beginning of 'from'. False: there is none.
+/// Removes a status from the beginning of 'from'. False if there is none.
 bool take_status(std::string_view& from, Status& status);
 
-/// What a core asks the Executor that knows the type. One call per lot or batch. Scheduler's thread, unless a function says otherwise.
+/// Interface of the core to the Executor that knows the type. One call per lot or batch. Scheduler's thread, unless a comment says
+/// otherwise.
 class Typed {
  public:
   virtual ~Typed() = default;
@@ -128,7 +129,7 @@ class Typed {
   /// Moves the next 'count' operations of 'lot' to the end of 'batch', which will have at most 'reserve' operations. Does not change
   /// Lot::taken and Batch::size.
   virtual void move(Lot& lot, std::size_t count, Batch& batch, std::size_t reserve) const = 0;
-  /// Applies operations of a batch; does not throw. One of the executor's threads.
+  /// Applies operations of a batch; does not throw. Called on a thread of the executor.
   virtual void apply(Batch& batch, std::size_t first, std::size_t count) = 0;
   virtual std::size_t failures_of(const Batch& batch) const = 0;
   virtual void set_status(Batch& batch, std::size_t index, Status status) const = 0;
@@ -138,27 +139,26 @@ class Typed {
   virtual void record_submitted(std::size_t lane, const Lot& lot) = 0;
   virtual void record_answered(const Batch& batch) = 0;
 
-  // Of a replay, in place of apply().
+  // The following functions replace apply() in a replay.
 
   virtual bool is_replayed() const = 0;
   virtual void attach(Source& source) = 0;
-  /// In place of a number: the batch has the oldest operations of its lane.
+  /// Value for 'first': the batch has the oldest operations of its lane.
   static constexpr std::uint64_t kOldest = UINT64_MAX;
-  /// The next batch that came back by now: its lane, the number of its first operation (Batch::first) or kOldest, and how many operations
-  /// it had. False: none yet.
+  /// The next recorded batch whose answers are due: its lane, the number of its first operation (Batch::first) or kOldest, and the number
+  /// of its operations. False if none is due yet.
   virtual bool next_answered(std::size_t& lane, std::uint64_t& first, std::size_t& count) = 0;
   /// Moves the operations of 'from' to the end of 'to'. Does not change the members of executor::Batch.
   virtual void join(Batch& to, Batch& from) const = 0;
-  /// Writes the answers of that batch into 'batch', which has fewer operations when this run ordered fewer.
+  /// Writes the recorded answers of that batch into 'batch', which has fewer operations if this run submitted fewer.
   virtual void fill(Batch& batch) = 0;
   virtual Backlog recorded_backlog() = 0;
 };
 
-/// Lanes, batches, threads and the source that hands answers out.
+/// Lanes, batches, threads and the source that delivers answers.
 class Core {
  public:
-  /// 'typed' must outlive it. 'uses_host': the executor meets what the scheduler's ExecutorHost has for it: a journal, a replay, a
-  /// simulated world.
+  /// 'typed' must outlive it. 'uses_host': the executor uses the scheduler's ExecutorHost for its journal, replay or simulated world.
   Core(Scheduler& scheduler, ExecutorOptions options, Typed& typed, bool uses_host);
   ~Core();
   Core(const Core&) = delete;
@@ -174,7 +174,7 @@ class Core {
   const ExecutorStats& stats() const noexcept;
   const ExecutorOptions& options() const noexcept;
 
-  // The host's journal and tape, for an Executor with a codec.
+  // The journal and the replay of the host, for an Executor with a codec.
 
   bool has_journal() const noexcept;
   void record_orders(std::size_t lane, const Texts& orders);
@@ -183,7 +183,7 @@ class Core {
   /// The views are valid until the next call of the core.
   bool next_on_tape(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers);
   Backlog backlog_on_tape();
-  /// An answer cannot be read: the replay ends there.
+  /// Ends the replay because an answer cannot be decoded.
   void refuse_tape(std::string_view why);
 
  private:

@@ -1,5 +1,5 @@
-// Mailbox: the way from other threads into the scheduler. Bounded; a burst of posts wakes the scheduler once; the receiving side takes the
-// whole burst with one swap and hands it to the handler within its budget.
+// Mailbox: delivers messages from other threads to the scheduler. Bounded. A burst of posts wakes the scheduler once. The scheduler's
+// thread takes the whole burst with one swap and hands it to the handler within its budget.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace rondo {
 
-/// Messages of type T, in order of arrival, each handled once on the scheduler's thread. T must be movable.
+/// Messages of type T, each handled once, in the order of arrival, on the scheduler's thread. T must be movable.
 template <class T>
 class Mailbox final : public Source {
  public:
@@ -23,8 +23,8 @@ class Mailbox final : public Source {
   Mailbox(std::string name, Priority priority, Handler handler, std::size_t capacity = limits::kMailboxMessages)
       : Source(std::move(name), priority), handler_(std::move(handler)), capacity_(capacity) {}
 
-  /// Any thread. ResourceExhausted when 'capacity' messages wait behind the burst that is being handled; the message is then left with the
-  /// caller. Messages posted before the mailbox is added to a scheduler are handled once it is.
+  /// Any thread. ResourceExhausted when 'capacity' messages wait behind the burst that is being handled; the caller then keeps the message.
+  /// Messages posted before the mailbox is added to a scheduler are handled after it is added.
   Status post(T&& message) {
     bool first = false;
     {

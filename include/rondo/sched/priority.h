@@ -1,4 +1,4 @@
-// Priority: 0..63, higher first. One 64-bit word of the ready set holds them all.
+// Priority: 0..63, higher first. One 64-bit word of the ready set has a bit for each.
 #pragma once
 
 #include <compare>
@@ -9,8 +9,8 @@
 
 namespace rondo {
 
-/// The urgency of a source, fixed when the source is made. SONiC's table priorities (5..55) map as they are; p0..p7 are the names of
-/// SObjectizer's eight (seed 003, "Basics").
+/// The urgency of a source, fixed when the source is made. SONiC's table priorities (5..55) need no conversion; p0..p7 have the names of
+/// SObjectizer's eight priorities.
 class Priority {
  public:
   constexpr Priority() noexcept = default;

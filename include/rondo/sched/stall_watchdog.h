@@ -1,13 +1,13 @@
-// StallWatchdog: a thread that looks at a scheduler from outside. It names the source whose turn does not end, while it does not end, with
-// the stack when asked, and gives the heartbeat for a supervisor: a scheduler that is busy (turns come and go) or idle (it waits for work)
-// is alive, one that is in a single turn for too long is stuck. Turns that were long and have ended are Scheduler::on_long_turn's.
+// StallWatchdog: a thread that observes a scheduler. It reports the source of a turn that does not end, during that turn, with the stack if
+// requested. It also gives the heartbeat for a supervisor. A scheduler that is busy (turns begin and end) or idle (it waits for work) is
+// alive; one that stays in a single turn for too long is stuck. Scheduler::on_long_turn reports long turns after they have ended.
 //
-// The name and the stack come from the scheduler's own thread, by a signal that is sent only when it is stuck; so a turn costs one relaxed
-// store more, and nothing is read that another thread may be about to free. A turn that blocks the signal, or is in a system call that
-// cannot be interrupted, is told without a name. System calls that restart by themselves (SA_RESTART) do not notice; others, and poll and
-// sleep, end early with EINTR, in a turn that ought not to wait at all.
+// The scheduler's own thread reports the name and the stack, in a signal handler. The signal is sent only when the scheduler is stuck. So a
+// turn costs only one more relaxed store, and the watchdog reads no memory that another thread may free. A turn that blocks the signal, or
+// is in a system call that cannot be interrupted, is reported without a name. System calls that restart (SA_RESTART) are not affected.
+// Others, such as poll and sleep, end early with EINTR; a turn should not wait in them at all.
 //
-// Threads: made and destroyed by the thread that runs the scheduler, beside it; the callbacks are called by the watchdog's own.
+// Threads: the thread that runs the scheduler makes and destroys the watchdog. The watchdog's own thread calls the callbacks.
 #pragma once
 
 #include <csignal>
@@ -26,34 +26,34 @@ class Scheduler;
 
 /// A turn (or a collect()) that has not ended.
 struct Stall {
-  std::string source;  // Its name, or nothing where the thread did not answer; see above.
-  Duration lasted{0};  // So far, at most one look too short.
-  /// Innermost first: "function" where the program exports its symbols, else "file+0xoffset" for addr2line. Empty unless asked for.
+  std::string source;  // Name of the source; empty if the thread did not answer (see above).
+  Duration lasted{0};  // Duration so far; too short by at most one check.
+  /// Innermost first: "function" if the program exports its symbols, otherwise "file+0xoffset" for addr2line. Empty unless requested.
   std::vector<std::string> stack;
 };
 
 struct StallWatchdogOptions {
-  /// A turn that takes longer is a stall. It is looked at four times in this span. Above zero.
+  /// A turn that takes longer is a stall. The watchdog checks four times in this span. Above zero.
   Duration limit = 1000ms;
   bool stack = false;
-  /// Between two heartbeats; zero for none.
+  /// Time between two heartbeats; zero for none.
   Duration heartbeat{0};
-  /// Not used by anybody else in the process. By default the last real-time signal.
+  /// A signal that the process does not use otherwise. 0: the last real-time signal.
   int signal = 0;
-  /// Told once for each stall, when it passes the limit, and again each time it has lasted twice as long.
+  /// Called when a stall passes the limit, and again each time its duration has doubled.
   std::function<void(const Stall&)> on_stall = {};
-  /// Told when a stalled turn has ended, how long it had lasted, to a quarter of the limit.
+  /// Called when a stalled turn has ended, with its duration, to a quarter of the limit.
   std::function<void(Duration lasted)> on_end = {};
-  /// The scheduler is alive. While it is stuck for longer than the limit this is not called.
+  /// The scheduler is alive. Not called while it is stuck for longer than the limit.
   std::function<void()> on_heartbeat = {};
 };
 
 class StallWatchdog {
  public:
-  /// InvalidArgument for a limit that is not above zero, AlreadyExists if the signal has a handler that is not ours, ResourceExhausted
-  /// where there is no thread, and what the system says. 'scheduler' must outlive the watchdog, and be run by the calling thread alone.
+  /// InvalidArgument for a limit that is not above zero, AlreadyExists if the signal has a foreign handler, ResourceExhausted if no thread
+  /// can be started; otherwise the error of the system call. 'scheduler' must outlive the watchdog, and only the calling thread may run it.
   static Result<std::unique_ptr<StallWatchdog>> start(const Scheduler& scheduler, StallWatchdogOptions options);
-  /// Ends the thread; no callback comes later.
+  /// Ends the thread; no callback is called afterwards.
   ~StallWatchdog();
   StallWatchdog(const StallWatchdog&) = delete;
   StallWatchdog& operator=(const StallWatchdog&) = delete;

@@ -1,5 +1,5 @@
-// AgentKit: agents in simulated time, one turn at a time: the production queues, scheduler and policies, with a clock that is told. What a
-// handler does is seen message by message; a second of timers takes as long as their messages.
+// AgentKit: runs agents in simulated time, one turn at a time. It uses the production queues, scheduler and policies, with a SimClock. The
+// test sees each handled message; a simulated second of timers takes only as long as their messages.
 #pragma once
 
 #include <cstdint>
@@ -16,21 +16,21 @@ namespace rondo::sim {
 
 struct AgentKitOptions {
   std::uint64_t seed = 1;
-  /// By default one message a turn, so that step() is one message. Production has up to 128: tests of what one handler does to the next,
-  /// such as a removal, should run under the policy that the program has, too.
+  /// By default one message a turn, so that step() handles one message. Production handles up to 128. Run tests of the effect of one
+  /// handler on the next, such as a removal, under the program's own policy, too.
   PolicyOptions policy = StrictPriority{.tie = Tie::Arrival, .batch = 1};
-  /// 'watch' is the kit's.
+  /// The kit sets 'watch'.
   AgentsOptions agents = {};
 };
 
 /// A message whose handler was called.
 struct HandledMessage {
   std::string agent;
-  std::string message;  // Its type.
+  std::string message;  // The name of its type.
   Instant when;
 };
 
-/// One thread.
+/// One thread only.
 class AgentKit final : private MessageWatch {
  public:
   explicit AgentKit(AgentKitOptions options = {});
@@ -44,14 +44,14 @@ class AgentKit final : private MessageWatch {
 
   /// Gives one turn. False when nothing was ready.
   bool step() { return scheduler_.turn(); }
-  /// Gives turns until nothing is ready; time stands still.
+  /// Gives turns until nothing is ready; the clock does not move.
   void run_until_idle() { scheduler_.run_until_idle(); }
-  /// Gives turns, and moves the clock over the gaps, until 'time' has passed.
+  /// Gives turns, and moves the clock over idle time, until 'time' has passed.
   void run_for(Duration time) { world_.run_for(scheduler_, time); }
 
-  /// All so far, in order.
+  /// All handled messages so far, in order.
   const std::vector<HandledMessage>& handled() const noexcept { return handled_; }
-  /// The agents' names, one for each message, with a blank in between: "a b a".
+  /// The agent's name of each message, separated by blanks: "a b a".
   std::string order() const;
 
  private:

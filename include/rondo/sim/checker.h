@@ -1,5 +1,5 @@
-// Checker: one thing that must hold in every world, looked at while the world runs. Standard ones are in rondo/sim/checkers.h; a test adds
-// its own. The first Violation ends the run.
+// Checker: an invariant of every world, checked while the world runs. Standard checkers are in rondo/sim/checkers.h; a test adds its own.
+// The first Violation ends the run.
 #pragma once
 
 #include <cstdint>
@@ -21,37 +21,37 @@ namespace rondo::sim {
 
 class World;
 
-/// Something that happened in a world. The views are valid as long as the call that tells it.
+/// An event in a world. The views are valid during the call that receives it.
 struct Event {
   enum class Kind : std::uint8_t {
-    Begins,   // A process begins; what belonged to the one before is gone. Told before its program is made.
-    Emptied,  // And the tables are empty: nothing outlived it.
-    Written,  // A write of this process is done: the store has said so.
-    Unsure,   // A write may be done or not: the connection was lost, or the process ended, before the answer.
-    Taken,    // A consumer took the change from its table; it has not met what waits for its key yet.
-    Chosen,   // A row that waited is taken up again.
-    Redone,   // A fact ended that a done row depends on: the row is queued again, or a newer change of it that waits.
+    Begins,   // A process begins; all data of the previous one is gone. Reported before its program is made.
+    Emptied,  // The tables of the new process are empty: none survived the previous one.
+    Written,  // The store has confirmed a write of this process.
+    Unsure,   // It is unknown whether a write was applied: the connection was lost, or the process ended, before the answer.
+    Taken,    // A consumer took the change from its table; it was not yet merged with a change that waits for its key.
+    Chosen,   // The consumer takes up a row that waited.
+    Redone,   // A fact ended on which a done row depends: the row, or a newer waiting change of it, is queued again.
     Asked,    // The handler is about to be called with the change.
-    Done,     // The answers; see Outcome.
+    Done,     // This and the following kinds are the outcomes of the handler; see Outcome.
     Rejected,
     Waits,
     Delayed,
-    GivesWay,   // A Delete that would wait is dropped for the Set behind it (ConsumeOptions::set_replaces_delete).
-    Again,      // The handler waits for what holds; it will be asked again.
-    Announced,  // An Orch said that a fact begins to hold.
-    Withdrawn,  // An Orch said that a fact ends.
-    Fault,      // Of the FaultPlan, or of the test; 'text' says what.
+    GivesWay,   // A Delete that would wait is dropped in favour of a later Set (ConsumeOptions::set_replaces_delete).
+    Again,      // The handler waits for a fact that holds; it will be called again.
+    Announced,  // An Orch announced a fact.
+    Withdrawn,  // An Orch withdrew a fact.
+    Fault,      // A fault of the FaultPlan or of the test; 'text' describes it.
   };
   Kind kind = Kind::Fault;
   std::string_view table = {};
-  const Change* change = nullptr;          // Of Written to Again.
-  std::span<const Constraint> facts = {};  // Of Waits, GivesWay, Announced and Withdrawn.
-  Instant until = {};                      // Of Delayed: when it may be asked about again.
+  const Change* change = nullptr;          // With Written to Again.
+  std::span<const Constraint> facts = {};  // With Waits, GivesWay, Announced and Withdrawn.
+  Instant until = {};                      // With Delayed: when the handler may be called again.
   std::string_view text = {};
 };
 std::string_view to_string(Event::Kind kind) noexcept;
 
-/// What did not hold, and when.
+/// The violated condition, and when it was found.
 struct Violation {
   std::string checker;
   std::string what;
@@ -59,29 +59,29 @@ struct Violation {
   Instant when;
 };
 
-/// The turn that has ended last.
+/// The turn that ended last.
 struct TurnSeen {
-  const Source* source = nullptr;      // Null: there was none, or it has gone since.
-  const Consumer* consumer = nullptr;  // The same, if it is one.
+  const Source* source = nullptr;      // Null if there was none, or if the source was destroyed since.
+  const Consumer* consumer = nullptr;  // The source, if it is a consumer; null otherwise.
   std::uint64_t number = 0;            // Source::number().
-  Budget budget;                       // What it was given,
-  Turn turn;                           // and did.
-  Duration waited{0};                  // From ready to its beginning.
-  Duration promised{0};                // A bound of that, as the scheduler knew it then; not always its newest, which is never lower.
-  const Source* overdue = nullptr;     // Looked for now and then: one that is ready, and has waited for longer than it was promised.
-  Duration overstayed{0};              // It was told that its time is up, and went on for so long.
+  Budget budget;                       // The budget of the turn.
+  Turn turn;                           // The result of the turn.
+  Duration waited{0};                  // From ready to the start of the turn.
+  Duration promised{0};                // A bound of 'waited' that the scheduler computed earlier; the newest bound is never lower.
+  const Source* overdue = nullptr;     // Checked now and then: a ready source that has waited longer than its bound.
+  Duration overstayed{0};              // How long the turn continued after its time was over.
 };
 
-/// All calls come between two turns or within one, on the world's thread. A checker looks and touches nothing. Ok: it holds.
+/// All calls are made between two turns or within one, on the world's thread. A checker only reads. Ok: the invariant holds.
 class Checker {
  public:
   virtual ~Checker();
   virtual std::string_view name() const noexcept = 0;
-  /// Each event, in order.
+  /// Called for each event, in order.
   virtual Status see(const World& world, const Event& event);
-  /// After each turn; O(1), or rarely more.
+  /// Called after each turn; O(1), or rarely more.
   virtual Status after_turn(const World& world);
-  /// Nothing moves any more: nothing is ready, queued, in flight or under way to a store (World::come_to_rest).
+  /// Called when nothing is ready, queued, in flight or on the way to a store any more (World::come_to_rest).
   virtual Status at_rest(const World& world);
 };
 

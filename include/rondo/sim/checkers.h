@@ -1,4 +1,4 @@
-// The standard checkers: the promises of the runtime that hold for every program, whatever its Orchs do. World adds them all to each run.
+// The standard checkers: guarantees of the runtime for every program, whatever its Orchs do. World adds all of them to each run.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@
 
 namespace rondo::sim {
 
-/// No change is lost, and the last write of a key wins: at rest, what handlers have done for a key is what was last written to it, unless
-/// its consumer still owes it an outcome, or refused it. After a crash the rows are told anew, so this is about what the living process
-/// did.
+/// No change is lost, and the last write of a key wins. At rest, the handlers' result for a key equals the last write, unless its consumer
+/// has an unsettled change of it or rejected it. After a crash the rows are delivered again, so the checker covers the current process
+/// only.
 class NothingLost final : public Checker {
  public:
   NothingLost();
@@ -31,9 +31,9 @@ class NothingLost final : public Checker {
   std::unique_ptr<Book> book_;
 };
 
-/// Each key's changes stay in order: a handler is asked about one change of a key at a time, and that is what the merging rules
-/// (src/orch/ledger.h) make of the changes that were taken, oldest first. Compared with a model of the ledger at every call; at rest the
-/// ledger owes exactly what the model says.
+/// The changes of each key stay in order. A handler receives one change of a key at a time: the result of the merging rules
+/// (src/orch/ledger.h) for the taken changes, oldest first. Each call is compared with a model of the ledger; at rest the unsettled changes
+/// equal the model's.
 class OrderPerKey final : public Checker {
  public:
   OrderPerKey();
@@ -47,9 +47,8 @@ class OrderPerKey final : public Checker {
   std::unique_ptr<Model> model_;
 };
 
-/// No handler is asked before what it waits for holds: a change that waits for several facts is not taken up again before all of them hold;
-/// one that waits for a single fact, not before that was announced; one that waits for a time, not before that has come. A newer Set of the
-/// key ends the wait.
+/// No handler is called too early. A change that waits for several facts is taken up only after all of them hold; one that waits for a
+/// single fact, only after its announcement; one that waits for a time, only after that time. A newer Set of the key ends the wait.
 class NoHandlerTooEarly final : public Checker {
  public:
   NoHandlerTooEarly();
@@ -62,8 +61,8 @@ class NoHandlerTooEarly final : public Checker {
   std::unique_ptr<Waits> waits_;
 };
 
-/// Ledgers and the index of constraints agree, with each other and with themselves: see src/orch/inspection.h. Looked at every 'period'
-/// turns and at rest.
+/// The ledgers and the index of constraints are consistent with each other and with themselves: see src/orch/inspection.h. Checked every
+/// 'period' turns and at rest.
 class LedgersAgree final : public Checker {
  public:
   explicit LedgersAgree(std::uint64_t period = 256) : period_(period) {}
@@ -76,23 +75,23 @@ class LedgersAgree final : public Checker {
   std::uint64_t turns_ = 0;
 };
 
-/// Budgets and bounds hold: no turn handles more items than its budget; a source that is told that its time is up ends its turn; none waits
-/// for longer than the policy promises (Scheduler::bound()); no ledger owes more rows than its limit; no source is quarantined; and no
-/// wake-up is lost (the sweep rescues nobody).
+/// Budgets and bounds hold. No turn handles more items than its budget. A source ends its turn when its time is over. None waits longer
+/// than the policy's bound (Scheduler::bound()). No ledger has more rows than its limit. No source is quarantined. No wake-up is lost (the
+/// sweep counts no rescue).
 class BoundsHold final : public Checker {
  public:
   std::string_view name() const noexcept override { return "bounds-hold"; }
   Status after_turn(const World& world) override;
 };
 
-/// Every parked row waits for something that can be told: what it is listed under does not hold (else its announcement was forgotten), and
-/// either an Orch provides facts of that kind, or Runtime::parked_constraints() reports that none does. Checked at rest: an observer may
-/// announce in a turn of its own what began to hold in an earlier one. After each turn: the sweep has found no forgotten announcement or
-/// withdrawal (Runtime::forgotten_facts).
+/// Every parked row has an explicable wait. The fact under which it is indexed does not hold (otherwise its announcement was forgotten).
+/// Either an Orch provides facts of that kind, or Runtime::parked_constraints() reports that there is no provider. Checked at rest, because
+/// an observer may announce a fact in a later turn than the one in which it began to hold. After each turn: the sweep has found no
+/// forgotten announcement or withdrawal (Runtime::forgotten_facts).
 class ParkedRowsAreExplained final : public Checker {
  public:
   using Report = std::function<std::vector<ParkedConstraint>(const Runtime&)>;
-  /// 'report' instead of parked_constraints(), if given.
+  /// Uses 'report' instead of parked_constraints(), if given.
   explicit ParkedRowsAreExplained(Report report = {}) : report_(std::move(report)) {}
   std::string_view name() const noexcept override { return "parked-rows-are-explained"; }
   Status after_turn(const World& world) override;
@@ -102,7 +101,7 @@ class ParkedRowsAreExplained final : public Checker {
   Report report_;
 };
 
-/// Every fact that was announced and not withdrawn since holds: a provider that removes a row withdraws its fact, so that the rows which
+/// Every fact that was announced and not withdrawn since holds. A provider that removes a row withdraws its fact, so that the rows that
 /// depend on it are handled again. Checked at rest.
 class EndedFactsAreWithdrawn final : public Checker {
  public:
@@ -111,10 +110,10 @@ class EndedFactsAreWithdrawn final : public Checker {
   Status at_rest(const World& world) override;
 
  private:
-  std::map<std::string, Constraint, std::less<>> announced_;  // By Constraint::to_string().
+  std::map<std::string, Constraint, std::less<>> announced_;  // Key: Constraint::to_string().
 };
 
-/// One of each.
+/// One of each standard checker.
 std::vector<std::unique_ptr<Checker>> standard_checkers();
 
 }  // namespace rondo::sim

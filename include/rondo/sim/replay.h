@@ -1,13 +1,12 @@
-// Replay: a recorded run, run again by the production scheduler and the production Orchs. The journal (orch/journal.h) holds what came from
-// outside (which sources that are not ours were ready and when, what was in the tables, link events, the data plane's answers, the clock)
-// and what was decided (the order of turns, what each handled, outcomes, facts, orders). A replay gives the first and compares the second,
-// record by record. docs/journal-format.md says what is and what is not compared.
+// Replay: repeats a recorded run with the production scheduler and the production Orchs. The journal (orch/journal.h) holds the inputs:
+// which foreign sources were ready and when, table contents, link events, answers of the data plane, and the clock. It also holds the
+// decisions: the order of turns, what each handled, outcomes, facts, orders. A replay supplies the inputs and compares the decisions,
+// record by record. docs/journal-format.md lists what is compared and what is not.
 //   auto replay = sim::Replay::open({"rondo.journal"});
 //   Runtime runtime(replay->runtime_options());
 //   ... the same Orchs, made in the same order; data plane and programmer as below ...
 //   const sim::ReplayReport report = replay->run(runtime);
-// Threads: the caller's, and one of its own that reads the files ahead and ends with the replay; what comes of it is the same however fast
-// it is.
+// Threads: the caller's, and one that reads the files ahead and ends with the replay. The result does not depend on the speed of reading.
 #pragma once
 
 #include <cstdint>
@@ -26,44 +25,44 @@
 
 namespace rondo::sim {
 
-/// What came of a replay.
+/// The result of a replay.
 struct ReplayReport {
   /// Every record was reproduced.
   bool same = false;
-  std::uint64_t records = 0;  // Reproduced.
+  std::uint64_t records = 0;  // Reproduced records.
   std::uint64_t turns = 0;
   std::uint64_t outcomes = 0;
   Duration recorded{0};  // From the first record to the last one reproduced.
-  // Times the thread that reads was as far ahead as it may be (limits::kReplayBatchesAhead, limits::kReplayBytesAhead).
+  // Times the reading thread was as far ahead as it may be (limits::kReplayBatchesAhead, limits::kReplayBytesAhead).
   std::uint64_t reading_pauses = 0;
-  // The first difference: the record's number in its run, from 1, and both in words.
+  // The first difference: the record's number in its run, from 1, and both records as text.
   std::uint64_t record = 0;
   std::string expected;
   std::string came;
 };
 
-/// A part of a journal's file that is no whole block: of a file that a crash cut off, its end.
+/// A part of a journal file that is not a complete block; after a crash, the end of the file.
 struct DamagedPart {
   std::string file;
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
-  std::string reason;  // For people: "a block is cut off".
+  std::string reason;  // For display: "a block is cut off".
   bool at_end = false;
 };
 
 class Replay {
  public:
-  /// The run with this number (from 1; 0: the last) in the files, oldest first, of one journal. DataLoss when a file is none or the run's
-  /// beginning is missing; ResourceExhausted when there can be no more threads; else the error of reading. Damaged blocks are no error
-  /// here: the report says where records are missing.
+  /// Opens the run with this number (from 1; 0: the last) in the files, oldest first, of one journal. DataLoss when a file is not a journal
+  /// or the beginning of the run is missing; ResourceExhausted when no thread can be started; otherwise the error of reading. Damaged
+  /// blocks are no error here: the report says where records are missing.
   static Result<std::unique_ptr<Replay>> open(const std::vector<std::string>& files, unsigned run = 0);
   ~Replay();
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;
 
-  /// What was left out of the files, as they were when they were opened. A run whose end alone was lost is the same, as far as it is there.
+  /// Parts of the files that were skipped, found at open(). A run that lost only its end replays as the same up to that point.
   const std::vector<DamagedPart>& damage() const noexcept;
-  /// What Journal::note() said.
+  /// The text that Journal::note() recorded under 'name'.
   std::optional<std::string> note(std::string_view name) const;
 
   /// The recorded policy, clock and store, and a journal that compares. For one runtime, which must not outlive the replay.
@@ -72,17 +71,18 @@ class Replay {
   /// grants the table. Without this call the program gets the recorded refusal, as Runtime::try_add() returns it. Before the runtime is
   /// made.
   void grant_tables() noexcept;
-  /// Holds nothing, and tells the recorded link events.
+  /// A data plane without objects that reports the recorded link events.
   DataPlane& plane() noexcept;
   /// For Programmer::Options::answers.
   RecordedAnswers& answers() noexcept;
-  /// What the run found of an earlier one in the data plane, and the end of its restart; for the switch agent's AgentOptions::restart.
+  /// What the recorded run found in the data plane from an earlier run, and the end of its restart; for the switch agent's
+  /// AgentOptions::restart.
   RecordedRestart& restart() noexcept;
 
-  /// Records of the run, as far as the files told when they were opened.
+  /// Number of records of the run, as found at open().
   std::uint64_t records() const noexcept;
-  /// Gives the recorded turns, to the end or the first difference. Once. 'on_records', if any, hears between turns how many records are
-  /// through, each time after kTellEach of them or more.
+  /// Gives the recorded turns until the end or the first difference. Call it once. 'on_records', if given, is called between turns with the
+  /// number of completed records, each time after at least kTellEach of them.
   using OnRecords = std::function<void(std::uint64_t done)>;
   static constexpr std::uint64_t kTellEach = 4096;
   ReplayReport run(Runtime& runtime, const OnRecords& on_records = {});

@@ -1,4 +1,4 @@
-// SimClock: a clock that is told. Time moves when the simulation says so and never by itself, so that a run can be repeated bit for bit.
+// SimClock: a clock that only the simulation moves, so that a run can be repeated exactly.
 #pragma once
 
 #include "rondo/base/assert.h"
@@ -12,17 +12,17 @@ class SimClock final : public Clock {
   Instant now() const noexcept override { return now_; }
   WallTime wall_now() const noexcept override;
 
-  /// Moves both clocks on. 'by' must not be negative.
+  /// Moves both clocks forward. 'by' must not be negative.
   void advance(Duration by) noexcept {
     RONDO_EXPECT(by >= Duration{0}, "a SimClock is set back");
     now_ = now_ + by;
     wall_ = wall_ + by;
   }
-  /// Moves both clocks on to 'when'; no effect if that is past.
+  /// Moves both clocks forward to 'when'; no effect if that is past.
   void advance_to(Instant when) noexcept {
     if (when > now_) advance(when - now_);
   }
-  /// Somebody sets the wall clock; the monotonic one does not notice.
+  /// Sets the wall clock; the monotonic clock does not change.
   void set_wall(WallTime wall) noexcept { wall_ = wall; }
 
  private:

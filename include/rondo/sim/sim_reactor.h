@@ -1,5 +1,5 @@
-// SimReactor: a reactor that is told. The test says which descriptor has something, now or at an instant; a waiting poll() moves the
-// SimClock to its deadline or to the next thing that is to happen, instead of waiting. Descriptors are numbers of the test's choice.
+// SimReactor: a reactor that the test controls. The test sets which descriptor is ready, now or at an instant. A poll() that would wait
+// moves the SimClock to its deadline or to the next planned event. Descriptors are numbers that the test chooses.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ class SimReactor final : public Reactor {
  public:
   explicit SimReactor(SimClock& clock) : clock_(clock) {}
 
-  /// 'fd' has something new: its source is reported once. Ignored if nobody watches 'fd'.
+  /// 'fd' becomes ready: its source is reported once. Ignored if 'fd' is not watched.
   void make_ready(int fd);
   /// 'fd' is in error from now on, until clear_error(): reported once, with the error.
   void make_error(int fd);
   void clear_error(int fd);
-  /// Does 'what' when the clock has reached 'when', in a poll() and not in a turn: the outside world acting. Equal instants in the order of
-  /// the calls.
+  /// Calls 'what' when the clock has reached 'when', in a poll() and not in a turn: an action of the outside world. Calls for equal
+  /// instants run in the order of at().
   void at(Instant when, std::function<void()> what);
-  /// When the next thing happens; never() if nothing is planned.
+  /// Instant of the next planned call; never() if there is none.
   Instant next_planned() const noexcept;
 
   Status watch(int fd, Interest interest, Source& source) override;
@@ -57,7 +57,7 @@ class SimReactor final : public Reactor {
 
   SimClock& clock_;
   std::map<int, Watch> watches_;
-  std::vector<ReactorEvent> pending_;  // In the order they were made ready.
+  std::vector<ReactorEvent> pending_;  // In the order in which they became ready.
   std::vector<Planned> planned_;       // A heap, earliest first.
   std::uint64_t sequence_ = 0;
   std::uint32_t watch_number_ = 0;

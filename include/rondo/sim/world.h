@@ -1,8 +1,8 @@
-// World: time, chance and the outside of a simulation, all from one seed; two runs with the same seed are equal bit for bit. Two ways to
+// World: time, randomness and the environment of a simulation, all from one seed; two runs with the same seed are identical. Two ways to
 // use it:
-//   - for a Scheduler of one's own: clock(), reactor(), run_for(scheduler, ...);
-//   - for a whole program: start() makes the process out of the production Runtime and the caller's Orchs, the world is its store, its data
-//     plane, its clocks and the client that writes its tables; the FaultPlan says what goes wrong; checkers look on. See
+//   - for a separate Scheduler: clock(), reactor(), run_for(scheduler, ...);
+//   - for a whole program: start() makes the process from the production Runtime and the caller's Orchs. The world is its store, its data
+//     plane, its clocks and the client that writes its tables. The FaultPlan sets the faults; checkers observe. See
 //     examples/04_simulated_test.cc and docs/guide/testing-under-simulation.md.
 // One thread.
 #pragma once
@@ -32,27 +32,27 @@ class Runtime;
 
 namespace rondo::sim {
 
-/// Where the tables are, and what of them outlives a process.
+/// Where the tables are, and what survives the end of a process.
 enum class StoreKind : std::uint8_t {
-  Embedded,  // In the process: nothing does.
-  Durable,   // In the process, with a disk: what was told to be written does, and perhaps more (FaultPlan::commit_high).
-  Remote,    // Elsewhere (SimStore): all that came there does.
+  Embedded,  // In the process: nothing survives.
+  Durable,   // In the process, with a disk: confirmed writes survive, and perhaps more (FaultPlan::commit_high).
+  Remote,    // On a server (SimStore): all writes that reached it survive.
 };
 
 struct WorldOptions {
   std::uint64_t seed = 1;
   FaultPlan faults = {};
   StoreKind store = StoreKind::Embedded;
-  /// Instead: makes the store of each process.
+  /// Replaces 'store': makes the store of each process.
   std::function<std::unique_ptr<Store>(Scheduler&)> make_store = {};
-  /// Makes the journal of each process. None: nothing is recorded.
+  /// Makes the journal of each process. Empty: nothing is recorded.
   std::function<std::unique_ptr<Journal>(const Clock&)> make_journal = {};
-  /// Room for objects and the costs of orders; seed and 'spend' are the world's.
+  /// Capacity and costs of orders; the world sets seed and 'spend'.
   SimDataPlaneOptions plane = {};
   PolicyOptions policy = BudgetedFrames{};
-  /// A row whose writes went wrong is deleted before it is written anew. Without, it is laid over what is there: for programs whose Sets do
-  /// not come into effect while their Deletes wait for rows of others (ConsumeOptions::set_replaces_delete), and whose rows always
-  /// have the same fields.
+  /// True: a row with a failed write is deleted before it is written again. False: it is written over the existing row. Use false for
+  /// programs whose Sets take no effect while their Deletes wait for other rows (ConsumeOptions::set_replaces_delete), and whose rows
+  /// always have the same fields.
   bool deletes_before_rewriting = true;
 };
 
@@ -71,78 +71,78 @@ class World {
   std::uint64_t seed() const noexcept { return random_.seed(); }
   Instant now() const noexcept { return clock_.now(); }
 
-  /// What a turn costs in simulated time beyond what its handler says by clock().advance(). Above zero, so that a source that always has
-  /// more cannot stop time.
+  /// The simulated time of a turn, in addition to the clock().advance() calls of its handler. Must be above zero, so that a source that
+  /// always has more work cannot stop time.
   void set_turn_cost(Duration cost) noexcept { turn_cost_ = cost; }
 
-  /// The outside world does 'what' in 'delay' from now.
+  /// Calls 'what' as an action of the outside world after 'delay'.
   void after(Duration delay, std::function<void()> what) { reactor_.at(clock_.now() + delay, std::move(what)); }
 
-  // --- A scheduler of one's own.
+  // --- A separate scheduler.
 
-  /// Gives 'scheduler' turns, and moves the clock over the gaps, until 'time' has passed or the scheduler is
-  /// stopped. Returns the number of turns.
+  /// Gives 'scheduler' turns, and moves the clock over idle time, until 'time' has passed or the scheduler is stopped. Returns the number
+  /// of turns.
   std::uint64_t run_for(Scheduler& scheduler, Duration time);
-  /// The same until 'done' is true, looked at before each turn; false if 'limit' passes, or the scheduler is stopped, first.
+  /// The same until 'done' returns true, checked before each turn; false if 'limit' passes, or the scheduler is stopped, first.
   bool run_until(Scheduler& scheduler, const std::function<bool()>& done, Duration limit);
 
   // --- A program.
 
-  /// Adds the Orchs to the runtime of a new process. What it returns, if anything, lives as long as the process and goes before the
+  /// Adds the Orchs to the runtime of a new process. The returned object, if any, lives as long as the process and is destroyed before the
   /// runtime.
   using Program = std::function<std::shared_ptr<void>(Runtime&)>;
-  /// Begins the first process, and the faults. Once. 'program' is called again after each crash.
+  /// Begins the first process, and the faults. Call it once. 'program' is called again after each crash.
   void start(Program program);
-  /// Of the process that lives now. Only after start().
+  /// The runtime of the current process. Only after start().
   Runtime& runtime() noexcept;
   const Runtime& runtime() const noexcept;
-  /// The kernel below; it outlives the processes. Made when first asked for.
+  /// The simulated kernel, which outlives the processes. Made on the first call.
   SimDataPlane& plane();
 
-  /// A client of the process writes a row, and goes on until the store has said that it is done: refused, failed and unknown writes are
-  /// written again, whole, as are those that a crash took. Declares a Staged table if need be.
+  /// A client of the process writes a row until the store has confirmed it: writes that were refused, failed, unknown or lost in a crash
+  /// are written again, as whole rows. Declares a Staged table if it is unknown.
   void set(std::string_view table, std::string_view key, std::span<const Field> fields);
   void set(std::string_view table, std::string_view key, std::initializer_list<Field> fields) {
     set(table, key, std::span<const Field>{fields.begin(), fields.size()});
   }
   void remove(std::string_view table, std::string_view key);
-  /// What was written for the row so far is done.
+  /// Whether all writes of the row so far are confirmed.
   bool is_confirmed(std::string_view table, std::string_view key);
 
-  /// Lets the process run for so long; less after a violation, or when it stopped its runtime. Returns the turns.
+  /// Lets the process run for 'time'; ends earlier after a violation, or when it stopped its runtime. Returns the number of turns.
   std::uint64_t run_for(Duration time);
-  /// Ends all faults and runs until nothing has happened for a second and nothing is under way; then asks the checkers. Rows may be parked
-  /// still, and timers armed: one that is due again and again, and of which nothing comes, is no movement. False, with a violation that
-  /// says what moves, when that is not so within 'limit', or if there is one already. The faults go on afterwards.
+  /// Ends all faults and runs until nothing has happened for a second and nothing is in flight; then calls the checkers' at_rest(). Rows
+  /// may still be parked and timers armed; a periodic timer without effect does not count as activity. False if there is a violation
+  /// already, or if activity continues for 'limit'; the violation then names it. The faults continue afterwards.
   bool come_to_rest(Duration limit = 1h);
 
-  /// The process ends between two turns, and another one begins after 'down_for'.
+  /// Ends the process between two turns; another one begins after 'down_for'.
   void crash(Duration down_for = Duration{0});
-  /// Both clocks leap forward, as over a suspend.
+  /// Both clocks jump forward, as over a suspend.
   void suspend_for(Duration time);
   /// Replaces the plan.
   void set_faults(const FaultPlan& faults);
 
-  // --- What is looked at.
+  // --- Checks.
 
   void add(std::unique_ptr<Checker> checker);
-  /// A checker that is one function, asked at rest.
+  /// Adds a checker that is one function, called at rest.
   void check_at_rest(std::string name, std::function<Status()> check);
-  /// Something that a test does or finds, for the record.
+  /// Records an action or a finding of the test.
   void note(std::string_view what);
-  /// The first one; the run ends with it.
+  /// The first violation; it ends the run.
   const std::optional<Violation>& violation() const noexcept;
-  /// For people: the event that is being told, as a line.
+  /// For display: the current event, as a line.
   std::string last_event() const;
-  /// For people: the seed, the violation if there is one, and the last events.
+  /// For display: the seed, the violation if there is one, and the last events.
   std::string report() const;
 
   std::uint64_t turns() const noexcept { return turns_; }
   std::uint64_t crashes() const noexcept;
-  /// The turn that has ended last, of the program.
+  /// The last turn of the program that ended.
   const TurnSeen& last_turn() const noexcept;
-  /// Everything that has happened, as one number: whose turns, how many items, when; the events, with tables, rows, facts and instants; the
-  /// orders to the kernel below and what came of them.
+  /// Hash of the whole run: turns with source, items and time; events with tables, rows, facts and instants; orders to the simulated kernel
+  /// and their results.
   std::uint64_t hash() const noexcept;
 
  private:

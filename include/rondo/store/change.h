@@ -1,4 +1,4 @@
-// Change: what happened to one key of a table. The field's KeyOpFieldsValuesTuple with names.
+// Change: what happened to one key of a table. The same data as SONiC's KeyOpFieldsValuesTuple, with named accessors.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 namespace rondo {
 
 enum class Op : std::uint8_t {
-  Set,     // The fields are to be as given; fields that are not named keep their value. A Set without fields is a Set.
-  Delete,  // The row is to be gone. Carries no fields.
-  Event,   // Channel and Queue only: 'verb' says what, the key is the subject. Never merged.
+  Set,     // The fields get the given values; fields that are not named keep theirs. A Set without fields is still a Set.
+  Delete,  // The row is removed. Carries no fields.
+  Event,   // Channel and Queue only: 'verb' names the event, the key its subject. Never merged.
 };
 
 /// "SET", "DEL" or "EVENT", as SONiC's records spell them.

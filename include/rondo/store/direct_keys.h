@@ -1,5 +1,5 @@
-// Keys of the direct tables: CURVE (ZeroMQ's encryption and authentication, RFC 25 and 26 of ZeroMQ) beside the compatible mode, which has
-// neither. Keys are text of 40 characters (Z85). A server knows the public keys of the clients it lets in; a client knows its server's.
+// Keys for CURVE on direct tables (ZeroMQ's encryption and authentication, ZeroMQ RFC 25 and 26). The compatible mode has neither. A key is
+// a text of 40 characters (Z85). A server has a list of the public keys of its clients; a client has its server's public key.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct DirectKeyPair {
   std::string secret_key;
 };
 
-/// A fresh pair. Unimplemented when libzmq was built without CURVE. Any thread.
+/// A new pair. Unimplemented when libzmq was built without CURVE. Any thread.
 Result<DirectKeyPair> make_direct_key_pair();
 
 /// What a server needs for CURVE. A client whose public key is not in the list is refused and counted.

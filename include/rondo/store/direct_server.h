@@ -1,18 +1,19 @@
-// DirectServer: tables that other processes write straight into this one over ZeroMQ, without a database between. The frames are those of
-// SONiC's direct tables (docs/guide/direct-table.md), so its producers can write here; what is done with an entry is what a Staged table
-// does: entries of one key merge until they are taken, a Delete before a Set is kept as both, keys are taken in the order of their first
+// DirectServer: tables that other processes write directly into this process over ZeroMQ, without a database between. The frames are those
+// of SONiC's direct tables (docs/guide/direct-table.md), so SONiC's producers can write here. Entries are handled like those of a Staged
+// table. Entries of one key merge until they are taken; a Delete before a Set is kept as both. Keys are taken in the order of their first
 // arrival, at most N at a time.
 //
-// Bounds: when a table holds its limit of keys, an entry for one more stops the reading until some are taken. Frames then wait in the
-// socket, up to its high-water mark, then in the kernel, then at the sender, which has a bound and an answer of its own. Nothing is
-// dropped. One socket is one stream, so a table that nobody takes from stops all tables of its server.
+// Bounds: when a table holds its limit of keys, an entry for one more key stops the reading until keys are taken. Frames then wait in the
+// socket, up to its high-water mark, then in the kernel, then at the sender, whose own buffer is bounded. Nothing is dropped. One socket is
+// one stream: a full table without a consumer stops all tables of its server.
 //
-// The server keeps the rows that its consumers took, for whole Sets, requeue() and the next consumer: at most limits::kTableRows of a
-// table, some 40 bytes and the record each. A key beyond is handed out and not kept: its next Set carries only what was written.
+// The server keeps the rows that its consumers took, for whole Sets, requeue() and the next consumer. It keeps at most limits::kTableRows
+// of a table, at about 40 bytes and the record each. A key beyond the limit is delivered but not kept: its next Set has only the written
+// fields.
 //
-// What is malformed, too long or for an unknown table is dropped, counted by cause and told through on_fault; nothing of such a frame is
-// applied. Neither what was not taken nor the rows survive the process: a producer sees the connection break and sends its state again, or
-// a DirectStore brings the rows back.
+// A frame that is malformed, too long or for an unknown table is dropped, counted by cause and reported through on_fault; no part of it is
+// applied. Entries that were not taken, and the rows, are lost when the process ends. A producer sees the connection break and sends its
+// state again, or a DirectStore restores the rows.
 //
 // Threads: the scheduler's. libzmq moves the bytes on one thread of its own, which runs no code of ours.
 #pragma once
@@ -36,115 +37,116 @@ namespace rondo {
 
 class Scheduler;
 
-/// SONiC's port for direct tables, on this machine only.
+/// SONiC's port for direct tables; reachable from this machine only.
 inline constexpr const char* kDirectEndpoint = "tcp://127.0.0.1:8100";
 
-/// Connections of a server: a daemon's feeders are a handful, and this many idle ones cost 8 MiB.
+/// Connections of a server. A daemon has a few feeders; this many idle connections cost 8 MiB.
 inline constexpr std::size_t kDirectConnections = 256;
-/// Of them from one address: feeders of one machine share it, and no machine takes the places of all others.
+/// Connections from one address. Feeders on one machine share an address, and one machine cannot use up all connections.
 inline constexpr std::size_t kDirectConnectionsPerAddress = 128;
-/// Bytes of frames that are not whole: two of the largest frames at a time, and some more.
+/// Bytes of incomplete frames: enough for two of the largest frames at a time.
 inline constexpr std::size_t kDirectFrameMemory = 40 * 1024 * 1024;
-/// A peer that has not finished its handshake by then is cut.
+/// A peer whose handshake takes longer is disconnected.
 inline constexpr Duration kDirectHandshakeTime = 5s;
 
-/// A table of a server. Frames name it by both names.
+/// A table of a server. Frames name it by database and table.
 struct DirectTableSpec {
-  std::string database;  // Such as APPL_DB; may be empty.
+  std::string database;  // For example APPL_DB; may be empty.
   std::string table;
-  /// Keys that may wait to be taken; one more stops the reading. From 1 to limits::kTableRows.
+  /// Keys that may wait to be taken; an entry for one more key stops the reading. From 1 to limits::kTableRows.
   std::size_t keys_max = limits::kDirectKeys;
 };
 
-/// Why something that arrived was not applied.
+/// Why received data was not applied.
 enum class DirectFault : std::uint8_t {
-  Malformed,     // A frame that contradicts itself, or a message of several parts.
-  TooLong,       // A frame above limits::kDirectFrameBytes. One above twice that costs its sender the connection, uncounted.
-  UnknownTable,  // A frame for a table that the server does not have.
-  BadEntry,      // One entry whose record is beyond the limits, alone or merged with its row. The rest of the frame is applied.
-  RefusedKey,    // CURVE: a client whose key is not allowed.
-  Handshake,     // A peer that spoke another protocol, another security, or broke off before it was let in.
-  TooManyPeers,  // DirectServerOptions::connections or connections_per_address were reached, or a connection beyond is cut.
-  FrameMemory,   // Frames that are not whole held more than DirectServerOptions::frame_memory: the connection that held the most is cut.
+  Malformed,     // The frame is inconsistent, or the message has several parts.
+  TooLong,       // The frame is above limits::kDirectFrameBytes. Above twice that, the connection is closed and the frame is not counted.
+  UnknownTable,  // The server does not have the table that the frame names.
+  BadEntry,      // The record of an entry is beyond the limits, alone or merged with its row. The rest of the frame is applied.
+  RefusedKey,    // CURVE: the key of the client is not allowed.
+  Handshake,     // A peer spoke another protocol or security mechanism, or disconnected during the handshake.
+  TooManyPeers,  // DirectServerOptions::connections or connections_per_address was reached, or a connection beyond was closed.
+  FrameMemory,   // Incomplete frames took more than DirectServerOptions::frame_memory; the connection with the most was closed.
 };
 inline constexpr std::size_t kDirectFaults = 8;
 /// "malformed", "too-long", "unknown-table", "bad-entry", "refused-key", "handshake", "too-many-peers", "frame-memory". Static storage.
 std::string_view to_string(DirectFault fault) noexcept;
 
 struct DirectServerOptions {
-  /// tcp:// with an address or name and a port (0: any free one, see endpoint()), or ipc:// with a path. libzmq takes an ipc path over from
-  /// another server without a word.
+  /// tcp:// with an address or name and a port (0: any free one, see endpoint()), or ipc:// with a path. libzmq silently takes over the ipc
+  /// path of another server.
   std::string endpoint = kDirectEndpoint;
   std::vector<DirectTableSpec> tables = {};
-  /// Of the source that reads. Above the tables' consumers it merges more, below them it reads only what they have time for.
+  /// Priority of the source that reads. Above the consumers of the tables it merges more; below them it reads only what they have time for.
   Priority priority = Priority{};
   std::optional<DirectServerCurve> curve = {};
-  /// Without CURVE anybody who reaches the socket may write, so an address other than loopback must be asked for.
+  /// Without CURVE every process that can reach the socket may write, so other addresses than loopback need this flag.
   bool open_to_network = false;
-  /// Frames that wait in the socket for a turn, beyond those in the kernel's buffers.
+  /// Frames that wait in the socket for a turn, in addition to those in the kernel's buffers.
   int receive_frames = limits::kDirectReceiveFrames;
-  /// Connections at a time, of all peers and of one address (of IPv6: one network of 64 bits). One beyond is cut and told; while a limit is
-  /// reached the kernel drops the first packets of further ones, whose connect() waits. Each costs two descriptors and some 30 KiB, and
-  /// all together take at most half of the descriptors that this process may have (RLIMIT_NOFILE).
+  /// The most connections at a time, of all peers and of one address (IPv6: one network of 64 bits). A further connection is closed and
+  /// reported. While a limit is reached, the kernel drops the first packets of new connections, so their connect() waits. Each connection
+  /// costs two descriptors and about 30 KiB. All together use at most half of this process's descriptors (RLIMIT_NOFILE).
   std::size_t connections = kDirectConnections;
   std::size_t connections_per_address = kDirectConnectionsPerAddress;
-  /// Bytes of frames that are not whole, of all connections together. Over tcp:// only: of a local socket the kernel does not tell.
+  /// The most bytes of incomplete frames, of all connections together. Only over tcp://: the kernel does not report them for local sockets.
   std::size_t frame_memory = kDirectFrameMemory;
-  /// Binds and lets clients in, but reads nothing before release(): for whoever has to put something into the tables first.
+  /// Binds and accepts clients, but reads nothing before release(). For a program that must fill the tables first.
   bool held = false;
-  /// The same before begin(), whatever hold() and release() do meanwhile: a recovery that ends must not undo the hold of a drain.
+  /// Reads nothing before begin(), independently of hold() and release(): the end of a recovery must not undo the hold of a drain.
   bool waits = false;
-  /// Told about each cause of fault, at once and then at most once a second: why, and how many there were since the last time. Must not
+  /// Called for each cause of fault: immediately, then at most once a second, with the reason and the count since the last call. Must not
   /// throw.
   std::function<void(DirectFault fault, const Status& why, std::uint64_t count)> on_fault = {};
 };
 
 /// Figures of one server, since its start.
 struct DirectServerStats {
-  std::uint64_t frames = 0;   // Received and found to be whole; their entries follow.
-  std::uint64_t entries = 0;  // Of those frames, merged ones included.
-  std::uint64_t bytes = 0;    // Of those frames.
+  std::uint64_t frames = 0;   // Received and complete.
+  std::uint64_t entries = 0;  // Entries of those frames, merged ones included.
+  std::uint64_t bytes = 0;    // Bytes of those frames.
   std::uint64_t pauses = 0;   // Times a full table stopped the reading.
   std::uint64_t connections = 0;
-  std::size_t open_connections = 0;  // Now, those included whose handshake is under way.
-  std::size_t connections_most = 0;  // What open_connections may be: DirectServerOptions::connections, or less for want of descriptors.
-  std::size_t frame_bytes = 0;       // Of frames that are not whole, when they were measured last.
+  std::size_t open_connections = 0;  // Now, including those with an unfinished handshake.
+  // Limit of open_connections: DirectServerOptions::connections, or less if the process has too few descriptors.
+  std::size_t connections_most = 0;
+  std::size_t frame_bytes = 0;               // Bytes of incomplete frames at the last measurement.
   std::uint64_t faults[kDirectFaults] = {};  // By DirectFault.
 };
 
 class DirectServer {
  public:
-  /// What open() refuses whatever the state of the system: an endpoint, an address beyond loopback that was not asked for, keys.
+  /// The errors of open() that do not depend on the system's state: bad endpoint, non-loopback address without open_to_network, bad keys.
   static Status check(const DirectServerOptions& options);
-  /// Binds and joins 'scheduler', which must outlive the server. InvalidArgument: no table, a table twice or with a bad name or limit, a
-  /// bad key, CURVE without allowed clients. PermissionDenied: an address beyond loopback that was not asked for. Unimplemented: CURVE with
-  /// a libzmq that has none. Or the error of bind(). Reading begins with the next turn, unless
-  /// it is held.
+  /// Binds and joins 'scheduler', which must outlive the server. InvalidArgument: no table, a table listed twice or with a bad name or
+  /// limit, a bad key, CURVE without allowed clients. PermissionDenied: an address beyond loopback without open_to_network. Unimplemented:
+  /// CURVE with a libzmq built without it. Otherwise the error of bind(). Reading begins with the next turn, unless the server is held.
   static Result<std::unique_ptr<DirectServer>> open(Scheduler& scheduler, DirectServerOptions options);
   ~DirectServer();
   DirectServer(const DirectServer&) = delete;
   DirectServer& operator=(const DirectServer&) = delete;
 
-  /// The table's one consumer; it must not outlive the server. NotFound for an unknown table, FailedPrecondition if it has a consumer. When
-  /// the consumer goes, what it has not taken stays, and the next one begins with the rows that it took.
+  /// Subscribes the only consumer of the table; it must not outlive the server. NotFound for an unknown table, FailedPrecondition if it
+  /// already has a consumer. After the consumer is destroyed, entries that it did not take remain. The next consumer begins with the rows
+  /// that it took.
   Result<std::unique_ptr<Subscription>> subscribe(std::string_view database, std::string_view table, const SubscribeOptions& options = {});
 
-  /// An entry from this process; merges with those from the socket. ResourceExhausted when the table holds its limit of keys and this would
-  /// be one more; otherwise as Store::write.
+  /// Writes an entry from this process; it merges with those from the socket. ResourceExhausted when the table holds its limit of keys and
+  /// this would be a new key; other errors as Store::write.
   Status write(std::string_view database, std::string_view table, Change change);
-  /// Keys that wait to be taken. NotFound for an unknown table.
+  /// Number of keys that wait to be taken. NotFound for an unknown table.
   Result<std::size_t> staged(std::string_view database, std::string_view table) const;
 
-  /// Stops to read until release(): frames wait where they wait for a full table. What was read stays.
+  /// Stops reading until release(): frames wait in the same places as for a full table. Entries already read stay.
   void hold();
   void release();
   /// Ends DirectServerOptions::waits.
   void begin();
 
-  /// As bound, with the port that the system chose.
+  /// The bound endpoint, with the port that the system chose.
   const std::string& endpoint() const noexcept;
   const DirectServerStats& stats() const noexcept;
-  /// A full table has stopped the reading.
+  /// Whether a full table has stopped the reading.
   bool is_paused() const noexcept;
 
  private:

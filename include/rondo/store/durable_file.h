@@ -1,5 +1,4 @@
-// The file of a durable store as it lies there, for looking at it while no process has it: what is in it, and what of it is damaged.
-// Nothing is changed.
+// Examines the file of a durable store while no process has it open: its content and its damage. Changes nothing.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +14,19 @@ namespace rondo {
 struct DurableFileTable {
   TableSpec spec;
   std::size_t rows = 0;
-  std::size_t deletes = 0;  // Staged: not dealt with.
-  std::size_t entries = 0;  // Queue: likewise.
+  std::size_t deletes = 0;  // Staged: not confirmed with Subscription::dealt_with().
+  std::size_t entries = 0;  // Queue: not confirmed with Subscription::dealt_with().
 };
 
 struct DurableFile {
-  std::uint64_t groups = 0;  // Entries of the log.
+  std::uint64_t groups = 0;  // Groups of writes in the log.
   std::uint64_t bytes = 0;
-  std::vector<std::string> damage;  // What is lost; empty when the file is whole.
+  std::vector<std::string> damage;  // What is lost; empty if the file is undamaged.
   std::vector<DurableFileTable> tables;
 };
 
-/// Reads the whole file. 'each', if given, is called for everything a new process would be told: rows as Sets, Deletes, a Queue's entries,
-/// table by table. The errors are those of DurableStore::open(). O(file).
+/// Reads the whole file. 'each', if given, is called for everything that a new process would deliver, table by table: rows as Sets,
+/// Deletes, and the entries of a Queue. Errors as DurableStore::open(). O(file).
 Result<DurableFile> read_durable_file(const std::string& path,
                                       const std::function<void(const TableSpec& table, const Change& change)>& each = {});
 

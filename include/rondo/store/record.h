@@ -1,5 +1,5 @@
-// Record: a key and its fields in one immutable, shared allocation. The table row, the change handed to a consumer and the row parked in
-// a ledger are the same bytes; passing one on costs a reference. Keys, names and values are binary safe and may be empty.
+// Record: a key and its fields in one immutable, shared allocation. A table row, the change delivered to a consumer and the row parked in a
+// ledger share the same bytes; passing a record on only counts a reference. Keys, names and values are binary safe and may be empty.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Field {
 
 class Record;
 
-/// A read-only view of a record's fields, in order. Valid as long as a Record it was taken from lives. Two words.
+/// A read-only view of a record's fields, in order. Valid while any copy of its Record lives. Two words.
 class Fields {
  public:
   class iterator;
@@ -38,13 +38,13 @@ class Fields {
   iterator begin() const noexcept;
   iterator end() const noexcept;
 
-  /// The value of the first field of that name. O(fields): rows have few.
+  /// The value of the first field with that name. O(fields); rows have few fields.
   std::optional<std::string_view> find(std::string_view name) const noexcept;
   bool contains(std::string_view name) const noexcept { return find(name).has_value(); }
 
-  /// The value, or NotFound that names the field.
+  /// The value; NotFound, with the name of the field, if there is none.
   Result<std::string> text(std::string_view name) const;
-  /// A decimal integer in [low, high], or a Status that names the field, its value and the range.
+  /// A decimal integer in [low, high]; otherwise an error with the field, its value and the range.
   Result<std::int64_t> integer(std::string_view name, std::int64_t low, std::int64_t high) const;
 
  private:
@@ -53,7 +53,7 @@ class Fields {
   const void* block_ = nullptr;
 };
 
-/// Walks the fields in order; each step makes a Field of two views.
+/// Iterates over the fields in order; each dereference returns a Field of two views.
 class Fields::iterator {
  public:
   using iterator_concept = std::forward_iterator_tag;
@@ -86,20 +86,20 @@ class Fields::iterator {
 inline Fields::iterator Fields::begin() const noexcept { return {*this, 0}; }
 inline Fields::iterator Fields::end() const noexcept { return {*this, size()}; }
 
-/// Owning handle; 8 bytes. Copying adds a reference (atomic, so records may cross threads); the content never changes.
+/// Owning handle; 8 bytes. Copying adds a reference, atomically, so records may be shared between threads; the content never changes.
 class Record {
  public:
   Record() noexcept = default;
-  /// One allocation. 'verb' is only for events of a Channel or Queue (see Op::Event). Sizes must be within limits (check_record).
+  /// One allocation. 'verb' is only for events of a Channel or Queue (see Op::Event). Sizes must be within the limits (check_record).
   static Record make(std::string_view key, std::span<const Field> fields, std::string_view verb = {});
   static Record make(std::string_view key, std::initializer_list<Field> fields) {
     return make(key, std::span<const Field>{fields.begin(), fields.size()});
   }
-  /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the untouched older ones
-  /// (sonic-swss addToSync order). The key is that of 'newer'. One allocation, or none when one side has all fields of the result.
+  /// 'older' overlaid with 'newer': a field of both takes the newer value and moves behind the unchanged older ones (sonic-swss addToSync
+  /// order). The key is that of 'newer'. One allocation, or none if one side has all fields of the result.
   static Record merged(const Record& older, const Record& newer);
 
-  /// This record, or, if it names a field twice, a copy that keeps only the last of each name, where that stands.
+  /// This record. If it names a field twice, a copy that keeps only the last field of each name, at its position.
   Record with_distinct_names() const;
 
   Record(const Record& other) noexcept;
@@ -114,21 +114,21 @@ class Record {
   }
 
   explicit operator bool() const noexcept { return block_ != nullptr; }
-  /// A copy of this very record, not one that says the same.
+  /// Whether both handles share one record; false for a separate record with equal content.
   bool is_copy_of(const Record& other) const noexcept { return block_ == other.block_; }
   std::string_view key() const noexcept;
   std::string_view verb() const noexcept;
   Fields fields() const noexcept { return Fields{block_}; }
   /// hash_key(key()), computed once when the record is made.
   std::uint64_t key_hash() const noexcept;
-  /// Of all that it says, fields in their order; worked out at each call, O(bytes).
+  /// Hash of the whole content, with fields in their order. Computed at each call, O(bytes).
   std::uint64_t content_hash() const noexcept;
-  /// Asks the processor for its first 128 bytes: all of most records, and what the allocator will look at behind it.
+  /// Prefetches the first 128 bytes: most records are no longer than that, with the allocator's header behind them.
   void prefetch() const noexcept {
     __builtin_prefetch(block_);
     __builtin_prefetch(reinterpret_cast<const char*>(block_) + 64);
   }
-  /// Bytes of the allocation, for accounts.
+  /// Bytes of the allocation, for accounting.
   std::size_t bytes() const noexcept;
 
  private:
@@ -140,16 +140,16 @@ class Record {
   Block* block_ = nullptr;
 };
 
-/// The hash every table of Rondo uses for keys (XXH3, 64 bits, not keyed).
+/// The hash of keys in all tables of Rondo (XXH3, 64 bits, unkeyed).
 std::uint64_t hash_key(std::string_view key) noexcept;
 
-/// InvalidArgument, naming the offender, when a key, name, value, their number or their sum is over its limit.
+/// InvalidArgument, naming the part, when a key, name, value, the number of fields or their total size is over its limit.
 Status check_record(std::string_view key, std::span<const Field> fields);
-/// The same for a record that was made already. A few nanoseconds for a small one.
+/// The same for an existing record. A few nanoseconds for a small one.
 Status check_record(const Record& record);
 
-/// quoted(text): 'text' in single quotes for a message, unprintable bytes in hexadecimal, and only the first 64 bytes of a long one,
-/// followed by its length. An object and not a function, so that std::quoted is never found in its place.
+/// quoted(text): 'text' in single quotes for a message. Unprintable bytes are in hexadecimal; of a long text only the first 64 bytes and
+/// the length are shown. An object instead of a function, so that argument-dependent lookup never finds std::quoted.
 struct Quote {
   std::string operator()(std::string_view text) const;
 };

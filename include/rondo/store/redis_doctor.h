@@ -1,5 +1,5 @@
-// What `rondo doctor` knows about a Redis: is this server fit to hold tables, what would be lost and when, and what to type to change it.
-// Judges what others asked for: nothing here talks to a server, so a report sent by somebody else can be examined as well.
+// Checks of `rondo doctor` for a Redis: whether the server is fit to hold tables, what could be lost and when, and which commands change
+// that. It judges collected facts and talks to no server, so it can also examine a report from another machine.
 #pragma once
 
 #include <cstdint>
@@ -14,46 +14,46 @@
 
 namespace rondo {
 
-/// What was found out about a server. Everything but 'info' may be missing; what cannot be judged then is said or left out.
+/// Facts about a server. Everything except 'info' may be missing; findings that need a missing fact say so or are left out.
 struct RedisFacts {
   /// The reply to INFO.
   std::string info{};
-  /// The reply to CONFIG GET *, by name; none when the server refused it.
+  /// The reply to CONFIG GET *, by name; absent if the server refused it.
   std::optional<std::map<std::string, std::string>> config{};
-  /// The first element of the reply to ROLE; empty: as INFO says.
+  /// The first element of the reply to ROLE; if empty, INFO is used.
   std::string role{};
-  /// CLIENT KILL was refused.
+  /// The server refused CLIENT KILL.
   bool kill_refused = false;
-  /// How it was reached: for the commands to type.
+  /// The address that was used; the remedies contain it.
   RedisAddress address{};
-  /// Do programs built on the stock swss-common share its tables? Some settings matter to them only.
+  /// Whether programs built on the stock swss-common share its tables. Some settings matter to them only.
   bool stock_peers = false;
-  /// Times of some bare round trips, in any order.
+  /// Durations of some round trips without work, in any order.
   std::vector<Duration> round_trips{};
-  /// The texts of vm/overcommit_memory and of transparent_hugepage/enabled of its machine, when that is known.
+  /// The texts of vm/overcommit_memory and of transparent_hugepage/enabled on its machine, if known.
   std::optional<std::string> overcommit_memory{};
   std::optional<std::string> transparent_hugepage{};
 };
 
-/// Ok: as it should be. Advice: works, and something would be lost or slow that need not be. Problem: tables are lost or do not work.
+/// Ok: needs no change. Advice: works, but something could be lost or slow unnecessarily. Problem: tables are lost or do not work.
 enum class FindingLevel : std::uint8_t { Ok, Advice, Problem };
 /// "ok", "advice" or "problem". Static storage.
 std::string_view to_string(FindingLevel level) noexcept;
 
 struct RedisFinding {
   FindingLevel level = FindingLevel::Ok;
-  /// The name of the setting, as CONFIG GET or INFO has it, and what it is now. Never a password.
+  /// The name of the setting in CONFIG GET or INFO, and its current value. Never a password.
   std::string setting{};
   std::string value{};
-  /// What that means for tables.
+  /// The consequence for tables.
   std::string meaning{};
-  /// A line for a shell, or what to do in words; empty when nothing needs to be done.
+  /// A shell command, or an instruction in words; empty when nothing needs to be done.
   std::string remedy{};
   friend bool operator==(const RedisFinding&, const RedisFinding&) = default;
 };
 
-/// The findings, problems first, then advice, then what is in order. Never empty. Text that is no INFO is itself a problem. O(length of
-/// facts). Sources: the documentation of Redis 7.0, and the sizes of Debian's redis.conf.
+/// The findings: problems first, then advice, then Ok. Never empty. Text that is not the reply to INFO is itself a problem. O(length of
+/// facts). Sources: the documentation of Redis 7.0, and the sizes in Debian's redis.conf.
 std::vector<RedisFinding> examine_redis(const RedisFacts& facts);
 
 }  // namespace rondo
