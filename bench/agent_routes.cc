@@ -26,12 +26,12 @@
 #include <string>
 #include <vector>
 
-#include "agent/agent.h"
 #include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/replay.h"
 #include "rondo/sim/sim_dataplane.h"
+#include "switch_agent/agent.h"
 
 namespace {
 std::atomic<std::uint64_t> allocations{0};
@@ -221,7 +221,7 @@ class Switch {
   const std::vector<std::string> group_names_ = make_names();
   SystemClock clock_;
   Runtime runtime_;
-  agent::Agent agent_;
+  switch_agent::Agent agent_;
   Duration longest_turn_{0};
 };
 
@@ -271,7 +271,7 @@ void replay(const std::string& file) {
   sim::ReplayReport report;
   const Sample took = measure(1, RUSAGE_SELF, [&] {
     Runtime runtime((*opened)->runtime_options());
-    agent::Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
+    switch_agent::Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
     must(agent.start());
     report = (*opened)->run(runtime);
   });
@@ -356,7 +356,7 @@ void real_part(const char* family, const std::vector<Route>& routes, int rounds)
     Place ours, floor, ip;
     Switch box{*ours.plane, Programmer::Mode::Thread};
     for (Place* place : {&floor, &ip}) Switch{*place->plane, Programmer::Mode::Inline};  // Leaves its groups behind.
-    const NexthopId group{agent::number_space(agent::kDefaultProtocol).groups};
+    const NexthopId group{switch_agent::number_space(switch_agent::kDefaultProtocol).groups};
     for (std::size_t i = 0; i < routes.size(); i += kSlice) {
       const auto slice = std::span{routes}.subspan(i, std::min(kSlice, routes.size() - i));
       const auto run = [&](std::size_t way) {

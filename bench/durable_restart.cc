@@ -11,10 +11,10 @@
 #include <optional>
 #include <string>
 
-#include "agent/agent.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/store/durable_store.h"
+#include "switch_agent/agent.h"
 
 namespace {
 
@@ -43,7 +43,7 @@ struct Life {
     };
     runtime.emplace(std::move(options));
     opened = clock.now() - began;
-    agent.emplace(*runtime, plane, agent::AgentOptions{});
+    agent.emplace(*runtime, plane, switch_agent::SwitchAgentOptions{});
     must(agent->start());
     ready = clock.now() - began;
   }
@@ -55,7 +55,7 @@ struct Life {
   }
   SystemClock clock;
   std::optional<Runtime> runtime;
-  std::optional<agent::Agent> agent;
+  std::optional<switch_agent::Agent> agent;
   Instant began;
   Duration opened{0};
   Duration ready{0};

@@ -14,7 +14,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 
 using Lines = std::vector<std::string>;
 
@@ -136,4 +136,4 @@ struct DesiredState {
   }
 };
 
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

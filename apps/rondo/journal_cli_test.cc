@@ -18,13 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_recorder.h"
 #include "rondo/base/clock.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::cli {
 namespace {
@@ -57,7 +57,7 @@ void live_a_day(const JournalOptions& options) {
   plane.add_port("Ethernet0");
   Runtime runtime(
       {.clock = &world.clock(), .reactor = &world.reactor(), .journal = std::move(Journal::open(options, world.clock()).value())});
-  agent::Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
+  switch_agent::Agent agent(runtime, plane, {.mode = Programmer::Mode::Inline});
   ASSERT_TRUE(agent.start().ok());
   const auto set = [&](const char* table, const char* key, std::initializer_list<Field> fields) {
     EXPECT_TRUE(runtime.table(table).set(key, fields).ok());

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "actions.h"
-#include "agent/agent.h"
 #include "exit_code.h"
 #include "json_text.h"
 #include "opened_journal.h"
@@ -15,6 +14,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
 #include "rondo/sim/replay.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::cli {
 namespace {
@@ -29,12 +29,12 @@ bool read_note(const sim::Replay& replay, std::string_view name, Number& value) 
   return error == std::errc{} && end == text->data() + text->size();
 }
 
-Status read_settings(sim::Replay& replay, agent::AgentOptions& settings) {
+Status read_settings(sim::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
   // A day without it is an older one: the numbers were the same for all.
-  std::uint32_t protocol = agent::kDefaultProtocol;
+  std::uint32_t protocol = switch_agent::kDefaultProtocol;
   if (read_note(replay, "agent.protocol", protocol)) settings.protocol = static_cast<std::uint8_t>(protocol);
   settings.groups_by_name = replay.note("agent.groups_by_name").has_value();
   settings.delete_leftovers = replay.note("agent.delete_leftovers").has_value();
@@ -100,13 +100,13 @@ int replay_run(const Options& options, const ReplayRun& call) {
   Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open(call.files, call.run);
   if (!opened) return report(options, opened.error(), opened.error().code() == Code::DataLoss ? kExitBadFile : -1);
   sim::Replay& replay = **opened;
-  agent::AgentOptions settings;
+  switch_agent::SwitchAgentOptions settings;
   if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
   const SystemClock clock;
   const Instant start = clock.now();
   replay.grant_tables();
   Runtime runtime(replay.runtime_options());
-  agent::Agent agent(runtime, replay.plane(), settings);
+  switch_agent::Agent agent(runtime, replay.plane(), settings);
   const Status started = agent.start();
   const sim::ReplayReport done = run(replay, runtime, clock, call.files.back());
   if (!started.ok()) return report(options, started);

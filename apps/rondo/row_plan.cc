@@ -5,10 +5,10 @@
 #include <set>
 #include <string_view>
 
-#include "agent/row_check.h"
-#include "agent/tables.h"
 #include "rondo/base/text.h"
 #include "rondo/store/record.h"
+#include "switch_agent/row_check.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::cli {
 namespace {
@@ -122,7 +122,7 @@ std::string line_of(const PlannedRow& row, std::string_view kind) {
 }  // namespace
 
 std::string key_of(const LoadRow& row) {
-  const agent::TableReference* const table = agent::find_table(row.table);
+  const switch_agent::TableReference* const table = switch_agent::find_table(row.table);
   const bool has_spellings = table != nullptr && table->canonical_key != nullptr;
   return has_spellings ? table->canonical_key(row.key).value_or(row.key) : row.key;
 }
@@ -171,7 +171,7 @@ Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<cons
       for (const auto& [name, value] : *row.wanted) fields.push_back({name, value});
     }
     Status bad = check_record(row.key, fields);
-    if (bad.ok() && row.wanted && is_switch) bad = agent::check_row(row.table, row.key, Record::make(row.key, fields).fields());
+    if (bad.ok() && row.wanted && is_switch) bad = switch_agent::check_row(row.table, row.key, Record::make(row.key, fields).fields());
     if (!bad.ok()) return RefusedRow{bad.with_context("row '" + row.table + ":" + row.key + "'"), row.offset};
   }
   return std::nullopt;

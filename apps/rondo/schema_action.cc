@@ -6,18 +6,18 @@
 #include <vector>
 
 #include "actions.h"
-#include "agent/tables.h"
 #include "json_text.h"
 #include "output.h"
 #include "render.h"
 #include "rondo/admin/suggest.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::cli {
 namespace {
 
 namespace json = boost::json;
-using agent::FieldReference;
-using agent::TableReference;
+using switch_agent::FieldReference;
+using switch_agent::TableReference;
 
 std::string joined(std::span<const std::string_view> words) {
   std::string text;
@@ -69,7 +69,7 @@ std::string tables_page() {
       "`rondo why` and `rondo rejected` tell the reason. A field that a table does not know has no effect. `rondo set` warns of it, and "
       "the\n"
       "reason of a rejected row names it.\n";
-  for (const TableReference& table : agent::tables()) {
+  for (const TableReference& table : switch_agent::tables()) {
     page.append("\n## ").append(table.name).append("\n").append(table.help).append("\n\n");
     page.append("**Key**: `").append(table.key).append("`. ").append(table.key_help).append("\n\n");
     page.append("| field | value | default | meaning |\n|---|---|---|---|\n");
@@ -87,7 +87,7 @@ std::string tables_page() {
 int show_schema(const Options& options, const ShowSchema& asked) {
   std::vector<const TableReference*> wanted;
   std::vector<std::string_view> names;
-  for (const TableReference& table : agent::tables()) {
+  for (const TableReference& table : switch_agent::tables()) {
     names.push_back(table.name);
     if (asked.table.empty() || asked.table == table.name) wanted.push_back(&table);
   }
@@ -108,10 +108,10 @@ int show_schema(const Options& options, const ShowSchema& asked) {
 }
 
 void warn_of_unknown_fields(const SetRow& row) {
-  const TableReference* const table = agent::find_table(row.table);
+  const TableReference* const table = switch_agent::find_table(row.table);
   if (table == nullptr) return;
   for (const auto& [name, value] : row.fields) {
-    const std::string unknown = agent::unknown_field(*table, name);
+    const std::string unknown = switch_agent::unknown_field(*table, name);
     if (!unknown.empty()) print_error("rondo: warning: " + unknown + " (a field that is not known has no effect)\n");
   }
 }

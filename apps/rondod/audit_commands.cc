@@ -5,25 +5,25 @@
 #include <string>
 #include <utility>
 
-#include "agent/audit.h"
 #include "commands/answers.h"
 #include "rondod/commands.h"
+#include "switch_agent/audit.h"
 
 namespace rondo::daemon {
 
 namespace {
 
 namespace json = boost::json;
-using agent::Audit;
-using agent::Drift;
-using agent::KindMask;
-using agent::ObjectKind;
 using commands::microseconds;
 using commands::sentence;
 using commands::text;
+using switch_agent::Audit;
+using switch_agent::Drift;
+using switch_agent::KindMask;
+using switch_agent::ObjectKind;
 
-constexpr std::array<ObjectKind, agent::kObjectKinds> kKinds{ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop,
-                                                             ObjectKind::Route};
+constexpr std::array<ObjectKind, switch_agent::kObjectKinds> kKinds{ObjectKind::Address, ObjectKind::Neighbor, ObjectKind::Nexthop,
+                                                                    ObjectKind::Route};
 
 /// What is audited for a table.
 struct Scope {
@@ -33,7 +33,7 @@ struct Scope {
 
 Result<Scope> scope_of(const std::string& table) {
   Scope scope;
-  if (table.empty()) return Scope{agent::kAllKinds, true};
+  if (table.empty()) return Scope{switch_agent::kAllKinds, true};
   const auto of = [&scope](ObjectKind kind) { scope.kinds[static_cast<std::size_t>(kind)] = true; };
   if (table == "PORT_TABLE") {
     scope.ports = true;
@@ -81,7 +81,7 @@ void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& r
   std::uint64_t repaired = 0;
   std::uint64_t held_by_others = 0;
   std::uint64_t not_repaired = 0;
-  for (const agent::AuditResult& one : report.results) {
+  for (const switch_agent::AuditResult& one : report.results) {
     const std::uint64_t found = std::accumulate(one.found.begin(), one.found.end(), std::uint64_t{0});
     differences += found;
     repaired += one.repaired;
@@ -99,10 +99,10 @@ void answer_report(Reply reply, std::vector<Drift> ports, const Audit::Report& r
   send(std::move(reply), answer);
 }
 
-void audit(CommandContext& context, const Arguments& arguments, Reply reply, agent::OnDrift action) {
+void audit(CommandContext& context, const Arguments& arguments, Reply reply, switch_agent::OnDrift action) {
   const Result<Scope> scope = scope_of(arguments.text("table", ""));
   if (!scope) return reply.fail(scope.error());
-  const bool repairs = action == agent::OnDrift::Repair;
+  const bool repairs = action == switch_agent::OnDrift::Repair;
   const bool with_ports = scope->ports;
   const auto done = [&context, reply, repairs, with_ports](const Audit::Report& report) {
     if (!reply.wanted()) return;
@@ -113,7 +113,7 @@ void audit(CommandContext& context, const Arguments& arguments, Reply reply, age
   if (const Status asked = context.agent.audit()->request(scope->kinds, action, done, wanted); !asked.ok()) reply.fail(asked);
 }
 
-json::object figures_json(const agent::AuditFigures& figures, Instant now) {
+json::object figures_json(const switch_agent::AuditFigures& figures, Instant now) {
   const bool ever = figures.last != Instant{};
   return json::object{{"audits", figures.audits},
                       {"failed", figures.failed},
@@ -134,15 +134,15 @@ void add_audit_commands(DaemonAdder& commands) {
   const auto table = optional("table", ArgumentKind::Text, "Only what belongs to this table");
   commands.add({"diff", "How the data plane differs from the rows", {table}, CommandEffect::Reads},
                [](CommandContext& context, const Arguments& arguments, Reply reply) {
-                 audit(context, arguments, std::move(reply), agent::OnDrift::Report);
+                 audit(context, arguments, std::move(reply), switch_agent::OnDrift::Report);
                });
   commands.add({"verify", "Whether the data plane is as the rows ask for", {table}, CommandEffect::Reads},
                [](CommandContext& context, const Arguments& arguments, Reply reply) {
-                 audit(context, arguments, std::move(reply), agent::OnDrift::Report);
+                 audit(context, arguments, std::move(reply), switch_agent::OnDrift::Report);
                });
   commands.add({"resync", "Repair what differs in the data plane", {table}},
                [](CommandContext& context, const Arguments& arguments, Reply reply) {
-                 audit(context, arguments, std::move(reply), agent::OnDrift::Repair);
+                 audit(context, arguments, std::move(reply), switch_agent::OnDrift::Repair);
                });
 }
 
@@ -151,7 +151,7 @@ json::object audit_json(const CommandContext& context) {
   const Instant now = context.runtime.clock().now();
   json::object object{{"running", audit.has_begun()},
                       {"period_s", microseconds(audit.options().period) / 1e6},
-                      {"on_drift", audit.options().action == agent::OnDrift::Repair ? "repair" : "report"},
+                      {"on_drift", audit.options().action == switch_agent::OnDrift::Repair ? "repair" : "report"},
                       {"ports", context.agent.port_differences().size()}};
   for (const ObjectKind kind : kKinds) object[to_string(kind)] = figures_json(audit.figures(kind), now);
   return object;
@@ -160,7 +160,7 @@ json::object audit_json(const CommandContext& context) {
 void add_audit_health(const CommandContext& context, json::array& troubles) {
   const Audit& audit = *context.agent.audit();
   for (const ObjectKind kind : kKinds) {
-    const agent::AuditFigures& figures = audit.figures(kind);
+    const switch_agent::AuditFigures& figures = audit.figures(kind);
     if (!figures.status.ok()) {
       troubles.push_back(
           sentence("the audit cannot read the " + std::string{to_string(kind)} + " of the data plane: " + figures.status.to_string()));
@@ -173,8 +173,9 @@ void add_audit_health(const CommandContext& context, json::array& troubles) {
     if (first != nullptr) {
       words += " (the first: " + std::string{to_string(first->kind)} + " " + (first->wanted.empty() ? first->actual : first->wanted) + ")";
     }
-    const std::vector<agent::SafetyStop::Held> held = context.safety.held();
-    const bool is_held = std::ranges::find(held, "unwanted " + std::string{to_string(kind)}, &agent::SafetyStop::Held::what) != held.end();
+    const std::vector<switch_agent::SafetyStop::Held> held = context.safety.held();
+    const bool is_held =
+        std::ranges::find(held, "unwanted " + std::string{to_string(kind)}, &switch_agent::SafetyStop::Held::what) != held.end();
     troubles.push_back(sentence(words + ": 'rondo diff' lists them, " +
                                 (is_held ? "the safety stop holds their deletion" : "'rondo resync' repairs them")));
   }

@@ -7,7 +7,6 @@
 #include <memory>
 #include <vector>
 
-#include "agent/agent.h"
 #include "commands/command_adder.h"
 #include "commands/mishaps.h"
 #include "rondo/base/log.h"
@@ -17,14 +16,15 @@
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
 #include "rondod/redis_watch.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::daemon {
 
 /// The objects that the commands read. All outlive the context; 'simulated' is null with a real kernel.
 struct CommandContext {
   Runtime& runtime;
-  const agent::Agent& agent;
-  agent::SafetyStop& safety;
+  const switch_agent::Agent& agent;
+  switch_agent::SafetyStop& safety;
   DataPlane& plane;
   sim::SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
@@ -48,7 +48,7 @@ void add_health(CommandContext& context, boost::json::array& troubles, boost::js
 /// Troubles: what the safety stop holds.
 void add_held(const CommandContext& context, boost::json::array& troubles);
 /// Writes what the safety stop does into the log.
-void log_safety(Log& log, agent::SafetyStop::Event event, const agent::SafetyStop::Held& held);
+void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held);
 /// The audit's members of both.
 boost::json::object audit_json(const CommandContext& context);
 void add_audit_health(const CommandContext& context, boost::json::array& troubles);

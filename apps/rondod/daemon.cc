@@ -4,14 +4,14 @@
 #include <csignal>
 #include <utility>
 
-#include "agent/priorities.h"
-#include "agent/tables.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/limits.h"
 #include "rondo/base/thread_settings.h"
 #include "rondod/notify.h"
 #include "rondod/stores.h"
 #include "rondod/user_names.h"
+#include "switch_agent/priorities.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::daemon {
 
@@ -95,24 +95,26 @@ Status Daemon::open_runtime() {
     log_.error("source quarantined", {{"source", source.name()}, {"why", why}});
   });
   runtime_->scheduler().on_long_turn([this](const LongTurn& turn) { tell_long_turn(turn); });
-  agent_ = std::make_unique<agent::Agent>(
+  agent_ = std::make_unique<switch_agent::Agent>(
       *runtime_, *plane_,
-      agent::AgentOptions{.table = config_.table,
-                          .retry_quota = config_.retry_quota,
-                          .protocol = config_.protocol,
-                          .programmer_cpus = config_.dataplane_cpus,
-                          .hold = std::chrono::seconds{config_.hold_s},
-                          .rows_have_come = [this] { return rows_have_come(); },
-                          .safety = {.share = config_.safety_share,
-                                     .least = static_cast<std::uint64_t>(config_.safety_least),
-                                     .wait = std::chrono::seconds{config_.safety_wait_s}},
-                          .on_refused = [this](const Operation& op) { events_.refused(op); },
-                          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); },
-                          .audit = {.period = std::chrono::seconds{config_.audit_s},
-                                    .action = config_.repairs_drift ? agent::OnDrift::Repair : agent::OnDrift::Report}});
-  agent_->safety().on_event([this](agent::SafetyStop::Event event, const agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
+      switch_agent::SwitchAgentOptions{
+          .table = config_.table,
+          .retry_quota = config_.retry_quota,
+          .protocol = config_.protocol,
+          .programmer_cpus = config_.dataplane_cpus,
+          .hold = std::chrono::seconds{config_.hold_s},
+          .rows_have_come = [this] { return rows_have_come(); },
+          .safety = {.share = config_.safety_share,
+                     .least = static_cast<std::uint64_t>(config_.safety_least),
+                     .wait = std::chrono::seconds{config_.safety_wait_s}},
+          .on_refused = [this](const Operation& op) { events_.refused(op); },
+          .on_link = [this](const LinkEvent& event) { events_.link(event, runtime_->clock().now()); },
+          .audit = {.period = std::chrono::seconds{config_.audit_s},
+                    .action = config_.repairs_drift ? switch_agent::OnDrift::Repair : switch_agent::OnDrift::Report}});
+  agent_->safety().on_event(
+      [this](switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) { log_safety(log_, event, held); });
   if (Status unknown = check_groups(); !unknown.ok()) return unknown.with_context("a store's group of tables");
-  health_timer_ = std::make_unique<TimerSource>("store health", agent::kAdmin, [this] { watch_store(); });
+  health_timer_ = std::make_unique<TimerSource>("store health", switch_agent::kAdmin, [this] { watch_store(); });
   runtime_->scheduler().add(*health_timer_);
   health_timer_->arm_every(kHealth, runtime_->clock().now() + kHealth);
   return {};
@@ -266,12 +268,13 @@ void Daemon::watch_journal() {
 }
 
 /// Once for a difference that stays, and for each repair and each failure to read.
-void Daemon::tell_audit(const agent::AuditResult& result, std::span<const agent::Drift> drifts) {
+void Daemon::tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) {
   const std::string_view objects = to_string(result.kind);
   if (!result.status.ok()) return log_.error("the data plane cannot be audited", {{"objects", objects}, {"why", result.status}});
   constexpr unsigned kTold = 3;  // A program that changes it again and again would fill the log.
   if (result.fresh == 0 && (result.repaired == 0 || result.attempt > kTold)) return;
-  const auto first = std::ranges::find_if(drifts, [&](const agent::Drift& one) { return agent::kind_of(one.object) == result.kind; });
+  const auto first =
+      std::ranges::find_if(drifts, [&](const switch_agent::Drift& one) { return switch_agent::kind_of(one.object) == result.kind; });
   std::string words;
   if (first != drifts.end()) words = first->wanted.empty() ? first->actual : first->wanted;
   log_.warn("the data plane differed from the rows", {{"objects", objects},
@@ -285,7 +288,7 @@ void Daemon::tell_audit(const agent::AuditResult& result, std::span<const agent:
 Status Daemon::start_agent() {
   if (Status started = agent_->start(); !started.ok()) return started;
   agent_->audit()->on_result(
-      [this](const agent::AuditResult& result, std::span<const agent::Drift> drifts) { tell_audit(result, drifts); });
+      [this](const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts) { tell_audit(result, drifts); });
   hold_after_damage();
   if (Status watched = open_watchdog(); !watched.ok()) return watched.with_context("the stall watchdog");
   // Last: threads made after it would take both over.
@@ -325,7 +328,7 @@ Status Daemon::open_admin() {
   commands_ = std::move(*commands);
   AdminServerOptions options;
   options.path = config_.socket;
-  options.priority = agent::kAdmin;
+  options.priority = switch_agent::kAdmin;
   options.on_write = [this](const AdminWrite& write) { writes_.add(write); };
   options.on_notice = [this](const AdminNotice& notice) { tell_notice(notice); };
   if (!config_.read_group.empty()) {
@@ -355,13 +358,13 @@ void Daemon::tell_notice(const AdminNotice& notice) {
 
 StandardCommandsOptions Daemon::command_options() {
   StandardCommandsOptions options;
-  options.priority = agent::kAdmin;
+  options.priority = switch_agent::kAdmin;
   options.write_answer = [this](std::string_view table) {
     if (waits_for_disk(config_, table)) return WriteAnswer::Stored;
     return ends_elsewhere(config_, table) ? WriteAnswer::Confirmed : WriteAnswer::Accepted;
   };
   options.canonical_key = [](std::string_view table) {
-    const agent::TableReference* const reference = agent::find_table(table);
+    const switch_agent::TableReference* const reference = switch_agent::find_table(table);
     return reference != nullptr ? reference->canonical_key : nullptr;
   };
   options.log = &kept_;

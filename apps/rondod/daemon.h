@@ -5,7 +5,6 @@
 #include <memory>
 #include <vector>
 
-#include "agent/agent.h"
 #include "rondo/base/log.h"
 #include "rondo/commands/log_keeper.h"
 #include "rondo/commands/standard_commands.h"
@@ -23,6 +22,7 @@
 #include "rondod/signals.h"
 #include "rondod/stores.h"
 #include "rondod/write_log.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::daemon {
 
@@ -60,7 +60,7 @@ class Daemon {
   StandardCommandsOptions command_options();
   /// Last: it takes over what an earlier run left, so the socket must have shown that no other rondod serves.
   Status start_agent();
-  void tell_audit(const agent::AuditResult& result, std::span<const agent::Drift> drifts);
+  void tell_audit(const switch_agent::AuditResult& result, std::span<const switch_agent::Drift> drifts);
   void on_signal(int signal);
   /// SIGHUP: takes what can change while it serves, and names what needs a restart.
   void reload();
@@ -103,7 +103,7 @@ class Daemon {
   std::unique_ptr<DataPlane> plane_;
   sim::SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
-  std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<switch_agent::Agent> agent_;
   CommandRegistry registry_;
   std::shared_ptr<CommandContext> context_;  // Of the daemon's own commands.
   std::unique_ptr<StandardCommands> commands_;

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <utility>
 
-#include "agent/priorities.h"
 #include "rondo/store/direct_store.h"
 #include "rondo/store/memory_store.h"
+#include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
 namespace {
@@ -27,7 +27,7 @@ Result<DirectServerOptions> server_options(const DirectSettings& settings) {
   options.open_to_network = settings.open_to_network;
   options.connections = static_cast<std::size_t>(settings.connections);
   options.connections_per_address = static_cast<std::size_t>(settings.connections_per_address);
-  options.priority = agent::kBulkWrites;
+  options.priority = switch_agent::kBulkWrites;
   if (settings.secret_key_file.empty() && settings.allowed_clients.empty()) return options;
   if (settings.secret_key_file.empty()) {
     return failure(Code::InvalidArgument, "allowed_clients need a secret_key_file: without one everybody would be let in");
@@ -90,7 +90,7 @@ Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std:
     tell(why.with_context(to_string(fault)), count);
   };
   DirectStoreOptions options{.server = std::move(*server)};
-  options.priority = agent::kBulkWrites;
+  options.priority = switch_agent::kBulkWrites;
   options.recover = true;
   options.on_trouble = [tell = hooks.on_trouble](std::string_view table, const Status& why) { tell(why.with_context(table), 1); };
   return StoreMaker{[settings, tables = std::move(tables), wrapped = std::move(wrapped), options = std::move(options),

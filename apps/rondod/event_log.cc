@@ -71,7 +71,7 @@ void EventLog::rejected(const Change& change, const Status& why) {
   log_.warn("change rejected", {{"op", to_string(change.op())}, {"why", why}});
 }
 
-void EventLog::held_by_others(const agent::Routes::HeldByOthers& held) {
+void EventLog::held_by_others(const switch_agent::Routes::HeldByOthers& held) {
   const std::size_t before = std::exchange(held_by_others_, held.routes);
   if (held.routes > before) {
     log_.warn("routes of other programs are in the place of rows, which wait: 'rondo why' names them",

@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "agent/routes.h"
 #include "rondo/base/log.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondo/dataplane/op.h"
 #include "rondo/orch/runtime.h"
+#include "switch_agent/routes.h"
 
 namespace rondo::daemon {
 
@@ -33,7 +33,7 @@ class EventLog {
   void refused(const Operation& operation);
   /// Called every second: tells routes in whose place other programs have one, when there are more of them, and when there is none any
   /// more.
-  void held_by_others(const agent::Routes::HeldByOthers& held);
+  void held_by_others(const switch_agent::Routes::HeldByOthers& held);
   /// Called every second: tells rows that were withdrawn or came back since the last call, and what a burst left out.
   void look(const std::vector<ConsumerStats>& consumers);
 

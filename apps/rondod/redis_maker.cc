@@ -4,12 +4,12 @@
 #include <chrono>
 #include <utility>
 
-#include "agent/priorities.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/limits.h"
 #include "rondo/store/redis_address.h"
 #include "rondo/store/redis_store.h"
 #include "store/redis/lease_holder.h"
+#include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
 namespace {
@@ -95,7 +95,7 @@ Result<StoreMaker> redis_maker(const StorePlace& place, RedisHooks hooks) {
   options.separator = place.separator.front();
   options.replicas = place.replicas;
   options.replicas_timeout = std::chrono::milliseconds{place.replicas_timeout_ms};
-  options.priority = agent::kStores;
+  options.priority = switch_agent::kStores;
   options.writes_max = limits::kWaitingWrites;
   options.write_bytes_max = limits::kWaitingWriteBytes;
   options.name = "store " + options.address.to_string();

@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "agent/agent.h"
 #include "rondo/sim/replay.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::daemon {
 
@@ -17,14 +17,14 @@ inline sim::ReplayReport replay_day(const std::string& day) {
   Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({day});
   EXPECT_TRUE(opened.has_value());
   const auto number = [&](std::string_view name) { return std::stoul((*opened)->note(name).value_or("0")); };
-  agent::AgentOptions options;
+  switch_agent::SwitchAgentOptions options;
   options.table = static_cast<std::uint32_t>(number("agent.table"));
   options.orders_max = number("agent.orders_max");
   options.retry_quota = static_cast<std::uint32_t>(number("agent.retry_quota"));
   options.answers = &(*opened)->answers();
   options.restart = &(*opened)->restart();
   Runtime runtime((*opened)->runtime_options());
-  agent::Agent agent(runtime, (*opened)->plane(), options);
+  switch_agent::Agent agent(runtime, (*opened)->plane(), options);
   EXPECT_TRUE(agent.start().ok());
   return (*opened)->run(runtime);
 }

@@ -1,4 +1,4 @@
-// The command confirm, and what log and health say of deletions that the safety stop holds (agent/safety_stop.h).
+// The command confirm, and what log and health say of deletions that the safety stop holds (switch_agent/safety_stop.h).
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -16,12 +16,12 @@ using commands::answer_each;
 using commands::sentence;
 using commands::text;
 
-json::object held_json(const agent::SafetyStop::Held& held) {
+json::object held_json(const switch_agent::SafetyStop::Held& held) {
   return {{"what", text(held.what)}, {"deletes", held.count}, {"of", held.total}, {"parts", text(held.parts)}};
 }
 
 void command_confirm(CommandContext& context, Reply reply) {
-  const std::vector<agent::SafetyStop::Held> confirmed = context.safety.confirm();
+  const std::vector<switch_agent::SafetyStop::Held> confirmed = context.safety.confirm();
   if (confirmed.empty()) return reply.fail(Status{Code::FailedPrecondition, "no deletion is held, so there is nothing to confirm"});
   context.agent.audit()->look_at_held();
   answer_each(std::move(reply), confirmed, held_json);
@@ -34,7 +34,7 @@ void add_safety_command(DaemonAdder& commands) {
 }
 
 void add_held(const CommandContext& context, json::array& troubles) {
-  for (const agent::SafetyStop::Held& held : context.safety.held()) {
+  for (const switch_agent::SafetyStop::Held& held : context.safety.held()) {
     troubles.push_back(sentence("held: " + std::to_string(held.count) + " of " + std::to_string(held.total) + " objects of " + held.what +
                                 " (" + held.parts + ") would be deleted, as no row asks for them; `rondo confirm` deletes them" +
                                 (context.config.safety_wait_s > 0 ? ", or the end of safety_wait_s, " +
@@ -43,14 +43,15 @@ void add_held(const CommandContext& context, json::array& troubles) {
   }
 }
 
-void log_safety(Log& log, agent::SafetyStop::Event event, const agent::SafetyStop::Held& held) {
+void log_safety(Log& log, switch_agent::SafetyStop::Event event, const switch_agent::SafetyStop::Held& held) {
   const std::initializer_list<LogPair> told{{"what", held.what}, {"deletes", held.count}, {"of", held.total}, {"parts", held.parts}};
   switch (event) {
-    case agent::SafetyStop::Event::Held:
+    case switch_agent::SafetyStop::Event::Held:
       return log.error("safety stop: nothing is deleted, as no row asks for so much of what is there; `rondo confirm` deletes it", told);
-    case agent::SafetyStop::Event::Confirmed: return log.warn("safety stop: the deletion was confirmed", told);
-    case agent::SafetyStop::Event::TimeIsOver: return log.warn("safety stop: its time is over, the deletion goes on", told);
-    case agent::SafetyStop::Event::Fewer: return log.info("safety stop: over, rows have come that ask for enough of what is there", told);
+    case switch_agent::SafetyStop::Event::Confirmed: return log.warn("safety stop: the deletion was confirmed", told);
+    case switch_agent::SafetyStop::Event::TimeIsOver: return log.warn("safety stop: its time is over, the deletion goes on", told);
+    case switch_agent::SafetyStop::Event::Fewer:
+      return log.info("safety stop: over, rows have come that ask for enough of what is there", told);
   }
 }
 

@@ -12,12 +12,12 @@
 #include <memory>
 #include <string_view>
 
-#include "agent/tables.h"
 #include "base/unique_fd.h"
 #include "rondo/admin/suggest.h"
 #include "rondo/base/status.h"
 #include "rondod/durable_maker.h"
 #include "rondod/redis_maker.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::daemon {
 
@@ -84,7 +84,7 @@ class StartCheck {
   void check_group(const StoreGroup& group) {
     check_store("store.group", group.place);
     std::vector<std::string_view> known{"NEXTHOP_SET"};  // The agent's own.
-    for (const agent::TableReference& table : agent::tables()) known.push_back(table.name);
+    for (const switch_agent::TableReference& table : switch_agent::tables()) known.push_back(table.name);
     for (const std::string& table : group.tables) {
       if (std::ranges::find(known, table) != known.end()) continue;
       complain("store.group.tables", "no table '" + table + "'" + did_you_mean(table, known));

@@ -18,9 +18,9 @@ using commands::microseconds;
 using commands::sentence;
 using commands::text;
 
-json::object agent_json(const agent::Agent& agent) {
-  const agent::Routes::Counts routes = agent.routes().counts();
-  const agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
+json::object agent_json(const switch_agent::Agent& agent) {
+  const switch_agent::Routes::Counts routes = agent.routes().counts();
+  const switch_agent::NexthopGroups::Counts groups = agent.nexthop_groups().counts();
   return json::object{{"routes", routes.routes},
                       {"programmed", routes.programmed},
                       {"refused", routes.refused},
@@ -61,7 +61,7 @@ json::object dataplane_json(const CommandContext& context) {
                       {"latency_p99_us", microseconds(stats.latency_ns.quantile(0.99))}};
 }
 
-json::object port_events_json(const agent::Ports& ports) {
+json::object port_events_json(const switch_agent::Ports& ports) {
   const Histogram& wait = ports.event_wait_ns();
   return json::object{{"count", wait.count()},
                       {"p50_us", microseconds(wait.quantile(0.5))},
@@ -179,9 +179,9 @@ void add_withdrawn(const CommandContext& context, json::array& notes) {
     if (counts.withdrawn != 0) told.append(told.empty() ? "" : ", ").append(counted(counts.withdrawn, what));
   }
   if (told.empty()) return;
-  const agent::Withdrawals all = context.agent.withdrawals();
+  const switch_agent::Withdrawals all = context.agent.withdrawals();
   for (std::size_t i = 0; i < std::min(kPortsNamed, all.by_port.size()); ++i) {
-    const agent::Withdrawal& one = all.by_port[i];
+    const switch_agent::Withdrawal& one = all.by_port[i];
     told.append("; ").append(one.why).append(": ").append(counted(one.routes, "route"));
   }
   if (all.is_cut || all.by_port.size() > kPortsNamed) told.append("; and more");

@@ -11,12 +11,12 @@
 #include <vector>
 
 #include "../agent_lines.h"
-#include "agent/agent.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
+#include "switch_agent/agent.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 
 class AgentBox {
  public:
@@ -85,4 +85,4 @@ class AgentBox {
   }
 };
 
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -7,7 +7,7 @@
 
 #include "agent_box.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using ::testing::AllOf;
@@ -647,4 +647,4 @@ TEST_F(SwitchAgent, WhySaysWhatADeleteWaitsFor) {
 // --- After a restart.
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "agent/facts.h"
 #include "agent_box.h"
+#include "switch_agent/facts.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using testing::HasSubstr;
@@ -435,4 +435,4 @@ TEST(Audit, RequestsAreBoundedAndRefusedBeforeTheRestartIsOver) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -7,7 +7,7 @@
 
 #include "agent_box.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using ::testing::HasSubstr;
@@ -90,4 +90,4 @@ TEST_F(ForeignRoutes, WhatIsPutBackDoesNotTakeThePlaceOfAnother) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

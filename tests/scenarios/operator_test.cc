@@ -8,7 +8,7 @@
 
 #include "agent_box.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using ::testing::AllOf;
@@ -145,4 +145,4 @@ TEST_F(Operator, ADeleteAndASetOfARouteThatStaysOrdersNothing) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

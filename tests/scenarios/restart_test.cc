@@ -13,15 +13,15 @@
 #include <variant>
 
 #include "../agent_lines.h"
-#include "agent/agent.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_walk.h"
 #include "rondo/base/random.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
+#include "switch_agent/agent.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using testing::IsEmpty;
@@ -37,7 +37,7 @@ class RestartBox {
   }
   ~RestartBox() { stop(); }
 
-  void start(AgentOptions options = {}) {
+  void start(SwitchAgentOptions options = {}) {
     RuntimeOptions runtime_options;
     runtime_options.clock = &world.clock();
     runtime_options.reactor = &world.reactor();
@@ -441,4 +441,4 @@ TEST(Restart, PropertyAnyDifferenceIsProgrammedAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

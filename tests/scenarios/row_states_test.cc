@@ -7,7 +7,7 @@
 
 #include "agent_box.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using ::testing::AllOf;
@@ -234,4 +234,4 @@ TEST_F(StatesOfRows, WhatAnAuditFoundGoneIsLost) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -11,13 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/replay.h"
 #include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
+#include "switch_agent/agent.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using testing::ElementsAre;
@@ -48,7 +48,7 @@ class SafetyStopAtAStart : public testing::Test {
     runtime_options.reactor = &world.reactor();
     if (!journal_file.empty()) runtime_options.journal = std::move(Journal::open({.file = journal_file}, world.clock()).value());
     runtime = std::make_unique<Runtime>(std::move(runtime_options));
-    agent = std::make_unique<Agent>(*runtime, plane, AgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
+    agent = std::make_unique<Agent>(*runtime, plane, SwitchAgentOptions{.mode = Programmer::Mode::Inline, .safety = safety});
     agent->safety().on_event([this](Event event, const SafetyStop::Held& held) {
       events.push_back(event);
       newest = held;
@@ -163,4 +163,4 @@ TEST_F(SafetyStopAtAStart, ARecordedDayWithAStopReplays) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

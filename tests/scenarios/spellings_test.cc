@@ -7,7 +7,7 @@
 
 #include "agent_box.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 using ::testing::AllOf;
@@ -156,4 +156,4 @@ TEST_F(Spelt, OfTwoRowsOfAnAddressTheFirstHasIt) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -3,17 +3,17 @@
 #include <algorithm>
 #include <map>
 
-#include "agent/facts.h"
 #include "orch/runtime_view.h"
 #include "rondo/base/assert.h"
+#include "switch_agent/facts.h"
 
 namespace rondo::swarm {
 
 /// What belongs to one process beside its Orchs.
 struct AgentLife::Process {
-  Process(Runtime& runtime, DataPlane& plane, agent::AuditOptions audit)
+  Process(Runtime& runtime, DataPlane& plane, switch_agent::AuditOptions audit)
       : agent(runtime, plane, {.mode = Programmer::Mode::Inline, .audit = audit}) {}
-  agent::Agent agent;
+  switch_agent::Agent agent;
 };
 
 sim::WorldOptions AgentLife::drawn_world(std::uint64_t seed) {
@@ -35,7 +35,7 @@ AgentLife::AgentLife(std::uint64_t seed, sim::WorldOptions options, Others other
   world_->start([this](Runtime& runtime) {
     runtime.on_reject([this](std::string_view, const Change&, const Status& why) { rejects_.push_back(why.to_string()); });
     const Duration period = others_ == Others::Meddle ? Duration{5s} : Duration{0};
-    auto process = std::make_shared<Process>(runtime, plane(), agent::AuditOptions{.period = period});
+    auto process = std::make_shared<Process>(runtime, plane(), switch_agent::AuditOptions{.period = period});
     const Status started = process->agent.start();
     RONDO_ASSERT(started.ok());
     return process;
@@ -101,7 +101,7 @@ bool AgentLife::owes() const {
   const Runtime& runtime = world_->runtime();
   for (const ConsumerStats& stats : runtime.consumers()) {
     for (const ParkedRow& row : runtime.parked_rows(stats.table, 1000)) {
-      const bool is_used_set = row.table == "NEXTHOP_SET" && row.op == Op::Delete && row.facts.front().kind == agent::kSetUnused;
+      const bool is_used_set = row.table == "NEXTHOP_SET" && row.op == Op::Delete && row.facts.front().kind == switch_agent::kSetUnused;
       if (!is_used_set) return true;
     }
   }
@@ -111,7 +111,7 @@ bool AgentLife::owes() const {
 /// The first row that is said to stand where it does not: what is installed is in the kernel, what is withdrawn is not, and the counts are
 /// those of the kernel. Empty if there is none.
 std::string AgentLife::told_wrong() const {
-  const Lines lines = agent::lines_of(world_->plane());
+  const Lines lines = switch_agent::lines_of(world_->plane());
   const auto has = [&lines](const std::string& begin) {
     const auto at = std::ranges::lower_bound(lines, begin);
     return at != lines.end() && at->starts_with(begin);
@@ -153,7 +153,7 @@ std::string AgentLife::told_wrong() const {
 /// With some ports without carrier a route that wants only those may keep what it was before; everything else is as it should be, and
 /// whatever is owed waits for a fact. When every port has been up, nothing is owed and the kernel holds exactly what it should.
 Status AgentLife::check() const {
-  Lines wrong = agent::difference(agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
+  Lines wrong = switch_agent::difference(switch_agent::lines_of(world_->plane()), desired_.expected(world_->plane().links().value()));
   if (!is_whole_) std::erase_if(wrong, [](const std::string& line) { return !line.starts_with("- "); });
   if (!rejects_.empty()) return {Code::Internal, "rejected: " + rejects_.front()};
   // While faults go on a repair may have to wait for the next audit.

@@ -16,13 +16,13 @@
 #include <utility>
 
 #include "../agent_lines.h"
-#include "agent/agent.h"
 #include "life.h"
+#include "switch_agent/agent.h"
 
 namespace rondo::swarm {
 
-using agent::DesiredState;
-using agent::Lines;
+using switch_agent::DesiredState;
+using switch_agent::Lines;
 
 inline constexpr std::uint64_t kPorts = 4;
 inline constexpr std::uint64_t kHosts = 3;  // Neighbours of a family on a port.

@@ -24,8 +24,8 @@ namespace rondo::swarm {
 namespace {
 
 namespace fs = std::filesystem;
-using agent::Agent;
-using agent::AgentBox;
+using switch_agent::Agent;
+using switch_agent::AgentBox;
 using testing::HasSubstr;
 
 class ReplayOfAgent : public testing::Test {

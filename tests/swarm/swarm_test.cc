@@ -11,11 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "agent/agent.h"
 #include "agent_life.h"
 #include "life.h"
 #include "rondo/store/memory_store.h"
 #include "sim/passing_store.h"
+#include "switch_agent/agent.h"
 #include "table_life.h"
 
 namespace rondo::swarm {
@@ -221,7 +221,8 @@ class OneRoute {
   explicit OneRoute(std::vector<BadStore::Write> fates) : world(options(std::move(fates))) {
     world.plane().add_port("A");
     world.start([this](Runtime& runtime) {
-      auto agent = std::make_shared<agent::Agent>(runtime, world.plane(), agent::AgentOptions{.mode = Programmer::Mode::Inline});
+      auto agent =
+          std::make_shared<switch_agent::Agent>(runtime, world.plane(), switch_agent::SwitchAgentOptions{.mode = Programmer::Mode::Inline});
       EXPECT_TRUE(agent->start().ok());
       return agent;
     });

@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "../agent_lines.h"
-#include "agent/agent.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/orch/runtime.h"
+#include "switch_agent/agent.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 constexpr int kPorts = 3;
@@ -206,4 +206,4 @@ TEST_F(AgentOnLinux, FollowsCablesPortsAndRestarts) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -19,7 +19,7 @@ namespace rondo {
 namespace {
 
 namespace json = boost::json;
-using agent::Lines;
+using switch_agent::Lines;
 using ::testing::HasSubstr;
 
 enum class Object { Address4, Address6, Neighbor, Nexthop, Group, Route, RouteToNowhere, Port };
@@ -89,7 +89,7 @@ class DriftOnLinux : public SystemRondod {
   /// What the kernel has, but for the addresses that it makes itself.
   Lines lines() const {
     auto plane = make_linux_dataplane({.network_namespace = lab->path()});
-    Lines all = agent::lines_of(**plane);
+    Lines all = switch_agent::lines_of(**plane);
     std::erase_if(all, [](const std::string& line) { return line.find(" fe80:") != std::string::npos; });
     return all;
   }
@@ -142,7 +142,8 @@ TEST_F(DriftOnLinux, WhatOthersDoIsRepaired) {
   for (const Cell& cell : kCells) {
     if (cell.object == Object::Port) continue;  // Reported alone.
     ASSERT_NO_FATAL_FAILURE(meddle(cell));
-    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; }))
+        << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
   }
   EXPECT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; }));
   EXPECT_THAT(log_text(), HasSubstr("the data plane differed from the rows"));
@@ -162,7 +163,8 @@ TEST_F(DriftOnLinux, WhatOthersDoIsReportedAndRepairedOnResync) {
     if (cell.object == Object::Port) continue;
     EXPECT_NE(call("verify", {}).at("differences").to_number<int>(), 0) << "nothing is repaired unasked: " << trace(cell);
     static_cast<void>(call("resync", {}));
-    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; }))
+        << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
     ASSERT_TRUE(becomes([&] { return call("verify", {}).at("differences").to_number<int>() == 0; })) << trace(cell);
   }
 }
@@ -177,7 +179,8 @@ TEST_F(DriftOnLinux, ARouteThatOthersDeleteIsBackWithinTwoSecondsWithoutAnAudit)
     if (cell.table != "ROUTE_TABLE") continue;
     const Instant begun = clock.now();
     ASSERT_NO_FATAL_FAILURE(meddle(cell));
-    ASSERT_TRUE(becomes([&] { return lines() == wanted; })) << trace(cell) << ::testing::PrintToString(agent::difference(lines(), wanted));
+    ASSERT_TRUE(becomes([&] { return lines() == wanted; }))
+        << trace(cell) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
     EXPECT_LT(clock.now() - begun, 2s) << trace(cell);
   }
   EXPECT_EQ(audits(), 1);
@@ -196,7 +199,7 @@ TEST_F(DriftOnLinux, RoutesOfOurNumberWithAnotherMetricOrTypeOfServiceAreDeleted
   EXPECT_THAT(json::serialize(told), HasSubstr("route 20.0.0.0/8 blackhole metric 5"));
   const json::object repaired = call("resync", {{"table", "ROUTE_TABLE"}});
   EXPECT_EQ(repaired.at("repaired").to_number<int>(), 4) << json::serialize(repaired);
-  EXPECT_EQ(lines(), wanted) << ::testing::PrintToString(agent::difference(lines(), wanted));
+  EXPECT_EQ(lines(), wanted) << ::testing::PrintToString(switch_agent::difference(lines(), wanted));
 }
 
 TEST_F(DriftOnLinux, TenThousandRoutesThatOthersDeleteTogetherComeBack) {
@@ -223,15 +226,15 @@ TEST_F(DriftOnLinux, APortThatGoesOrIsRenamedOrHasASmallMtuComesBackWithAllThatW
   ASSERT_TRUE(lab->ip("link set swp1 mtu 1000"));  // Below 1280 the kernel drops IPv6 addresses.
   ASSERT_TRUE(becomes(differs));
   ASSERT_TRUE(lab->ip("link set swp1 mtu 9000"));
-  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(switch_agent::difference(lines(), wanted)) << log_text();
   ASSERT_TRUE(lab->ip("link set swp1 down") && lab->ip("link set swp1 name other"));
   ASSERT_TRUE(becomes(differs));
   ASSERT_TRUE(lab->ip("link set other name swp1"));
-  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(switch_agent::difference(lines(), wanted)) << log_text();
   ASSERT_TRUE(lab->remove_port(1));
   ASSERT_TRUE(becomes(differs));
   ASSERT_TRUE(lab->add_port(1));
-  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(agent::difference(lines(), wanted)) << log_text();
+  EXPECT_TRUE(becomes(is_back)) << ::testing::PrintToString(switch_agent::difference(lines(), wanted)) << log_text();
 }
 
 }  // namespace

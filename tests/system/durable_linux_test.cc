@@ -363,9 +363,9 @@ class DurableRondodOnLinux : public SystemRondod {
       }
     }
     EXPECT_TRUE(served == rows_) << served.size() << " rows are served, the file had " << rows_.size();
-    agent::Lines wrong;
+    switch_agent::Lines wrong;
     EXPECT_TRUE(becomes([&] {
-      wrong = agent::difference(kernel(), desired().expected(plane_->links().value()));
+      wrong = switch_agent::difference(kernel(), desired().expected(plane_->links().value()));
       return wrong.empty();
     })) << wrong.size()
         << " lines, the first: " << wrong.front() << log_text();
@@ -376,16 +376,16 @@ class DurableRondodOnLinux : public SystemRondod {
     const auto health = client->call("health", {});
     EXPECT_TRUE(health && health->at("healthy").as_bool()) << (health ? json::serialize(*health) : health.error().to_string());
   }
-  agent::Lines kernel() {
-    agent::Lines lines = agent::lines_of(*plane_);
+  switch_agent::Lines kernel() {
+    switch_agent::Lines lines = switch_agent::lines_of(*plane_);
     std::erase_if(lines, [](const std::string& line) {
       return line.starts_with("address lo ") || line.starts_with("address line") || line.find(" fe80:") != std::string::npos;
     });
     return lines;
   }
   /// What 'rows_' say.
-  agent::DesiredState desired() const {
-    agent::DesiredState desired;
+  switch_agent::DesiredState desired() const {
+    switch_agent::DesiredState desired;
     for (const auto& [name, fields] : rows_) {
       const std::size_t colon = name.key.find(':');
       if (name.table == "INTF_TABLE" && colon != std::string::npos) {
@@ -395,8 +395,8 @@ class DurableRondodOnLinux : public SystemRondod {
       } else if (name.table == "NEXTHOP_GROUP_TABLE") {
         std::istringstream ports(fields.at("ifname"));
         std::istringstream gateways(fields.at("nexthop"));
-        agent::DesiredState::Hops& hops = desired.groups[name.key];
-        for (agent::DesiredState::Hop hop; std::getline(ports, hop.port, ',') && std::getline(gateways, hop.gateway, ',');)
+        switch_agent::DesiredState::Hops& hops = desired.groups[name.key];
+        for (switch_agent::DesiredState::Hop hop; std::getline(ports, hop.port, ',') && std::getline(gateways, hop.gateway, ',');)
           hops.insert(hop);
       } else if (name.table == "ROUTE_TABLE") {
         desired.routes[name.key] = {fields.at("nexthop_group"), {}};
@@ -430,7 +430,7 @@ TEST_F(DurableRondodOnLinux, KilledUnderLoadItLosesNothingAndTheKernelFollows) {
   }
   ASSERT_FALSE(HasFailure());
   EXPECT_GT(under_way_, 0U) << "no kill ever met a write: the test does not see what it is for";
-  const agent::Lines before = kernel();
+  const switch_agent::Lines before = kernel();
   for (int kill = 0; kill < 2; ++kill) {
     SCOPED_TRACE("killed while nothing changes");
     kill_daemon();

@@ -26,7 +26,7 @@
 
 namespace rondo::restart {
 
-using agent::Lines;
+using switch_agent::Lines;
 
 /// Ours: devices "swpN", and neither the kernel's own addresses nor the other ends of the cables.
 inline bool is_foreign(const std::string& line) {
@@ -38,7 +38,7 @@ inline bool is_foreign(const std::string& line) {
 /// What the kernel holds: the lines of agent_lines.h, and "link swp1 up mtu 1500". Without the IPv6 addresses of devices that are down: the
 /// kernel drops them then, and takes new ones.
 inline Lines kernel_lines(DataPlane& plane) {
-  Lines lines = agent::lines_of(plane);
+  Lines lines = switch_agent::lines_of(plane);
   const std::vector<LinkEvent> links = plane.links().value();
   for (const LinkEvent& link : links) {
     if (!link.admin_up)
@@ -166,7 +166,7 @@ class KernelEvents {
     if (entry.members.empty()) return ports_[entry.port] + " " + entry.gateway.to_string();
     Lines members;
     for (const GroupMember& member : entry.members) members.push_back(text_of(member.nexthop) + "*" + std::to_string(member.weight));
-    return agent::group_text(std::move(members));
+    return switch_agent::group_text(std::move(members));
   }
 
   netlink::Socket socket_;
@@ -178,7 +178,7 @@ class KernelEvents {
 /// The events about objects that were right: those whose lines did not change between 'before' and 'after'.
 inline Lines needless(const Lines& events, const Lines& before, const Lines& after) {
   std::set<std::string> changed;
-  for (const std::string& line : agent::difference(after, before)) changed.insert(object_of(line.substr(2)));
+  for (const std::string& line : switch_agent::difference(after, before)) changed.insert(object_of(line.substr(2)));
   Lines found;
   for (const std::string& event : events) {
     const std::string line = event.starts_with("gone: ") ? event.substr(6) : event;

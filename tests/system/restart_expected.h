@@ -37,10 +37,10 @@ class Expected {
     }
     std::ranges::sort(lines_);
   }
-  const agent::Lines& lines() const noexcept { return lines_; }
+  const switch_agent::Lines& lines() const noexcept { return lines_; }
 
  private:
-  using Hops = agent::DesiredState::Hops;
+  using Hops = switch_agent::DesiredState::Hops;
 
   const RowFields* find(const std::string& table, const std::string& key) const {
     const auto row = rows_.find({table, key});
@@ -127,8 +127,8 @@ class Expected {
   const Rows& rows_;
   std::map<std::string, LinkEvent> links_;
   std::set<std::pair<std::string, bool>> addressed_;
-  agent::DesiredState state_;
-  agent::Lines lines_;
+  switch_agent::DesiredState state_;
+  switch_agent::Lines lines_;
 };
 
 }  // namespace rondo::restart

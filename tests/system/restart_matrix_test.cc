@@ -24,13 +24,13 @@
 #include <tuple>
 #include <utility>
 
-#include "agent/tables.h"
 #include "kernel_events.h"
 #include "restart_expected.h"
 #include "restart_objects.h"
 #include "restart_stores.h"
 #include "rondo/dataplane/dataplane.h"
 #include "rondod_on_linux.h"
+#include "switch_agent/tables.h"
 
 namespace rondo::restart {
 namespace {
@@ -215,7 +215,7 @@ class RestartMatrixOnLinux : public SystemRondod, public ::testing::WithParamInt
     EXPECT_TRUE(becomes([this] { return has_settled(); })) << json::serialize(stats()) << log_text();
     Lines wrong;
     EXPECT_TRUE(becomes([&] {
-      wrong = agent::difference(kernel_lines(*plane_), Expected(with_sets(rows), plane_->links().value()).lines());
+      wrong = switch_agent::difference(kernel_lines(*plane_), Expected(with_sets(rows), plane_->links().value()).lines());
       return wrong.empty() && has_settled();
     })) << testing::PrintToString(wrong)
         << json::serialize(client->call("parked", {}).value_or(json::object{})) << '\n'
@@ -379,8 +379,8 @@ std::set<std::string> texts_of(const Kind& kind) {
 TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
   // vrf_name makes a row wait: there are no VRFs.
   const std::set<std::string> unused{"vrf_name"};
-  for (const agent::TableReference& table : agent::tables()) {
-    for (const agent::FieldReference* const field : table.fields) {
+  for (const switch_agent::TableReference& table : switch_agent::tables()) {
+    for (const switch_agent::FieldReference* const field : table.fields) {
       if (unused.contains(std::string{field->name})) continue;
       const bool is_used = std::ranges::any_of(kKinds, [&](const Kind& kind) {
         const auto texts = texts_of(kind);
@@ -394,7 +394,7 @@ TEST(RestartMatrix, HasARowOfEachDeclaredTableAndField) {
 }
 
 TEST(RestartMatrix, ChangesAndDeletesARowOfEachDeclaredTable) {
-  for (const agent::TableReference& table : agent::tables()) {
+  for (const switch_agent::TableReference& table : switch_agent::tables()) {
     for (const auto part : {&Kind::change, &Kind::deletions}) {
       EXPECT_TRUE(std::ranges::any_of(kKinds, [&](const Kind& kind) {
         return std::ranges::any_of(kind.*part, [&](std::string_view text) { return text.find(std::string{table.name} + "|") <= 1; });

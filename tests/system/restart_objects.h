@@ -1,5 +1,5 @@
 // For the restart matrix: the table of object kinds. A kind names the rows that make its objects, the change of them and their deletion;
-// the compiler and two tests hold the table against the declared tables and fields (agent/tables.h) and the orders of the data plane
+// the compiler and two tests hold the table against the declared tables and fields (switch_agent/tables.h) and the orders of the data plane
 // (dataplane/op.h), so that no object kind can be left out. Pure; any thread.
 #pragma once
 

@@ -10,11 +10,11 @@
 #include <string_view>
 
 #include "../agent_lines.h"
-#include "agent/agent.h"
 #include "dataplane/netlink/lab.h"
 #include "rondo/orch/runtime.h"
+#include "switch_agent/agent.h"
 
-namespace rondo::agent {
+namespace rondo::switch_agent {
 namespace {
 
 /// One of them, with a port of its own.
@@ -86,4 +86,4 @@ TEST(NumberSpace, NoProtocolHasNumbersOfAnother) {
 }
 
 }  // namespace
-}  // namespace rondo::agent
+}  // namespace rondo::switch_agent

@@ -1,0 +1,230 @@
+#include "switch_agent/agent.h"
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "orch/journal_recorder.h"
+#include "switch_agent/priorities.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+/// Where what is ordered and answered is written down, if it is.
+OrderWatch* watch_of(Runtime& runtime) { return runtime.journal().on() ? &JournalRecorder::of(runtime.journal()) : nullptr; }
+
+/// How often the end of a restart is looked for.
+constexpr Duration kLook = 100ms;
+/// That many in a row must find every row handled.
+constexpr unsigned kQuietLooks = 5;
+/// Routes deleted between two of them: the making of the orders takes a turn well below a millisecond.
+constexpr std::size_t kUnwantedOfLook = 8192;
+
+}  // namespace
+
+Agent::Agent(Runtime& runtime, DataPlane& plane, SwitchAgentOptions options)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      reconciler_(plane),
+      programmer_(runtime.scheduler(), reconciler_,
+                  {.mode = options_.mode,
+                   .priority = kAnswers,
+                   .ops_max = options_.orders_max,
+                   .watch = watch_of(runtime),
+                   .answers = options_.answers,
+                   .on_refused = options_.on_refused}),
+      ports_(runtime.add<Ports>(programmer_, port_ids_)),
+      interfaces_(runtime.add<Interfaces>(programmer_, port_ids_)),
+      neighbors_(runtime.add<Neighbors>(programmer_, port_ids_)),
+      nexthop_groups_(
+          runtime.add<NexthopGroups>(programmer_, port_ids_, group_ids_, options_.groups_by_name, number_space(options_.protocol))),
+      routes_(runtime.add<Routes>(programmer_, group_ids_, options_.table, options_.retry_quota)),
+      row_states_(runtime, {ports_, interfaces_, neighbors_, nexthop_groups_, routes_}),
+      restart_timer_("restart", kRoutes, [this] { look_at_restart(); }),
+      safety_(runtime.clock(), options_.safety) {
+  runtime.scheduler().add(restart_timer_);
+  runtime.journal().note("agent.table", std::to_string(options_.table));
+  runtime.journal().note("agent.orders_max", std::to_string(options_.orders_max));
+  runtime.journal().note("agent.retry_quota", std::to_string(options_.retry_quota));
+  if (options_.delete_leftovers) {
+    routes_.delete_leftovers();
+    runtime.journal().note("agent.delete_leftovers", "1");
+  }
+  runtime.journal().note("agent.protocol", std::to_string(options_.protocol));
+  if (options_.groups_by_name) runtime.journal().note("agent.groups_by_name", "1");  // A day without it is an older one.
+}
+
+Agent::~Agent() {
+  row_states_.on_lost({});  // The runtime may outlive the audit.
+}
+
+Status Agent::start() {
+  if (Status pinned = programmer_.pin(options_.programmer_cpus); !pinned.ok()) return pinned.with_context("the programming thread");
+  // Before the reading: what changes from then on is told.
+  Result<std::unique_ptr<Source>> monitor = reconciler_.monitor(runtime_.scheduler(), kKernelEvents, [this](const LinkEvent& event) {
+    JournalRecorder::of(runtime_.journal()).link(event);
+    if (options_.on_link) options_.on_link(event);
+    if (!restarted_) reconciler_.link_event(event);
+    ports_.link_event(event);
+    // A device that was down, or whose MTU was too small for IPv6, has lost addresses.
+    if (audit_ != nullptr) audit_->notice(ObjectKind::Address);
+  });
+  if (!monitor) return monitor.error().with_context("following link events");
+  monitor_ = std::move(*monitor);
+  if (Status read = reconciler_.read(); !read.ok()) return read.with_context("reading what an earlier run left");
+  RecordedRestart* const recorded = options_.restart;
+  const std::uint64_t found = recorded != nullptr ? recorded->found() : reconciler_.counts().found;
+  const std::vector<NexthopEntry> nexthops = recorded != nullptr ? recorded->nexthops() : reconciler_.known_nexthops();
+  JournalRecorder::of(runtime_.journal()).kernel_found(found, nexthops);
+  nexthop_groups_.adopt(nexthops);
+  started_ = runtime_.scheduler().now();
+  if (Status audits = begin_audits(); !audits.ok()) return audits;
+  if (found == 0) {
+    end_restart();
+  } else {
+    restart_timer_.arm_every(kLook, started_ + kLook);
+  }
+  return {};
+}
+
+void Agent::look_at_restart() {
+  const bool come = rows_have_come() && !is_held();
+  JournalRecorder::of(runtime_.journal()).restart_look(come);
+  if (!come) return;
+  // For a while: a row may be on its way through a store, or wait for a moment.
+  if (quiet_looks_ < kQuietLooks) quiet_looks_ = rows_are_handled() ? quiet_looks_ + 1 : 0;
+  if (quiet_looks_ >= kQuietLooks && programmer_.in_flight() == 0) delete_unwanted();
+}
+
+bool Agent::rows_have_come() {
+  if (options_.restart != nullptr) return options_.restart->rows_have_come();
+  if (runtime_.scheduler().now() - started_ < options_.hold) return false;
+  if (options_.rows_have_come && !options_.rows_have_come()) return false;
+  return std::ranges::all_of(runtime_.consumers(), &ConsumerStats::caught_up);
+}
+
+/// Nothing under way, and every row is programmed, refused or parked.
+bool Agent::rows_are_handled() const {
+  if (programmer_.in_flight() > 0) return false;
+  return std::ranges::all_of(runtime_.consumers(), [](const ConsumerStats& stats) { return stats.queued == 0 && stats.in_flight == 0; });
+}
+
+/// Asked when everything has been quiet for long enough, so that rows under way are not missed. Its answer is in the record of the look.
+bool Agent::is_held() {
+  if (options_.restart != nullptr || is_allowed_ || quiet_looks_ + 1 < kQuietLooks || !rows_are_handled()) return false;
+  const Reconciler::UnwantedCounts counts = reconciler_.unwanted_counts();
+  std::string parts;
+  for (const auto& [count, what] : {std::pair{counts.routes, " routes"}, std::pair{counts.nexthops, " next hops and groups"},
+                                    std::pair{counts.neighbors, " neighbours"}, std::pair{counts.addresses, " addresses"}}) {
+    if (count > 0) parts.append(parts.empty() ? "" : ", ").append(std::to_string(count)).append(what);
+  }
+  is_allowed_ = safety_.allows("what an earlier run left", counts.total(), reconciler_.counts().found, parts);
+  // Rows that are programmed already are audited meanwhile.
+  if (!is_allowed_ && audit_ != nullptr && !audit_->has_begun()) audit_->begin(true, false);
+  return !is_allowed_;
+}
+
+/// A stage at a time, each looked at anew when nothing is under way: what was refused is tried again, and what a row asks for by then is
+/// not among it. A row that comes later is ordered behind.
+void Agent::delete_unwanted() {
+  nexthop_groups_.end_adoption();
+  reconciler_.distrust();
+  const std::vector<DeleteOrder> deletes = unwanted();
+  JournalRecorder::of(runtime_.journal()).unwanted(deletes);
+  std::vector<Operation> neighbors;
+  std::vector<Operation> stage;
+  for (const DeleteOrder& one : deletes) {
+    (std::holds_alternative<NeighborDelete>(one) ? neighbors : stage).push_back({order_of(one), {}});
+  }
+  const auto ignore = [](std::span<Operation>) {};
+  if (!neighbors.empty()) programmer_.submit(Lane::Urgent, std::move(neighbors), ignore);
+  if (!stage.empty()) {
+    const bool of_routes = std::holds_alternative<RouteDelete>(stage.front().order);
+    programmer_.submit(of_routes ? Lane::Bulk : Lane::Urgent, std::move(stage), ignore);
+  }
+  if (programmer_.in_flight() == 0) end_restart();
+}
+
+/// The neighbours, and the first stage of the rest that has any.
+std::vector<DeleteOrder> Agent::unwanted() {
+  if (options_.restart != nullptr) return options_.restart->unwanted();
+  Reconciler::Unwanted found = reconciler_.unwanted(kUnwantedOfLook);
+  std::vector<DeleteOrder> orders = std::move(found.neighbors);
+  for (std::vector<DeleteOrder>* const stage : {&found.routes, &found.groups, &found.nexthops, &found.addresses}) {
+    if (stage->empty()) continue;
+    orders.insert(orders.end(), std::make_move_iterator(stage->begin()), std::make_move_iterator(stage->end()));
+    break;
+  }
+  return orders;
+}
+
+void Agent::end_restart() {
+  reconciler_.end();
+  interfaces_.end_restart();
+  routes_.end_restart();
+  restart_timer_.disarm();
+  restarted_ = true;
+  if (audit_ != nullptr) audit_->begin(reconciler_.counts().found > 0);
+}
+
+// --- audits
+
+Status Agent::begin_audits() {
+  const auto repair_these = [this](DriftKind kind, std::span<const DeleteOrder> objects) { repair(kind, objects); };
+  if (options_.restart != nullptr) options_.restart->on_drift(repair_these);
+  if (options_.restart != nullptr || options_.answers != nullptr) return {};
+  const auto may_delete = [this](ObjectKind kind, std::uint64_t count, std::uint64_t total) {
+    const std::string objects{to_string(kind)};
+    return safety_.allows("unwanted " + objects, count, total, std::to_string(count) + " " + objects);
+  };
+  const auto none_unwanted = [this](ObjectKind kind) { safety_.forget("unwanted " + std::string{to_string(kind)}); };
+  const AuditParts parts{interfaces_, neighbors_, nexthop_groups_, routes_, programmer_, repair_these, may_delete, none_unwanted};
+  audit_ = std::make_unique<Audit>(runtime_, reconciler_, parts, options_.audit, options_.mode);
+  row_states_.on_lost([this](std::string_view table, std::string_view key) { return audit_->differs(table, key); },
+                      [this](std::string_view table) { return audit_->differing(table); });
+  Result<std::unique_ptr<Source>> monitor =
+      reconciler_.watch_objects(runtime_.scheduler(), kKernelEvents, [this](const auto& object) { audit_->notice(object); });
+  if (!monitor) return monitor.error().with_context("following changes by other programs");
+  object_monitor_ = std::move(*monitor);
+  return {};
+}
+
+void Agent::repair(DriftKind kind, std::span<const DeleteOrder> objects) {
+  JournalRecorder::of(runtime_.journal()).drifted(kind, objects);
+  reconciler_.distrust();  // Or a repair in a start that is held would be answered without being carried out.
+  if (kind == DriftKind::Unwanted) return delete_objects(objects);
+  std::vector<NexthopDelete> nexthops;
+  std::vector<RouteDelete> routes;
+  for (const DeleteOrder& object : objects) {
+    if (const auto* const address = std::get_if<AddressDelete>(&object)) interfaces_.program_again(kind, *address);
+    if (const auto* const neighbor = std::get_if<NeighborDelete>(&object)) neighbors_.program_again(*neighbor);
+    if (const auto* const nexthop = std::get_if<NexthopDelete>(&object)) nexthops.push_back(*nexthop);
+    if (const auto* const route = std::get_if<RouteDelete>(&object)) routes.push_back(*route);
+  }
+  if (!nexthops.empty()) nexthop_groups_.program_again(kind, nexthops);
+  if (!routes.empty()) routes_.program_again(kind, routes);
+}
+
+void Agent::delete_objects(std::span<const DeleteOrder> objects) {
+  std::vector<Operation> routes;
+  std::vector<Operation> others;
+  for (const DeleteOrder& object : objects) {
+    (std::holds_alternative<RouteDelete>(object) ? routes : others).push_back({order_of(object), {}});
+  }
+  const auto answered = [this](std::span<Operation> done) {
+    if (audit_ != nullptr) audit_->deletes_answered(done);
+  };
+  if (!routes.empty()) programmer_.submit(Lane::Bulk, std::move(routes), answered);
+  if (!others.empty()) programmer_.submit(Lane::Urgent, std::move(others), answered);
+}
+
+std::vector<Drift> Agent::port_differences() const {
+  return ports_.differences([this](std::string_view port) { return interfaces_.mtu_of(port); });
+}
+
+}  // namespace rondo::switch_agent

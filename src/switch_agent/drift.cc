@@ -1,0 +1,89 @@
+#include "switch_agent/drift.h"
+
+#include <algorithm>
+#include <tuple>
+#include <variant>
+
+namespace rondo::switch_agent {
+
+namespace {
+
+/// What tells objects of one kind apart.
+std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, std::uint8_t> identity(const DeleteOrder& object) noexcept {
+  struct Visit {
+    std::size_t kind;
+    using Identity = std::tuple<std::size_t, std::uint32_t, IpAddress, std::uint8_t, std::uint32_t, std::uint8_t>;
+    Identity operator()(const RouteDelete& one) const {
+      return {kind, one.table, one.prefix.address, one.prefix.length, one.metric, one.tos};
+    }
+    Identity operator()(const NexthopDelete& one) const { return {kind, one.id.value(), {}, 0, 0, 0}; }
+    Identity operator()(const NeighborDelete& one) const { return {kind, one.port.value(), one.address, 0, 0, 0}; }
+    Identity operator()(const AddressDelete& one) const { return {kind, one.port.value(), one.address.address, one.address.length, 0, 0}; }
+  };
+  return std::visit(Visit{object.index()}, object);
+}
+
+template <class Entry, class Key>
+Status read_sorted(Result<std::vector<Entry>> read, std::vector<Entry>& to, Key key) {
+  if (!read) return std::move(read).error();
+  to = std::move(*read);
+  std::ranges::sort(to, {}, key);
+  return {};
+}
+
+}  // namespace
+
+bool Findings::ByObject::operator()(const Difference& a, const Difference& b) const noexcept {
+  return std::pair{a.first, identity(a.second)} < std::pair{b.first, identity(b.second)};
+}
+
+std::string_view to_string(ObjectKind kind) noexcept {
+  switch (kind) {
+    case ObjectKind::Address: return "addresses";
+    case ObjectKind::Neighbor: return "neighbors";
+    case ObjectKind::Nexthop: return "nexthops";
+    case ObjectKind::Route: return "routes";
+  }
+  return "unknown";
+}
+
+ObjectKind kind_of(const DeleteOrder& object) noexcept {
+  struct Visit {
+    ObjectKind operator()(const RouteDelete&) const { return ObjectKind::Route; }
+    ObjectKind operator()(const NexthopDelete&) const { return ObjectKind::Nexthop; }
+    ObjectKind operator()(const NeighborDelete&) const { return ObjectKind::Neighbor; }
+    ObjectKind operator()(const AddressDelete&) const { return ObjectKind::Address; }
+  };
+  return std::visit(Visit{}, object);
+}
+
+std::size_t PlaneSnapshot::objects() const noexcept {
+  const auto ours = std::ranges::count_if(addresses.actual, &AddressEntry::ours);
+  return static_cast<std::size_t>(ours) + neighbors.actual.size() + nexthops.actual.size() + routes.actual.size();
+}
+
+Status read_objects(DataPlane& plane, ObjectKind kind, PlaneSnapshot& snapshot) {
+  Status status;
+  switch (kind) {
+    case ObjectKind::Address:
+      status = read_sorted(plane.addresses(), snapshot.addresses.actual, [](const AddressEntry& entry) {
+        return std::pair{entry.port, entry.address};
+      });
+      snapshot.addresses.wanted.resize(snapshot.addresses.actual.size());
+      return status;
+    case ObjectKind::Neighbor:
+      status = read_sorted(plane.neighbors(), snapshot.neighbors.actual, [](const NeighborEntry& entry) {
+        return std::pair{entry.port, entry.address};
+      });
+      snapshot.neighbors.wanted.resize(snapshot.neighbors.actual.size());
+      return status;
+    case ObjectKind::Nexthop:
+      status = read_sorted(plane.nexthops(), snapshot.nexthops.actual, &NexthopEntry::id);
+      snapshot.nexthops.wanted.resize(snapshot.nexthops.actual.size());
+      return status;
+    case ObjectKind::Route: return plane.routes([&snapshot](const RouteEntry& entry) { snapshot.routes.actual.push_back(entry); });
+  }
+  return status;
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,69 @@
+// GroupIds: the kernel's numbers of next-hop groups, by fact. Written by the nexthop-groups Orch, read by routes. A group that is known
+// here may be absent from the kernel for a while (all its ports lost their carrier, and the kernel took the group and its routes with it
+// without a word); 'losses' counts how often, so that whoever put routes behind it knows which of them are gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rondo/dataplane/op.h"
+#include "rondo/orch/constraint.h"
+#include "rondo/store/record.h"
+
+namespace rondo::switch_agent {
+
+class GroupIds {
+ public:
+  struct Entry {
+    NexthopId id;
+    bool usable = false;       // In the kernel with at least one member.
+    bool forgotten = false;    // Its row was deleted; look the name up again.
+    std::uint32_t losses = 0;  // How often the kernel dropped it.
+  };
+
+  /// Null when no such group was ever made (or it was deleted).
+  std::shared_ptr<const Entry> find(ConstraintKind kind, std::string_view name) const {
+    for (const auto& [known, of_kind] : by_kind_) {
+      if (known != kind) continue;
+      const auto it = of_kind.find(name);
+      return it == of_kind.end() ? nullptr : it->second;
+    }
+    return nullptr;
+  }
+  /// The entry to write to, made if need be.
+  Entry& at(const Constraint& fact) {
+    std::shared_ptr<Entry>& entry = of_kind(fact.kind)[fact.key];
+    if (!entry) entry = std::make_shared<Entry>();
+    return *entry;
+  }
+  void forget(const Constraint& fact) {
+    ByName& names = of_kind(fact.kind);
+    const auto it = names.find(fact.key);
+    if (it == names.end()) return;
+    it->second->usable = false;
+    it->second->forgotten = true;
+    names.erase(it);
+  }
+
+ private:
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const noexcept { return hash_key(key); }
+  };
+  using ByName = std::unordered_map<std::string, std::shared_ptr<Entry>, KeyHash, std::equal_to<>>;
+  ByName& of_kind(ConstraintKind kind) {
+    for (auto& [known, names] : by_kind_) {
+      if (known == kind) return names;
+    }
+    return by_kind_.emplace_back(kind, ByName{}).second;
+  }
+  std::vector<std::pair<ConstraintKind, ByName>> by_kind_;  // Two.
+};
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,90 @@
+// Interfaces: owns INTF_TABLE. A row for a port makes it a router interface; a row for port and address gives it the address. It keeps what
+// was asked for apart from what the kernel has: the kernel drops IPv6 addresses with an administrative down and everything with the device,
+// and what is wanted is put back when they return.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/counted_flag.h"
+#include "switch_agent/drift.h"
+#include "switch_agent/later.h"
+#include "switch_agent/port_ids.h"
+#include "switch_agent/schema.h"
+#include "switch_agent/spellings.h"
+
+namespace rondo::switch_agent {
+
+class Interfaces final : public Orch {
+ public:
+  Interfaces(Runtime& runtime, Programmer& programmer, const PortIds& ids);
+
+  /// What an earlier run left is in use or gone. Until then Deletes of its addresses wait: with the last address of a family the kernel
+  /// drops the neighbours of the port, and the row of another address may come.
+  void end_restart();
+  /// Where the row 'key' of INTF_TABLE stands in the data plane. O(log(rows)).
+  RowInPlane state_of(std::string_view key) const;
+  /// How many rows stand where. O(rows).
+  PlaneCounts state_counts() const;
+  /// Compares the addresses that were asked for with those that were read, about 'limit' of them. True at the end of both.
+  bool compare(AddressLook& look, std::size_t limit, Findings& findings) const;
+  /// Orders an address again that another program deleted or changed.
+  void program_again(DriftKind kind, const AddressDelete& object);
+  bool has(const AddressDelete& object) const;
+  /// The MTU that a row of the interface has set last.
+  std::optional<std::uint32_t> mtu_of(std::string_view port) const;
+
+ private:
+  struct Address {
+    CountedFlag applied;   // Its row is.
+    bool present = false;  // In the kernel, as far as we know.
+    bool leaving = false;  // Its Delete is under way: not to be put back.
+    std::string trouble;   // Why the kernel does not take it back, for people.
+  };
+  struct Interface {
+    CountedFlag applied;               // The base row.
+    std::optional<std::uint32_t> mtu;  // Of the base row.
+    std::map<Prefix, Address> addresses;
+  };
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome remove(std::string_view key);
+  Outcome set_base(const std::string& port, const Fields& fields);
+  void base_applied(const std::string& port, std::optional<std::uint32_t> mtu);
+  Outcome set_address(std::string_view key, const std::string& port, const Prefix& address);
+  Outcome address_answered(const std::string& port, const Prefix& address, IfIndex id, const Status& status);
+  Outcome remove_base(const std::string& port);
+  Outcome remove_unknown(const std::string& port, const Prefix& address);
+  Outcome remove_address(std::string_view key, const std::string& port, const Prefix& address);
+  bool is_wanted(const std::string& port, const Prefix& address) const;
+  bool is_free(const std::string& port, const Prefix& address) const;
+  void tell_free(const std::string& port, bool ipv6);
+  void address_gone(const std::string& port, const Prefix& address);
+  void drop_if_empty(const std::string& port);
+  void restored(const std::string& port, const Prefix& prefix, const Status& status);
+  /// Which addresses of a port are ordered again.
+  enum class Restore : std::uint8_t { All, Absent };
+  void restore(const std::string& port, Restore what);
+  bool addressed(std::string_view port_and_family) const;
+  void compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const;
+
+  Programmer& programmer_;
+  const PortIds& ids_;
+  std::size_t applied_ = 0;  // Rows, of ports and of addresses.
+  std::map<std::string, Interface, std::less<>> interfaces_;
+  bool restarted_ = false;
+  Spellings spellings_;                                     // Of addresses.
+  std::map<std::string, std::uint32_t, std::less<>> mtus_;  // Set last by a row of the interface.
+  Later later_;
+};
+
+/// The key of the facts kAddressed and kNeighborsGone.
+std::string family_key(std::string_view port, bool ipv6);
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,100 @@
+// interfaces_audit.cc: addresses that differ from what was ordered, and their repair.
+#include <algorithm>
+
+#include "switch_agent/facts.h"
+#include "switch_agent/interfaces.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+/// IPv6 knows an address by itself, IPv4 by itself and its length.
+bool is_same(const Prefix& a, const Prefix& b) noexcept { return a.address == b.address && (a.address.is_v6() || a.length == b.length); }
+
+Drift drift_of(DriftKind kind, const AddressDelete& object, const std::string& port, const Prefix* wanted, const Prefix* actual) {
+  Drift drift{.kind = kind, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = {}};
+  if (wanted != nullptr) {
+    drift.table = "INTF_TABLE";
+    drift.key = port + ":" + wanted->to_string();
+    drift.wanted = "address " + wanted->to_string() + " on " + port;
+  }
+  if (actual != nullptr) drift.actual = "address " + actual->to_string() + (port.empty() ? "" : " on " + port);
+  return drift;
+}
+
+}  // namespace
+
+bool Interfaces::compare(AddressLook& look, std::size_t limit, Findings& findings) const {
+  auto it = interfaces_.upper_bound(look.after);
+  for (; !look.walked && it != interfaces_.end() && limit > 0; ++it) {
+    compare_port(it->first, it->second, look, findings);
+    look.after = it->first;
+    limit -= std::min(limit, 1 + it->second.addresses.size());
+  }
+  look.walked = look.walked || it == interfaces_.end();
+  if (!look.walked) return false;
+  for (; look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
+    const AddressEntry& entry = look.actual[look.next_actual];
+    if (!entry.ours || look.wanted[look.next_actual]) continue;
+    const AddressDelete object{entry.port, entry.address};
+    if (has(object)) continue;  // Asked for since the Orch's own were compared.
+    const std::string port{ids_.name(entry.port)};
+    findings.add(DriftKind::Unwanted, object, [&] { return drift_of(DriftKind::Unwanted, object, port, nullptr, &entry.address); });
+  }
+  return look.next_actual == look.actual.size();
+}
+
+void Interfaces::compare_port(const std::string& port, const Interface& interface, AddressLook& look, Findings& findings) const {
+  const IfIndex id = ids_.find(port);
+  if (!id) return;
+  const auto place = [](const AddressEntry& entry) { return std::pair{entry.port, entry.address}; };
+  for (const auto& [prefix, address] : interface.addresses) {
+    const Prefix* actual = nullptr;
+    auto it = std::ranges::lower_bound(look.actual, std::pair{id, Prefix{prefix.address, 0}}, {}, place);
+    for (; it != look.actual.end() && it->port == id && it->address.address == prefix.address; ++it) {
+      if (!is_same(it->address, prefix)) continue;
+      look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
+      if (actual == nullptr || it->address == prefix) actual = &it->address;
+    }
+    // A device that is down keeps no IPv6 address.
+    const bool is_due = address.applied && !address.leaving && (!prefix.address.is_v6() || holds({kAdminUp, port}));
+    // It is ordered again until the kernel takes it; `why` names the cause.
+    const bool is_refused = actual == nullptr && !address.present && !address.trouble.empty();
+    if (!is_due || is_refused || (actual != nullptr && *actual == prefix)) continue;
+    const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
+    const AddressDelete object{id, actual == nullptr ? prefix : *actual};
+    findings.add(kind, object, [&, wanted = &prefix] { return drift_of(kind, object, port, wanted, actual); });
+  }
+}
+
+void Interfaces::program_again(DriftKind kind, const AddressDelete& object) {
+  const std::string port{ids_.name(object.port)};
+  const auto it = interfaces_.find(port);
+  if (it == interfaces_.end()) return;
+  auto& addresses = it->second.addresses;
+  for (auto entry = addresses.lower_bound(Prefix{object.address.address, 0}); entry != addresses.end(); ++entry) {
+    const Prefix& prefix = entry->first;
+    Address& address = entry->second;
+    if (prefix.address != object.address.address) break;
+    if (!is_same(prefix, object.address) || address.leaving || !address.applied) continue;
+    address.present = false;
+    if (kind == DriftKind::Changed) program(programmer_, object, [](const Status&) {});
+    program(programmer_, AddressSet{object.port, prefix}, [this, port, prefix](const Status& status) { restored(port, prefix, status); });
+  }
+}
+
+bool Interfaces::has(const AddressDelete& object) const {
+  const auto it = interfaces_.find(ids_.name(object.port));
+  if (it == interfaces_.end()) return false;
+  if (!object.address.address.is_v6()) return it->second.addresses.contains(object.address);
+  const auto entry = it->second.addresses.lower_bound(Prefix{object.address.address, 0});
+  return entry != it->second.addresses.end() && is_same(entry->first, object.address);
+}
+
+std::optional<std::uint32_t> Interfaces::mtu_of(std::string_view port) const {
+  const auto it = mtus_.find(port);
+  return it == mtus_.end() ? std::nullopt : std::optional{it->second};
+}
+
+}  // namespace rondo::switch_agent

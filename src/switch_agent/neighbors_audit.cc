@@ -1,0 +1,62 @@
+// neighbors_audit.cc: neighbours that differ from what was ordered, and their repair.
+#include <algorithm>
+
+#include "switch_agent/facts.h"
+#include "switch_agent/neighbors.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+std::string words_of(const std::string& port, const IpAddress& address, const MacAddress& mac, bool permanent) {
+  return "neighbor " + address.to_string() + " at " + mac.to_string() + (port.empty() ? "" : " on " + port) +
+         (permanent ? "" : ", not permanent");
+}
+
+}  // namespace
+
+bool Neighbors::compare(NeighborLook& look, std::size_t limit, Findings& findings) const {
+  const auto place_of = [](const NeighborEntry& entry) { return std::pair{entry.port, entry.address}; };
+  if (!look.walked) {
+    look.walked = walk_slice(neighbors_, look.after, limit, [&](const Place& place, const Neighbor& neighbor) {
+      const IfIndex id = ids_.find(place.first);
+      const auto it = std::ranges::lower_bound(look.actual, std::pair{id, place.second}, {}, place_of);
+      const bool is_there = it != look.actual.end() && it->port == id && it->address == place.second;
+      if (is_there) look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
+      const bool is_due = id && neighbor.applied && !neighbor.leaving && neighbor.orders == 0 && holds({kAdminUp, place.first});
+      if (!is_due || (is_there && it->mac == neighbor.mac && it->permanent)) return;
+      const DriftKind kind = is_there ? DriftKind::Changed : DriftKind::Missing;
+      findings.add(kind, NeighborDelete{id, place.second}, [&] {
+        return Drift{.kind = kind,
+                     .object = NeighborDelete{id, place.second},
+                     .table = "NEIGH_TABLE",
+                     .key = neighbor_key(place.first, place.second),
+                     .wanted = words_of(place.first, place.second, neighbor.mac, true),
+                     .actual = is_there ? words_of(place.first, place.second, it->mac, it->permanent) : std::string{}};
+      });
+    });
+  }
+  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
+    const NeighborEntry& entry = look.actual[look.next_actual];
+    const NeighborDelete object{entry.port, entry.address};
+    if (look.wanted[look.next_actual] || has(object)) continue;
+    findings.add(DriftKind::Unwanted, object, [&] {
+      const std::string actual = words_of(std::string{ids_.name(entry.port)}, entry.address, entry.mac, entry.permanent);
+      return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = actual};
+    });
+  }
+  return look.walked && look.next_actual == look.actual.size();
+}
+
+void Neighbors::program_again(const NeighborDelete& object) {
+  const auto it = neighbors_.find({std::string{ids_.name(object.port)}, object.address});
+  if (it == neighbors_.end() || !it->second.applied || it->second.leaving || it->second.orders > 0) return;
+  program(programmer_, NeighborSet{object.port, object.address, it->second.mac}, [](const Status&) {});  // The next audit sees a refusal.
+}
+
+bool Neighbors::has(const NeighborDelete& object) const {
+  return neighbors_.contains({std::string{ids_.name(object.port)}, object.address});
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,582 @@
+#include "switch_agent/nexthop_groups.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "orch/ask_again.h"
+#include "rondo/base/assert.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+#include "rondo/store/record.h"
+#include "switch_agent/answer.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/neighbors.h"
+#include "switch_agent/priorities.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+std::uint32_t take_id(std::vector<std::uint32_t>& free, std::uint32_t& next, const std::set<std::uint32_t>& taken) {
+  while (taken.contains(next)) ++next;
+  if (free.empty()) return next++;
+  const std::uint32_t id = free.back();
+  free.pop_back();
+  return id;
+}
+
+/// The number that a group has if no other one has it; otherwise the next one that is free.
+std::uint32_t first_choice(const NumberSpace& numbers, const Constraint& fact) {
+  const std::uint64_t hash = hash_key(std::string{fact.kind.name()} + ' ' + fact.key);
+  return numbers.groups + static_cast<std::uint32_t>(hash % numbers.group_count);
+}
+
+/// Whether a group with this number is likely to be the one of a name with this first choice: numbers that were taken move it by a few,
+/// and builds that did not number by name counted from the first. Others are those of other names.
+bool may_be_of(const NumberSpace& numbers, std::uint32_t choice, std::uint32_t id) {
+  constexpr std::uint32_t kMoves = 64;
+  constexpr std::uint32_t kCounted = 1U << 16;
+  const std::uint32_t moved = id >= choice ? id - choice : id + numbers.group_count - choice;
+  return moved < kMoves || id - numbers.groups < kCounted;
+}
+
+std::uint32_t next_choice(const NumberSpace& numbers, std::uint32_t id) {
+  return id + 1 == numbers.groups + numbers.group_count ? numbers.groups : id + 1;
+}
+
+}  // namespace
+
+NexthopGroups::NexthopGroups(Runtime& runtime, Programmer& programmer, const PortIds& ports, GroupIds& groups, bool by_name,
+                             NumberSpace numbers)
+    : Orch(runtime, "nexthop-groups", kNexthopGroups),
+      programmer_(programmer),
+      ports_(ports),
+      ids_(groups),
+      by_name_(by_name),
+      numbers_(numbers),
+      retry_timer_("nexthop-groups retry", kNexthopGroups, [this] { retry(); }) {
+  runtime.scheduler().add(retry_timer_);
+  for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
+    consume(
+        table, [this, kind = kind](std::string_view name, const Fields& fields) { return set(kind, name, fields); },
+        [this, kind = kind](std::string_view name) { return remove(kind, name); }, {.set_replaces_delete = true});
+    provide(kind, [this, kind = kind](std::string_view name) {
+      const auto entry = ids_.find(kind, name);
+      return entry && entry->usable;
+    });
+    runtime.explain(kind, [this, table = std::string{table}, kind = kind](std::string_view name) {
+      return FactOrigin{table, std::string{name}, state_of({kind, std::string{name}})};
+    });
+  }
+  provide(kSetKnown, [this](std::string_view name) { return sets_.contains(name); });
+  provide(kNeighborUnused, [this](std::string_view name) {
+    const Result<NeighborKey> parsed = parse_neighbor_key(name);
+    return !parsed || !nexthops_.contains({parsed->port, parsed->address});
+  });
+  runtime.explain(kNeighborUnused, [this](std::string_view name) { return FactOrigin{"", "", users_of(name)}; });
+  observe(kNeighbor, [this](std::string_view name, bool begins) {
+    if (begins) neighbor_came(name);
+  });
+  observe(kAdminUp, [this](std::string_view, bool up) {
+    if (!up) port_went();
+  });
+  observe(kCarrier, [this](std::string_view port, bool up) { carrier(port, up); });
+}
+
+NexthopGroups::~NexthopGroups() = default;
+
+NexthopGroups::Counts NexthopGroups::counts() const {
+  Counts counts;
+  counts.nexthops = nexthops_.size();
+  counts.groups = groups_.size();
+  counts.usable_groups =
+      static_cast<std::size_t>(std::ranges::count_if(groups_, [](const auto& g) { return !g.second.possible.front().empty(); }));
+  counts.group_replaces = group_replaces_;
+  return counts;
+}
+
+// --- rows
+
+Outcome NexthopGroups::set(ConstraintKind kind, std::string_view name, const Fields& fields) {
+  if (fields.contains("nexthop_group")) {
+    return Outcome::reject(Status{Code::Unimplemented, "field 'nexthop_group': groups of groups are not supported"});
+  }
+  const Result<std::vector<Hop>> hops = parse_group(fields);
+  if (!hops) return Outcome::reject(hops.error());
+  if (kind == kNexthopSet && sets_.emplace(name).second) announce({kSetKnown, std::string{name}});
+  if (std::optional<Constraint> missing = missing_neighbor(*hops)) return Outcome::wait_for(std::move(*missing));
+  Group& group = group_at({kind, std::string{name}}, *hops);
+  group.ticket = current_ticket();
+  set_members(group, *hops);
+  refresh(group);
+  return Outcome::staged();
+}
+
+/// What a row waits for: a neighbour that is on its way. One on a port that is down, or not there, is not: its next hop joins the group
+/// when it has come, and the others carry the traffic meanwhile. If all are so, any of them would do. One fact at a time: which neighbours
+/// are on their way changes, so the handler is to be asked again.
+std::optional<Constraint> NexthopGroups::missing_neighbor(const std::vector<Hop>& hops) {
+  forget_what_is_not_lacking();
+  std::vector<std::string> away;
+  for (const Hop& hop : hops) {
+    std::string neighbor = neighbor_key(hop.port, hop.gateway);
+    if (holds({kNeighbor, neighbor})) continue;
+    if (holds({kAdminUp, hop.port})) {
+      lacking_[neighbor];
+      return Constraint{kNeighbor, std::move(neighbor)};
+    }
+    away.push_back(std::move(neighbor));
+  }
+  if (away.size() < hops.size()) return {};
+  for (const std::string& neighbor : away) lacking_[neighbor].insert(away.front());
+  return Constraint{kNeighbor, away.front()};
+}
+
+void NexthopGroups::forget_what_is_not_lacking() {
+  if (lacking_.size() < look_through_at_) return;
+  const auto is_over = [this](const std::string& key) { return !is_awaited({kNeighbor, key}); };
+  std::erase_if(lacking_, [&](const auto& entry) { return is_over(entry.first) && std::ranges::all_of(entry.second, is_over); });
+  look_through_at_ = std::max<std::size_t>(1024, 2 * lacking_.size());
+}
+
+/// A neighbour that was on its way is not any more: the rows that wait for one are asked again.
+void NexthopGroups::port_went() {
+  for (const auto& [neighbor, others] : std::exchange(lacking_, {})) {
+    if (is_awaited({kNeighbor, neighbor})) AskAgain::rows_that_wait_for(*this, {kNeighbor, neighbor});
+  }
+}
+
+/// It is in the kernel from now on.
+void NexthopGroups::neighbor_came(std::string_view name) {
+  if (const auto rows = lacking_.find(name); rows != lacking_.end()) {
+    const std::set<std::string> parked_on = std::move(rows->second);
+    lacking_.erase(rows);
+    for (const std::string& other : parked_on) AskAgain::rows_that_wait_for(*this, {kNeighbor, other});
+  }
+  const Result<NeighborKey> parsed = parse_neighbor_key(name);
+  const auto it = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  if (it == nexthops_.end() || std::exchange(it->second.resolved, true)) return;
+  if (!it->second.present && !it->second.asking) ask(it->second);
+}
+
+NexthopGroups::Group& NexthopGroups::group_at(const Constraint& fact, const std::vector<Hop>& hops) {
+  const auto [it, first] = groups_.try_emplace({std::string{fact.kind.name()}, fact.key}, Group{});
+  if (first) {
+    it->second.fact = fact;
+    it->second.id = number_of_group(fact, hops);
+    if (by_name_) group_ids_.insert(it->second.id.value());
+    ids_.at(fact).id = it->second.id;
+  }
+  return it->second;
+}
+
+// --- what an earlier run left
+
+void NexthopGroups::adopt(const std::vector<NexthopEntry>& left) {
+  for (const NexthopEntry& entry : left) {
+    left_ids_.insert(entry.id.value());
+    if (entry.members.empty()) {
+      left_nexthops_.emplace(std::pair{entry.port, entry.gateway}, entry.id);
+      continue;
+    }
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
+    for (const GroupMember& member : entry.members) members.emplace_back(member.nexthop.value(), member.weight);
+    std::ranges::sort(members);
+    left_by_number_.emplace(entry.id.value(), members);
+    left_groups_[std::move(members)].insert(entry.id.value());
+  }
+}
+
+void NexthopGroups::end_adoption() {
+  left_nexthops_.clear();
+  left_groups_.clear();
+  left_by_number_.clear();
+}
+
+NexthopId NexthopGroups::number_of_nexthop(const HopKey& key) {
+  const auto left = left_nexthops_.find({ports_.find(key.first), key.second});
+  if (left == left_nexthops_.end()) return NexthopId{take_id(free_nexthop_ids_, next_nexthop_id_, left_ids_)};
+  const NexthopId id = left->second;
+  left_nexthops_.erase(left);
+  return id;
+}
+
+NexthopId NexthopGroups::take_left(std::uint32_t id) {
+  const auto left = left_by_number_.find(id);
+  const auto equal = left_groups_.find(left->second);
+  equal->second.erase(id);
+  if (equal->second.empty()) left_groups_.erase(equal);
+  left_by_number_.erase(left);
+  return NexthopId{id};
+}
+
+/// The kernel's group has the members whose ports had a carrier. With the number that this name has it is this group, whatever its members
+/// were: they are replaced, and its routes need not move. Else, of several with these members, it is the one that this name would have come
+/// to first.
+NexthopId NexthopGroups::number_of_group(const Constraint& fact, const std::vector<Hop>& hops) {
+  std::uint32_t id = by_name_ ? first_choice(numbers_, fact) : numbers_.groups;
+  if (by_name_ && left_by_number_.contains(id)) return take_left(id);
+  if (!left_groups_.empty()) {
+    std::vector<std::pair<std::uint32_t, std::uint16_t>> members;
+    for (const Hop& hop : hops) {
+      if (holds({kCarrier, hop.port})) members.emplace_back(nexthop_at({hop.port, hop.gateway}).id.value(), hop.weight);
+    }
+    std::ranges::sort(members);
+    if (const auto left = left_groups_.find(members); left != left_groups_.end()) {
+      const std::set<std::uint32_t>& ids = left->second;
+      const auto from_here = ids.lower_bound(id);
+      for (const auto nearest : {from_here == ids.end() ? ids.begin() : from_here, ids.begin()}) {
+        if (!by_name_ || may_be_of(numbers_, id, *nearest)) return take_left(*nearest);
+      }
+    }
+  }
+  if (!by_name_) return NexthopId{take_id(free_group_ids_, next_group_id_, left_ids_)};
+  while (group_ids_.contains(id) || left_ids_.contains(id)) id = next_choice(numbers_, id);
+  return NexthopId{id};
+}
+
+void NexthopGroups::set_members(Group& group, const std::vector<Hop>& hops) {
+  const std::vector<Member> before = std::move(group.members);
+  group.members.clear();
+  for (const Hop& hop : hops) {
+    Nexthop& nexthop = nexthop_at({hop.port, hop.gateway});
+    nexthop.users.insert(&group);
+    nexthop.resolved = nexthop.resolved || holds({kNeighbor, neighbor_key(hop.port, hop.gateway)});
+    group.members.push_back({&nexthop, hop.weight});
+    if (!nexthop.present) ask(nexthop);
+  }
+  for (const Member& member : before) {
+    const bool stays = std::ranges::any_of(group.members, [&](const Member& m) { return m.nexthop == member.nexthop; });
+    if (!stays) group.leaving.insert(member.nexthop);
+  }
+}
+
+void NexthopGroups::release_leaving(Group& group) {
+  // Only now: deleting the last member of a group that is in the kernel would take the group and its routes with it.
+  for (Nexthop* nexthop : std::exchange(group.leaving, {})) {
+    const bool came_back = std::ranges::any_of(group.members, [&](const Member& m) { return m.nexthop == nexthop; });
+    if (!came_back) leave(*nexthop, group);
+  }
+}
+
+Outcome NexthopGroups::remove(ConstraintKind kind, std::string_view name) {
+  const auto it = groups_.find({std::string{kind.name()}, std::string{name}});
+  if (it == groups_.end()) {
+    forget_set(kind, name);
+    return Outcome::done();
+  }
+  const Constraint unused{kind == kNexthopGroup ? kGroupUnused : kSetUnused, std::string{name}};
+  Group& group = it->second;
+  if (!group.deleting && !holds(unused)) return Outcome::wait_for(unused);
+  if (group.asking) return Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "an order for this group is under way"});
+  // No route may take it up again: it ends before the order is given.
+  become_unusable(group);
+  count(group, PlaneState::Pending);
+  ids_.forget(group.fact);
+  group.deleting = true;
+  program(programmer_, NexthopDelete{group.id},
+          [this, fact = group.fact, ticket = current_ticket()](const Status& status) { finish_remove(fact, ticket, status); });
+  return Outcome::staged();
+}
+
+void NexthopGroups::forget_set(ConstraintKind kind, std::string_view name) {
+  if (kind != kNexthopSet) return;
+  const auto known = sets_.find(name);
+  if (known == sets_.end()) return;
+  sets_.erase(known);
+  withdraw({kSetKnown, std::string{name}});
+}
+
+void NexthopGroups::finish_remove(const Constraint& fact, const Ticket& ticket, const Status& status) {
+  const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
+  RONDO_ASSERT(it != groups_.end());
+  Outcome outcome = outcome_of_delete(status);
+  if (outcome.kind() == Outcome::Kind::Done) {
+    release_leaving(it->second);
+    for (const Member& member : it->second.members) leave(*member.nexthop, it->second);
+    if (by_name_) {
+      group_ids_.erase(it->second.id.value());
+    } else {
+      free_group_ids_.push_back(it->second.id.value());
+    }
+    ids_.forget(fact);
+    groups_.erase(it);
+    forget_set(fact.kind, fact.key);
+  } else if (outcome.kind() == Outcome::Kind::Reject) {
+    it->second.deleting = false;
+    it->second.sure = false;
+  }
+  settle(ticket, outcome);
+}
+
+// --- next hops
+
+NexthopGroups::Nexthop& NexthopGroups::nexthop_at(const HopKey& key) {
+  const auto [it, first] = nexthops_.try_emplace(key);
+  if (first) {
+    it->second.key = key;
+    it->second.id = number_of_nexthop(key);
+    withdraw({kNeighborUnused, neighbor_key(key.first, key.second)});
+  }
+  return it->second;
+}
+
+void NexthopGroups::ask(Nexthop& nexthop) {
+  if (nexthop.asking) {
+    nexthop.again = true;
+    return;
+  }
+  if (!nexthop.resolved || !holds({kCarrier, nexthop.key.first})) return;
+  nexthop.asking = true;
+  nexthop.ordered = true;
+  program(programmer_, NexthopSet{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)},
+          [this, key = nexthop.key](const Status& status) { answered(key, status); });
+}
+
+void NexthopGroups::answered(const HopKey& key, const Status& status) {
+  Nexthop& nexthop = nexthops_.at(key);
+  nexthop.asking = false;
+  if (nexthop.users.empty()) {
+    drop(nexthop);
+    return;
+  }
+  const bool believed = !std::exchange(nexthop.again, false);
+  if (!believed) ask(nexthop);
+  if (nexthop.asking) return;
+  nexthop.present = believed && status.ok();
+  const std::string trouble = key.second.is_v6() ? ipv6_trouble(status, key.first, ports_.mtu(key.first)) : std::string{};
+  nexthop.failure = trouble.empty() ? status : status.with_context(trouble);
+  nexthop.refused = believed && !status.ok() && !is_passing(status) && trouble.empty();
+  if (may_come(nexthop) && !nexthop.present) retry_later(trouble.empty() ? retry_delay(status) : kIpv6OffRetry);
+  const std::vector<Group*> users{nexthop.users.begin(), nexthop.users.end()};
+  for (Group* group : users) refresh(*group);  // Which may end the next hop.
+}
+
+/// Not in the kernel, but nothing that we would be told of is missing: asking again may help.
+bool NexthopGroups::may_come(const Nexthop& nexthop) const {
+  return nexthop.resolved && !nexthop.refused && holds({kCarrier, nexthop.key.first});
+}
+
+void NexthopGroups::leave(Nexthop& nexthop, Group& group) {
+  nexthop.users.erase(&group);
+  if (nexthop.users.empty() && !nexthop.asking) drop(nexthop);
+}
+
+void NexthopGroups::drop(Nexthop& nexthop) {
+  const HopKey key = nexthop.key;
+  const NexthopId id = nexthop.id;
+  const bool ordered = nexthop.ordered;
+  nexthops_.erase(key);
+  announce({kNeighborUnused, neighbor_key(key.first, key.second)});
+  if (ordered) {
+    delete_object(id);  // Whether or not we believe that it is there: asking costs little, a leak stays.
+  } else {
+    free_nexthop_ids_.push_back(id.value());
+  }
+}
+
+void NexthopGroups::delete_object(NexthopId id) {
+  // The number is free only when the kernel has let it go.
+  program(programmer_, NexthopDelete{id}, [this, id](const Status& status) {
+    if (status.ok() || !is_passing(status) || status.code() == Code::NotFound) {
+      free_nexthop_ids_.push_back(id.value());
+    } else {
+      undeleted_.push_back(id);
+      retry_later(kSoon);
+    }
+  });
+}
+
+void NexthopGroups::lost(Nexthop& nexthop) {
+  if (nexthop.asking) nexthop.again = true;
+  nexthop.present = false;
+  nexthop.refused = false;
+  for (Group* group : nexthop.users) {
+    if (group->asking) group->again = true;
+    bool emptied = false;
+    for (std::vector<GroupMember>& members : group->possible) {
+      const auto erased = std::erase_if(members, [&](const GroupMember& member) { return member.nexthop == nexthop.id; });
+      emptied = emptied || (erased > 0 && members.empty());
+    }
+    if (emptied && !group->deleting) become_unusable(*group);
+  }
+}
+
+// --- groups
+
+void NexthopGroups::refresh(Group& group) {
+  if (group.deleting) return;
+  if (group.asking) {
+    group.again = true;
+    return;
+  }
+  std::vector<GroupMember> wanted;
+  const Nexthop* coming = nullptr;
+  for (const Member& member : group.members) {
+    if (member.nexthop->asking) return;  // One order with all of them instead of one for each: a replace is the slow call.
+    if (member.nexthop->present) {
+      wanted.push_back({member.nexthop->id, member.weight});
+    } else if (may_come(*member.nexthop)) {
+      coming = member.nexthop;
+    }
+  }
+  const std::vector<GroupMember>& actual = group.possible.front();
+  if (group.sure && wanted == actual) {
+    become_usable(group);  // Also one whose deletion was refused: it was given up, and is wanted again as it is.
+    arrived(group);
+  } else if (!wanted.empty()) {
+    // All members change: pass through both sets. If the old ones went a moment ago this is refused, and we learn that the group was lost
+    // with them.
+    const auto stays = [&](const GroupMember& a) {
+      return std::ranges::any_of(wanted, [&](const GroupMember& w) { return w.nexthop == a.nexthop; });
+    };
+    const bool all_change = !actual.empty() && std::ranges::none_of(actual, stays);
+    if (all_change && wanted.size() + actual.size() <= limits::kGroupMembers) wanted.insert(wanted.end(), actual.begin(), actual.end());
+    order(group, std::move(wanted));
+  } else if (coming != nullptr && ids_.at(group.fact).usable) {
+    put_off(group, coming->failure);  // Make before break: the old members stay until the first new one is there.
+  } else {
+    order_delete(group);  // Old members are in the kernel, which are not wanted any more, and no new one can be used.
+  }
+}
+
+void NexthopGroups::order(Group& group, std::vector<GroupMember> members) {
+  group.asking = true;
+  group.possible.push_back(members);
+  ++group_replaces_;
+  program(programmer_, GroupSet{group.id, std::move(members)}, [this, fact = group.fact](const Status& status) { answered(fact, status); });
+}
+
+void NexthopGroups::order_delete(Group& group) {
+  become_unusable(group);
+  group.asking = true;
+  group.possible.emplace_back();
+  program(programmer_, NexthopDelete{group.id},
+          [this, fact = group.fact](const Status& status) { answered(fact, status.code() == Code::NotFound ? Status{} : status); });
+}
+
+void NexthopGroups::answered(const Constraint& fact, const Status& status) {
+  Group& group = groups_.at({std::string{fact.kind.name()}, fact.key});
+  group.asking = false;
+  if (status.ok()) {
+    group.possible.erase(group.possible.begin(), group.possible.end() - 1);
+    group.sure = !group.again;
+  } else {
+    // A refusal changes nothing; a broken socket or a lost answer leaves open whether it was carried out.
+    const Code code = status.code();
+    const bool open = code == Code::Unavailable || code == Code::DeadlineExceeded || code == Code::DataLoss;
+    if (!open) group.possible.pop_back();
+    if (open || group.again) group.sure = false;
+  }
+  if (std::exchange(group.again, false)) {
+    refresh(group);  // A member came or went while the order was under way: what the kernel has now is not known. Order anew.
+  } else if (status.ok()) {
+    become_usable(group);
+    refresh(group);
+  } else if (is_passing(status)) {
+    put_off(group, status);
+  } else {
+    settle_group(group, Outcome::reject(status));
+  }
+}
+
+void NexthopGroups::arrived(Group& group) {
+  release_leaving(group);
+  const auto refused = std::ranges::find_if(group.members, [](const Member& m) { return m.nexthop->refused; });
+  if (refused == group.members.end() && !ids_.at(group.fact).usable) count(group, PlaneState::Withdrawn);
+  settle_group(group, refused == group.members.end() ? Outcome::done() : Outcome::reject(refused->nexthop->failure));
+}
+
+/// The row is not kept in flight, so that a newer change of it can come in between.
+void NexthopGroups::put_off(Group& group, const Status& status) {
+  retry_later(retry_delay(status));
+  settle_group(group, Outcome::retry_after(retry_delay(status), status));
+}
+
+void NexthopGroups::become_usable(Group& group) {
+  GroupIds::Entry& entry = ids_.at(group.fact);
+  if (entry.usable || group.possible.front().empty()) return;
+  entry.id = group.id;
+  entry.usable = true;
+  count(group, PlaneState::Installed);
+  announce(group.fact);
+}
+
+void NexthopGroups::become_unusable(Group& group) {
+  GroupIds::Entry& entry = ids_.at(group.fact);
+  if (!entry.usable) return;
+  entry.usable = false;
+  ++entry.losses;
+  count(group, PlaneState::Withdrawn);
+  withdraw(group.fact);
+}
+
+void NexthopGroups::settle_group(Group& group, const Outcome& outcome) {
+  if (group.ticket.consumer == nullptr) return;
+  settle(std::exchange(group.ticket, Ticket{}), outcome);
+}
+
+// --- ports and time
+
+void NexthopGroups::carrier(std::string_view port, bool up) {
+  for (auto it = nexthops_.lower_bound({std::string{port}, IpAddress{}}); it != nexthops_.end() && it->first.first == port; ++it) {
+    Nexthop& nexthop = it->second;
+    if (!up) {
+      lost(nexthop);
+    } else if (!nexthop.present && !nexthop.asking) {
+      ask(nexthop);
+    }
+  }
+}
+
+void NexthopGroups::retry_later(Duration delay) {
+  if (!retry_timer_.is_armed()) retry_timer_.arm_at(runtime().scheduler().now() + delay);
+}
+
+void NexthopGroups::retry() {
+  for (const NexthopId id : std::exchange(undeleted_, {})) delete_object(id);
+  for (auto& [key, nexthop] : nexthops_) {
+    if (!nexthop.present && !nexthop.asking && may_come(nexthop)) ask(nexthop);
+  }
+  for (auto& [key, group] : groups_) {
+    if (!group.asking) refresh(group);
+  }
+}
+
+std::string NexthopGroups::users_of(std::string_view neighbor) const {
+  const Result<NeighborKey> parsed = parse_neighbor_key(neighbor);
+  const auto nexthop = parsed ? nexthops_.find({parsed->port, parsed->address}) : nexthops_.end();
+  if (nexthop == nexthops_.end() || nexthop->second.users.empty()) return "an order for its next hop is under way";
+  const std::set<Group*, ById>& users = nexthop->second.users;
+  const std::string others = users.size() == 1 ? "" : ", and " + std::to_string(users.size() - 1) + " more,";
+  return (*users.begin())->fact.to_string() + others + (users.size() == 1 ? " still has " : " still have ") + std::string{neighbor} +
+         " as a member";
+}
+
+std::string NexthopGroups::state_of(const Constraint& fact) const {
+  const auto it = groups_.find({std::string{fact.kind.name()}, fact.key});
+  if (it == groups_.end()) return "";
+  std::string note;
+  for (const Member& member : it->second.members) {
+    if (member.nexthop->present) continue;
+    const auto& [port, gateway] = member.nexthop->key;
+    note.append(note.empty() ? "" : "; ").append(gateway.to_string()).append(" on ").append(port).append(": ");
+    if (!holds({kDevice, port})) {
+      note.append("there is no such device");
+    } else if (!holds({kAdminUp, port})) {
+      note.append("the port is administratively down");
+    } else if (!holds({kCarrier, port})) {
+      note.append("the port has no carrier");
+    } else if (!member.nexthop->resolved) {
+      note.append("its neighbour is not in the kernel");
+    } else {
+      note.append(member.nexthop->failure.ok() ? "being programmed" : member.nexthop->failure.message());
+    }
+  }
+  const bool usable = !it->second.possible.front().empty();
+  return note.empty() || usable ? note : "no usable member: " + note;
+}
+
+}  // namespace rondo::switch_agent

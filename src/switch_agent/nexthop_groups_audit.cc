@@ -1,0 +1,151 @@
+// nexthop_groups_audit.cc: next hops and groups that differ from what was ordered, and their repair. The kernel drops a group with its last
+// member and the routes with their group, so a next hop that is missing counts as lost like one on a port without carrier.
+#include <algorithm>
+
+#include "switch_agent/facts.h"
+#include "switch_agent/nexthop_groups.h"
+#include "switch_agent/program.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+std::vector<GroupMember> sorted(std::vector<GroupMember> members) {
+  std::ranges::sort(members, {}, [](const GroupMember& member) { return std::pair{member.nexthop, member.weight}; });
+  return members;
+}
+
+std::string words_of(const NexthopEntry& entry) {
+  return entry.members.empty() ? to_string(NexthopSet{entry.id, entry.gateway, entry.port}) : to_string(GroupSet{entry.id, entry.members});
+}
+
+/// The entry of this number, which is then noted as asked for.
+const NexthopEntry* find(NexthopLook& look, NexthopId id) {
+  const auto it = std::ranges::lower_bound(look.actual, id, {}, &NexthopEntry::id);
+  if (it == look.actual.end() || it->id != id) return nullptr;
+  look.wanted[static_cast<std::size_t>(it - look.actual.begin())] = true;
+  return &*it;
+}
+
+std::string table_of(const Constraint& fact) { return fact.kind == kNexthopGroup ? "NEXTHOP_GROUP_TABLE" : "NEXTHOP_SET"; }
+
+}  // namespace
+
+bool NexthopGroups::compare(NexthopLook& look, std::size_t limit, Findings& findings) const {
+  if (!look.walked_nexthops) {
+    look.walked_nexthops =
+        walk_slice(nexthops_, look.after_nexthop, limit, [&](const HopKey&, const Nexthop& one) { compare(one, look, findings); });
+  }
+  if (look.walked_nexthops && !look.walked) {
+    look.walked = walk_slice(groups_, look.after_group, limit, [&](const auto&, const Group& one) { compare(one, look, findings); });
+    for (const NexthopId id : undeleted_) find(look, id);
+  }
+  for (; look.walked && look.next_actual < look.actual.size() && limit > 0; ++look.next_actual, --limit) {
+    const NexthopEntry& entry = look.actual[look.next_actual];
+    if (look.wanted[look.next_actual]) continue;
+    findings.add(DriftKind::Unwanted, NexthopDelete{entry.id}, [&] {
+      return Drift{
+          .kind = DriftKind::Unwanted, .object = NexthopDelete{entry.id}, .table = {}, .key = {}, .wanted = {}, .actual = words_of(entry)};
+    });
+  }
+  return look.walked && look.next_actual == look.actual.size();
+}
+
+void NexthopGroups::compare(const Nexthop& nexthop, NexthopLook& look, Findings& findings) const {
+  const NexthopEntry* const actual = find(look, nexthop.id);
+  // One that is there and not expected has a number of ours: another program made it, and orders for that number may be refused.
+  if (nexthop.asking || (!nexthop.present && actual == nullptr && !was_refused_in_use(nexthop))) return;
+  const NexthopSet wanted{nexthop.id, nexthop.key.second, ports_.find(nexthop.key.first)};
+  const bool is_same = actual != nullptr && actual->members.empty() && actual->gateway == wanted.gateway && actual->port == wanted.port;
+  if (nexthop.present && is_same) return;
+  const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
+  findings.add(kind, NexthopDelete{nexthop.id}, [&] {
+    const Group* const user = nexthop.users.empty() ? nullptr : *nexthop.users.begin();
+    return Drift{.kind = kind,
+                 .object = NexthopDelete{nexthop.id},
+                 .table = user == nullptr ? std::string{} : table_of(user->fact),
+                 .key = user == nullptr ? std::string{} : user->fact.key,
+                 .wanted = nexthop.present || actual == nullptr ? to_string(wanted) : "no nexthop " + std::to_string(nexthop.id.value()),
+                 .actual = actual == nullptr ? std::string{} : words_of(*actual)};
+  });
+}
+
+/// It was in the data plane, and went.
+bool NexthopGroups::was_lost(const Group& group) const {
+  const auto entry = ids_.find(group.fact.kind, group.fact.key);
+  return entry && !entry->usable && entry->losses > 0;
+}
+
+/// Refused for good while a group that was there before needs it: what was in the way may have gone.
+bool NexthopGroups::was_refused_in_use(const Nexthop& nexthop) const {
+  return nexthop.refused && holds({kCarrier, nexthop.key.first}) &&
+         std::ranges::any_of(nexthop.users, [this](const Group* group) { return was_lost(*group); });
+}
+
+void NexthopGroups::compare(const Group& group, NexthopLook& look, Findings& findings) const {
+  const NexthopEntry* const actual = find(look, group.id);
+  if (group.asking || group.deleting) return;
+  std::vector<GroupMember> wanted = group.possible.front();
+  if (!group.sure || (wanted.empty() && was_lost(group))) {  // An order was refused, and nothing asks again.
+    wanted.clear();
+    for (const Member& member : group.members) {
+      if (member.nexthop->present) wanted.push_back({member.nexthop->id, member.weight});
+    }
+  }
+  if (wanted.empty() && actual == nullptr) return;
+  if (actual != nullptr && !wanted.empty() && sorted(actual->members) == sorted(wanted)) return;
+  const DriftKind kind = actual == nullptr ? DriftKind::Missing : DriftKind::Changed;
+  findings.add(kind, NexthopDelete{group.id}, [&] {
+    return Drift{.kind = kind,
+                 .object = NexthopDelete{group.id},
+                 .table = table_of(group.fact),
+                 .key = group.fact.key,
+                 .wanted = wanted.empty() ? "no group " + std::to_string(group.id.value()) : to_string(GroupSet{group.id, wanted}),
+                 .actual = actual == nullptr ? std::string{} : words_of(*actual)};
+  });
+}
+
+std::set<NexthopId> NexthopGroups::numbers() const {
+  std::set<NexthopId> all{undeleted_.begin(), undeleted_.end()};
+  for (const auto& [key, nexthop] : nexthops_) all.insert(nexthop.id);
+  for (const auto& [key, group] : groups_) all.insert(group.id);
+  return all;
+}
+
+void NexthopGroups::program_again(DriftKind kind, std::span<const NexthopDelete> objects) {
+  std::set<NexthopId> ids;
+  for (const NexthopDelete& object : objects) ids.insert(object.id);
+  // Next hops first: without them a group that lost one would be ordered twice.
+  for (auto& [key, nexthop] : nexthops_) {
+    if (ids.contains(nexthop.id)) program_again(kind, nexthop);
+  }
+  for (auto& [key, group] : groups_) {
+    if (ids.contains(group.id)) program_again(kind, group);
+  }
+}
+
+void NexthopGroups::program_again(DriftKind kind, Nexthop& nexthop) {
+  if (nexthop.asking) return;
+  if (kind == DriftKind::Missing) lost(nexthop);
+  nexthop.refused = false;
+  if (kind == DriftKind::Changed && !nexthop.present) {
+    program(programmer_, NexthopDelete{nexthop.id}, [](const Status&) {});
+  }
+  ask(nexthop);
+}
+
+void NexthopGroups::program_again(DriftKind kind, Group& group) {
+  if (group.asking || group.deleting) return;
+  if (kind == DriftKind::Missing) {
+    group.possible.assign(1, {});
+    group.sure = true;
+    become_unusable(group);  // Its routes went with it.
+  } else if (group.possible.front().empty()) {
+    program(programmer_, NexthopDelete{group.id}, [](const Status&) {});
+  } else {
+    group.sure = false;
+  }
+  refresh(group);
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,69 @@
+// PortIds: the kernel's numbers of ports, by name, their MTU, and whether they are up. Written by the ports Orch from link events, read by
+// those who give orders to the data plane. That a name is known says nothing about its state; the facts in facts.h do.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "rondo/dataplane/op.h"
+
+namespace rondo::switch_agent {
+
+class PortIds {
+ public:
+  /// 0 when the kernel has no such device.
+  IfIndex find(std::string_view name) const {
+    const auto it = by_name_.find(name);
+    return it == by_name_.end() ? IfIndex{} : it->second;
+  }
+  /// Empty when the kernel has no device of this number.
+  std::string_view name(IfIndex id) const {
+    const auto it = names_.find(id);
+    return it == names_.end() ? std::string_view{} : it->second;
+  }
+  void set(std::string_view name, IfIndex id) {
+    erase(name);
+    by_name_.insert_or_assign(std::string{name}, id);
+    names_.insert_or_assign(id, std::string{name});
+  }
+  /// In bytes; 0 when it is not known.
+  std::uint32_t mtu(std::string_view name) const {
+    const auto it = mtus_.find(name);
+    return it == mtus_.end() ? 0 : it->second;
+  }
+  void set_mtu(const std::string& name, std::uint32_t mtu) { mtus_.insert_or_assign(name, mtu); }
+  void erase(std::string_view name) {
+    if (const auto mtu = mtus_.find(name); mtu != mtus_.end()) mtus_.erase(mtu);
+    const auto it = by_name_.find(name);
+    if (it == by_name_.end()) return;
+    const auto named = names_.find(it->second);
+    if (named != names_.end() && named->second == name) names_.erase(named);
+    by_name_.erase(it);
+  }
+
+  /// Another number each time that the port comes up; 0 while it is administratively down or absent. What the kernel drops with an
+  /// administrative down is there only if it was set under the number of now.
+  std::uint64_t up_number(std::string_view name) const {
+    const auto it = up_.find(name);
+    return it == up_.end() ? 0 : it->second;
+  }
+  void set_up(const std::string& name, bool up) {
+    if (up) {
+      up_.insert_or_assign(name, ++last_up_);
+    } else {
+      up_.erase(name);
+    }
+  }
+
+ private:
+  std::map<std::string, IfIndex, std::less<>> by_name_;
+  std::map<IfIndex, std::string> names_;
+  std::map<std::string, std::uint32_t, std::less<>> mtus_;
+  std::map<std::string, std::uint64_t, std::less<>> up_;
+  std::uint64_t last_up_ = 0;
+};
+
+}  // namespace rondo::switch_agent

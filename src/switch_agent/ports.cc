@@ -1,0 +1,201 @@
+#include "switch_agent/ports.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "rondo/base/limits.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+#include "switch_agent/answer.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/priorities.h"
+#include "switch_agent/program.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::switch_agent {
+
+Ports::Ports(Runtime& runtime, Programmer& programmer, PortIds& ids) : Orch(runtime, "ports", kPorts), programmer_(programmer), ids_(ids) {
+  consume("PORT_TABLE", this, &Ports::set, &Ports::remove, {.set_replaces_delete = true});
+  provide(kDevice, [this](std::string_view name) { return is(name, &Port::exists); });
+  provide(kPort, [this](std::string_view name) { return is(name, &Port::configured) && is(name, &Port::exists); });
+  provide(kAdminUp, [this](std::string_view name) { return is(name, &Port::admin_up); });
+  provide(kCarrier, [this](std::string_view name) { return is(name, &Port::carrier); });
+  runtime.explain(kDevice, [this](std::string_view name) { return FactOrigin{"", "", trouble(name)}; });
+  for (const ConstraintKind kind : {kAdminUp, kCarrier}) {
+    runtime.explain(kind, [this](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, trouble(name)}; });
+  }
+  runtime.explain(kPort, [](std::string_view name) { return FactOrigin{"PORT_TABLE", std::string{name}, ""}; });
+}
+
+bool Ports::is(std::string_view name, bool Port::*what) const {
+  const auto it = ports_.find(name);
+  return it != ports_.end() && it->second.*what;
+}
+
+Outcome Ports::set(std::string_view key, const Fields& fields) {
+  if (key == "PortConfigDone" || key == "PortInitDone") return Outcome::done();  // SONiC's marks; our facts need no such gate.
+  if (Status name = check_port_name(key); !name.ok()) return Outcome::reject_key(std::move(name));
+  const Result<PortRow> row = parse_port(fields);
+  if (!row) return Outcome::reject(row.error());
+  const std::string name{key};
+  ports_[name].name = name;
+  ports_[name].has_row = true;
+  if (!is(name, &Port::exists)) return Outcome::wait_for({kDevice, name});
+  const IfIndex id = ports_[name].id;
+  const LinkSet order{id, row->admin_up, row->mtu};
+  program(programmer_, order,
+          [this, ticket = current_ticket(), name, order](const Status& status) { settle(ticket, set_answered(name, order, status)); });
+  return Outcome::staged();
+}
+
+/// A device that is removed and made again has lost what was set: its row is handled again then.
+Outcome Ports::set_answered(const std::string& name, const LinkSet& order, const Status& status) {
+  if (!status.ok()) return outcome_of_set(status);
+  if (ids_.find(name) != order.port) return outcome_of_set(device_changed(name));
+  Port& port = ports_[name];
+  port.configured = true;
+  port.wanted_up = order.up;
+  port.was_as_wanted = order.up == port.admin_up;
+  port.wanted_mtu = order.mtu;
+  announce({kPort, name});
+  return Outcome::done_while({kDevice, name});
+}
+
+Outcome Ports::remove(std::string_view key) {
+  const auto it = ports_.find(key);
+  if (it == ports_.end()) return Outcome::done();
+  if (it->second.configured) {
+    const Constraint unused{kPortUnused, std::string{key}};
+    if (!holds(unused)) return Outcome::wait_for(unused);
+    it->second.configured = false;
+    it->second.wanted_up.reset();
+    it->second.wanted_mtu.reset();
+    withdraw({kPort, std::string{key}});
+  }
+  it->second.has_row = false;
+  forget_if_dead(key);
+  return Outcome::done();
+}
+
+void Ports::link_event(const LinkEvent& event) {
+  forget_old_name(event);
+  if (event.removed) {
+    const auto it = ports_.find(event.name);
+    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);  // Else: of a namesake that went before.
+    return forget_if_dead(event.name);
+  }
+  Port& port = ports_[event.name];
+  port.name = event.name;
+  const bool is_new = !port.exists || port.id != event.port;
+  const WallTime now = runtime().clock().wall_now();
+  if (is_new) port.exists_since = now;
+  if (is_new || port.admin_up != event.admin_up) port.admin_since = now;
+  if (is_new || port.carrier != event.carrier) port.carrier_since = now;
+  if (is_new && port.exists) device_gone(port);  // Removed and made again under the same name while we did not look.
+  const bool was_admin_up = port.admin_up;
+  const bool had_carrier = port.carrier;
+  port.id = event.port;
+  port.exists = true;
+  port.admin_up = event.admin_up;
+  port.carrier = event.carrier;
+  port.mtu = event.mtu;
+  port.was_as_wanted = port.was_as_wanted || port.wanted_up == port.admin_up;
+  ids_.set(event.name, event.port);
+  ids_.set_mtu(event.name, event.mtu);
+  if (is_new) {
+    announce({kDevice, event.name});
+    if (port.configured) announce({kPort, event.name});
+  }
+  state_facts(port, was_admin_up, had_carrier);
+  if (had_carrier != port.carrier) {
+    ++port.carrier_changes;
+    note_handled(port);
+    event_wait_ns_.add(static_cast<std::uint64_t>((runtime().clock().now() - event.seen).count()));
+  }
+}
+
+void Ports::state_facts(Port& port, bool was_admin_up, bool had_carrier) {
+  // Ends before beginnings, and from the top down: who follows both facts sees the carrier go first and come last.
+  if (had_carrier && !port.carrier) withdraw({kCarrier, port.name});
+  if (was_admin_up != port.admin_up) ids_.set_up(port.name, port.admin_up);
+  if (was_admin_up && !port.admin_up) withdraw({kAdminUp, port.name});
+  if (!was_admin_up && port.admin_up) announce({kAdminUp, port.name});
+  if (!had_carrier && port.carrier) announce({kCarrier, port.name});
+}
+
+void Ports::forget_old_name(const LinkEvent& event) {
+  std::string& name = names_[event.port];
+  if (!name.empty() && name != event.name) {
+    const auto it = ports_.find(name);  // The device has another name now.
+    if (it != ports_.end() && it->second.id == event.port) device_gone(it->second);
+    forget_if_dead(name);
+  }
+  name = event.name;
+  if (event.removed) names_.erase(event.port);
+}
+
+void Ports::device_gone(Port& port) {
+  if (!port.exists) return;
+  const bool was_admin_up = std::exchange(port.admin_up, false);
+  const bool had_carrier = std::exchange(port.carrier, false);
+  port.exists = false;
+  port.exists_since = runtime().clock().wall_now();
+  ids_.erase(port.name);
+  state_facts(port, was_admin_up, had_carrier);
+  if (port.configured) withdraw({kPort, port.name});
+  withdraw({kDevice, port.name});
+}
+
+/// Devices come and go, containers' among them: one that no row asks for leaves nothing behind.
+void Ports::forget_if_dead(std::string_view name) {
+  const auto it = ports_.find(name);
+  if (it != ports_.end() && !it->second.exists && !it->second.has_row) ports_.erase(it);
+}
+
+void Ports::note_handled(const Port& port) {
+  const Handled handled{next_sequence_, port.name, port.carrier, runtime().clock().now()};
+  if (handled_.size() < limits::kCarrierChanges) {
+    handled_.push_back(handled);
+  } else {
+    handled_[(next_sequence_ - 1) % limits::kCarrierChanges] = handled;  // Numbers begin with 1.
+  }
+  ++next_sequence_;
+}
+
+std::vector<Ports::Handled> Ports::handled_since(std::uint64_t sequence) const {
+  std::vector<Handled> found;
+  for (const Handled& handled : handled_) {
+    if (handled.sequence > sequence) found.push_back(handled);
+  }
+  std::ranges::sort(found, {}, &Handled::sequence);
+  return found;
+}
+
+std::vector<Drift> Ports::differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const {
+  std::vector<Drift> found;
+  for (const auto& [name, port] : ports_) {
+    if (!port.exists || !port.configured) continue;
+    const std::optional<std::uint32_t> own_mtu = mtu_of(name);
+    const LinkSet wanted{port.id, port.wanted_up, own_mtu ? own_mtu : port.wanted_mtu};
+    const bool is_up = !wanted.up || *wanted.up == port.admin_up;
+    // The row of an interface that has gone leaves the device as it set it.
+    const bool has_mtu = !wanted.mtu || port.mtu == own_mtu || port.mtu == port.wanted_mtu;
+    if (is_up && has_mtu) continue;
+    const LinkSet actual{port.id, port.admin_up, port.mtu};
+    found.push_back({.kind = DriftKind::Changed,
+                     .object = {},
+                     .table = "PORT_TABLE",
+                     .key = name,
+                     .wanted = to_string(wanted),
+                     .actual = to_string(actual)});
+  }
+  return found;
+}
+
+std::vector<Ports::Port> Ports::ports() const {
+  std::vector<Port> all;
+  for (const auto& [name, state] : ports_) all.push_back(state);
+  return all;
+}
+
+}  // namespace rondo::switch_agent

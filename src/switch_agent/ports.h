@@ -1,0 +1,94 @@
+// Ports: owns PORT_TABLE and the link events of the kernel. It sets what a row asks for (admin status, MTU) and states the facts about
+// devices: that they exist, are up, have carrier. Everyone below a port (addresses, neighbours, next hops) follows those facts; nothing is
+// done per route.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/metrics.h"
+#include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/programmer.h"
+#include "rondo/orch/orch.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/drift.h"
+#include "switch_agent/port_ids.h"
+
+namespace rondo::switch_agent {
+
+class Ports final : public Orch {
+ public:
+  Ports(Runtime& runtime, Programmer& programmer, PortIds& ids);
+
+  /// For the data plane's monitor: the whole state of one device.
+  void link_event(const LinkEvent& event);
+
+  /// One port, for people.
+  struct Port {
+    std::string name;
+    IfIndex id;
+    bool exists = false;
+    bool has_row = false;     // Of PORT_TABLE, which is right by itself.
+    bool configured = false;  // As the row asks, when the device exists.
+    bool admin_up = false;
+    bool carrier = false;
+    std::uint32_t mtu = 0;
+    std::optional<bool> wanted_up{};  // By its row, which was carried out.
+    std::optional<std::uint32_t> wanted_mtu{};
+    bool was_as_wanted = false;  // The kernel has reported the administrative status that the row asks for since the row was carried out.
+    /// The administrative status differs from what the row asks for, and another program changed it.
+    bool is_held() const noexcept { return exists && configured && wanted_up && *wanted_up != admin_up && was_as_wanted; }
+    std::uint64_t carrier_changes = 0;
+    WallTime exists_since;  // Since when each of them is as it is, or when it was first seen.
+    WallTime admin_since;
+    WallTime carrier_since;
+  };
+  /// All that exist or have a row.
+  std::vector<Port> ports() const;
+  /// Where the row 'key' of PORT_TABLE stands in the data plane. O(log(ports)).
+  RowInPlane state_of(std::string_view key) const;
+  /// How many rows stand where. O(ports).
+  PlaneCounts state_counts() const;
+  /// Why next hops cannot use the port: "port Ethernet0 has no carrier since ..."; empty if they can.
+  std::string trouble(std::string_view name) const;
+
+  /// How devices differ from what the rows ask for. 'mtu_of' is what the row of an interface asks for, which goes before that of the port.
+  std::vector<Drift> differences(const std::function<std::optional<std::uint32_t>(std::string_view port)>& mtu_of) const;
+
+  /// A change of carrier and when it was handled, for measuring from outside. The last limits::kCarrierChanges are kept.
+  struct Handled {
+    std::uint64_t sequence = 0;
+    std::string port;
+    bool carrier = false;
+    Instant at;
+  };
+  std::vector<Handled> handled_since(std::uint64_t sequence) const;
+  /// From the event being read from the kernel to its handling, in nanoseconds.
+  const Histogram& event_wait_ns() const noexcept { return event_wait_ns_; }
+
+ private:
+  Outcome set(std::string_view key, const Fields& fields);
+  Outcome set_answered(const std::string& name, const LinkSet& order, const Status& status);
+  Outcome remove(std::string_view key);
+  void forget_old_name(const LinkEvent& event);
+  void state_facts(Port& port, bool was_admin_up, bool had_carrier);
+  void device_gone(Port& port);
+  void forget_if_dead(std::string_view name);
+  void note_handled(const Port& port);
+  bool is(std::string_view name, bool Port::*what) const;
+
+  Programmer& programmer_;
+  PortIds& ids_;
+  std::map<std::string, Port, std::less<>> ports_;
+  std::map<IfIndex, std::string> names_;  // Of the devices there are.
+  std::vector<Handled> handled_;
+  std::uint64_t next_sequence_ = 1;
+  Histogram event_wait_ns_;
+};
+
+}  // namespace rondo::switch_agent

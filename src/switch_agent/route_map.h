@@ -1,0 +1,248 @@
+// RouteMap: the programmed routes by prefix, and for each group the list of its routes. A route carries the count of its group's losses at
+// the time of its order: if the group has been lost since, the kernel has dropped the route. Lost ones come first in their list. One
+// thread. O(1) expected.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/row_index.h"
+#include "base/slab.h"
+#include "rondo/dataplane/op.h"
+#include "rondo/orch/constraint.h"
+#include "rondo/orch/plane_state.h"
+#include "switch_agent/group_ids.h"
+
+namespace rondo::switch_agent {
+
+class RouteMap {
+ public:
+  static constexpr std::uint32_t kNone = RowIndex::kNone;
+
+  /// What an audit under way knows of a route.
+  enum class Mark : std::uint8_t {
+    None,
+    Touched,  // Ordered since the audit began: what was read of it is out of date.
+    Same,     // Read, and as ordered.
+    Suspect,  // The first look found a difference.
+  };
+  struct Route {
+    Prefix prefix;
+    RouteType type = RouteType::Unicast;
+    bool busy : 1 = false;       // A change of it is under way; leave it alone.
+    bool restoring : 1 = false;  // It was dropped with its group, and the order that puts it back is under way.
+    bool live : 1 = true;
+    Mark mark : 2 = Mark::None;
+    std::uint8_t audit : 2 = 0;   // Of which audit the mark is, modulo 4. Marks of another one count as None.
+    bool drifted : 1 = false;     // An audit found that the kernel does not have it as it was ordered, and nothing has been ordered since.
+    std::uint32_t group = kNone;  // kNone for the types without next hops.
+    std::uint32_t losses = 0;
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+  };
+  struct Group {
+    Constraint fact;
+    std::shared_ptr<const GroupIds::Entry> entry = nullptr;
+    std::uint32_t uses = 0;  // Routes on it and orders under way.
+    std::uint32_t head = kNone;
+    std::uint32_t tail = kNone;
+    bool queued_for_put_back = false;
+    // Of the tally.
+    std::uint32_t routes = 0;     // Linked.
+    std::uint32_t there = 0;      // Of these: those that the kernel has not dropped since 'losses'.
+    std::uint32_t restoring = 0;  // Of these: those whose order is under way.
+    std::uint32_t losses = 0;     // Of the entry, when the group was counted.
+    bool is_down = false;
+  };
+
+  std::uint32_t find(const Prefix& prefix) const {
+    return by_prefix_.find(hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; });
+  }
+  /// Before several finds: their cache misses then overlap.
+  void prefetch(const Prefix& prefix) const noexcept { by_prefix_.prefetch(hash_(prefix)); }
+  /// The same, or a new route on no group.
+  std::uint32_t find_or_add(const Prefix& prefix) {
+    return by_prefix_.find_or_add(
+        hash_(prefix), [&](std::uint32_t slot) { return routes_[slot].prefix == prefix; },
+        [&] {
+          const std::uint32_t slot = routes_.take();
+          routes_[slot] = Route{};
+          routes_[slot].prefix = prefix;
+          return slot;
+        });
+  }
+  void erase(std::uint32_t slot) {
+    unlink(slot);
+    by_prefix_.erase(hash_(routes_[slot].prefix), slot);
+    routes_[slot].live = false;
+    routes_.give_back(slot);
+  }
+  Route& operator[](std::uint32_t slot) noexcept { return routes_[slot]; }
+  const Route& operator[](std::uint32_t slot) const noexcept { return routes_[slot]; }
+  std::size_t size() const noexcept { return routes_.live(); }
+  /// Slots are below this number; some are not live.
+  std::uint32_t limit() const noexcept { return routes_.limit(); }
+
+  /// How many routes stand where. O(1). What happens to a group itself is counted by touch(), link() and unlink().
+  PlaneCounts tally() const noexcept {
+    const std::size_t there = routes_.live() - linked_ + there_ - restoring_;
+    const std::size_t lost = std::min(drifted_, there);
+    return {.installed = there - lost, .pending = linked_ - there_ - withdrawn_ + restoring_, .withdrawn = withdrawn_, .lost = lost};
+  }
+  /// An audit found a difference, or none any more. What is ordered again is not drifted.
+  void set_drifted(std::uint32_t slot, bool drifted) noexcept {
+    Route& route = routes_[slot];
+    if (route.drifted == drifted) return;
+    route.drifted = drifted;
+    drifted ? ++drifted_ : --drifted_;
+  }
+  /// The group became usable, or the kernel dropped it.
+  void touch(std::uint32_t slot) {
+    Group& group = groups_[slot];
+    const Counting counting(*this, group);
+  }
+
+  /// The order that puts the route back is under way, or was answered. The route is linked, and to be there.
+  void set_restoring(std::uint32_t slot, bool restoring) {
+    Route& route = routes_[slot];
+    if (route.group == kNone || route.restoring == restoring) return;
+    Group& group = groups_[route.group];
+    const Counting counting(*this, group);
+    route.restoring = restoring;
+    if (route.losses != group.losses) return;  // Lost again meanwhile.
+    restoring ? ++group.restoring : --group.restoring;
+  }
+
+  /// Puts the route at the end of the group's list (programmed) or at its start (lost).
+  void link(std::uint32_t slot, std::uint32_t group, bool lost) {
+    Route& route = routes_[slot];
+    route.group = group;
+    if (group == kNone) return;
+    Group& g = groups_[group];
+    const Counting counting(*this, g);
+    ++g.routes;
+    if (route.losses == g.losses) ++g.there;
+    route.previous = lost ? kNone : g.tail;
+    route.next = lost ? g.head : kNone;
+    (route.previous == kNone ? g.head : routes_[route.previous].next) = slot;
+    (route.next == kNone ? g.tail : routes_[route.next].previous) = slot;
+  }
+  void unlink(std::uint32_t slot) {
+    Route& route = routes_[slot];
+    set_drifted(slot, false);
+    if (route.group == kNone) return;
+    Group& g = groups_[route.group];
+    const Counting counting(*this, g);
+    --g.routes;
+    if (route.losses == g.losses) {
+      --g.there;
+      if (route.restoring) --g.restoring;
+    }
+    route.restoring = false;
+    (route.previous == kNone ? g.head : routes_[route.previous].next) = route.next;
+    (route.next == kNone ? g.tail : routes_[route.next].previous) = route.previous;
+    route.next = route.previous = kNone;
+    route.group = kNone;
+  }
+
+  /// The group of a fact, made if need be; its entry is looked up again if it was forgotten.
+  std::uint32_t group_at(ConstraintKind kind, std::string_view name, const GroupIds& ids) {
+    std::uint32_t slot = find_group(kind, name);
+    if (slot == kNone) {
+      slot = groups_.take();
+      groups_[slot] = Group{{kind, std::string{name}}};
+      names_of(kind).emplace(std::string{name}, slot);
+    }
+    Group& group = groups_[slot];
+    if (!group.entry || group.entry->forgotten) group.entry = ids.find(kind, name);
+    touch(slot);
+    return slot;
+  }
+  /// A group that no fact names. It counts as used, so it is never given up.
+  std::uint32_t add_group(std::shared_ptr<const GroupIds::Entry> entry) {
+    const std::uint32_t slot = groups_.take();
+    groups_[slot] = Group{.fact = {ConstraintKind{}, ""}, .entry = std::move(entry), .uses = 1};
+    return slot;
+  }
+  std::uint32_t find_group(ConstraintKind kind, std::string_view name) const {
+    for (const auto& [of, names] : by_fact_) {
+      if (of != kind) continue;
+      const auto it = names.find(name);
+      return it == names.end() ? kNone : it->second;
+    }
+    return kNone;
+  }
+  void erase_group(std::uint32_t slot) {
+    Group& group = groups_[slot];
+    names_of(group.fact.kind).erase(group.fact.key);
+    group.entry.reset();
+    groups_.give_back(slot);
+  }
+  Group& group(std::uint32_t slot) noexcept { return groups_[slot]; }
+  const Group& group(std::uint32_t slot) const noexcept { return groups_[slot]; }
+
+ private:
+  /// While a group is changed: takes it out of the tally, brings what was counted up to date, and adds it again in the end.
+  class Counting {
+   public:
+    Counting(RouteMap& map, Group& group) : map_(map), group_(group) {
+      add(std::minus<>{});
+      if (!group.entry || group.losses != group.entry->losses) group.there = group.restoring = 0;
+      group.losses = group.entry ? group.entry->losses : 0;
+      group.is_down = !group.entry || !group.entry->usable;
+    }
+    ~Counting() { add(std::plus<>{}); }
+    Counting(const Counting&) = delete;
+    Counting& operator=(const Counting&) = delete;
+
+   private:
+    template <class Change>
+    void add(Change change) {
+      map_.linked_ = change(map_.linked_, std::size_t{group_.routes});
+      map_.there_ = change(map_.there_, std::size_t{group_.there});
+      map_.restoring_ = change(map_.restoring_, std::size_t{group_.restoring});
+      map_.withdrawn_ = change(map_.withdrawn_, std::size_t{group_.is_down ? group_.routes - group_.there : 0});
+    }
+    RouteMap& map_;
+    Group& group_;
+  };
+  struct NameHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view name) const noexcept { return std::hash<std::string_view>{}(name); }
+  };
+  using Names = std::unordered_map<std::string, std::uint32_t, NameHash, std::equal_to<>>;
+  Names& names_of(ConstraintKind kind) {
+    for (auto& [of, names] : by_fact_) {
+      if (of == kind) return names;
+    }
+    return by_fact_.emplace_back(kind, Names{}).second;
+  }
+
+  IpHash hash_;
+  RowIndex by_prefix_;
+  Slab<Route> routes_;
+  // Groups hold a Constraint, which has no default: a place is made with an empty one.
+  struct GroupPlace : Group {
+    GroupPlace() : Group{{ConstraintKind{}, ""}} {}
+    GroupPlace& operator=(Group group) {
+      Group::operator=(std::move(group));
+      return *this;
+    }
+  };
+  Slab<GroupPlace> groups_;
+  std::vector<std::pair<ConstraintKind, Names>> by_fact_;  // Two kinds; looked up once a route.
+  std::size_t linked_ = 0;                                 // Routes on groups.
+  std::size_t there_ = 0;                                  // Of these: in the kernel.
+  std::size_t restoring_ = 0;                              // Of these: on their way.
+  std::size_t drifted_ = 0;
+  std::size_t withdrawn_ = 0;  // Of these: on groups that are not usable, and not in the kernel.
+};
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,46 @@
+// route_spellings.cc: Routes, where the keys of several rows spell one prefix: which of them has the route. See spellings.h.
+#include "rondo/orch/runtime.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/routes.h"
+
+namespace rondo::switch_agent {
+
+void Routes::provide_spellings() {
+  provide(kRouteSpelling, [this](std::string_view prefix) {
+    const Result<Prefix> parsed = Prefix::parse(prefix);
+    return !parsed || (routes_.find(*parsed) == RouteMap::kNone && !spellings_.is_odd(prefix));
+  });
+  runtime().explain(kRouteSpelling, [this](std::string_view prefix) {
+    return FactOrigin{"", "", spellings_.explain("route", "ROUTE_TABLE", prefix)};
+  });
+}
+
+/// Two branches for a row whose key is canonical while all are.
+bool Routes::another_row_has(const RouteKey& key, std::string_view spelt) const {
+  if (key.canonical && spellings_.empty()) return false;
+  return !spellings_.may_act(key.prefix.to_string(), spelt, routes_.find(key.prefix) != RouteMap::kNone);
+}
+
+void Routes::wait_for_row(Batch& batch, std::size_t index, const Prefix& prefix) {
+  const std::string canonical = prefix.to_string();
+  spellings_.contest(canonical);
+  batch.answer(index, Outcome::wait_for({kRouteSpelling, canonical}));
+}
+
+/// No row has a route of this prefix any more.
+void Routes::tell_free(const Prefix& prefix) {
+  if (spellings_.empty()) return;
+  const std::string canonical = prefix.to_string();
+  if (spellings_.release(canonical)) announce({kRouteSpelling, canonical});
+}
+
+/// Of a route that is in the kernel. A row with another spelling may have come while it was under way, and was ordered behind.
+Outcome Routes::outcome_of_answer(const Ordered& ordered, const Prefix& prefix) {
+  if (!ordered.canonical || spellings_.empty()) return Outcome::done();
+  const std::string canonical = prefix.to_string();
+  if (!spellings_.is_odd(canonical)) return Outcome::done();
+  spellings_.contest(canonical);
+  return Outcome::wait_for({kRouteSpelling, canonical});
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,468 @@
+#include "switch_agent/routes.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "orch/ask_again.h"
+#include "orch/expect_settle.h"
+#include "rondo/base/assert.h"
+#include "rondo/orch/runtime.h"
+#include "rondo/sched/scheduler.h"
+#include "switch_agent/answer.h"
+#include "switch_agent/facts.h"
+#include "switch_agent/priorities.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+/// How often NEXTHOP_SET rows that nobody came to use are looked for.
+constexpr Duration kSetSweep = 10s;
+/// Routes handled between two looks at the clock. The orders of a turn go to the kernel together anyway.
+constexpr std::uint32_t kBatch = 32;
+}  // namespace
+
+/// Puts routes back that the kernel dropped with their group: a source like any other, at the routes' priority, a batch a turn.
+class Routes::PutBack final : public Source {
+ public:
+  explicit PutBack(Routes& routes)
+      : Source("ROUTE_TABLE put back", kRoutes),
+        routes_(routes),
+        later_timer_("ROUTE_TABLE put back later", kRoutes, [this] { add_later_ones(); }) {
+    routes_.runtime().scheduler().add(later_timer_);
+  }
+
+  void add(std::uint32_t group) {
+    RouteMap::Group& g = routes_.routes_.group(group);
+    if (!std::exchange(g.queued_for_put_back, true)) groups_.push_back(group);
+    wake();
+  }
+  /// After a refusal: not at once, or a full table would keep us busy for nothing.
+  void add_later(std::uint32_t group, Duration after) {
+    later_.insert(group);
+    const Instant at = routes_.runtime().scheduler().now() + after;
+    if (later_timer_.is_armed() && later_at_ <= at) return;
+    later_at_ = at;
+    later_timer_.arm_at(at);
+  }
+  /// The group's number is given up.
+  void forget(std::uint32_t group) {
+    std::erase(groups_, group);
+    later_.erase(group);
+  }
+
+  Turn run(const Budget& budget) override {
+    Turn turn;
+    std::vector<Operation> operations;
+    while (turn.items < budget.items && !groups_.empty() && routes_.programmer_.has_room()) {
+      if (take_one(operations) && ++turn.items % limits::kItemsPerStep == 0 && time_is_up(budget)) break;
+    }
+    if (!operations.empty()) {
+      routes_.counts_.put_back += operations.size();
+      routes_.programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { answered(done); });
+    }
+    turn.backlog = has_backlog() ? Backlog::More : Backlog::Empty;
+    return turn;
+  }
+  bool has_backlog() const override { return !groups_.empty() && routes_.programmer_.has_room(); }
+
+  void answered(std::span<Operation> done) {
+    for (const Operation& operation : done) routes_.routes_.prefetch(std::get<RouteSet>(operation.order).prefix);
+    for (const Operation& operation : done) {
+      const Prefix& prefix = std::get<RouteSet>(operation.order).prefix;
+      routes_.note_holder(prefix, operation.status);
+      const std::uint32_t slot = routes_.routes_.find(prefix);
+      if (slot == RouteMap::kNone) continue;
+      routes_.routes_.set_restoring(slot, false);
+      if (operation.status.ok()) routes_.routes_.set_drifted(slot, false);
+      if (operation.status.ok() || routes_.routes_[slot].busy) continue;
+      routes_.mark_lost(slot, operation.status.code() == Code::AlreadyExists ? kForeignRetry : kSoon);
+    }
+  }
+
+ private:
+  bool take_one(std::vector<Operation>& operations) {
+    RouteMap& map = routes_.routes_;
+    RouteMap::Group& group = map.group(groups_.front());
+    const bool usable = group.entry && group.entry->usable;
+    if (!usable || group.head == RouteMap::kNone || map[group.head].losses == group.entry->losses) {
+      group.queued_for_put_back = false;  // Nothing lost is left, or it is lost again and its return will tell.
+      groups_.pop_front();
+      return false;
+    }
+    const std::uint32_t slot = group.head;
+    RouteMap::Route& route = map[slot];
+    map.unlink(slot);
+    route.losses = group.entry->losses;
+    map.link(slot, groups_.front(), false);
+    routes_.touch(route);
+    if (!route.busy) {
+      map.set_restoring(slot, true);
+      operations.push_back({RouteSet{route.prefix, group.entry->id, routes_.table_, route.type, true}, {}});
+    }
+    return true;
+  }
+
+  void add_later_ones() {
+    for (const std::uint32_t group : std::exchange(later_, {})) add(group);
+  }
+
+  Routes& routes_;
+  std::deque<std::uint32_t> groups_;
+  std::set<std::uint32_t> later_;
+  TimerSource later_timer_;
+  Instant later_at_;
+};
+
+void Routes::put_back_lost(std::uint32_t slot) { put_back_->add(lose(slot)); }
+void Routes::put_back_answered(std::span<Operation> done) { put_back_->answered(done); }
+
+Routes::Routes(Runtime& runtime, Programmer& programmer, const GroupIds& groups, std::uint32_t table, std::uint32_t retry_quota)
+    : Orch(runtime, "routes", kRoutes),
+      programmer_(programmer),
+      ids_(groups),
+      table_(table),
+      nowhere_(routes_.add_group(std::make_shared<GroupIds::Entry>(GroupIds::Entry{.id = {}, .usable = true}))),
+      put_back_(std::make_unique<PutBack>(*this)),
+      sweep_timer_("NEXTHOP_SET sweep", kRoutes, [this] { sweep_sets(); }),
+      sets_again_(runtime, "NEXTHOP_SET again", kRoutes, [this](const std::string& name) { write_set_again(name); }) {
+  consumer_ = &consume_batches("ROUTE_TABLE", [this](Batch& batch) { apply(batch); },
+                               {.retry_quota = retry_quota, .batch_max = kBatch, .set_replaces_delete = true});
+  runtime.scheduler().add(*put_back_);
+  runtime.scheduler().add(sweep_timer_);
+  sweep_timer_.arm_every(kSetSweep, runtime.scheduler().now() + kSetSweep);
+  programmer_.on_room([this] {
+    release(*consumer_);
+    if (put_back_->has_backlog()) put_back_->wake();
+  });
+  for (const auto& [kind, unused] : {std::pair{kNexthopGroup, kGroupUnused}, std::pair{kNexthopSet, kSetUnused}}) {
+    provide(unused, [this, kind = kind](std::string_view name) { return routes_.find_group(kind, name) == RouteMap::kNone; });
+    runtime.explain(unused, [this, kind = kind](std::string_view name) {
+      const std::uint32_t slot = routes_.find_group(kind, name);
+      if (slot == RouteMap::kNone) return FactOrigin{};
+      const RouteMap::Group& group = routes_.group(slot);
+      const std::string one = group.head == RouteMap::kNone ? "" : ", " + routes_[group.head].prefix.to_string() + " among them";
+      return FactOrigin{"", "", std::to_string(group.uses) + " routes still use it" + one};
+    });
+    observe(kind, [this, kind = kind](std::string_view name, bool usable) {
+      const std::uint32_t slot = routes_.find_group(kind, name);
+      if (slot == RouteMap::kNone) return;
+      routes_.touch(slot);
+      if (usable) put_back_->add(slot);
+    });
+  }
+  provide_spellings();
+  // A row of an earlier run, which the store has kept, may be nobody's by now.
+  observe(kSetKnown, [this](std::string_view name, bool known) {
+    if (!known) return wake_if_in_vain(std::string{name});
+    if (routes_.find_group(kNexthopSet, name) == RouteMap::kNone && !requested_sets_.contains(name)) orphan_sets_.insert(std::string{name});
+  });
+}
+
+Routes::~Routes() = default;
+
+Routes::Counts Routes::counts() const {
+  Counts counts = counts_;
+  counts.routes = routes_.size();
+  return counts;
+}
+
+// --- changes
+
+void Routes::apply(Batch& batch) {
+  keys_.clear();
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    keys_.push_back(parse_route_key(batch[i].key()));
+    if (keys_.back()) routes_.prefetch(keys_.back()->prefix);
+  }
+  for (std::size_t i = 0; i < batch.size(); ++i) apply(batch, i, keys_[i]);
+  submit();
+  if (!programmer_.has_room()) hold(*consumer_);
+}
+
+void Routes::apply(Batch& batch, std::size_t index, const Result<RouteKey>& key) {
+  const Change& change = batch[index];
+  if (!key && change.key() == "resync") {  // SONiC's mark around a full replay: nothing to do, every change is told anyway.
+    batch.done(index);
+  } else if (!key) {
+    batch.answer(index, Outcome::reject_key(key.error()));
+  } else if (!key->vrf.empty() && !holds({kVrf, std::string{key->vrf}})) {
+    if (change.op() == Op::Delete) {
+      batch.done(index);
+    } else {
+      batch.answer(index, Outcome::wait_for({kVrf, std::string{key->vrf}}));
+    }
+  } else if (change.op() == Op::Delete) {
+    order_delete(batch, index, *key);
+  } else {
+    order_set(batch, index, *key);
+  }
+}
+
+void Routes::order_set(Batch& batch, std::size_t index, const RouteKey& key) {
+  const Result<RouteRow> row = parse_route(batch[index].fields());
+  if (!row) {
+    batch.answer(index, Outcome::reject(row.error()));
+    return;
+  }
+  if (row->not_ours) {
+    order_delete(batch, index, key);  // It may have been ours before.
+    return;
+  }
+  if (another_row_has(key, batch[index].key())) return wait_for_row(batch, index, key.prefix);
+  const std::uint32_t slot = routes_.find(key.prefix);
+  if (wait_if_busy(batch, index, slot)) return;
+  std::uint32_t group = nowhere_;
+  if (row->type == RouteType::Unicast && !find_group(batch, index, *row, group)) return;
+  const GroupIds::Entry& entry = *routes_.group(group).entry;
+  bool create = slot == RouteMap::kNone;
+  if (slot != RouteMap::kNone) {
+    RouteMap::Route& route = routes_[slot];
+    create = is_dropped(route) || route.drifted;
+    if (route.group == group && route.type == row->type && route.losses == entry.losses && !route.drifted) {
+      if (route.restoring) return answer_restoring(batch, index);
+      ++counts_.unchanged;
+      batch.done(index);
+      return;
+    }
+    route.busy = true;
+  }
+  ++routes_.group(group).uses;
+  if (operations_.empty()) reserve(batch.size());
+  operations_.push_back({RouteSet{key.prefix, entry.id, table_, row->type, create}, {}});
+  if (!key.canonical) spellings_.take(key.prefix.to_string(), batch[index].key());
+  ordered_.push_back({batch.stage(index), group, entry.losses, false, key.canonical});
+}
+
+/// The ledger lets one change of a key run at a time; two keys can spell one prefix (2001:DB8::/32, 2001:db8::/32). The later one waits.
+bool Routes::wait_if_busy(Batch& batch, std::size_t index, std::uint32_t slot) {
+  if (slot == RouteMap::kNone || !routes_[slot].busy) return false;
+  batch.answer(index,
+               Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "a change of the same prefix, spelt otherwise, is under way"}));
+  return true;
+}
+
+/// The row is done when the data plane has answered the order that puts the route back.
+void Routes::answer_restoring(Batch& batch, std::size_t index) {
+  batch.answer(index, Outcome::retry_after(kSoon, Status{Code::FailedPrecondition, "the kernel lost the route; it is being put back"}));
+}
+
+bool Routes::find_group(Batch& batch, std::size_t index, const RouteRow& row, std::uint32_t& group) {
+  const ConstraintKind kind = row.group.empty() ? kNexthopSet : kNexthopGroup;
+  const std::string set_name = row.group.empty() ? name_of(row.hops) : std::string{};
+  const std::string_view name = row.group.empty() ? std::string_view{set_name} : row.group;
+  const std::uint32_t known = routes_.find_group(kind, name);
+  if (known != RouteMap::kNone && routes_.group(known).entry && routes_.group(known).entry->usable) {
+    group = known;
+    return true;
+  }
+  const auto entry = ids_.find(kind, name);
+  if (!entry || !entry->usable) {
+    wait_for_group(batch, index, {kind, std::string{name}}, row);
+    return false;
+  }
+  group = routes_.group_at(kind, name, ids_);
+  if (known == RouteMap::kNone) withdraw({kind == kNexthopSet ? kSetUnused : kGroupUnused, std::string{name}});
+  if (kind == kNexthopSet) requested_sets_.erase(set_name);
+  return true;
+}
+
+void Routes::wait_for_group(Batch& batch, std::size_t index, const Constraint& fact, const RouteRow& row) {
+  const bool is_wanted = fact.kind == kNexthopSet && routes_.find_group(fact.kind, fact.key) == RouteMap::kNone;
+  if (Record* const requested = is_wanted ? &requested_sets_[fact.key] : nullptr; requested != nullptr && !*requested) {
+    orphan_sets_.erase(fact.key);
+    std::string gateways;
+    std::string ports;
+    std::string weights;
+    for (const Hop& hop : row.hops) {
+      const char* comma = gateways.empty() ? "" : ",";
+      gateways.append(comma).append(hop.gateway.to_string());
+      ports.append(comma).append(hop.port);
+      weights.append(comma).append(std::to_string(hop.weight));
+    }
+    *requested = Record::make(fact.key, {{"nexthop", gateways}, {"ifname", ports}, {"weight", weights}});
+    const Status written = write_set(Change{Op::Set, *requested});
+    if (!written.ok()) {
+      *requested = Record{};  // Asked for anew; and if one is there from before, the sweep goes on looking after it.
+      batch.answer(index, Outcome::retry_after(kSoon, written));
+      return;
+    }
+  }
+  batch.answer(index, Outcome::wait_for(fact));
+}
+
+/// A store that is elsewhere may accept a write and fail: then nothing would ever come of the rows that wait for the set.
+Status Routes::write_set(Change change) {
+  const bool is_set = change.op() == Op::Set;
+  const std::string name{change.key()};
+  return write("NEXTHOP_SET", std::move(change), [this, is_set, name](const Status& end) {
+    if (end.ok()) return;
+    if (is_set) {
+      sets_again_.add(name);
+    } else {
+      requested_sets_.try_emplace(name);  // The sweep tries again.
+    }
+  });
+}
+
+void Routes::write_set_again(const std::string& name) {
+  const auto requested = requested_sets_.find(name);
+  if (requested == requested_sets_.end() || !requested->second) return;  // In use, or not wanted any more.
+  if (!write_set(Change{Op::Set, requested->second}).ok()) sets_again_.add(name);
+}
+
+void Routes::order_delete(Batch& batch, std::size_t index, const RouteKey& key) {
+  const Prefix& prefix = key.prefix;
+  if (!held_by_others_.empty()) held_by_others_.erase(prefix);
+  const std::uint32_t slot = routes_.find(prefix);
+  const bool may_be_there = slot != RouteMap::kNone || (deletes_leftovers_ && !restarted_);
+  if (!may_be_there || another_row_has(key, batch[index].key())) {
+    batch.done(index);
+    return;
+  }
+  if (wait_if_busy(batch, index, slot)) return;
+  if (slot != RouteMap::kNone) routes_[slot].busy = true;
+  operations_.push_back({RouteDelete{prefix, table_}, {}});
+  ordered_.push_back({batch.stage(index), RouteMap::kNone, 0, true, key.canonical});
+}
+
+/// One allocation a batch instead of eight: both go with the submission.
+void Routes::reserve(std::size_t changes) {
+  operations_.reserve(changes);
+  ordered_.reserve(changes);
+}
+
+void Routes::submit() {
+  if (operations_.empty()) return;
+  if (counts_.first_order == Instant{}) counts_.first_order = runtime().clock().now();
+  auto bulk = std::make_shared<Bulk>();
+  bulk->ordered = std::move(ordered_);
+  programmer_.submit(Lane::Bulk, std::move(operations_), [this, bulk](std::span<Operation> operations) { answered(*bulk, operations); });
+  operations_ = {};
+  ordered_ = {};
+}
+
+// --- answers
+
+void Routes::answered(Bulk& bulk, std::span<Operation> operations) {
+  for (const Operation& operation : operations) {
+    const auto* const set = std::get_if<RouteSet>(&operation.order);
+    routes_.prefetch(set != nullptr ? set->prefix : std::get<RouteDelete>(operation.order).prefix);
+  }
+  const auto tickets = std::span{bulk.ordered}.subspan(bulk.answered, operations.size());
+  for (unsigned step = 0; step < kExpectSteps; ++step) {
+    for (const Ordered& ordered : tickets) expect_settle(ordered.ticket, step);
+  }
+  for (const Operation& operation : operations) {
+    const Ordered& ordered = bulk.ordered[bulk.answered++];
+    if (ordered.is_delete) {
+      delete_answered(ordered, operation);
+    } else {
+      set_answered(ordered, operation);
+    }
+  }
+  counts_.last_answer = runtime().clock().now();
+}
+
+void Routes::set_answered(const Ordered& ordered, const Operation& operation) {
+  const auto& order = std::get<RouteSet>(operation.order);
+  note_holder(order.prefix, operation.status);
+  if (operation.status.ok()) {
+    ++counts_.programmed;
+    const std::uint32_t slot = routes_.find_or_add(order.prefix);
+    RouteMap::Route& route = routes_[slot];
+    const std::uint32_t before = route.group;
+    routes_.unlink(slot);
+    route.type = order.type;
+    route.losses = ordered.losses;
+    touch(route);
+    route.busy = false;
+    const bool lost = routes_.group(ordered.group).entry->losses != ordered.losses;
+    routes_.link(slot, ordered.group, lost);
+    if (lost) put_back_->add(ordered.group);
+    if (before != RouteMap::kNone) release_group(before);
+    settle(ordered.ticket, outcome_of_answer(ordered, order.prefix));
+    return;
+  }
+  ++counts_.refused;
+  // What was there before may have been passed over meanwhile.
+  const bool is_held = operation.status.code() == Code::AlreadyExists;  // By another program.
+  const std::uint32_t slot = routes_.find(order.prefix);
+  slot != RouteMap::kNone ? mark_lost(slot, is_held ? kForeignRetry : kSoon) : tell_free(order.prefix);
+  // The group may have gone from the kernel a moment ago, with the event still on its way: wait for it. The row is parked before the group
+  // is given up, so that a set which only this route uses is seen to be awaited and stays.
+  const bool group_gone = operation.status.code() == Code::FailedPrecondition && ordered.group != nowhere_;
+  const Outcome outcome = is_held      ? Outcome::retry_after(kForeignRetry, operation.status)
+                          : group_gone ? Outcome::wait_for(routes_.group(ordered.group).fact)
+                                       : outcome_of_set(operation.status);
+  settle(ordered.ticket, outcome);
+  release_group(ordered.group);
+}
+
+void Routes::delete_answered(const Ordered& ordered, const Operation& operation) {
+  Outcome outcome = outcome_of_delete(operation.status);
+  const std::uint32_t slot = routes_.find(std::get<RouteDelete>(operation.order).prefix);
+  if (slot != RouteMap::kNone) {
+    if (outcome.kind() == Outcome::Kind::Done) {
+      const std::uint32_t group = routes_[slot].group;
+      routes_.erase(slot);
+      release_group(group);
+      tell_free(std::get<RouteDelete>(operation.order).prefix);
+    } else {
+      mark_lost(slot);
+    }
+  }
+  settle(ordered.ticket, std::move(outcome));
+}
+
+void Routes::mark_lost(std::uint32_t slot, Duration put_back_after) {
+  routes_[slot].busy = false;
+  put_back_->add_later(lose(slot), put_back_after);
+}
+
+std::uint32_t Routes::lose(std::uint32_t slot) {
+  RouteMap::Route& route = routes_[slot];
+  touch(route);
+  const std::uint32_t group = route.group;
+  routes_.unlink(slot);
+  route.losses = routes_.group(group).entry->losses - 1;
+  routes_.link(slot, group, true);
+  return group;
+}
+
+void Routes::release_group(std::uint32_t slot) {
+  RouteMap::Group& group = routes_.group(slot);
+  RONDO_ASSERT(group.uses > 0);
+  if (--group.uses > 0) return;
+  const Constraint fact = group.fact;
+  put_back_->forget(slot);
+  routes_.erase_group(slot);
+  if (fact.kind == kNexthopSet) {
+    // Others may wait for the set to become usable: then it stays, and the sweep looks after it.
+    if (is_awaited(fact) || !write_set(Change::remove(fact.key)).ok()) requested_sets_.try_emplace(fact.key);
+    announce({kSetUnused, fact.key});
+  } else {
+    announce({kGroupUnused, fact.key});
+  }
+}
+
+bool Routes::removed_if_unused(const std::string& name) { return !is_awaited({kNexthopSet, name}) && write_set(Change::remove(name)).ok(); }
+
+/// A route waits for a set that others used, or that it came to use itself while its Delete was under way. By now the row is gone, and
+/// nobody has asked for another. Whoever waits is asked again, and asks.
+void Routes::wake_if_in_vain(const std::string& name) {
+  const auto requested = requested_sets_.find(name);
+  if (requested != requested_sets_.end() && requested->second) return;
+  const Constraint set{kNexthopSet, name};
+  if (is_awaited(set) && !holds({kSetKnown, name})) AskAgain::rows_that_wait_for(*this, set);
+}
+
+void Routes::sweep_sets() {
+  for (const auto& [name, requested] : requested_sets_) wake_if_in_vain(name);
+  const auto is_used = [this](const std::string& name) { return routes_.find_group(kNexthopSet, name) != RouteMap::kNone; };
+  std::erase_if(requested_sets_, [&](const auto& entry) { return !is_used(entry.first) && removed_if_unused(entry.first); });
+  if (!restarted_) return;
+  std::erase_if(orphan_sets_, [&](const std::string& name) { return is_used(name) || removed_if_unused(name); });
+}
+
+}  // namespace rondo::switch_agent

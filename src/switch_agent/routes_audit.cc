@@ -1,0 +1,145 @@
+// routes_audit.cc: routes that differ from what was ordered, and their repair. A full table is compared against the index that is there
+// anyway: each route carries two bits of what the audit under way knows of it (RouteMap::Mark).
+#include <algorithm>
+#include <utility>
+
+#include "rondo/orch/runtime.h"
+#include "switch_agent/routes.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+/// Entries whose places are asked for before the first is needed: their cache misses overlap.
+constexpr std::size_t kAhead = 16;
+
+std::string in_words(const RouteEntry& actual) {
+  std::string words = to_string(RouteSet{actual.prefix, actual.nexthop, actual.table, actual.type});
+  if (actual.metric != kOwnMetric) words.append(" metric ").append(std::to_string(actual.metric));
+  if (actual.tos != 0) words.append(" tos ").append(std::to_string(unsigned{actual.tos}));
+  return words;
+}
+}  // namespace
+
+/// In the data plane, as far as we know.
+bool Routes::is_due(const RouteMap::Route& route) {
+  if (route.busy || route.restoring) return false;
+  const GroupIds::Entry* const entry = routes_.group(route.group).entry.get();
+  return entry != nullptr && entry->usable && entry->losses == route.losses;
+}
+
+RouteSet Routes::order_of(const RouteMap::Route& route) {
+  return RouteSet{route.prefix, routes_.group(route.group).entry->id, table_, route.type};
+}
+
+Drift Routes::drift_of(DriftKind kind, const RouteMap::Route& route, const RouteEntry* actual) {
+  Drift drift{.kind = kind,
+              .object = RouteDelete{route.prefix, table_},
+              .table = "ROUTE_TABLE",
+              .key = route.prefix.to_string(),
+              .wanted = to_string(order_of(route)),
+              .actual = {}};
+  if (actual != nullptr) drift.actual = in_words(*actual);
+  return drift;
+}
+
+bool Routes::compare(RouteLook& look, std::size_t limit, Findings& findings) {
+  const std::size_t end = std::min(look.actual.size(), look.next_actual + limit);
+  for (std::size_t i = look.next_actual; i < std::min(end, look.next_actual + kAhead); ++i) routes_.prefetch(look.actual[i].prefix);
+  for (; look.next_actual < end; ++look.next_actual, --limit) {
+    if (look.next_actual + kAhead < end) routes_.prefetch(look.actual[look.next_actual + kAhead].prefix);
+    compare(look.actual[look.next_actual], findings);
+  }
+  if (look.next_actual < look.actual.size()) return false;
+  for (; look.next_slot < routes_.limit() && limit > 0; ++look.next_slot, --limit) compare(look.next_slot, findings);
+  return look.next_slot >= routes_.limit();
+}
+
+bool Routes::has(const RouteDelete& object) {
+  const std::uint32_t slot = slot_of(object);
+  return slot != RouteMap::kNone && (routes_[slot].busy || routes_[slot].restoring || is_due(routes_[slot]));
+}
+
+bool Routes::is_settled(const RouteDelete& object) {
+  const std::uint32_t slot = slot_of(object);
+  return slot != RouteMap::kNone && is_due(routes_[slot]);
+}
+
+bool Routes::is_open(const RouteDelete& object) {
+  const std::uint32_t slot = slot_of(object);
+  return slot != RouteMap::kNone && !is_due(routes_[slot]);
+}
+
+bool Routes::is_among(std::string_view key, const std::set<RouteDelete>& objects) const {
+  if (objects.empty()) return false;
+  const Result<RouteKey> parsed = parse_route_key(key);
+  return parsed && parsed->vrf.empty() && objects.contains({parsed->prefix, table_});
+}
+
+Drift Routes::missing(const RouteDelete& object) { return drift_of(DriftKind::Missing, routes_[routes_.find(object.prefix)], nullptr); }
+
+void Routes::add_unwanted(const RouteEntry& actual, Findings& findings) const {
+  const RouteDelete object = actual.gone();
+  findings.add(DriftKind::Unwanted, object, [&] {
+    return Drift{.kind = DriftKind::Unwanted, .object = object, .table = {}, .key = {}, .wanted = {}, .actual = in_words(actual)};
+  });
+}
+
+void Routes::compare(const RouteEntry& actual, Findings& findings) {
+  const std::uint32_t slot = slot_of(actual.gone());
+  if (slot == RouteMap::kNone) return add_unwanted(actual, findings);
+  RouteMap::Route& route = routes_[slot];
+  const RouteMap::Mark before = mark_of(route);
+  if (before == RouteMap::Mark::Touched) return;
+  if (!is_due(route)) {
+    mark(route, RouteMap::Mark::Same);
+    if (!route.busy && !route.restoring) add_unwanted(actual, findings);  // It went with its group, and another program made it.
+    return;
+  }
+  const bool is_same = actual.type == route.type && actual.nexthop == order_of(route).nexthop;
+  if (is_same) {
+    mark(route, RouteMap::Mark::Same);
+    routes_.set_drifted(slot, false);
+  } else if (findings.look() == 1) {
+    mark(route, RouteMap::Mark::Suspect);
+  } else if (before == RouteMap::Mark::Suspect) {
+    mark(route, RouteMap::Mark::Same);
+    routes_.set_drifted(slot, true);
+    findings.confirm(DriftKind::Changed, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Changed, route, &actual); });
+  }
+}
+
+void Routes::compare(std::uint32_t slot, Findings& findings) {
+  RouteMap::Route& route = routes_[slot];
+  if (!route.live) return;
+  const RouteMap::Mark before = mark_of(route);
+  mark(route, RouteMap::Mark::None);
+  if (before == RouteMap::Mark::Touched || before == RouteMap::Mark::Same || !is_due(route)) return;
+  if (findings.look() == 1) {
+    mark(route, RouteMap::Mark::Suspect);
+    findings.suspect();
+  } else if (before == RouteMap::Mark::Suspect) {
+    routes_.set_drifted(slot, true);
+    findings.confirm(DriftKind::Missing, RouteDelete{route.prefix, table_}, [&] { return drift_of(DriftKind::Missing, route, nullptr); });
+  }
+}
+
+/// What is missing is put back as after a loss of its group: created, so that a route of another program in its place stays. What has our
+/// number is replaced.
+void Routes::program_again(DriftKind kind, std::span<const RouteDelete> objects) {
+  std::vector<Operation> operations;
+  for (const RouteDelete& object : objects) {
+    const std::uint32_t slot = slot_of(object);
+    if (slot == RouteMap::kNone || !is_due(routes_[slot])) continue;
+    if (kind == DriftKind::Missing) {
+      put_back_lost(slot);
+      continue;
+    }
+    touch(routes_[slot]);
+    routes_.set_restoring(slot, true);
+    operations.push_back({order_of(routes_[slot]), {}});
+  }
+  if (operations.empty()) return;
+  programmer_.submit(Lane::Bulk, std::move(operations), [this](std::span<Operation> done) { put_back_answered(done); });
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,50 @@
+// Where rows of ROUTE_TABLE stand in the data plane.
+#include "switch_agent/routes.h"
+
+namespace rondo::switch_agent {
+
+bool Routes::is_dropped(const RouteMap::Route& route) {
+  const RouteMap::Group& group = routes_.group(route.group);
+  return !group.entry->usable || route.losses != group.entry->losses;
+}
+
+void Routes::keep_holder(const Prefix& prefix, const Status& answer) {
+  if (answer.code() == Code::AlreadyExists) {
+    held_by_others_.insert_or_assign(prefix, std::string{answer.message()});
+  } else if (answer.ok()) {
+    held_by_others_.erase(prefix);
+  }
+}
+
+Routes::HeldByOthers Routes::held_by_others() const {
+  if (held_by_others_.empty()) return {};
+  return {held_by_others_.size(), held_by_others_.begin()->second};
+}
+
+RowInPlane Routes::state_of(std::string_view key, const Record* row) const {
+  const Result<RouteKey> parsed = parse_route_key(key);
+  if (!parsed || !parsed->vrf.empty()) return {};
+  const std::uint32_t slot = routes_.find(parsed->prefix);
+  if (const auto held = held_by_others_.find(parsed->prefix); held != held_by_others_.end()) return {PlaneState::Foreign, held->second, {}};
+  if (slot == RouteMap::kNone) {
+    const Result<RouteRow> asked = row == nullptr ? failure(Status{Code::NotFound, ""}) : parse_route(row->fields());
+    if (!asked || !asked->not_ours) return {};
+    return {PlaneState::Foreign, "out of a device that is left to other software", {}};
+  }
+  const RouteMap::Route& route = routes_[slot];
+  if (route.busy) return {PlaneState::Pending, {}, {}};
+  const RouteMap::Group& group = routes_.group(route.group);
+  if (!group.entry->usable) return {PlaneState::Withdrawn, "the kernel dropped it with its next hops", {group.fact}};
+  if (route.losses == group.entry->losses && !route.restoring) {
+    if (route.drifted) return {PlaneState::Lost, kLostWords, {}};
+    return {PlaneState::Installed, {}, {}};
+  }
+  return {PlaneState::Pending, "the kernel lost it; it is being put back", {}};
+}
+
+std::size_t Routes::routes_of(const Constraint& fact) const {
+  const std::uint32_t slot = routes_.find_group(fact.kind, fact.key);
+  return slot == RouteMap::kNone ? 0 : routes_.group(slot).routes;
+}
+
+}  // namespace rondo::switch_agent

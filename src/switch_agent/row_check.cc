@@ -1,0 +1,47 @@
+#include "switch_agent/row_check.h"
+
+#include "switch_agent/schema.h"
+#include "switch_agent/tables.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+template <class T>
+Status status_of(const Result<T>& parsed) {
+  return parsed ? Status{} : parsed.error();
+}
+
+Status check_port(std::string_view key, const Fields& fields) {
+  if (key == "PortConfigDone" || key == "PortInitDone") return {};
+  if (Status name = check_port_name(key); !name.ok()) return name;
+  return status_of(parse_port(fields));
+}
+
+Status check_interface(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_interface_key(key); !parsed) return parsed.error();
+  return status_of(parse_interface(fields));
+}
+
+Status check_neighbor(std::string_view key, const Fields& fields) {
+  const auto parsed = parse_neighbor_key(key);
+  return parsed ? status_of(parse_neighbor(*parsed, fields)) : parsed.error();
+}
+
+Status check_route(std::string_view key, const Fields& fields) {
+  if (const auto parsed = parse_route_key(key); !parsed) return parsed.error();
+  return status_of(parse_route(fields));
+}
+
+}  // namespace
+
+Status check_row(std::string_view table, std::string_view key, const Fields& fields) {
+  if (table == "PORT_TABLE") return check_port(key, fields);
+  if (table == "INTF_TABLE") return check_interface(key, fields);
+  if (table == "NEIGH_TABLE") return check_neighbor(key, fields);
+  if (table == "NEXTHOP_GROUP_TABLE") return status_of(parse_group(fields));
+  if (table == "ROUTE_TABLE") return check_route(key, fields);
+  return {};
+}
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,59 @@
+#include "switch_agent/row_states.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "switch_agent/facts.h"
+#include "switch_agent/interfaces.h"
+#include "switch_agent/neighbors.h"
+#include "switch_agent/nexthop_groups.h"
+#include "switch_agent/ports.h"
+#include "switch_agent/routes.h"
+
+namespace rondo::switch_agent {
+
+RowStates::RowStates(Runtime& runtime, const Orchs& orchs) : runtime_(runtime) {
+  add(
+      "PORT_TABLE", [&ports = orchs.ports](std::string_view key, const Record*) { return ports.state_of(key); },
+      [&ports = orchs.ports] { return ports.state_counts(); });
+  add(
+      "INTF_TABLE", [&interfaces = orchs.interfaces](std::string_view key, const Record*) { return interfaces.state_of(key); },
+      [&interfaces = orchs.interfaces] { return interfaces.state_counts(); });
+  add(
+      "NEIGH_TABLE", [&neighbors = orchs.neighbors](std::string_view key, const Record*) { return neighbors.state_of(key); },
+      [&neighbors = orchs.neighbors] { return neighbors.state_counts(); });
+  for (const auto& [table, kind] : {std::pair{"NEXTHOP_GROUP_TABLE", kNexthopGroup}, std::pair{"NEXTHOP_SET", kNexthopSet}}) {
+    add(
+        table,
+        [&groups = orchs.nexthop_groups, kind = kind](std::string_view key, const Record*) { return groups.state_of_row(kind, key); },
+        [&groups = orchs.nexthop_groups, kind = kind] { return groups.state_counts(kind); });
+  }
+  add(
+      "ROUTE_TABLE", [&routes = orchs.routes](std::string_view key, const Record* row) { return routes.state_of(key, row); },
+      [&routes = orchs.routes] { return routes.state_counts(); });
+}
+
+void RowStates::add(std::string_view table, Runtime::StateOf state_of, std::function<PlaneCounts()> counts) {
+  auto with_audit = [audit = audit_, name = std::string{table}, state_of = std::move(state_of)](std::string_view key, const Record* row) {
+    RowInPlane in = state_of(key, row);
+    if (in.state != PlaneState::Installed || !audit->lost || !audit->lost(name, key)) return in;
+    return RowInPlane{PlaneState::Lost, kLostWords, {}};
+  };
+  auto counts_with_audit = [audit = audit_, name = std::string{table}, counts = std::move(counts)] {
+    PlaneCounts all = counts();
+    const std::size_t lost = audit->lost_rows ? std::min<std::size_t>(audit->lost_rows(name), all.installed) : 0;
+    all.lost += lost;
+    all.installed -= lost;
+    return all;
+  };
+  counts_.emplace(table, counts_with_audit);
+  runtime_.explain_state(table, std::move(with_audit), std::move(counts_with_audit));
+}
+
+PlaneCounts RowStates::counts(std::string_view table) const {
+  const auto of_table = counts_.find(table);
+  return of_table == counts_.end() ? PlaneCounts{} : of_table->second();
+}
+
+}  // namespace rondo::switch_agent

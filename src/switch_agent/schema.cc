@@ -1,0 +1,332 @@
+#include "switch_agent/schema.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "switch_agent/tables.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+Status bad_field(std::string_view field, std::string_view value, std::string_view why) {
+  std::string message{"field '"};
+  message.append(field).append("' = ").append(quoted(value)).append(": ").append(why);
+  return Status{Code::InvalidArgument, std::move(message)};
+}
+
+Result<std::optional<std::uint32_t>> parse_mtu(const Fields& fields) {
+  if (!fields.contains(field::kMtu.name)) return std::nullopt;
+  const Result<std::int64_t> mtu = fields.integer(field::kMtu.name, field::kMtu.low, field::kMtu.high);
+  if (!mtu) return failure(mtu.error());
+  return static_cast<std::uint32_t>(*mtu);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  if (text.empty()) return parts;
+  parts.reserve(static_cast<std::size_t>(std::ranges::count(text, separator)) + 1);
+  for (std::size_t from = 0;;) {
+    const std::size_t at = text.find(separator, from);
+    parts.push_back(text.substr(from, at == std::string_view::npos ? at : at - from));
+    if (at == std::string_view::npos) return parts;
+    from = at + 1;
+  }
+}
+
+Result<std::pair<std::string_view, std::string_view>> split_key(std::string_view key, std::string_view form) {
+  const std::size_t colon = key.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == key.size()) {
+    return failure(Code::InvalidArgument, "the key must have the form " + std::string{form});
+  }
+  return std::pair{key.substr(0, colon), key.substr(colon + 1)};
+}
+
+/// A row that is refused may be so because a field's name is misspelt.
+template <class T>
+Result<T> with_unknown_field(Result<T> row, std::string_view table, const Fields& fields) {
+  if (row) return row;
+  const std::string unknown = unknown_field(*find_table(table), fields);
+  if (unknown.empty()) return row;
+  return failure(row.error().code(), std::string{row.error().message()} + "; " + unknown);
+}
+
+}  // namespace
+
+Status check_port_name(std::string_view name) {
+  // IFNAMSIZ with its NUL is 16; '/' and blanks are refused by the kernel.
+  const bool fits = !name.empty() && name.size() < 16 && name != "." && name != "..";
+  const auto is_refused = [](char c) { return c == '/' || c == ' ' || c == '\t' || c == '\n' || c == '\0'; };
+  if (!fits || std::ranges::any_of(name, is_refused)) {
+    return Status{Code::InvalidArgument, quoted(name) + " is not a port name (1 to 15 characters, no '/' and no blanks)"};
+  }
+  return {};
+}
+
+namespace {
+
+Result<PortRow> read_port(const Fields& fields) {
+  PortRow row;
+  if (const auto admin = fields.find(field::kAdminStatus.name)) {
+    if (*admin != "up" && *admin != "down") return failure(bad_field(field::kAdminStatus.name, *admin, "must be 'up' or 'down'"));
+    row.admin_up = *admin == "up";
+  }
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  return row;
+}
+
+}  // namespace
+
+Result<PortRow> parse_port(const Fields& fields) { return with_unknown_field(read_port(fields), "PORT_TABLE", fields); }
+
+Result<InterfaceKey> parse_interface_key(std::string_view key) {
+  InterfaceKey parsed;
+  const std::size_t colon = key.find(':');
+  parsed.port = std::string{key.substr(0, colon)};
+  if (Status name = check_port_name(parsed.port); !name.ok()) return failure(std::move(name));
+  if (colon == std::string_view::npos) return parsed;
+  const Result<Prefix> address = Prefix::parse_interface(key.substr(colon + 1));
+  if (!address) return failure(address.error());
+  parsed.address = *address;
+  return parsed;
+}
+
+namespace {
+
+std::optional<std::string> if_other(std::string canonical, std::string_view key) {
+  return canonical == key ? std::nullopt : std::optional{std::move(canonical)};
+}
+
+}  // namespace
+
+std::optional<std::string> canonical_interface_key(std::string_view key) {
+  const Result<InterfaceKey> parsed = parse_interface_key(key);
+  if (!parsed || !parsed->address) return std::nullopt;
+  return if_other(parsed->port + ":" + parsed->address->to_string(), key);
+}
+
+namespace {
+
+Result<InterfaceRow> read_interface(const Fields& fields) {
+  InterfaceRow row;
+  row.vrf = std::string{fields.find(field::kVrfName.name).value_or("")};
+  const auto mtu = parse_mtu(fields);
+  if (!mtu) return failure(mtu.error());
+  row.mtu = *mtu;
+  return row;
+}
+
+}  // namespace
+
+Result<InterfaceRow> parse_interface(const Fields& fields) { return with_unknown_field(read_interface(fields), "INTF_TABLE", fields); }
+
+Result<NeighborKey> parse_neighbor_key(std::string_view key) {
+  const auto parts = split_key(key, "<port>:<address>");
+  if (!parts) return failure(parts.error());
+  if (Status name = check_port_name(parts->first); !name.ok()) return failure(std::move(name));
+  const Result<IpAddress> address = IpAddress::parse(parts->second);
+  if (!address) return failure(address.error());
+  return NeighborKey{std::string{parts->first}, *address};
+}
+
+std::optional<std::string> canonical_neighbor_key(std::string_view key) {
+  const Result<NeighborKey> parsed = parse_neighbor_key(key);
+  if (!parsed) return std::nullopt;
+  return if_other(parsed->port + ":" + parsed->address.to_string(), key);
+}
+
+namespace {
+
+Result<MacAddress> read_neighbor(const NeighborKey& key, const Fields& fields) {
+  const auto text = fields.find(field::kNeigh.name);
+  if (!text) return failure(Code::InvalidArgument, "field 'neigh' (the MAC address) is missing");
+  const Result<MacAddress> mac = MacAddress::parse(*text);
+  if (!mac) return failure(bad_field(field::kNeigh.name, *text, "is not a MAC address such as 02:00:00:00:00:01"));
+  if ((mac->bytes[0] & 1) != 0 || *mac == MacAddress{})
+    return failure(bad_field(field::kNeigh.name, *text, "is not the address of one station"));
+  const std::string_view family = key.address.is_v6() ? "IPv6" : "IPv4";
+  if (const auto given = fields.find(field::kFamily.name); given && *given != family) {
+    return failure(bad_field(field::kFamily.name, *given, "does not fit the key's address, which is " + std::string{family}));
+  }
+  return *mac;
+}
+
+}  // namespace
+
+Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields) {
+  return with_unknown_field(read_neighbor(key, fields), "NEIGH_TABLE", fields);
+}
+
+namespace {
+
+Result<Hop> parse_hop(std::string_view gateway, std::string_view port, std::string_view weight) {
+  Hop hop;
+  const Result<IpAddress> address = IpAddress::parse(gateway);
+  if (!address) return failure(bad_field(field::kNexthop.name, gateway, "is not an address"));
+  hop.gateway = *address;
+  if (Status name = check_port_name(port); !name.ok()) return failure(bad_field(field::kIfname.name, port, "is not a port name"));
+  hop.port = std::string{port};
+  if (weight.empty()) return hop;
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), value);
+  const bool is_number = error == std::errc{} && end == weight.data() + weight.size();
+  if (!is_number || value < field::kWeight.low || value > field::kWeight.high) {
+    return failure(bad_field(field::kWeight.name, weight,
+                             "must be " + std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
+  }
+  hop.weight = static_cast<std::uint16_t>(value);
+  return hop;
+}
+
+}  // namespace
+
+Result<std::vector<Hop>> parse_hops(const Fields& fields) {
+  const std::string_view gateways_text = fields.find(field::kNexthop.name).value_or("");
+  const std::string_view ports_text = fields.find(field::kIfname.name).value_or("");
+  const std::string_view weights_text = fields.find(field::kWeight.name).value_or("");
+  const auto gateways = split(gateways_text, ',');
+  const auto ports = split(ports_text, ',');
+  const auto weights = split(weights_text, ',');
+  if (gateways.empty()) return failure(Code::InvalidArgument, "field 'nexthop' is missing or empty");
+  if (gateways.size() > limits::kGroupMembers) {
+    return failure(bad_field(field::kNexthop.name, gateways_text,
+                             "names " + std::to_string(gateways.size()) + " next hops; at most " + std::to_string(limits::kGroupMembers) +
+                                 " can be in a group"));
+  }
+  if (gateways.size() != ports.size()) {
+    return failure(bad_field(field::kIfname.name, ports_text,
+                             "must name as many ports as 'nexthop' has addresses (" + std::to_string(gateways.size()) + ")"));
+  }
+  if (!weights.empty() && weights.size() != gateways.size()) {
+    return failure(bad_field(field::kWeight.name, weights_text, "must have as many numbers as 'nexthop' has addresses"));
+  }
+  std::vector<Hop> hops;
+  for (std::size_t i = 0; i < gateways.size(); ++i) {
+    Result<Hop> hop = parse_hop(gateways[i], ports[i], weights.empty() ? std::string_view{} : weights[i]);
+    if (!hop) return failure(hop.error());
+    const auto same = std::ranges::find_if(hops, [&](const Hop& h) { return h.port == hop->port && h.gateway == hop->gateway; });
+    if (same == hops.end()) {
+      hops.push_back(std::move(*hop));
+    } else if (same->weight + hop->weight > field::kWeight.high) {
+      return failure(
+          bad_field(field::kWeight.name, weights_text, "sums to more than " + std::to_string(field::kWeight.high) + " for one next hop"));
+    } else {
+      same->weight = static_cast<std::uint16_t>(same->weight + hop->weight);
+    }
+  }
+  std::ranges::sort(hops);
+  if (hops.front().gateway.is_v6() != hops.back().gateway.is_v6() &&
+      std::ranges::any_of(hops, [&](const Hop& h) { return h.gateway.is_v6() != hops.front().gateway.is_v6(); })) {
+    return failure(bad_field(field::kNexthop.name, gateways_text, "mixes IPv4 and IPv6"));
+  }
+  return hops;
+}
+
+Result<std::vector<Hop>> parse_group(const Fields& fields) { return with_unknown_field(parse_hops(fields), "NEXTHOP_GROUP_TABLE", fields); }
+
+std::string name_of(const std::vector<Hop>& hops) {
+  std::string name;
+  for (const Hop& hop : hops) {
+    if (!name.empty()) name += '+';
+    name.append(hop.gateway.to_string()).append("@").append(hop.port).append("*").append(std::to_string(hop.weight));
+  }
+  return name;
+}
+
+namespace {
+
+/// Enough to know that an IPv6 prefix that was parsed is spelt canonically, without writing it anew: lower case, no leading zeros, and no
+/// group of zero but those that one "::" stands for, two of them at least. Most are; the others may be canonical, too.
+bool is_plainly_canonical(std::string_view text) {
+  const std::size_t end = text.find('/');
+  if (end == std::string_view::npos || text.front() == ':') return false;
+  std::size_t groups = 0;
+  bool has_gap = false;
+  for (std::size_t at = 0; at < end; ++at) {
+    if (text[at] == ':') {  // The second of "::".
+      has_gap = true;
+      continue;
+    }
+    if (text[at] == '0') return false;
+    ++groups;
+    for (; at < end && text[at] != ':'; ++at) {
+      if (!((text[at] >= '0' && text[at] <= '9') || (text[at] >= 'a' && text[at] <= 'f'))) return false;
+    }
+  }
+  return has_gap ? groups <= 6 : groups == 8;
+}
+
+}  // namespace
+
+Result<RouteKey> parse_route_key(std::string_view key) {
+  RouteKey parsed;
+  if (key.starts_with("Vrf")) {
+    const auto parts = split_key(key, "<vrf>:<prefix>");
+    if (!parts) return failure(parts.error());
+    parsed.vrf = parts->first;
+    key = parts->second;
+  }
+  const Result<Prefix> prefix = Prefix::parse(key);
+  if (!prefix) return failure(prefix.error());
+  parsed.prefix = *prefix;
+  // Of IPv4 only the length can be left out: Prefix::parse() refuses leading zeros.
+  parsed.canonical =
+      prefix->address.is_v6() ? is_plainly_canonical(key) || key == prefix->to_string() : key.find('/') != std::string_view::npos;
+  return parsed;
+}
+
+std::optional<std::string> canonical_route_key(std::string_view key) {
+  const Result<RouteKey> parsed = parse_route_key(key);
+  if (!parsed || parsed->canonical) return std::nullopt;
+  const std::string vrf = parsed->vrf.empty() ? "" : std::string{parsed->vrf} + ":";
+  return vrf + parsed->prefix.to_string();
+}
+
+namespace {
+
+Result<RouteRow> read_route(const Fields& fields) {
+  RouteRow row;
+  std::string_view group;
+  bool has_hops = false;
+  bool blackhole = false;
+  for (const Field field : fields) {
+    if (field.name == field::kNexthopGroup.name) {
+      group = field.value;
+    } else if (field.name == field::kNexthop.name || field.name == field::kIfname.name) {
+      has_hops = has_hops || !field.value.empty();
+    } else if (field.name == field::kBlackhole.name) {
+      if (field.value != "true" && field.value != "false")
+        return failure(bad_field(field::kBlackhole.name, field.value, "must be 'true' or 'false'"));
+      blackhole = field.value == "true";
+    }
+  }
+  const int ways = static_cast<int>(blackhole) + static_cast<int>(!group.empty()) + static_cast<int>(has_hops);
+  if (ways == 0) return failure(Code::InvalidArgument, "needs one of the fields 'nexthop_group', 'nexthop' with 'ifname', or 'blackhole'");
+  if (!group.empty() && has_hops)
+    return failure(bad_field(field::kNexthopGroup.name, group, "cannot be combined with 'nexthop' or 'ifname'"));
+  if (blackhole) {
+    row.type = RouteType::Blackhole;
+    return row;
+  }
+  if (!group.empty()) {
+    row.group = group;
+    return row;
+  }
+  constexpr std::array<std::string_view, 5> kOthers{"eth0", "docker0", "usb0", "lo", "tun0"};
+  const std::string_view ports = fields.find(field::kIfname.name).value_or("");
+  row.not_ours = std::ranges::find(kOthers, ports) != kOthers.end() || ports.starts_with("Loopback");
+  if (row.not_ours) return row;
+  Result<std::vector<Hop>> hops = parse_hops(fields);
+  if (!hops) return failure(hops.error());
+  row.hops = std::move(*hops);
+  return row;
+}
+
+}  // namespace
+
+Result<RouteRow> parse_route(const Fields& fields) { return with_unknown_field(read_route(fields), "ROUTE_TABLE", fields); }
+
+}  // namespace rondo::switch_agent

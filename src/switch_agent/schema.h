@@ -1,0 +1,86 @@
+// Schema: the rows of SONiC's APPL_DB tables as values, parsed once at the edge. A key or field that is wrong gives a Status that names the
+// field and its value; the consumer adds table and key. Fields we have no use for (lanes, speed, ...) are accepted and ignored, as every
+// SONiC daemon does; a rejected row names its first unknown field. Names and ranges are those of tables.h. Source: the field lists of
+// sonic-swss doc/swss-schema.md and the orchs' own readers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/result.h"
+#include "rondo/dataplane/ip.h"
+#include "rondo/dataplane/op.h"
+#include "rondo/store/record.h"
+
+namespace rondo::switch_agent {
+
+/// What the kernel takes as the name of a device.
+Status check_port_name(std::string_view name);
+
+/// PORT_TABLE:<port>
+struct PortRow {
+  std::optional<bool> admin_up;
+  std::optional<std::uint32_t> mtu;
+};
+Result<PortRow> parse_port(const Fields& fields);
+
+/// INTF_TABLE:<port> and INTF_TABLE:<port>:<address>/<length>
+struct InterfaceKey {
+  std::string port;
+  std::optional<Prefix> address;
+};
+Result<InterfaceKey> parse_interface_key(std::string_view key);
+/// The one spelling of a key, which `rondo` writes: addresses and prefixes as Prefix::to_string() has them, names as they are. Nothing for
+/// a key that is spelt so already, or is no key of the table.
+std::optional<std::string> canonical_interface_key(std::string_view key);
+struct InterfaceRow {
+  std::string vrf;  // Empty: the default one.
+  std::optional<std::uint32_t> mtu;
+};
+Result<InterfaceRow> parse_interface(const Fields& fields);
+
+/// NEIGH_TABLE:<port>:<address> {neigh, family}
+struct NeighborKey {
+  std::string port;
+  IpAddress address;
+};
+Result<NeighborKey> parse_neighbor_key(std::string_view key);
+std::optional<std::string> canonical_neighbor_key(std::string_view key);
+Result<MacAddress> parse_neighbor(const NeighborKey& key, const Fields& fields);
+
+/// One next hop of a group or of a route.
+struct Hop {
+  std::string port;
+  IpAddress gateway;
+  std::uint16_t weight = 1;
+  friend auto operator<=>(const Hop&, const Hop&) = default;
+};
+/// Fields nexthop, ifname and weight: lists of equal length ("10.0.0.1,10.0.0.2"). Equal (port, gateway) pairs add their weights. Sorted.
+Result<std::vector<Hop>> parse_hops(const Fields& fields);
+/// NEXTHOP_GROUP_TABLE:<name>: the same.
+Result<std::vector<Hop>> parse_group(const Fields& fields);
+/// One text for one set of next hops, whatever their order was: "10.0.0.1@Ethernet0*1+10.0.0.2@Ethernet4*2".
+std::string name_of(const std::vector<Hop>& hops);
+
+/// ROUTE_TABLE:[<Vrf...>:]<prefix>
+struct RouteKey {
+  std::string_view vrf;  // Empty: the default one. A view into the key.
+  Prefix prefix;
+  bool canonical = true;  // The key spells the prefix as Prefix::to_string() does.
+};
+Result<RouteKey> parse_route_key(std::string_view key);
+std::optional<std::string> canonical_route_key(std::string_view key);
+/// What a route's fields ask for; exactly one of the three.
+struct RouteRow {
+  RouteType type = RouteType::Unicast;
+  std::string_view group;  // nexthop_group; a view into the fields.
+  std::vector<Hop> hops;   // nexthop, ifname, weight.
+  bool not_ours = false;   // Out of a management or loopback device: other software's route.
+};
+Result<RouteRow> parse_route(const Fields& fields);
+
+}  // namespace rondo::switch_agent

@@ -1,0 +1,344 @@
+// The schema of the tables: good rows as values, and for bad ones a reject that names the field and its value.
+#include "switch_agent/schema.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "rondo/store/change.h"
+#include "switch_agent/tables.h"
+
+namespace rondo::switch_agent {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+struct Row {
+  explicit Row(std::initializer_list<Field> given) : change(Change::set("key", given)) {}
+  Fields fields() const { return change.fields(); }
+  Change change;
+};
+
+template <class T>
+std::string error_of(const Result<T>& result) {
+  return result ? "no error" : result.error().to_string();
+}
+
+TEST(PortSchema, ReadsAdminStatusAndMtuAndIgnoresTheRest) {
+  const Result<PortRow> row = parse_port(Row{{"lanes", "1,2"}, {"speed", "100000"}, {"admin_status", "up"}, {"mtu", "9100"}}.fields());
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->admin_up, true);
+  EXPECT_EQ(row->mtu, 9100U);
+}
+
+TEST(PortSchema, WhatIsNotGivenIsNotAsked) {
+  const Result<PortRow> row = parse_port(Row{{"alias", "x"}}.fields());
+  ASSERT_TRUE(row.has_value());
+  EXPECT_FALSE(row->admin_up.has_value());
+  EXPECT_FALSE(row->mtu.has_value());
+}
+
+TEST(PortSchema, BadValuesAreNamed) {
+  for (const char* bad : {"UP", "", "1", "up ", "\xff\x01"}) {
+    EXPECT_THAT(error_of(parse_port(Row{{"admin_status", bad}}.fields())), HasSubstr("admin_status")) << bad;
+  }
+  for (const char* bad : {"", "67", "65536", "-1", "9100x", "0x100", " 9100", "1e3", "99999999999999999999"}) {
+    EXPECT_THAT(error_of(parse_port(Row{{"mtu", bad}}.fields())), AllOf(HasSubstr("mtu"), HasSubstr("'" + std::string{bad} + "'")));
+  }
+}
+
+TEST(Schema, ARejectedRowNamesItsUnknownField) {
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_grup", "102"}}.fields())),
+              AllOf(HasSubstr("needs one of"), HasSubstr("ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?")));
+  EXPECT_THAT(error_of(parse_group(Row{{"nexthops", "10.0.0.1"}, {"ifname", "swp1"}}.fields())), HasSubstr("did you mean 'nexthop'?"));
+  const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"mac", "02:00:00:00:00:01"}}.fields())), HasSubstr("NEIGH_TABLE has no field 'mac'"));
+  EXPECT_THAT(error_of(parse_port(Row{{"lanes", "1"}, {"mtu", "1"}}.fields())), Not(HasSubstr("lanes"))) << "SONiC's fields are known";
+  EXPECT_TRUE(parse_port(Row{{"colour", "blue"}}.fields()).has_value()) << "an unknown field alone is no reason";
+}
+
+/// A row of 'table' in which nothing but 'name' is wrong.
+Row row_with_a_bad(std::string_view name) {
+  if (name == "family") return Row{{"neigh", "02:00:00:00:00:01"}, {"family", "?"}};
+  if (name == "nexthop") return Row{{"nexthop", "?"}, {"ifname", "swp1"}};
+  if (name == "ifname") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "a/b"}};
+  if (name == "weight") return Row{{"nexthop", "10.0.0.1"}, {"ifname", "swp1"}, {"weight", "?"}};
+  return Row{{name, "?"}};
+}
+
+// The declaration holds what the parsers do: a field that it names is read, in the range that it says.
+TEST(Schema, EachDeclaredFieldIsReadByItsParser) {
+  const NeighborKey key{"swp1", IpAddress::parse("10.0.0.1").value()};
+  const auto error = [&key](std::string_view table, const Row& row) {
+    if (table == "PORT_TABLE") return error_of(parse_port(row.fields()));
+    if (table == "INTF_TABLE") return error_of(parse_interface(row.fields()));
+    if (table == "NEIGH_TABLE") return error_of(parse_neighbor(key, row.fields()));
+    if (table == "NEXTHOP_GROUP_TABLE") return error_of(parse_group(row.fields()));
+    return error_of(parse_route(row.fields()));
+  };
+  std::size_t fields = 0;
+  for (const TableReference& table : tables()) {
+    for (const FieldReference* const one : table.fields) {
+      ++fields;
+      if (one->name == "vrf_name" || one->name == "nexthop_group") continue;  // Any text.
+      EXPECT_THAT(error(table.name, row_with_a_bad(one->name)), HasSubstr("field '" + std::string{one->name} + "'")) << table.name;
+    }
+  }
+  EXPECT_EQ(fields, 14U);
+  EXPECT_EQ(field::kMtu.type, std::to_string(field::kMtu.low) + " to " + std::to_string(field::kMtu.high));
+  EXPECT_THAT(std::string{field::kWeight.type},
+              HasSubstr(std::to_string(field::kWeight.low) + " to " + std::to_string(field::kWeight.high)));
+}
+
+TEST(PortSchema, NamesAreThoseTheKernelTakes) {
+  for (const char* good : {"Ethernet0", "a", "swp1s0", "PortChannel1234"}) EXPECT_TRUE(check_port_name(good).ok()) << good;
+  const std::string with_nul("a\0b", 3);
+  for (const std::string& bad : {std::string{}, std::string{"."}, std::string{".."}, std::string{"a/b"}, std::string{"a b"}, with_nul,
+                                 std::string(16, 'x'), std::string(70'000, 'x')}) {
+    const Status status = check_port_name(bad);
+    EXPECT_FALSE(status.ok());
+    EXPECT_LT(status.message().size(), 400U);
+  }
+}
+
+TEST(InterfaceSchema, AKeyIsAPortOrAPortAndAnAddress) {
+  const Result<InterfaceKey> base = parse_interface_key("Ethernet0");
+  ASSERT_TRUE(base.has_value());
+  EXPECT_EQ(base->port, "Ethernet0");
+  EXPECT_FALSE(base->address.has_value());
+  const Result<InterfaceKey> v4 = parse_interface_key("Ethernet0:10.0.0.1/24");
+  ASSERT_TRUE(v4 && v4->address);
+  EXPECT_EQ(v4->address->to_string(), "10.0.0.1/24");
+  const Result<InterfaceKey> v6 = parse_interface_key("Ethernet0:2001:db8::1/64");
+  ASSERT_TRUE(v6 && v6->address);
+  EXPECT_EQ(v6->port, "Ethernet0");
+  EXPECT_EQ(v6->address->to_string(), "2001:db8::1/64");
+}
+
+TEST(InterfaceSchema, BadKeysAreRefused) {
+  for (const char* bad :
+       {"", ":", ":10.0.0.1/24", "Ethernet0:", "Ethernet0:10.0.0.1", "Ethernet0:10.0.0.1/33", "Ethernet0:10.0.0/24", "Ethernet0:::1/129",
+        "Ethernet0:10.0.0.1/24/24", "Ethernet0:10.0.0.1/-1", "a b:10.0.0.1/24", "Ethernet0:10.0.0.1/", "Ethernet0:10.0.0.1/ 24"}) {
+    EXPECT_FALSE(parse_interface_key(bad).has_value()) << bad;
+  }
+}
+
+TEST(InterfaceSchema, ReadsVrfAndMtu) {
+  const Result<InterfaceRow> row = parse_interface(Row{{"vrf_name", "VrfRed"}, {"mtu", "1500"}}.fields());
+  ASSERT_TRUE(row.has_value());
+  EXPECT_EQ(row->vrf, "VrfRed");
+  EXPECT_EQ(row->mtu, 1500U);
+  EXPECT_THAT(error_of(parse_interface(Row{{"mtu", "many"}}.fields())), AllOf(HasSubstr("mtu"), HasSubstr("many")));
+}
+
+TEST(NeighborSchema, ReadsBothFamilies) {
+  for (const auto& [key, family] : {std::pair{"Ethernet0:10.0.0.2", "IPv4"}, std::pair{"Ethernet0:fe80::2", "IPv6"}}) {
+    const Result<NeighborKey> parsed = parse_neighbor_key(key);
+    ASSERT_TRUE(parsed.has_value()) << key;
+    EXPECT_EQ(parsed->port, "Ethernet0");
+    const Result<MacAddress> mac = parse_neighbor(*parsed, Row{{"neigh", "02:00:00:00:00:0A"}, {"family", family}}.fields());
+    ASSERT_TRUE(mac.has_value()) << error_of(mac);
+    EXPECT_EQ(mac->to_string(), "02:00:00:00:00:0a");
+  }
+}
+
+TEST(NeighborSchema, BadKeysAndFieldsAreNamed) {
+  for (const char* bad :
+       {"", "Ethernet0", "Ethernet0:", ":10.0.0.1", "Ethernet0:10.0.0", "Ethernet0:10.0.0.1/32", "a/b:10.0.0.1", "Ethernet0:g::1"}) {
+    EXPECT_FALSE(parse_neighbor_key(bad).has_value()) << bad;
+  }
+  const NeighborKey key{"Ethernet0", *IpAddress::parse("10.0.0.2")};
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"family", "IPv4"}}.fields())), HasSubstr("neigh"));
+  for (const char* bad :
+       {"", "none", "00:00:00:00:00:00", "ff:ff:ff:ff:ff:ff", "01:00:5e:00:00:01", "02:00:00:00:00", "02:00:00:00:00:01:02"}) {
+    EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", bad}}.fields())), AllOf(HasSubstr("neigh"), HasSubstr(bad)));
+  }
+  EXPECT_THAT(error_of(parse_neighbor(key, Row{{"neigh", "02:00:00:00:00:01"}, {"family", "IPv6"}}.fields())),
+              AllOf(HasSubstr("family"), HasSubstr("IPv6")));
+}
+
+TEST(HopsSchema, ListsAreZippedSortedAndEqualHopsAddTheirWeights) {
+  const auto hops = parse_hops(Row{{"nexthop", "10.0.1.1,10.0.0.1,10.0.1.1"}, {"ifname", "B,A,B"}, {"weight", "1,2,3"}}.fields());
+  ASSERT_TRUE(hops.has_value()) << error_of(hops);
+  ASSERT_EQ(hops->size(), 2U);
+  EXPECT_EQ(name_of(*hops), "10.0.0.1@A*2+10.0.1.1@B*4");
+}
+
+TEST(HopsSchema, TheNameOfASetDoesNotDependOnTheOrder) {
+  const auto one = parse_hops(Row{{"nexthop", "10.0.0.1,10.0.1.1"}, {"ifname", "A,B"}}.fields());
+  const auto other = parse_hops(Row{{"nexthop", "10.0.1.1,10.0.0.1"}, {"ifname", "B,A"}, {"weight", "1,1"}}.fields());
+  ASSERT_TRUE(one && other);
+  EXPECT_EQ(name_of(*one), name_of(*other));
+}
+
+TEST(HopsSchema, BadListsAreNamed) {
+  struct Case {
+    const char* nexthop;
+    const char* ifname;
+    const char* weight;
+    const char* field;
+    const char* value;
+  };
+  const Case cases[] = {
+      {"", "A", "", "nexthop", "missing"},
+      {"10.0.0.1", "", "", "ifname", "''"},
+      {"10.0.0.1,10.0.0.2", "A", "", "ifname", "'A'"},
+      {"10.0.0.1", "A,B", "", "ifname", "'A,B'"},
+      {"10.0.0.1,", "A,B", "", "nexthop", "''"},
+      {"10.0.0.1,10.0.0.2", "A,", "", "ifname", "''"},
+      {"10.0.0.1", "A", "1,2", "weight", "'1,2'"},
+      {"10.0.0.1", "A", "0", "weight", "'0'"},
+      {"10.0.0.1", "A", "257", "weight", "'257'"},
+      {"10.0.0.1", "A", "-1", "weight", "'-1'"},
+      {"10.0.0.1", "A", "18446744073709551617", "weight", "18446744073709551617"},
+      {"10.0.0.1,10.0.0.1", "A,A", "200,100", "weight", "256"},
+      {"10.0.0.1,fe80::1", "A,A", "", "nexthop", "mixes"},
+      {"10.0.0", "A", "", "nexthop", "'10.0.0'"},
+      {"10.0.0.1", "a/b", "", "ifname", "'a/b'"},
+      {"10.0.0.1", "Ethernet123456789", "", "ifname", "'Ethernet123456789'"},
+      {"10.0.0.1/32", "A", "", "nexthop", "10.0.0.1/32"},
+      {"10.0.0.1 ", "A", "", "nexthop", "'10.0.0.1 '"},
+  };
+  for (const Case& c : cases) {
+    const auto hops = parse_hops(Row{{"nexthop", c.nexthop}, {"ifname", c.ifname}, {"weight", c.weight}}.fields());
+    EXPECT_THAT(error_of(hops), AllOf(HasSubstr(c.field), HasSubstr(c.value))) << c.nexthop << " " << c.ifname << " " << c.weight;
+  }
+}
+
+TEST(HopsSchema, HugeListsAreRefusedAtOnceAndQuotedShort) {
+  std::string gateways = "10.0.0.1";
+  std::string ports = "A";
+  for (int i = 0; i < 300'000; ++i) {
+    gateways += ",10.0.0.1";
+    ports += ",A";
+  }
+  const auto hops = parse_hops(Row{{"nexthop", gateways}, {"ifname", ports}}.fields());
+  ASSERT_FALSE(hops.has_value());
+  EXPECT_THAT(hops.error().to_string(), AllOf(HasSubstr("nexthop"), HasSubstr("300001")));
+  EXPECT_LT(hops.error().message().size(), 400U);
+}
+
+TEST(RouteSchema, AKeyIsAPrefixPerhapsAfterAVrf) {
+  const struct {
+    const char* key;
+    const char* vrf;
+    const char* prefix;
+  } cases[] = {{"10.0.0.0/8", "", "10.0.0.0/8"},
+               {"10.0.0.1", "", "10.0.0.1/32"},
+               {"0.0.0.0/0", "", "0.0.0.0/0"},
+               {"2001:db8::/32", "", "2001:db8::/32"},
+               {"::/0", "", "::/0"},
+               {"2001:db8::1", "", "2001:db8::1/128"},
+               {"VrfRed:10.0.0.0/8", "VrfRed", "10.0.0.0/8"},
+               {"VrfRed:2001:db8::/32", "VrfRed", "2001:db8::/32"}};
+  for (const auto& c : cases) {
+    const Result<RouteKey> key = parse_route_key(c.key);
+    ASSERT_TRUE(key.has_value()) << c.key;
+    EXPECT_EQ(key->vrf, c.vrf);
+    EXPECT_EQ(key->prefix.to_string(), c.prefix);
+  }
+}
+
+TEST(Schema, AKeyHasOneCanonicalSpelling) {
+  const struct {
+    const char* table;
+    const char* key;
+    const char* canonical;
+  } cases[] = {{"ROUTE_TABLE", "2001:DB8:7::/48", "2001:db8:7::/48"},
+               {"ROUTE_TABLE", "2001:db8:0:0:0::/48", "2001:db8::/48"},
+               {"ROUTE_TABLE", "10.0.0.1", "10.0.0.1/32"},
+               {"ROUTE_TABLE", "::FFFF:10.0.0.1/128", "::ffff:10.0.0.1/128"},
+               {"ROUTE_TABLE", "VrfRed:2001:DB8::/32", "VrfRed:2001:db8::/32"},
+               {"ROUTE_TABLE", "VrfRed:10.0.0.1", "VrfRed:10.0.0.1/32"},
+               {"NEIGH_TABLE", "A:2001:DB8::2", "A:2001:db8::2"},
+               {"INTF_TABLE", "A:2001:DB8::1/64", "A:2001:db8::1/64"}};
+  for (const auto& c : cases) {
+    const auto canonical_key = find_table(c.table)->canonical_key;
+    ASSERT_NE(canonical_key, nullptr) << c.table;
+    EXPECT_EQ(canonical_key(c.key), c.canonical) << c.key;
+    EXPECT_EQ(canonical_key(c.canonical), std::nullopt) << c.canonical;
+  }
+  // A shortcut decides about most; all agree with what is written.
+  for (const char* const key : {"2001:db8::/32",
+                                "2a00:1450:4000::/37",
+                                "2001:db8:0:1::/64",
+                                "2001:db8:1:2:3:4:5:6/128",
+                                "2001:db8:1:2:3:4:5::/128",
+                                "2001:db8:1:2:3:4::/128",
+                                "2001:db8::1:2:3:4:5/128",
+                                "2001:db8:0:1:2:3:4:5/128",
+                                "::/0",
+                                "::1/128",
+                                "::1.2.3.4/128",
+                                "::102:304/128",
+                                "::ffff:1.2.3.4/128",
+                                "1::/16",
+                                "1::1/128",
+                                "2001:db8::0:1/128",
+                                "2001:0db8::/32",
+                                "2001:dB8::/32",
+                                "2001:db8::1:0:0:1/128",
+                                "2001:db8:0:0:1::1/128",
+                                "2001:db8::"}) {
+    const Result<Prefix> prefix = Prefix::parse(key);
+    ASSERT_TRUE(prefix.has_value()) << key;
+    EXPECT_EQ(parse_route_key(key)->canonical, prefix->to_string() == key) << key;
+  }
+  // Spelt so already, other names, or keys of no row: a prefix with bits beyond its length is refused, as the kernel refuses it.
+  for (const char* const key : {"10.0.0.0/8", "10.0.0.1/8", "2001:DB8::1/32", "nonsense", "", "resync"})
+    EXPECT_EQ(canonical_route_key(key), std::nullopt) << key;
+  for (const char* const key : {"A", "Ethernet0", "A:10.0.0.1/24", "A:10.0.0.1", ""})
+    EXPECT_EQ(canonical_interface_key(key), std::nullopt) << key;
+  EXPECT_EQ(find_table("PORT_TABLE")->canonical_key, nullptr);
+  EXPECT_EQ(find_table("NEXTHOP_GROUP_TABLE")->canonical_key, nullptr);
+}
+
+TEST(RouteSchema, BadKeysAreRefusedWithTheirText) {
+  for (const char* bad : {"", "Vrf", "VrfRed:", "VrfRed", "10.0.0.1/8", "10.0.0.0/33", "2001:db8::1/32", "10.0.0.0/", "red:10.0.0.0/8",
+                          "10.0.0.0/8 ", "::/129"}) {
+    EXPECT_FALSE(parse_route_key(bad).has_value()) << bad;
+  }
+  EXPECT_THAT(error_of(parse_route_key("10.0.0.1/8")), HasSubstr("10.0.0.1/8"));
+  EXPECT_LT(error_of(parse_route_key(std::string(60'000, '1'))).size(), 400U);
+}
+
+TEST(RouteSchema, AGroupOrHopsOrABlackhole) {
+  const Row by_group{{"nexthop_group", "7"}, {"protocol", "bgp"}};
+  const Result<RouteRow> group = parse_route(by_group.fields());
+  ASSERT_TRUE(group.has_value());
+  EXPECT_EQ(group->group, "7");
+  const Row by_hops{{"nexthop", "10.0.0.1"}, {"ifname", "A"}, {"nexthop_group", ""}};
+  const Result<RouteRow> hops = parse_route(by_hops.fields());
+  ASSERT_TRUE(hops.has_value());
+  EXPECT_EQ(hops->hops.size(), 1U);
+  const Row dropped{{"blackhole", "true"}};
+  const Result<RouteRow> blackhole = parse_route(dropped.fields());
+  ASSERT_TRUE(blackhole.has_value());
+  EXPECT_EQ(blackhole->type, RouteType::Blackhole);
+}
+
+TEST(RouteSchema, BadFieldsAreNamed) {
+  EXPECT_THAT(error_of(parse_route(Row{}.fields())), HasSubstr("needs one of"));
+  EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "false"}}.fields())), HasSubstr("needs one of"));
+  EXPECT_THAT(error_of(parse_route(Row{{"blackhole", "yes"}}.fields())), AllOf(HasSubstr("blackhole"), HasSubstr("yes")));
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop_group", "7"}, {"ifname", "A"}}.fields())),
+              AllOf(HasSubstr("nexthop_group"), HasSubstr("'7'")));
+  EXPECT_THAT(error_of(parse_route(Row{{"nexthop", "10.0.0.1"}}.fields())), HasSubstr("ifname"));
+  EXPECT_THAT(error_of(parse_route(Row{{"ifname", "A"}}.fields())), HasSubstr("nexthop"));
+}
+
+TEST(RouteSchema, RoutesOfOtherSoftwareAreLeftAlone) {
+  for (const char* port : {"eth0", "docker0", "usb0", "lo", "tun0", "Loopback0"}) {
+    const Row row{{"nexthop", "0.0.0.0"}, {"ifname", port}};
+    const Result<RouteRow> parsed = parse_route(row.fields());
+    ASSERT_TRUE(parsed.has_value()) << port;
+    EXPECT_TRUE(parsed->not_ours) << port;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::switch_agent

@@ -1,0 +1,57 @@
+// Spellings: which row has an object of the kernel where several keys spell it (2001:DB8::/32, 2001:db8::/32). The row that came first has
+// it; the others wait until it is deleted, and their own deletion changes nothing. Only rows whose key is not the canonical one cost memory
+// here. One thread.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace rondo::switch_agent {
+
+class Spellings {
+ public:
+  /// Nothing to ask about for a row whose key is canonical.
+  bool empty() const noexcept { return odd_.empty() && contested_.empty(); }
+
+  /// Whether the row 'key' may act on the object 'canonical'. 'held': some row has it, or has just asked for it.
+  bool may_act(std::string_view canonical, std::string_view key, bool held) const {
+    const auto odd = odd_.find(canonical);
+    if (odd != odd_.end()) return odd->second == key;
+    return key == canonical || !held;
+  }
+  /// It has it from now on.
+  void take(const std::string& canonical, std::string_view key) {
+    if (key != canonical) odd_.insert_or_assign(canonical, std::string{key});
+  }
+  bool is_odd(std::string_view canonical) const { return odd_.contains(canonical); }
+  /// A row waits for it.
+  void contest(const std::string& canonical) { contested_.insert(canonical); }
+  /// The row that has it, if one has.
+  std::string holder(std::string_view canonical) const {
+    const auto odd = odd_.find(canonical);
+    return odd != odd_.end() ? odd->second : std::string{canonical};
+  }
+  /// No row has it any more. Returns whether a row waits for that.
+  bool release(std::string_view canonical) {
+    if (const auto odd = odd_.find(canonical); odd != odd_.end()) odd_.erase(odd);
+    const auto contested = contested_.find(canonical);
+    if (contested == contested_.end()) return false;
+    contested_.erase(contested);
+    return true;
+  }
+
+  /// For `why`.
+  std::string explain(std::string_view what, std::string_view table, std::string_view canonical) const {
+    std::string text{"the same "};
+    text.append(what).append(" as ").append(table).append(" ").append(holder(canonical));
+    return text.append(", a row that is spelt otherwise and has it until it is deleted");
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> odd_;  // The keys of rows that have an object and are not canonical.
+  std::set<std::string, std::less<>> contested_;
+};
+
+}  // namespace rondo::switch_agent

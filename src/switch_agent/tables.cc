@@ -1,0 +1,103 @@
+#include "switch_agent/tables.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "rondo/admin/suggest.h"
+#include "rondo/base/text.h"
+#include "switch_agent/schema.h"
+
+namespace rondo::switch_agent {
+
+namespace {
+
+constexpr std::array kPortFields{&field::kAdminStatus, &field::kMtu};
+constexpr std::array<std::string_view, 12> kPortIgnored{"alias", "autoneg", "description", "fec",  "index",   "lanes",
+                                                        "mode",  "NULL",    "oper_status", "role", "subport", "speed"};
+constexpr std::array kInterfaceFields{&field::kVrfName, &field::kMtu};
+constexpr std::array<std::string_view, 11> kInterfaceIgnored{"admin_status",    "family",    "grat_arp", "ipv6_use_link_local_only",
+                                                             "loopback_action", "mac_addr",  "mpls",     "NULL",
+                                                             "nat_zone",        "proxy_arp", "scope"};
+constexpr std::array kNeighborFields{&field::kNeigh, &field::kFamily};
+constexpr std::array<std::string_view, 1> kNeighborIgnored{"NULL"};
+constexpr std::array kGroupFields{&field::kNexthop, &field::kIfname, &field::kWeight};
+constexpr std::array<std::string_view, 3> kGroupIgnored{"mpls_nh", "NULL", "seg_src"};
+constexpr std::array kRouteFields{&field::kNexthopGroup, &field::kNexthop, &field::kIfname, &field::kWeight, &field::kBlackhole};
+constexpr std::array<std::string_view, 8> kRouteIgnored{
+    "fallback_to_default_route", "mpls_nh", "NULL", "protocol", "router_mac", "segment", "seg_src", "vni_label"};
+
+constexpr std::array<TableReference, 5> kTables{{
+    {.name = "PORT_TABLE",
+     .help = "Ports: devices of the kernel that rondod configures.",
+     .key = "PORT",
+     .key_help = "The name of the device: 1 to 15 characters, no '/' and no blanks.",
+     .fields = kPortFields,
+     .rule = "Each field may be given alone.",
+     .ignored = kPortIgnored,
+     .example = "rondo set PORT_TABLE Ethernet0 admin_status=up mtu=9100"},
+    {.name = "INTF_TABLE",
+     .help = "Interfaces of the router: a row for the port, and a row for each of its addresses.",
+     .key = "PORT or PORT:ADDRESS/LENGTH",
+     .key_help = "The port must have a row of PORT_TABLE; an address needs the row of its port.",
+     .canonical_key = canonical_interface_key,
+     .fields = kInterfaceFields,
+     .rule = "The fields belong to the row of the port. The row of an address needs none.",
+     .ignored = kInterfaceIgnored,
+     .example = "rondo set INTF_TABLE Ethernet0 && rondo set INTF_TABLE Ethernet0:10.0.0.1/24"},
+    {.name = "NEIGH_TABLE",
+     .help = "Neighbours: the link address of an IP address on a port.",
+     .key = "PORT:ADDRESS",
+     .key_help = "The interface needs an address of the same family.",
+     .canonical_key = canonical_neighbor_key,
+     .fields = kNeighborFields,
+     .rule = "neigh is required.",
+     .ignored = kNeighborIgnored,
+     .example = "rondo set NEIGH_TABLE Ethernet0:10.0.0.2 neigh=02:00:00:00:00:02"},
+    {.name = "NEXTHOP_GROUP_TABLE",
+     .help = "Groups of next hops that routes share.",
+     .key = "NAME",
+     .key_help = "Any text. Routes name it in nexthop_group.",
+     .fields = kGroupFields,
+     .rule = "nexthop and ifname are required and have equally many entries; weight, if given, has as many. Each next hop needs its "
+             "neighbour. One whose port is down, or not there, joins the group when both have come.",
+     .ignored = kGroupIgnored,
+     .example = "rondo set NEXTHOP_GROUP_TABLE 102 nexthop=10.0.0.2,10.0.1.2 ifname=Ethernet0,Ethernet4 weight=1,3"},
+    {.name = "ROUTE_TABLE",
+     .help = "Routes.",
+     .key = "[VRF:]ADDRESS/LENGTH",
+     .key_help =
+         "The bits beyond the length are zero; an address without a length is a host's. The name of a VRF begins with Vrf. VRFs are "
+         "not supported yet, so a route in a VRF waits.",
+     .canonical_key = canonical_route_key,
+     .fields = kRouteFields,
+     .rule = "Exactly one of nexthop_group, nexthop with ifname (and weight, if wanted), or blackhole=true. Routes out of eth0, docker0, "
+             "usb0, lo, tun0 or Loopback devices are left to other software.",
+     .ignored = kRouteIgnored,
+     .example = "rondo set ROUTE_TABLE 10.1.0.0/16 nexthop_group=102"},
+}};
+
+}  // namespace
+
+std::span<const TableReference> tables() { return kTables; }
+
+const TableReference* find_table(std::string_view name) {
+  const auto found = std::ranges::find(kTables, name, &TableReference::name);
+  return found == kTables.end() ? nullptr : &*found;
+}
+
+std::string unknown_field(const TableReference& table, std::string_view name) {
+  std::vector<std::string_view> names;
+  for (const FieldReference* const one : table.fields) names.push_back(one->name);
+  if (std::ranges::find(names, name) != names.end() || std::ranges::find(table.ignored, name) != table.ignored.end()) return {};
+  return std::string{table.name} + " has no field " + quoted(name) + did_you_mean(name, names);
+}
+
+std::string unknown_field(const TableReference& table, const Fields& fields) {
+  for (const Field one : fields) {
+    if (std::string unknown = unknown_field(table, one.name); !unknown.empty()) return unknown;
+  }
+  return {};
+}
+
+}  // namespace rondo::switch_agent

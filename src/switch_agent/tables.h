@@ -1,0 +1,87 @@
+// The tables of the switch and their fields: the one declaration. The row parsers (schema.cc) take names and ranges from it, `rondo schema`
+// and docs/guide/tables.md print it, and errors name unknown fields with the nearest of it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "rondo/store/record.h"
+
+namespace rondo::switch_agent {
+
+struct FieldReference {
+  std::string_view name;
+  std::string_view type;  // For people, such as "up or down".
+  std::string_view unit = {};
+  std::string_view fallback;  // What holds without the field.
+  std::string_view help;
+  std::int64_t low = 0;  // Of a number.
+  std::int64_t high = 0;
+};
+
+struct TableReference {
+  std::string_view name;
+  std::string_view help;
+  std::string_view key;
+  std::string_view key_help;
+  /// The canonical spelling of a key that is spelt otherwise. Null: any text is a key of its own.
+  std::optional<std::string> (*canonical_key)(std::string_view key) = nullptr;
+  std::span<const FieldReference* const> fields;
+  std::string_view rule;                      // Which fields go together.
+  std::span<const std::string_view> ignored;  // SONiC's fields that are accepted and have no effect.
+  std::string_view example;                   // A command line.
+};
+
+namespace field {
+
+inline constexpr FieldReference kAdminStatus{
+    .name = "admin_status", .type = "up or down", .fallback = "the device stays as it is", .help = "Sets the device up or down."};
+// RFC 791's minimum and the largest an IPv4 length can say.
+inline constexpr FieldReference kMtu{.name = "mtu",
+                                     .type = "68 to 65535",
+                                     .unit = "bytes",
+                                     .fallback = "the device stays as it is",
+                                     .help = "Sets the MTU of the device. IPv6 needs at least 1280.",
+                                     .low = 68,
+                                     .high = 65535};
+inline constexpr FieldReference kVrfName{.name = "vrf_name",
+                                         .type = "text",
+                                         .fallback = "the default VRF",
+                                         .help = "Names the VRF of the interface. VRFs are not supported yet, so a row with a VRF waits."};
+inline constexpr FieldReference kNeigh{
+    .name = "neigh", .type = "MAC address of one station", .fallback = "required", .help = "The link address of the neighbour."};
+inline constexpr FieldReference kFamily{
+    .name = "family", .type = "IPv4 or IPv6", .fallback = "that of the key", .help = "Must be the family of the key's address."};
+inline constexpr FieldReference kNexthop{
+    .name = "nexthop", .type = "addresses, separated by commas", .fallback = "none", .help = "The gateways, all IPv4 or all IPv6."};
+inline constexpr FieldReference kIfname{
+    .name = "ifname", .type = "ports, separated by commas", .fallback = "none", .help = "The port of each gateway, in the same order."};
+inline constexpr FieldReference kWeight{.name = "weight",
+                                        .type = "1 to 256 each, separated by commas",
+                                        .fallback = "1 each",
+                                        .help = "The weight of each gateway, in the same order. Weights of equal next hops are added.",
+                                        .low = 1,
+                                        .high = 256};
+inline constexpr FieldReference kNexthopGroup{.name = "nexthop_group",
+                                              .type = "key of NEXTHOP_GROUP_TABLE",
+                                              .fallback = "none",
+                                              .help = "The group of next hops; the route waits until the group is in the kernel."};
+inline constexpr FieldReference kBlackhole{
+    .name = "blackhole", .type = "true or false", .fallback = "false", .help = "true: packets to the prefix are dropped."};
+
+}  // namespace field
+
+/// All tables that the switch agent consumes and an operator writes.
+std::span<const TableReference> tables();
+/// Null for a table that is not among them.
+const TableReference* find_table(std::string_view name);
+
+/// "ROUTE_TABLE has no field 'nexthop_grup'; did you mean 'nexthop_group'?"; empty if 'table' knows the field.
+std::string unknown_field(const TableReference& table, std::string_view name);
+/// The same for the first of 'fields' that 'table' does not know; empty if it knows all of them.
+std::string unknown_field(const TableReference& table, const Fields& fields);
+
+}  // namespace rondo::switch_agent
