@@ -20,8 +20,8 @@
 #ifdef RONDO_BENCH_DURABLE
 #include "rondo/store/durable_store.h"
 #endif
-#ifdef RONDO_BENCH_DIRECT
-#include "rondo/store/direct_server.h"
+#ifdef RONDO_BENCH_ZMQ
+#include "rondo/store/zmq_server.h"
 #endif
 #ifdef RONDO_BENCH_REDIS
 #include "rondo/store/redis_store.h"
@@ -172,12 +172,12 @@ int main(int argc, char** argv) {
     }
   }
 #endif
-#ifdef RONDO_BENCH_DIRECT
+#ifdef RONDO_BENCH_ZMQ
   {
-    DirectServerOptions options;
+    ZmqServerOptions options;
     options.endpoint = "tcp://127.0.0.1:0";
     options.tables = {{.database = "DB", .table = "T", .keys_max = rows}};
-    auto server = DirectServer::open(bench.scheduler(), std::move(options));
+    auto server = ZmqServer::open(bench.scheduler(), std::move(options));
     require(server.has_value(), "the direct server does not open");
     bench.run({.name = "direct",
                .write = [&server](Change change) { return (*server)->write("DB", "T", std::move(change)); },

@@ -28,7 +28,7 @@ function(rondo_install_component name library description)
   if(NOT BUILD_SHARED_LIBS)
     set(PC_REQUIRES_PRIVATE "${packages}")
     set(PC_LIBS_PRIVATE "-pthread")
-    if("${name}" STREQUAL direct)
+    if("${name}" STREQUAL zmq)
       # Debian's libzmq.pc cannot be linked with --static: it names an archive, libprotokit.a, without its folder.
       list(JOIN RONDO_ZEROMQ_LDFLAGS " " zeromq)
       string(APPEND PC_LIBS_PRIVATE " ${zeromq}")

@@ -12,9 +12,9 @@
 
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/store/direct_client.h"
-#include "rondo/store/direct_store.h"
 #include "rondo/store/memory_store.h"
+#include "rondo/store/zmq_client.h"
+#include "rondo/store/zmq_store.h"
 
 using namespace rondo;
 
@@ -37,8 +37,8 @@ class Routes final : public Orch {
 int open_to_the_machine(const std::string& endpoint) {
   // region: store
   const auto opened = Runtime::open({.store = [&](Scheduler& scheduler) {
-    DirectServerOptions server{.endpoint = endpoint, .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}}};
-    return DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server});
+    ZmqServerOptions server{.endpoint = endpoint, .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}}};
+    return ZmqStore::open(scheduler, make_memory_store(scheduler), {.server = server});
   }});
   if (!opened) return 0;  // opened.error() has the reason, for example that the endpoint is in use.
   Runtime& runtime = **opened;
@@ -47,8 +47,8 @@ int open_to_the_machine(const std::string& endpoint) {
 
   Scheduler& scheduler = runtime.scheduler();
   // region: client
-  auto client = std::move(*DirectClient::open(scheduler, {.endpoint = endpoint}));
-  DirectTable table = *client->table("APPL_DB", "ROUTE_TABLE");
+  auto client = std::move(*ZmqClient::open(scheduler, {.endpoint = endpoint}));
+  ZmqTable table = *client->table("APPL_DB", "ROUTE_TABLE");
   for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
     const Status accepted = table.set(prefix, {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
     if (!accepted.ok()) std::fprintf(stderr, "%s\n", accepted.to_string().c_str());
@@ -60,22 +60,20 @@ int open_to_the_machine(const std::string& endpoint) {
 
 int with_keys(const std::string& endpoint) {
   // region: keys
-  const DirectKeyPair server_keys = *make_direct_key_pair();
-  const DirectKeyPair client_keys = *make_direct_key_pair();
-  const DirectServerOptions server{
-      .endpoint = endpoint,
-      .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}},
-      .curve = DirectServerCurve{.secret_key = server_keys.secret_key, .allowed_clients = {client_keys.public_key}}};
-  const DirectClientOptions client{.endpoint = endpoint,
-                                   .curve = DirectClientCurve{.server_key = server_keys.public_key, .own = client_keys}};
+  const ZmqKeyPair server_keys = *make_zmq_key_pair();
+  const ZmqKeyPair client_keys = *make_zmq_key_pair();
+  const ZmqServerOptions server{.endpoint = endpoint,
+                                .tables = {{.database = "APPL_DB", .table = "ROUTE_TABLE"}},
+                                .curve = ZmqServerCurve{.secret_key = server_keys.secret_key, .allowed_clients = {client_keys.public_key}}};
+  const ZmqClientOptions client{.endpoint = endpoint, .curve = ZmqClientCurve{.server_key = server_keys.public_key, .own = client_keys}};
   // endregion
   const auto opened = Runtime::open(
-      {.store = [&](Scheduler& scheduler) { return DirectStore::open(scheduler, make_memory_store(scheduler), {.server = server}); }});
+      {.store = [&](Scheduler& scheduler) { return ZmqStore::open(scheduler, make_memory_store(scheduler), {.server = server}); }});
   if (!opened) return 0;
   Runtime& runtime = **opened;
   const Routes& routes = runtime.add<Routes>();
-  const auto connected = std::move(*DirectClient::open(runtime.scheduler(), client));
-  DirectTable table = *connected->table("APPL_DB", "ROUTE_TABLE");
+  const auto connected = std::move(*ZmqClient::open(runtime.scheduler(), client));
+  ZmqTable table = *connected->table("APPL_DB", "ROUTE_TABLE");
   for (const char* const prefix : {"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}) {
     if (!table.set(prefix, {{"nexthop", "10.1.1.1"}}).ok()) return 0;
   }

@@ -21,7 +21,7 @@ BOUND = re.compile(r"\bconstexpr\s+[\w:<> ]+?\s+(k\w*(?:Max|Most|Limit|Depth|Kep
 LOCAL_BOUNDS = {
     "apps/feed/next_hops.h:kGroupsMax": "how many groups the addresses of the synthetic tables have room for",
     "apps/feed/route_file.cc:kColumnsMax": "the forms of the file: one more column is a form that there is not",
-    "apps/rondod/config.cc:kDirectConnectionsMost": "what a configuration may ask for; the bound itself is DirectServerOptions::connections",
+    "apps/rondod/config.cc:kDirectConnectionsMost": "what a configuration may ask for; the bound itself is ZmqServerOptions::connections",
     "apps/rondod/config.cc:kLeaseMost": "what a configuration may ask for: a holder that dies elsewhere keeps the tables for so long",
     "apps/rondod/config.cc:kSafetyLeastMost": "what a configuration may ask for: no data plane has so many objects",
     "apps/rondod/config.cc:kSafetyWaitMost": "what a configuration may ask for: a year",

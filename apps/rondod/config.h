@@ -32,7 +32,7 @@ struct StorePlace {
 
 /// Where other processes write tables straight into rondod: [store.group.direct].
 struct DirectSettings {
-  std::string endpoint = {};  // As DirectServerOptions has it.
+  std::string endpoint = {};  // As ZmqServerOptions has it.
   std::string database = "APPL_DB";
   /// CURVE: the file whose first line is the server's secret key, and the public keys of the clients that are let in.
   std::string secret_key_file = {};

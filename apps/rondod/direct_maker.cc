@@ -5,8 +5,8 @@
 #include <fstream>
 #include <utility>
 
-#include "rondo/store/direct_store.h"
 #include "rondo/store/memory_store.h"
+#include "rondo/store/zmq_store.h"
 #include "switch_agent/priorities.h"
 
 namespace rondo::daemon {
@@ -21,8 +21,8 @@ Result<std::string> first_line(const std::string& path) {
 }
 
 /// The server that 'settings' describe, without its tables.
-Result<DirectServerOptions> server_options(const DirectSettings& settings) {
-  DirectServerOptions options;
+Result<ZmqServerOptions> server_options(const DirectSettings& settings) {
+  ZmqServerOptions options;
   options.endpoint = settings.endpoint;
   options.open_to_network = settings.open_to_network;
   options.connections = static_cast<std::size_t>(settings.connections);
@@ -34,19 +34,19 @@ Result<DirectServerOptions> server_options(const DirectSettings& settings) {
   }
   Result<std::string> secret = first_line(settings.secret_key_file);
   if (!secret) return failure(secret.error());
-  options.curve = DirectServerCurve{.secret_key = std::move(*secret), .allowed_clients = settings.allowed_clients};
+  options.curve = ZmqServerCurve{.secret_key = std::move(*secret), .allowed_clients = settings.allowed_clients};
   return options;
 }
 
 class OpenFeed final : public DirectFeed {
  public:
-  OpenFeed(DirectStore& store, DirectSettings settings, std::vector<std::string> tables)
+  OpenFeed(ZmqStore& store, DirectSettings settings, std::vector<std::string> tables)
       : store_(store), settings_(std::move(settings)), tables_(std::move(tables)) {}
 
   DirectFigures figures() const override {
-    const DirectServer& server = store_.server();
-    const DirectServerStats& read = server.stats();
-    const DirectStoreStats copied = store_.stats();
+    const ZmqServer& server = store_.server();
+    const ZmqServerStats& read = server.stats();
+    const ZmqStoreStats copied = store_.stats();
     DirectFigures figures{.endpoint = server.endpoint(),
                           .tables = tables_,
                           .connections = read.connections,
@@ -63,14 +63,14 @@ class OpenFeed final : public DirectFeed {
                           .written = copied.written,
                           .behind = copied.behind + copied.under_way,
                           .left_out = copied.left_out};
-    for (std::size_t i = 0; i < kDirectFaults; ++i) figures.faults.emplace_back(to_string(static_cast<DirectFault>(i)), read.faults[i]);
+    for (std::size_t i = 0; i < kZmqFaults; ++i) figures.faults.emplace_back(to_string(static_cast<ZmqFault>(i)), read.faults[i]);
     for (const std::string& table : tables_) figures.staged += server.staged(settings_.database, table).value();
     return figures;
   }
   void hold() override { store_.server().hold(); }
 
  private:
-  DirectStore& store_;
+  ZmqStore& store_;
   const DirectSettings settings_;
   const std::vector<std::string> tables_;
 };
@@ -78,18 +78,18 @@ class OpenFeed final : public DirectFeed {
 }  // namespace
 
 Status check_direct(const DirectSettings& settings) {
-  const Result<DirectServerOptions> options = server_options(settings);
-  return options ? DirectServer::check(*options) : options.error();
+  const Result<ZmqServerOptions> options = server_options(settings);
+  return options ? ZmqServer::check(*options) : options.error();
 }
 
 Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std::string> tables, StoreMaker wrapped, DirectHooks hooks) {
-  Result<DirectServerOptions> server = server_options(settings);
+  Result<ZmqServerOptions> server = server_options(settings);
   if (!server) return failure(server.error());
   for (const std::string& table : tables) server->tables.push_back({.database = settings.database, .table = table});
-  server->on_fault = [tell = hooks.on_trouble](DirectFault fault, const Status& why, std::uint64_t count) {
+  server->on_fault = [tell = hooks.on_trouble](ZmqFault fault, const Status& why, std::uint64_t count) {
     tell(why.with_context(to_string(fault)), count);
   };
-  DirectStoreOptions options{.server = std::move(*server)};
+  ZmqStoreOptions options{.server = std::move(*server)};
   options.priority = switch_agent::kBulkWrites;
   options.recover = true;
   options.on_trouble = [tell = hooks.on_trouble](std::string_view table, const Status& why) { tell(why.with_context(table), 1); };
@@ -97,7 +97,7 @@ Result<StoreMaker> direct_maker(const DirectSettings& settings, std::vector<std:
                      hooks = std::move(hooks)](Scheduler& scheduler) -> Result<std::unique_ptr<Store>> {
     Result<std::unique_ptr<Store>> inner = wrapped(scheduler);
     if (!inner) return inner;
-    Result<std::unique_ptr<DirectStore>> store = DirectStore::open(scheduler, std::move(*inner), options);
+    Result<std::unique_ptr<ZmqStore>> store = ZmqStore::open(scheduler, std::move(*inner), options);
     if (!store) return failure(store.error().with_context("the direct tables at " + settings.endpoint));
     hooks.on_open(std::make_unique<OpenFeed>(**store, settings, tables));
     return std::move(*store);

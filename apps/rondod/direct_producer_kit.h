@@ -8,16 +8,16 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/store/direct_client.h"
+#include "rondo/store/zmq_client.h"
 
 namespace rondo::daemon {
 
 class DirectProducer {
  public:
-  explicit DirectProducer(DirectClientOptions options) : client_(std::move(*DirectClient::open(scheduler_, std::move(options)))) {}
+  explicit DirectProducer(ZmqClientOptions options) : client_(std::move(*ZmqClient::open(scheduler_, std::move(options)))) {}
 
-  DirectClient& client() noexcept { return *client_; }
-  DirectTable table(std::string_view name) { return *client_->table("APPL_DB", name); }
+  ZmqClient& client() noexcept { return *client_; }
+  ZmqTable table(std::string_view name) { return *client_->table("APPL_DB", name); }
   /// A route with all that it needs, the route first.
   void write_all() {
     (void)table("ROUTE_TABLE").set("192.168.0.0/16", {{"nexthop", "10.0.0.2"}, {"ifname", "swp1"}});
@@ -39,7 +39,7 @@ class DirectProducer {
   SystemClock clock_;
   std::unique_ptr<Reactor> reactor_ = make_epoll_reactor().value();
   Scheduler scheduler_{clock_, *reactor_, *make_policy(StrictPriority{})};
-  std::unique_ptr<DirectClient> client_;
+  std::unique_ptr<ZmqClient> client_;
 };
 
 }  // namespace rondo::daemon

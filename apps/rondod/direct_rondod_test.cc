@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
-#include "rondo/store/direct_keys.h"
+#include "rondo/store/zmq_keys.h"
 #include "rondod/config.h"
 #include "rondod/direct_producer_kit.h"
 #include "rondod/rondod_kit.h"
@@ -173,10 +173,10 @@ TEST_F(RondodFedDirectly, AProducerThatHearsOfTheNewRunSendsItsStateAgain) {
 }
 
 TEST_F(RondodFedDirectly, OnlyClientsWithAKeyOfTheListComeIn) {
-  const Result<DirectKeyPair> server = make_direct_key_pair();
+  const Result<ZmqKeyPair> server = make_zmq_key_pair();
   if (!server) GTEST_SKIP() << "this libzmq has no CURVE";
-  const DirectKeyPair known = *make_direct_key_pair();
-  const DirectKeyPair stranger = *make_direct_key_pair();
+  const ZmqKeyPair known = *make_zmq_key_pair();
+  const ZmqKeyPair stranger = *make_zmq_key_pair();
   std::ofstream(file("secret")) << server->secret_key << "\n";
   const std::string direct = "[store.group.direct]\nendpoint = \"tcp://127.0.0.1:*\"\nsecret_key_file = \"" + file("secret") +
                              "\"\nallowed_clients = [\"" + known.public_key + "\"]\n";
@@ -188,11 +188,11 @@ TEST_F(RondodFedDirectly, OnlyClientsWithAKeyOfTheListComeIn) {
   start(kTables + direct);
   EXPECT_THAT(json::serialize(call("config")), AllOf(HasSubstr("\"allowed_clients\":[\"***\"]"), Not(HasSubstr(known.public_key))));
   DirectProducer refused(
-      {.endpoint = endpoint(), .curve = DirectClientCurve{.server_key = server->public_key, .own = stranger}, .linger = 0s});
+      {.endpoint = endpoint(), .curve = ZmqClientCurve{.server_key = server->public_key, .own = stranger}, .linger = 0s});
   refused.write_all();
   EXPECT_TRUE(refused.until([this] { return fault("refused-key") > 0; }));
   EXPECT_EQ(figures().at("entries"), 0);
-  DirectProducer producer({.endpoint = endpoint(), .curve = DirectClientCurve{.server_key = server->public_key, .own = known}});
+  DirectProducer producer({.endpoint = endpoint(), .curve = ZmqClientCurve{.server_key = server->public_key, .own = known}});
   producer.write_all();
   EXPECT_TRUE(producer.until([this] { return has_route("192.168.0.0/16"); })) << log_text();
   EXPECT_TRUE(becomes([this] { return log_text().find("refused-key") != std::string::npos; })) << log_text();

@@ -146,17 +146,17 @@ inline constexpr std::size_t kRedisSentinels = 64;
 
 // --- direct tables (ZeroMQ)
 /// Largest frame of a direct table; that of its stock peers.
-inline constexpr std::size_t kDirectFrameBytes = 16 * 1024 * 1024;
+inline constexpr std::size_t kZmqFrameBytes = 16 * 1024 * 1024;
 /// A client sends a frame of this size: about 500 routes, so that they share the cost of a message.
-inline constexpr std::size_t kDirectClientFrameBytes = 64 * 1024;
-/// Frames that libzmq may hold in a client; with kDirectClientFrameBytes that is 4 MiB. Beyond it entries wait in the staging area, where
+inline constexpr std::size_t kZmqClientFrameBytes = 64 * 1024;
+/// Frames that libzmq may hold in a client; with kZmqClientFrameBytes that is 4 MiB. Beyond it entries wait in the staging area, where
 /// they merge.
-inline constexpr int kDirectSendFrames = 64;
+inline constexpr int kZmqSendFrames = 64;
 /// Frames that libzmq may hold in a server. Stock peers send frames of one entry, so there are more of them.
-inline constexpr int kDirectReceiveFrames = 1024;
+inline constexpr int kZmqReceiveFrames = 1024;
 /// Keys of one direct table that wait: in a client behind its frames, in a server for its consumer. Beyond it a client refuses writes with
 /// ResourceExhausted and a server stops reading.
-inline constexpr std::size_t kDirectKeys = 1'000'000;
+inline constexpr std::size_t kZmqKeys = 1'000'000;
 
 // --- workers
 /// Changes of one subscription in the ring to a worker, 16 bytes each. While it is full, the rest waits in the table, where changes merge.

@@ -2,7 +2,7 @@
 // holds both sides, so a write is one lookup and a pop is none; row and change share one record unless something has to be merged.
 // A consumer takes the standing rows first, in the order of their numbers, without a copy: a row remembers which consumer has seen it. A
 // row that is written before its turn leaves that walk and waits with the other staged rows.
-// The tables of store/direct use it, too. There the limit is of keys that wait; what is popped is kept while there is room, or forgotten.
+// The tables of store/zmq use it, too. There the limit is of keys that wait; what is popped is kept while there is room, or forgotten.
 #pragma once
 
 #include <cstdint>

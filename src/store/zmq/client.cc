@@ -1,0 +1,286 @@
+// See rondo/store/zmq_client.h.
+#include "rondo/store/zmq_client.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "rondo/sched/scheduler.h"
+#include "store/table_rules.h"
+#include "store/zmq/endpoint.h"
+#include "store/zmq/key_check.h"
+#include "store/zmq/lane.h"
+#include "store/zmq/socket.h"
+#include "store/zmq/socket_monitor.h"
+
+namespace rondo {
+
+using store::FrameWriter;
+using store::SocketEvent;
+using store::SocketMonitor;
+using store::ZmqSocket;
+using Lane = ZmqTable::Lane;
+
+/// The source that sends.
+class ZmqClient::Parts final : public Source {
+ public:
+  Parts(Scheduler& scheduler, ZmqClientOptions options)
+      : Source("direct:client " + options.endpoint, options.priority), scheduler_(scheduler), options_(std::move(options)) {}
+
+  ~Parts() override {
+    if (fd_ >= 0) {
+      flush();
+      scheduler_.reactor().unwatch(fd_);
+    }
+    monitor_.reset();
+    socket_.close();
+  }
+
+  Status start() {
+    if (Status bad = check_options(); !bad.ok()) return bad;
+    Result<ZmqSocket> socket = ZmqSocket::open(context_, ZMQ_PUSH);
+    if (!socket) return socket.error();
+    socket_ = std::move(*socket);
+    if (Status failed = set_options(); !failed.ok()) return failed;
+    Result<std::unique_ptr<SocketMonitor>> monitor = SocketMonitor::open(scheduler_, context_, socket_, "direct:client-peer", priority(),
+                                                                         [this](const SocketEvent& event) { hear(event); });
+    if (!monitor) return monitor.error();
+    monitor_ = std::move(*monitor);
+    if (Status failed = socket_.connect(options_.endpoint); !failed.ok()) return failed;
+    scheduler_.add(*this);
+    fd_ = socket_.fd();
+    return scheduler_.reactor().watch(fd_, Interest::Read, *this);
+  }
+
+  Result<Lane*> lane(std::string_view database, std::string_view table) {
+    if (Status bad = store::check_spec({.name = std::string{table}}); !bad.ok()) return failure(std::move(bad));
+    if (database.size() > limits::kNameBytes) return failure(Code::InvalidArgument, "a database's name over the limit of a name");
+    auto found = lanes_.find({std::string{database}, std::string{table}});
+    if (found == lanes_.end()) {
+      if (lanes_.size() >= limits::kTables) return failure(Code::ResourceExhausted, "no room for direct table " + quoted(table));
+      auto made = std::make_unique<Lane>(database, table, options_.keys_max);
+      found = lanes_.emplace(Name{database, table}, std::move(made)).first;
+    }
+    return found->second.get();
+  }
+
+  Status set(Lane& lane, std::string_view key, std::span<const Field> fields) {
+    const std::size_t bytes = FrameWriter::bytes_of(key, fields);
+    if (Status bad = check_size(lane, key, fields, bytes); !bad.ok()) return bad;
+    if (!has_room(lane, bytes)) return stage(lane, Change::set(key, fields));
+    lane.frame.set(key, fields);
+    gathered(lane);
+    return {};
+  }
+
+  Status remove(Lane& lane, std::string_view key) {
+    const std::size_t bytes = FrameWriter::bytes_of(key, {});
+    if (Status bad = check_size(lane, key, {}, bytes); !bad.ok()) return bad;
+    if (!has_room(lane, bytes)) return stage(lane, Change::remove(key));
+    lane.frame.remove(key);
+    gathered(lane);
+    return {};
+  }
+
+  Turn run(const Budget& budget) override {
+    blocked_ = false;  // Asked again: this may be the report that there is room.
+    std::size_t moved = 0;
+    const bool done = send_dirty(budget.items, moved);
+    tell_room();
+    // Blocked: the descriptor will report. Otherwise the budget was used up.
+    return {.items = static_cast<std::uint32_t>(moved), .backlog = done || blocked_ ? Backlog::Empty : Backlog::More};
+  }
+
+  bool flush() {
+    blocked_ = false;
+    std::size_t moved = 0;
+    return send_dirty(SIZE_MAX, moved);
+  }
+
+  bool is_flushed() const noexcept { return dirty_.empty(); }
+  bool is_connected() const noexcept { return connected_; }
+  const ZmqClientStats& stats() const noexcept { return stats_; }
+
+ private:
+  using Name = std::pair<std::string, std::string>;
+
+  Status check_options() const {
+    if (Status bad = store::check_endpoint(options_.endpoint); !bad.ok()) return bad;
+    if (options_.frame_bytes == 0 || options_.frame_bytes > limits::kZmqFrameBytes) {
+      return {Code::InvalidArgument, "frame_bytes is not from 1 to " + std::to_string(limits::kZmqFrameBytes)};
+    }
+    if (options_.send_frames < 1) return {Code::InvalidArgument, "send_frames is not positive"};
+    return store::check_spec({.name = "direct", .rows_max = options_.keys_max});
+  }
+
+  Status set_options() {
+    const auto linger = std::chrono::duration_cast<std::chrono::milliseconds>(options_.linger).count();
+    const std::pair<int, int> numbers[] = {
+        {ZMQ_LINGER, static_cast<int>(std::clamp<std::int64_t>(linger, 0, INT32_MAX))},
+        {ZMQ_SNDHWM, options_.send_frames},
+        {ZMQ_IPV6, store::is_ipv6(options_.endpoint) ? 1 : 0},
+        {ZMQ_TCP_KEEPALIVE, 1},
+        {ZMQ_TCP_KEEPALIVE_IDLE, 5},
+        {ZMQ_TCP_KEEPALIVE_CNT, 5},
+        {ZMQ_TCP_KEEPALIVE_INTVL, 1},
+        {ZMQ_RECONNECT_IVL, 50},  // Milliseconds; doubled up to two seconds, and libzmq spreads them by chance.
+        {ZMQ_RECONNECT_IVL_MAX, 2000},
+    };
+    for (const auto& [option, value] : numbers) {
+      if (Status failed = socket_.set(option, value); !failed.ok()) return failed;
+    }
+    return options_.curve ? store::set_curve(socket_, *options_.curve) : Status{};
+  }
+
+  Status check_size(const Lane& lane, std::string_view key, std::span<const Field> fields, std::size_t bytes) const {
+    if (bytes <= limits::kNameBytes) return {};  // Smaller than the smallest limit.
+    if (Status bad = check_record(key, fields); !bad.ok()) return bad;
+    if (lane.frame.head_size() + bytes <= limits::kZmqFrameBytes) return {};
+    return {Code::InvalidArgument,
+            "key " + quoted(key) + " with its fields does not fit a frame of " + std::to_string(limits::kZmqFrameBytes) + " bytes"};
+  }
+
+  /// Whether an entry of so many bytes may go into the frame, perhaps into the next one.
+  bool has_room(Lane& lane, std::size_t bytes) {
+    if (!lane.is_clear()) return false;
+    return lane.takes(bytes, options_.frame_bytes) || (!blocked_ && send(lane));
+  }
+
+  void gathered(Lane& lane) {
+    ++stats_.entries;
+    mark_dirty(lane);
+    if (lane.frame.size() >= options_.frame_bytes && !blocked_) send(lane);
+  }
+
+  void mark_dirty(Lane& lane) {
+    if (lane.is_dirty) return;
+    lane.is_dirty = true;
+    dirty_.push_back(&lane);
+    if (!blocked_) wake();
+  }
+
+  Status stage(Lane& lane, Change change) {
+    if (change.op() == Op::Set) change = {Op::Set, std::move(change).record().with_distinct_names()};
+    const std::size_t before = lane.waiting->depth();
+    Status refused = lane.staged->write(change);
+    if (!refused.ok() && before >= options_.keys_max) {
+      // A writer that stays in its turn sees no report of room, so ask.
+      flush();
+      refused = lane.staged->write(std::move(change));
+    }
+    if (!refused.ok()) {
+      ++stats_.refused;
+      wants_room_ = true;
+      return refused.with_context("direct client, behind " + options_.endpoint);
+    }
+    ++stats_.entries;
+    if (lane.waiting->depth() == before) ++stats_.merged;
+    mark_dirty(lane);
+    return {};
+  }
+
+  /// Hands the frame to libzmq. False when it has no room: the frame stays.
+  bool send(Lane& lane) {
+    const std::string_view bytes = lane.frame.bytes();
+    if (!socket_.send(bytes)) {
+      blocked_ = true;
+      ++stats_.blocked;
+      return false;
+    }
+    ++stats_.frames;
+    stats_.bytes += bytes.size();
+    lane.frame.clear();
+    return true;
+  }
+
+  /// One frame of one table after the other, so that a long staging area delays no other table. True when all is handed over; false when
+  /// libzmq has no room or 'max' staged entries were moved.
+  bool send_dirty(std::size_t max, std::size_t& moved) {
+    while (!dirty_.empty()) {
+      if (moved >= max) return false;
+      Lane& lane = *dirty_.front();
+      moved += lane.refill(options_.frame_bytes);
+      if (!lane.frame.empty() && !send(lane)) return false;
+      std::rotate(dirty_.begin(), dirty_.begin() + 1, dirty_.end());
+      if (!lane.empty()) continue;
+      lane.is_dirty = false;
+      dirty_.pop_back();
+    }
+    return true;
+  }
+
+  void tell_room() {
+    if (!wants_room_) return;
+    for (const auto& [name, lane] : lanes_) {
+      if (lane->waiting->depth() > options_.keys_max / 2) return;
+    }
+    wants_room_ = false;
+    if (options_.on_room) options_.on_room();
+  }
+
+  void hear(const SocketEvent& event) {
+    switch (event.kind) {
+      case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        ++stats_.connections;
+        set_connected(true);
+        break;
+      case ZMQ_EVENT_DISCONNECTED: set_connected(false); break;
+      default: ++stats_.handshakes_failed; break;
+    }
+  }
+
+  void set_connected(bool connected) {
+    if (std::exchange(connected_, connected) == connected) return;
+    if (options_.on_connection) options_.on_connection(connected);
+  }
+
+  Scheduler& scheduler_;
+  const ZmqClientOptions options_;
+  ZmqClientStats stats_;
+  std::map<Name, std::unique_ptr<Lane>> lanes_;
+  std::vector<Lane*> dirty_;  // Tables with something to send, the one whose turn it is first.
+  store::ZmqContext context_;
+  ZmqSocket socket_;
+  std::unique_ptr<SocketMonitor> monitor_;
+  int fd_ = -1;
+  bool blocked_ = false;  // libzmq had no room; its descriptor will tell.
+  bool wants_room_ = false;
+  bool connected_ = false;
+};
+
+Result<std::unique_ptr<ZmqClient>> ZmqClient::open(Scheduler& scheduler, ZmqClientOptions options) {
+  auto parts = std::make_unique<Parts>(scheduler, std::move(options));
+  if (Status failed = parts->start(); !failed.ok()) return failure(failed.with_context("direct client"));
+  return std::unique_ptr<ZmqClient>{new ZmqClient(std::move(parts))};
+}
+
+ZmqClient::ZmqClient(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ZmqClient::~ZmqClient() = default;
+
+Result<ZmqTable> ZmqClient::table(std::string_view database, std::string_view table) {
+  const Result<Lane*> lane = parts_->lane(database, table);
+  if (!lane) return failure(lane.error());
+  return ZmqTable{*this, **lane};
+}
+bool ZmqClient::flush() { return parts_->flush(); }
+bool ZmqClient::is_flushed() const noexcept { return parts_->is_flushed(); }
+bool ZmqClient::is_connected() const noexcept { return parts_->is_connected(); }
+const ZmqClientStats& ZmqClient::stats() const noexcept { return parts_->stats(); }
+
+Status ZmqTable::set(std::string_view key, std::span<const Field> fields) { return client_->parts_->set(*lane_, key, fields); }
+Status ZmqTable::remove(std::string_view key) { return client_->parts_->remove(*lane_, key); }
+
+Status ZmqTable::write(const Change& change) {
+  switch (change.op()) {
+    case Op::Delete: return remove(change.key());
+    case Op::Set: {
+      std::vector<Field> fields(change.fields().begin(), change.fields().end());
+      return set(change.key(), fields);
+    }
+    case Op::Event: break;
+  }
+  return {Code::InvalidArgument, "direct tables carry no events: " + quoted(change.key())};
+}
+
+}  // namespace rondo

@@ -1,0 +1,159 @@
+// Strangers at the door of a direct server: idle connections, connections that come and go, frames that never become whole. Goal: neither
+// descriptors nor memory of the process are theirs, whoever has a place keeps it, and the door opens again. Method: real sockets on
+// loopback, from several of its addresses; turns until the state of the world is as promised.
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+#include "base/unique_fd.h"
+#include "store/zmq/world.h"
+
+namespace rondo::store {
+namespace {
+
+using testing::HasSubstr;
+
+/// The greeting of ZMTP 3.1 and the READY of a PUSH socket: what a peer without security says before its first frame.
+std::string handshake() {
+  std::string text("\xff\0\0\0\0\0\0\0\0\x7f\x03\x01NULL", 16);
+  text.resize(64, '\0');
+  return text + std::string("\x04\x1a\x05READY\x0bSocket-Type\0\0\0\x04PUSH", 28);
+}
+
+class ZmqGuardBounds : public ZmqWorld {
+ protected:
+  ZmqGuardBounds() { endpoint_ = "tcp://127.0.0.1:*"; }
+
+  /// A connection that is under way, from 127.0.0.'last'. None if there is no descriptor for it.
+  UniqueFd call(const ZmqServer& server, std::uint32_t last = 1) {
+    UniqueFd fd{::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    sockaddr_in from{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(0x7f000000U + last)}, .sin_zero = {}};
+    EXPECT_EQ(::bind(fd.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
+    const std::string& endpoint = server.endpoint();
+    const auto port = static_cast<std::uint16_t>(std::stoul(endpoint.substr(endpoint.rfind(':') + 1)));
+    sockaddr_in to{.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+    const int answer = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
+    EXPECT_TRUE(answer == 0 || errno == EINPROGRESS) << errno;
+    return fd;
+  }
+  static bool is_cut(const UniqueFd& fd) {
+    char buffer[512];
+    ssize_t got = 0;
+    do {
+      got = ::recv(fd.get(), buffer, sizeof buffer, MSG_DONTWAIT);
+    } while (got > 0);
+    return got == 0 || errno == ECONNRESET;
+  }
+  static std::size_t descriptors() {
+    std::size_t count = 0;
+    DIR* const folder = ::opendir("/proc/self/fd");
+    while (::readdir(folder) != nullptr) ++count;
+    ::closedir(folder);
+    return count;
+  }
+  static std::uint64_t faults(const ZmqServer& server, ZmqFault fault) { return server.stats().faults[static_cast<std::size_t>(fault)]; }
+  /// Whether entries of a new client arrive.
+  bool serves(ZmqServer& server, Subscription& consumer) {
+    const auto client = connect({.endpoint = server.endpoint()});
+    EXPECT_TRUE(table(*client).set("k" + std::to_string(++keys_), {{"a", "1"}}).ok());
+    return until([&] { return !take(consumer).empty(); });
+  }
+
+ private:
+  int keys_ = 0;
+};
+
+TEST_F(ZmqGuardBounds, IdleConnectionsTakeNoMoreThanTheirDescriptorsAndTheDoorOpensAgain) {
+  const auto server = serve({.connections = 20, .connections_per_address = 20});
+  const auto consumer = subscribe(*server);
+  const std::size_t before = descriptors();
+  std::vector<UniqueFd> idle;
+  std::size_t most = 0;
+  for (int i = 0; i < 1100; ++i) {
+    idle.push_back(call(*server));
+    scheduler_.turn();
+    most = std::max(most, server->stats().open_connections);
+  }
+  ASSERT_TRUE(until([&] { return server->stats().open_connections == 20; }));
+  EXPECT_EQ(server->stats().connections_most, 20U);
+  EXPECT_LE(descriptors(), before + idle.size() + 2U * 40U);
+  EXPECT_LT(faults(*server, ZmqFault::TooManyPeers), 1000U) << "the kernel drops them, not this process";
+  ASSERT_FALSE(faults_.empty());
+  EXPECT_THAT(faults_.front(), HasSubstr("too-many-peers"));
+  idle.clear();
+  EXPECT_TRUE(serves(*server, *consumer));
+}
+
+TEST_F(ZmqGuardBounds, AnIdleConnectionWithoutAHandshakeIsCutAndMakesPlace) {
+  const auto server = serve({.connections = 2, .connections_per_address = 2});
+  const auto consumer = subscribe(*server);
+  const UniqueFd first = call(*server);
+  const UniqueFd second = call(*server);
+  ASSERT_TRUE(until([&] { return server->stats().open_connections == 2; }));
+  EXPECT_TRUE(serves(*server, *consumer)) << "after the time of a handshake";
+  EXPECT_TRUE(is_cut(first));
+}
+
+TEST_F(ZmqGuardBounds, OneAddressDoesNotTakeThePlacesOfAnother) {
+  const auto server = serve({.connections = 40, .connections_per_address = 10});
+  const auto consumer = subscribe(*server);
+  std::vector<UniqueFd> idle;
+  const std::string greeting = handshake();
+  for (int i = 0; i < 200; ++i) {
+    idle.push_back(call(*server, 2));
+    if (i < 10) {
+      ASSERT_TRUE(until([&] { return server->stats().open_connections == static_cast<std::size_t>(i) + 1; }));
+      ASSERT_EQ(::send(idle.back().get(), greeting.data(), greeting.size(), MSG_NOSIGNAL), static_cast<ssize_t>(greeting.size()));
+    }
+    scheduler_.turn();
+  }
+  ASSERT_TRUE(until([&] { return server->stats().connections == 10 && server->stats().open_connections == 10; }));
+  EXPECT_TRUE(serves(*server, *consumer)) << "from another address";
+  EXPECT_FALSE(is_cut(idle.front())) << "whoever has a place keeps it";
+}
+
+TEST_F(ZmqGuardBounds, PartsOfFramesHoldNoMoreThanTheirLimitAndTheLargestIsCut) {
+  constexpr std::size_t kPart = 300'000;
+  const auto server = serve({.frame_memory = 1'000'000});
+  const auto consumer = subscribe(*server);
+  std::vector<UniqueFd> slow;
+  const std::string head = handshake() + std::string("\x02\0\0\0\0\0\xff\0\0", 9);  // A long frame of 16 MB.
+  std::vector<std::string> rest;
+  for (std::size_t i = 0; i < 5; ++i) {
+    slow.push_back(call(*server));
+    rest.push_back(head + std::string(kPart + 1000 * i, 'x'));
+  }
+  ASSERT_TRUE(until([&] {
+    for (std::size_t i = 0; i < slow.size(); ++i) {
+      const ssize_t sent = ::send(slow[i].get(), rest[i].data(), rest[i].size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent > 0) rest[i].erase(0, static_cast<std::size_t>(sent));
+    }
+    return faults(*server, ZmqFault::FrameMemory) >= 2;
+  }));
+  EXPECT_LE(server->stats().frame_bytes, 1'000'000U);
+  ASSERT_TRUE(until([&] { return is_cut(slow.back()); }));
+  EXPECT_FALSE(is_cut(slow.front())) << "the smallest";
+  EXPECT_TRUE(serves(*server, *consumer));
+}
+
+// What was delivered is no part of a frame, however much it is.
+TEST_F(ZmqGuardBounds, ManyWholeFramesCutNobody) {
+  const auto server = serve({.frame_memory = 1'000'000});
+  const auto consumer = subscribe(*server);
+  const auto client = connect({.endpoint = server->endpoint(), .frame_bytes = 1000});
+  const std::string value(900, 'v');
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(table(*client).set("k" + std::to_string(i), {{"a", value}}).ok());
+  ASSERT_TRUE(until([&] { return server->stats().entries == 10'000; }));
+  const Instant later = clock_.now() + 2500ms;  // Two looks.
+  ASSERT_TRUE(until([&] { return clock_.now() > later; }));
+  EXPECT_EQ(faults(*server, ZmqFault::FrameMemory), 0U);
+  EXPECT_LT(server->stats().frame_bytes, 10'000U);
+  EXPECT_EQ(server->stats().connections, 1U);
+}
+
+}  // namespace
+}  // namespace rondo::store

@@ -1,0 +1,96 @@
+// ZmqTable::Lane: one table of a client on its way out: the frame that is being gathered and, behind it, the staging area for entries
+// that found the frame full and libzmq without room. Entries go into the frame as long as nothing is staged, so each key keeps its order.
+// No frame grows beyond limits::kZmqFrameBytes: a reader would drop it with all that is in it. What was merged in the staging area and
+// has become too large for one frame goes as several Sets of its key, as it came. Scheduler's thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "rondo/base/limits.h"
+#include "rondo/store/zmq_client.h"
+#include "store/memory/staged_table.h"
+#include "store/zmq/frame.h"
+
+namespace rondo {
+
+struct ZmqTable::Lane {
+  Lane(std::string_view database, std::string_view table, std::size_t keys_max)
+      : frame(database, table),
+        staged(std::make_shared<store::StagedTable>(TableSpec{.name = std::string{table}, .kind = TableKind::Staged, .rows_max = keys_max},
+                                                    store::StagedTable::Popped::IsForgotten)) {
+    waiting = std::move(*staged->subscribe());
+  }
+
+  /// Nothing is behind the frame.
+  bool is_clear() const { return in_hand() == nullptr && waiting->empty(); }
+  bool empty() const { return frame.empty() && is_clear(); }
+  /// Whether an entry of so many bytes may go into the frame as it is; into an empty one may whatever fits a frame at all.
+  bool takes(std::size_t bytes, std::size_t frame_bytes) const noexcept {
+    return frame.empty() || (frame.size() < frame_bytes && frame.size() + bytes <= limits::kZmqFrameBytes);
+  }
+
+  /// Moves staged keys into the frame until it is full. Returns how many entries.
+  std::size_t refill(std::size_t frame_bytes) {
+    for (std::size_t moved = 0;; ++moved) {
+      // What belongs to one key goes together, as far as a frame can hold it.
+      const std::size_t until = is_begun() ? limits::kZmqFrameBytes : frame_bytes;
+      if (!takes(0, until) || !take_in_hand() || !append(until)) return moved;
+    }
+  }
+
+  store::FrameWriter frame;
+  std::shared_ptr<store::StagedTable> staged;
+  std::unique_ptr<Subscription> waiting;  // The staged keys.
+  bool is_dirty = false;                  // In the client's list of tables with something to send.
+
+ private:
+  const Change* in_hand() const noexcept { return next_ < taken_.size() ? &taken_[next_] : nullptr; }
+
+  /// Something of the key in hand is in a frame.
+  bool is_begun() const noexcept { return in_hand() != nullptr && (next_ > 0 || fields_sent_ > 0); }
+
+  /// What is in hand did not fit the last frame; it begins the next.
+  bool take_in_hand() {
+    if (in_hand() != nullptr) return true;
+    if (waiting->empty()) return false;
+    taken_.clear();
+    next_ = 0;
+    waiting->take(1, taken_);
+    return true;
+  }
+
+  /// Puts what is in hand, or as much of its fields as an empty frame takes, into the frame. False when that must be sent first.
+  bool append(std::size_t frame_bytes) {
+    const Change& change = *in_hand();
+    fields_.clear();
+    for (const Field field : change.fields()) fields_.push_back(field);
+    std::span<const Field> rest{fields_};
+    rest = rest.subspan(fields_sent_);
+    const std::size_t bytes = store::FrameWriter::bytes_of(change.key(), rest);
+    if (!takes(bytes, frame_bytes)) return false;
+    if (change.op() == Op::Delete) {
+      frame.remove(change.key());
+    } else {
+      const std::size_t room = limits::kZmqFrameBytes - frame.head_size();
+      if (bytes > room) rest = rest.first(store::FrameWriter::fields_that_fit(change.key(), rest, room));
+      frame.set(change.key(), rest);
+      fields_sent_ += rest.size();
+    }
+    if (fields_sent_ < fields_.size()) return true;
+    fields_sent_ = 0;
+    ++next_;
+    return true;
+  }
+
+  std::vector<Change> taken_;  // Out of the staging area, of one key; those before next_ are in a frame.
+  std::size_t next_ = 0;
+  std::size_t fields_sent_ = 0;  // Of the change in hand.
+  std::vector<Field> fields_;
+};
+
+}  // namespace rondo
