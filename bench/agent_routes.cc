@@ -28,9 +28,9 @@
 
 #include "dataplane/netlink/floor.h"
 #include "dataplane/netlink/lab.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/replay.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "switch_agent/agent.h"
 
 namespace {
@@ -138,7 +138,7 @@ class QuickPlane final : public DataPlane {
   std::string describe() const override { return "answers at once"; }
 
  private:
-  sim::SimDataPlane kernel_;
+  SimDataPlane kernel_;
 };
 
 /// The agent with its ports, neighbours and groups, ready for routes. Gateways are IPv6 link-local: they serve routes of both families.

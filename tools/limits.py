@@ -48,7 +48,7 @@ LOCAL_BOUNDS = {
     "src/sched/stall_watchdog.cc:kLooksPerLimit": "looks at a turn in the time that it may take",
     "src/sim/event_trace.h:kKept": "the last steps of a simulation that are shown when it fails",
     "src/sim/replay.cc:kMost": "what a record that is not ours could claim",
-    "src/sim/sim_dataplane_kernel.cc:kMtuMax": "the simulated kernel's rule",
+    "src/dataplane/simulated/kernel.cc:kMtuMax": "the simulated kernel's rule",
     "src/store/durable/durable_address.cc:kIntervalMost": "limits::kDurableInterval in milliseconds",
     "src/store/record.cc:kShown": "how much of a wrong text an error repeats",
     "src/store/redis/reader.cc:kPlacesMax": "places of scans that are remembered; an older one is found anew",

@@ -21,8 +21,8 @@
 #include "orch/journal_reader.h"
 #include "orch/journal_recorder.h"
 #include "rondo/base/clock.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -53,7 +53,7 @@ Ended rondo(const std::string& words) {
 /// A port, its interface, a neighbour, a group of that, and a route by it; the route first, the neighbour last.
 void live_a_day(const JournalOptions& options) {
   sim::World world(1);
-  sim::SimDataPlane plane;
+  SimDataPlane plane;
   plane.add_port("Ethernet0");
   Runtime runtime(
       {.clock = &world.clock(), .reactor = &world.reactor(), .journal = std::move(Journal::open(options, world.clock()).value())});

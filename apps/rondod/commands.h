@@ -10,8 +10,8 @@
 #include "commands/command_adder.h"
 #include "commands/mishaps.h"
 #include "rondo/base/log.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
 #include "rondod/durable_maker.h"
@@ -26,7 +26,7 @@ struct CommandContext {
   const switch_agent::Agent& agent;
   switch_agent::SafetyStop& safety;
   DataPlane& plane;
-  sim::SimDataPlane* simulated = nullptr;
+  SimDataPlane* simulated = nullptr;
   const std::vector<std::unique_ptr<DirectFeed>>& feeds;
   const std::vector<std::unique_ptr<TableFile>>& files;
   RedisWatch& redis;

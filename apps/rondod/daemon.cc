@@ -59,7 +59,7 @@ Status Daemon::lock_plane() {
 
 Status Daemon::open_plane() {
   if (config_.simulated) {
-    auto plane = std::make_unique<sim::SimDataPlane>();
+    auto plane = std::make_unique<SimDataPlane>();
     for (const std::string& port : config_.simulated_ports) plane->add_port(port);
     simulated_ = plane.get();
     plane_ = std::move(plane);

@@ -9,9 +9,9 @@
 #include "rondo/commands/log_keeper.h"
 #include "rondo/commands/standard_commands.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sched/stall_watchdog.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondod/commands.h"
 #include "rondod/config.h"
 #include "rondod/direct_maker.h"
@@ -101,7 +101,7 @@ class Daemon {
   std::vector<std::unique_ptr<TableFile>> files_;  // Of the store.
   PlaneLock plane_lock_;                           // Outlives what programs.
   std::unique_ptr<DataPlane> plane_;
-  sim::SimDataPlane* simulated_ = nullptr;
+  SimDataPlane* simulated_ = nullptr;
   std::unique_ptr<Runtime> runtime_;
   std::unique_ptr<switch_agent::Agent> agent_;
   CommandRegistry registry_;

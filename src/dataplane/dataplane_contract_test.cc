@@ -10,8 +10,8 @@
 #include "dataplane/netlink/lab.h"
 #include "rondo/base/clock.h"
 #include "rondo/dataplane/dataplane.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/sim/sim_dataplane.h"
 
 namespace rondo {
 namespace {
@@ -50,7 +50,7 @@ class SimRig final : public Rig {
   bool remove_foreign_route(const char* prefix) override { return plane_.remove_foreign_route(Prefix::parse(prefix).value()); }
 
  private:
-  sim::SimDataPlane plane_;
+  SimDataPlane plane_;
 };
 
 class KernelRig final : public Rig {

@@ -7,7 +7,7 @@
 
 #include "dataplane/netlink/lab.h"
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/sim/sim_dataplane.h"
+#include "rondo/dataplane/simulated.h"
 
 namespace rondo {
 namespace {
@@ -124,7 +124,7 @@ std::vector<std::string> state_of(DataPlane& plane) {
 
 void compare(std::uint32_t seed, const netlink::Lab& lab) {
   auto kernel = make_linux_dataplane({.network_namespace = lab.path()}).value();
-  sim::SimDataPlane simulated;
+  SimDataPlane simulated;
   simulated.add_port("swp1");
   simulated.add_port("swp2");
   Drawer kernel_drawer(seed, ports_of(*kernel));

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "rondo/sim/sim_dataplane.h"
+#include "rondo/dataplane/simulated.h"
 
 namespace rondo {
 namespace {
@@ -49,7 +49,7 @@ class ReconcilerTest : public testing::Test {
   }
   std::uint64_t executed() const { return plane_.executed() - before_; }
 
-  sim::SimDataPlane plane_;
+  SimDataPlane plane_;
   Reconciler reconciler_{plane_};
   IfIndex port_;
   std::uint64_t before_ = 0;
@@ -75,7 +75,7 @@ TEST_F(ReconcilerTest, AnAddressThatNobodyAskedForIsUnwantedUntilItIsDeleted) {
   std::vector<Operation> addresses = deletes_of(reconciler_.unwanted().addresses);
   ASSERT_THAT(addresses, SizeIs(1)) << "that of now is wanted";
   EXPECT_EQ(to_string(addresses[0].order), to_string(Order{AddressDelete{port_, kAddress}}));
-  plane_.fail_nth(sim::OrderKind::Address, 1, ENOBUFS);
+  plane_.fail_nth(OrderKind::Address, 1, ENOBUFS);
   reconciler_.apply(addresses);
   EXPECT_FALSE(addresses[0].status.ok());
   addresses = deletes_of(reconciler_.unwanted().addresses);
@@ -130,7 +130,7 @@ TEST_F(ReconcilerTest, WhatTheSameBulkChangedBeforeIsNotBelieved) {
 }
 
 TEST_F(ReconcilerTest, WhatWasRefusedIsStillUnwanted) {
-  plane_.fail_nth(sim::OrderKind::Route, 1, ENOBUFS);
+  plane_.fail_nth(OrderKind::Route, 1, ENOBUFS);
   std::vector<Operation> bulk = bulk_of({RouteSet{kRoute, NexthopId{}, kMainTable, RouteType::Blackhole}});
   reconciler_.apply(bulk);
   EXPECT_FALSE(bulk[0].status.ok());
@@ -140,7 +140,7 @@ TEST_F(ReconcilerTest, WhatWasRefusedIsStillUnwanted) {
 }
 
 TEST_F(ReconcilerTest, ADeleteThatWasRefusedIsUnwantedAgain) {
-  plane_.fail_nth(sim::OrderKind::Route, 1, ENOBUFS);
+  plane_.fail_nth(OrderKind::Route, 1, ENOBUFS);
   std::vector<Operation> routes = deletes_of(reconciler_.unwanted().routes);
   ASSERT_THAT(routes, SizeIs(1));
   reconciler_.apply(routes);

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <utility>
 
+#include "dataplane/order_digest.h"
 #include "orch/journal_format.h"
 #include "orch/journal_sink.h"
 #include "orch/journal_writer.h"
-#include "orch/order_digest.h"
 #include "orch/plane_codec.h"
 #include "rondo/base/assert.h"
 #include "rondo/dataplane/dataplane.h"

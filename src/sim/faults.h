@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rondo/dataplane/simulated.h"
 #include "rondo/sim/fault_plan.h"
-#include "rondo/sim/sim_dataplane.h"
 
 namespace rondo::sim {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "../agent_lines.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -20,7 +20,7 @@ namespace rondo::switch_agent {
 
 class AgentBox {
  public:
-  explicit AgentBox(std::uint64_t seed = 1, sim::SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
+  explicit AgentBox(std::uint64_t seed = 1, SimDataPlaneOptions options = {}, JournalOptions journal = {}, AuditOptions audit = {},
                     SafetyOptions safety = {})
       : world(seed),
         plane(with_cost(std::move(options))),
@@ -64,14 +64,14 @@ class AgentBox {
   Lines actual() { return lines_of(plane); }
 
   sim::World world;
-  sim::SimDataPlane plane;
+  SimDataPlane plane;
   JournalOptions journal_options;
   Runtime runtime;
   Agent agent;
   Lines rejects;
 
  private:
-  sim::SimDataPlaneOptions with_cost(sim::SimDataPlaneOptions options) {
+  SimDataPlaneOptions with_cost(SimDataPlaneOptions options) {
     options.seed = world.seed();
     options.spend = [this](Duration time) { world.clock().advance(time); };
     return options;

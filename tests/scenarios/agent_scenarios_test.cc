@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 /// Two ports, a neighbour on each, and what most tests begin with.
 class SwitchAgent : public ::testing::Test {
  protected:
-  explicit SwitchAgent(sim::SimDataPlaneOptions options = {}) : box(1, std::move(options)) {
+  explicit SwitchAgent(SimDataPlaneOptions options = {}) : box(1, std::move(options)) {
     for (const char* port : {"A", "B"}) box.plane.add_port(port);
     box.start();
   }
@@ -144,12 +144,12 @@ TEST_F(SwitchAgent, AChangeOfMembersWaitsWhileTheNewOneIsRefusedForNow) {
   box.run_for(1s);
   add_neighbors();
   box.run_for(1s);
-  box.plane.fail_by_chance(sim::OrderKind::Nexthop, 1.0, ENOBUFS);
+  box.plane.fail_by_chance(OrderKind::Nexthop, 1.0, ENOBUFS);
   set_group("1", "10.1.0.2", "B");
   box.run_for(1s);
   EXPECT_EQ(box.plane.route_count(), 50U);
   EXPECT_THAT(routes(), Contains("route 172.16.0.0/24 via {A 10.0.0.2*1}"));
-  box.plane.fail_by_chance(sim::OrderKind::Nexthop, 0.0, 0);
+  box.plane.fail_by_chance(OrderKind::Nexthop, 0.0, 0);
   box.run_for(1s);
   EXPECT_THAT(routes(), Contains("route 172.16.0.0/24 via {B 10.1.0.2*1}"));
   EXPECT_EQ(box.agent.routes().counts().put_back, 0U);
@@ -248,7 +248,7 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
     for (const char* port : {"A", "B"}) box.plane.add_port(port);
     box.start();
     for (const SampleRow& row : sample()) ASSERT_TRUE(box.runtime.table(row.table).set(row.key, row.fields).ok());
-    box.plane.fail_by_chance(sim::OrderKind::Route, 0.05, ENOBUFS);
+    box.plane.fail_by_chance(OrderKind::Route, 0.05, ENOBUFS);
     Random& random = box.world.random();
     bool signal = true;
     for (int i = 0; i < 1500; ++i) {
@@ -263,7 +263,7 @@ TEST(AgentRaces, PortsThatFlapInARouteStormLeaveNoRouteBehind) {
       if (random.chance(0.3)) box.run_for(std::chrono::microseconds{random.below(300)});
     }
     box.run_for(5ms);
-    box.plane.fail_by_chance(sim::OrderKind::Route, 0.0, 0);
+    box.plane.fail_by_chance(OrderKind::Route, 0.0, 0);
     box.plane.set_carrier("A", true);
     box.run_for(5s);
     ASSERT_EQ(box.owed(), 0U);
@@ -305,13 +305,13 @@ TEST_F(SwitchAgent, RestoringIsTriedAgainWhenTheKernelRefusesIt) {
   const Lines before = box.actual();
   box.set("PORT_TABLE", "A", {{"admin_status", "down"}});
   box.run_for(100ms);
-  box.plane.fail_by_chance(sim::OrderKind::Address, 1.0, ENOBUFS);
-  box.plane.fail_by_chance(sim::OrderKind::Neighbor, 1.0, ENOBUFS);
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, ENOBUFS);
+  box.plane.fail_by_chance(OrderKind::Neighbor, 1.0, ENOBUFS);
   box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
   box.run_for(1s);
   EXPECT_NE(box.actual(), before);
-  box.plane.fail_by_chance(sim::OrderKind::Address, 0.0, 0);
-  box.plane.fail_by_chance(sim::OrderKind::Neighbor, 0.0, 0);
+  box.plane.fail_by_chance(OrderKind::Address, 0.0, 0);
+  box.plane.fail_by_chance(OrderKind::Neighbor, 0.0, 0);
   box.run_for(1s);
   EXPECT_EQ(difference(box.actual(), before), Lines{});
 }
@@ -350,7 +350,7 @@ TEST_F(SwitchAgent, AGroupWhoseDeletionWasRefusedIsOfUseAgainWhenItIsWantedAsItI
   set_up(1);
   box.plane.set_carrier("B", false);
   box.run_for(100ms);
-  box.plane.fail_nth(sim::OrderKind::Nexthop, 1, ENOBUFS);
+  box.plane.fail_nth(OrderKind::Nexthop, 1, ENOBUFS);
   set_group("1", "10.1.0.2", "B");  // Whose port has no carrier: a group without members.
   box.run_for(1ms);
   ASSERT_EQ(box.plane.injected(), 1U);
@@ -410,8 +410,8 @@ TEST_F(SwitchAgent, AnAddressIsOneHoweverAKeySpellsIt) {
 class SmallSwitch : public SwitchAgent {
  protected:
   SmallSwitch() : SwitchAgent(limits()) {}
-  static sim::SimDataPlaneOptions limits() {
-    sim::SimDataPlaneOptions options;
+  static SimDataPlaneOptions limits() {
+    SimDataPlaneOptions options;
     options.routes_max = 10;
     options.nexthops_max = 1;
     options.groups_max = 1;

@@ -217,7 +217,7 @@ TEST(Audit, WhatIsRepairedIsCountedByTheAnswersOfTheDataPlane) {
   const auto note = [&result](const Audit::Report& report) { result = report.results[static_cast<std::size_t>(ObjectKind::Route)]; };
   ASSERT_TRUE(box.agent.audit()->request({false, false, false, true}, OnDrift::Repair, note).ok());
   box.run_for(210ms);
-  box.plane.fail_nth(sim::OrderKind::Route, 2, ENOBUFS);
+  box.plane.fail_nth(OrderKind::Route, 2, ENOBUFS);
   box.run_for(5s);
   EXPECT_EQ(result.found[0] + result.found[2], 5U);
   EXPECT_EQ(result.held_by_others, 1U);

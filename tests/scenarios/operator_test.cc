@@ -34,7 +34,7 @@ class Operator : public ::testing::Test {
 };
 
 TEST_F(Operator, AnAddressWaitsWhileIpv6IsSwitchedOffAndComesInWhenItIsOn) {
-  box.plane.fail_by_chance(sim::OrderKind::Address, 1.0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
   const std::uint64_t before = box.plane.executed();
   box.set("INTF_TABLE", v6, {});
   box.run_for(9s);
@@ -42,7 +42,7 @@ TEST_F(Operator, AnAddressWaitsWhileIpv6IsSwitchedOffAndComesInWhenItIsOn) {
   EXPECT_LE(box.plane.executed() - before, 6U) << "one attempt in two seconds";
   EXPECT_THAT(box.why("INTF_TABLE", v6),
               AllOf(HasSubstr("IPv6 is switched off on A"), HasSubstr("set the sysctl net.ipv6.conf.A.disable_ipv6 to 0")));
-  box.plane.fail_by_chance(sim::OrderKind::Address, 0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
   box.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
@@ -50,19 +50,19 @@ TEST_F(Operator, AnAddressWaitsWhileIpv6IsSwitchedOffAndComesInWhenItIsOn) {
 TEST_F(Operator, AnAddressWaitsWhileTheMtuIsBelowThatOfIpv6) {
   box.set("PORT_TABLE", "A", {{"mtu", "1000"}});
   box.run_for(1s);
-  box.plane.fail_by_chance(sim::OrderKind::Address, 1.0, EINVAL);
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
   box.set("INTF_TABLE", v6, {});
   box.run_for(5s);
   EXPECT_THAT(box.rejects, IsEmpty());
   EXPECT_THAT(box.why("INTF_TABLE", v6), HasSubstr("the MTU of A is 1000, and IPv6 needs 1280: raise it"));
-  box.plane.fail_by_chance(sim::OrderKind::Address, 0, EINVAL);
+  box.plane.fail_by_chance(OrderKind::Address, 0, EINVAL);
   box.set("PORT_TABLE", "A", {{"mtu", "1500"}});
   box.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
 
 TEST_F(Operator, ARefusalOfAnAddressThatHasAnotherCauseIsARejectStill) {
-  box.plane.fail_by_chance(sim::OrderKind::Address, 1.0, EINVAL);
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EINVAL);
   box.set("INTF_TABLE", v6, {});
   box.run_for(1s);
   EXPECT_EQ(box.rejects.size(), 1U);
@@ -73,14 +73,14 @@ TEST_F(Operator, AnInstalledAddressThatIpv6TookAwayComesBackWhenItIsOn) {
   box.run_for(1s);
   ASSERT_EQ(state("INTF_TABLE", v6), "installed");
   const IfIndex port = box.links().front().port;
-  box.plane.fail_by_chance(sim::OrderKind::Address, 1.0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Address, 1.0, EACCES);
   ASSERT_TRUE(box.plane.meddle(LinkSet{port, false, {}}).ok());
   box.run_for(1s);
   box.set("PORT_TABLE", "A", {{"admin_status", "up"}});
   box.run_for(5s);
   EXPECT_EQ(state("INTF_TABLE", v6), "withdrawn");
   EXPECT_THAT(box.why("INTF_TABLE", v6), HasSubstr("IPv6 is switched off on A"));
-  box.plane.fail_by_chance(sim::OrderKind::Address, 0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Address, 0, EACCES);
   box.run_for(3s);
   EXPECT_EQ(state("INTF_TABLE", v6), "installed");
 }
@@ -89,12 +89,12 @@ TEST_F(Operator, ANextHopWaitsWhileIpv6IsSwitchedOff) {
   box.set("INTF_TABLE", v6, {});
   box.set("NEIGH_TABLE", "A:2001:db8:a::2", {{"neigh", "02:00:00:00:00:03"}});
   box.run_for(1s);
-  box.plane.fail_by_chance(sim::OrderKind::Nexthop, 1.0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Nexthop, 1.0, EACCES);
   box.set("NEXTHOP_GROUP_TABLE", "6", {{"nexthop", "2001:db8:a::2"}, {"ifname", "A"}});
   box.run_for(5s);
   EXPECT_THAT(box.rejects, IsEmpty());
   EXPECT_THAT(box.why("NEXTHOP_GROUP_TABLE", "6"), HasSubstr("IPv6 is switched off on A"));
-  box.plane.fail_by_chance(sim::OrderKind::Nexthop, 0, EACCES);
+  box.plane.fail_by_chance(OrderKind::Nexthop, 0, EACCES);
   box.run_for(3s);
   EXPECT_EQ(state("NEXTHOP_GROUP_TABLE", "6"), "installed");
 }

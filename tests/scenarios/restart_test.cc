@@ -16,8 +16,8 @@
 #include "orch/journal_reader.h"
 #include "orch/journal_walk.h"
 #include "rondo/base/random.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -99,7 +99,7 @@ class RestartBox {
   }
 
   sim::World world{1};
-  sim::SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
   std::string journal_file;  // Empty: none.
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Agent> agent;

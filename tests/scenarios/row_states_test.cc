@@ -194,7 +194,7 @@ TEST_F(StatesOfRows, ADeadPortIsForgottenUnlessARowAsksForIt) {
 }
 
 TEST_F(StatesOfRows, WhatTheKernelRefusesIsRefusedAndWhatParsesNotIsNot) {
-  box.plane.fail_nth(sim::OrderKind::Route, 1, EPERM);
+  box.plane.fail_nth(OrderKind::Route, 1, EPERM);
   box.set("ROUTE_TABLE", "172.16.0.0/16", {{"nexthop_group", "1"}});
   box.set("ROUTE_TABLE", "172.17.0.0/16", {{"blackhole", "perhaps"}});
   box.run_for(1s);

@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
 #include "rondo/sim/replay.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -65,7 +65,7 @@ class SafetyStopAtAStart : public testing::Test {
 
   static constexpr SafetyOptions kSafety{.share = 0.2, .least = 100, .wait = Duration{0}};
   sim::World world{1};
-  sim::SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
+  SimDataPlane plane{{.seed = 1, .spend = [this](Duration time) { world.clock().advance(time); }}};
   std::unique_ptr<Runtime> runtime;
   std::unique_ptr<Agent> agent;
   std::vector<Event> events;

@@ -113,7 +113,7 @@ TEST_F(Spelt, AHostRouteWithoutItsLengthIsTheSameRoute) {
 }
 
 TEST_F(Spelt, ARouteThatIsRefusedLeavesThePrefixToTheOtherRow) {
-  box.plane.fail_nth(sim::OrderKind::Route, 1, EOPNOTSUPP);
+  box.plane.fail_nth(OrderKind::Route, 1, EOPNOTSUPP);
   set_route(kLoud, true);
   box.run_for(1s);
   ASSERT_EQ(box.rejects.size(), 1U);

@@ -85,7 +85,7 @@ class AgentLife final : public Life {
 
   // --- The box.
 
-  sim::SimDataPlane& plane() { return world_->plane(); }
+  SimDataPlane& plane() { return world_->plane(); }
   bool is_settled(std::string_view table, std::string_view key) const;
   void add_device(std::uint64_t port) {
     plane().add_port(port_name(port));
@@ -303,7 +303,7 @@ class AgentLife final : public Life {
     later([this, order] { static_cast<void>(plane().meddle(order)); });
   }
   void trouble() {
-    const auto kind = static_cast<sim::OrderKind>(random_.below(6));
+    const auto kind = static_cast<OrderKind>(random_.below(6));
     if (random_.chance(0.3)) {
       plane().fail_nth(kind, 1 + random_.below(4), ENOBUFS);
     } else {

@@ -1,5 +1,5 @@
 // DataPlane: the slow and stateful target of the orders. An interface with two implementations: Linux over rtnetlink (make_linux_dataplane)
-// and a simulated kernel with the same rules (sim/sim_dataplane.h); one contract test checks both. It executes and reports; it keeps no
+// and a simulated kernel with the same rules (dataplane/simulated.h); one contract test checks both. It executes and reports; it keeps no
 // state for its callers.
 //
 // Rules a caller must know (measured on Linux; the contract test checks each):

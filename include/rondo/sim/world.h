@@ -17,12 +17,12 @@
 
 #include "rondo/base/random.h"
 #include "rondo/base/result.h"
+#include "rondo/dataplane/simulated.h"
 #include "rondo/orch/journal.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/sim/checker.h"
 #include "rondo/sim/fault_plan.h"
 #include "rondo/sim/sim_clock.h"
-#include "rondo/sim/sim_dataplane.h"
 #include "rondo/sim/sim_reactor.h"
 #include "rondo/store/store.h"
 

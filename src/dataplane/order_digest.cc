@@ -1,4 +1,4 @@
-#include "orch/order_digest.h"
+#include "dataplane/order_digest.h"
 
 #include <cstring>
 #include <variant>

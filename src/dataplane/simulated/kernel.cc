@@ -1,5 +1,5 @@
-// sim_dataplane_kernel.cc: see the header. Error texts and errno are those of Linux 6.18, measured by the contract test.
-#include "sim/sim_dataplane_kernel.h"
+// kernel.cc: see the header. Error texts and errno are those of Linux 6.18, measured by the contract test.
+#include "dataplane/simulated/kernel.h"
 
 #include <algorithm>
 #include <boost/container/small_vector.hpp>
@@ -9,7 +9,7 @@
 #include "dataplane/kernel_status.h"
 #include "rondo/base/assert.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 namespace {
 
@@ -383,4 +383,4 @@ std::optional<RouteEntry> SimKernel::route(const Prefix& prefix, std::uint32_t t
   return RouteEntry{.prefix = prefix, .nexthop = found->second.nexthop, .table = table, .type = found->second.type};
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo

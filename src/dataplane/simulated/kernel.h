@@ -1,5 +1,5 @@
 // SimKernel: the state and the rules of the simulated data plane, without locks, time or failures. One function a rule; each is also a
-// case of src/dataplane/dataplane_contract_test.cc, which compares it with Linux. Used only by sim_dataplane.cc.
+// case of src/dataplane/dataplane_contract_test.cc, which compares it with Linux. Used only by plane.cc.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "rondo/dataplane/dataplane.h"
-#include "rondo/sim/sim_dataplane.h"
+#include "rondo/dataplane/simulated.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 /// The kernel's answer: 0, or an errno and its text.
 struct Verdict {
@@ -123,4 +123,4 @@ class SimKernel {
   std::vector<LinkEvent> events_;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo

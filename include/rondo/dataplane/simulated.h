@@ -16,7 +16,7 @@
 
 #include "rondo/dataplane/dataplane.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 /// Kind of an order; for failures and costs.
 enum class OrderKind : std::uint8_t { Route, Group, Nexthop, Neighbor, Address, Link };
@@ -103,4 +103,4 @@ class SimDataPlane final : public DataPlane {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo

@@ -1,6 +1,6 @@
 // Goal: the features that the simulated kernel has beyond a kernel: failures, capacity and time on demand, repeatable.
 // (dataplane_contract_test.cc and dataplane_differential_test.cc in src/dataplane/ compare it with Linux.)
-#include "rondo/sim/sim_dataplane.h"
+#include "rondo/dataplane/simulated.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 
-namespace rondo::sim {
+namespace rondo {
 namespace {
 
 using ::testing::ElementsAre;
@@ -179,4 +179,4 @@ TEST(SimDataPlane, RoomCanEndAndComeBack) {
 }
 
 }  // namespace
-}  // namespace rondo::sim
+}  // namespace rondo

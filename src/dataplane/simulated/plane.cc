@@ -1,5 +1,5 @@
-// sim_dataplane.cc: the lock, the failures, the costs and the monitors around SimKernel. See rondo/sim/sim_dataplane.h.
-#include "rondo/sim/sim_dataplane.h"
+// plane.cc: the lock, the failures, the costs and the monitors around SimKernel. See rondo/dataplane/simulated.h.
+#include "rondo/dataplane/simulated.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -11,12 +11,12 @@
 
 #include "dataplane/kernel_status.h"
 #include "dataplane/order_check.h"
-#include "orch/order_digest.h"
+#include "dataplane/order_digest.h"
+#include "dataplane/simulated/kernel.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
-#include "sim/sim_dataplane_kernel.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 namespace {
 
@@ -393,4 +393,4 @@ std::uint64_t SimDataPlane::digest() const {
   return impl_->digest;
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo
