@@ -30,7 +30,7 @@
 #include "dataplane/netlink/lab.h"
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"
 
 namespace {
@@ -266,9 +266,9 @@ double median(std::vector<double> values) {
 }
 
 void replay(const std::string& file) {
-  auto opened = sim::Replay::open({file});
+  auto opened = replay::Replay::open({file});
   if (!opened) give_up(opened.error().to_string());
-  sim::ReplayReport report;
+  replay::ReplayReport report;
   const Sample took = measure(1, RUSAGE_SELF, [&] {
     Runtime runtime((*opened)->runtime_options());
     switch_agent::Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});

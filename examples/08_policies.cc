@@ -23,7 +23,7 @@ struct Work {};
 
 class Worker final : public Agent {
  public:
-  Worker(Group& group, Priority priority, sim::SimClock& clock, std::string& order)
+  Worker(Group& group, Priority priority, SimClock& clock, std::string& order)
       : Agent(group, "worker", priority), clock_(clock), order_(order) {
     receive<&Worker::handle>();
   }
@@ -37,7 +37,7 @@ class Worker final : public Agent {
     if (++handled_ != 3 || urgent == Address{}) return;
     for (int i = 0; i < 2; ++i) ok = urgent.post(Work{}).ok() && ok;
   }
-  sim::SimClock& clock_;
+  SimClock& clock_;
   std::string& order_;
   int handled_ = 0;
 };

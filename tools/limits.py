@@ -47,7 +47,7 @@ LOCAL_BOUNDS = {
     "src/store/watched_view.h:kGoneKept": "keys that were told gone and are kept: beyond it a Delete is told twice, which is no fault",
     "src/sched/stall_watchdog.cc:kLooksPerLimit": "looks at a turn in the time that it may take",
     "src/sim/event_trace.h:kKept": "the last steps of a simulation that are shown when it fails",
-    "src/sim/replay.cc:kMost": "what a record that is not ours could claim",
+    "src/replay/replay.cc:kMost": "what a record that is not ours could claim",
     "src/dataplane/simulated/kernel.cc:kMtuMax": "the simulated kernel's rule",
     "src/store/durable/durable_address.cc:kIntervalMost": "limits::kDurableInterval in milliseconds",
     "src/store/record.cc:kShown": "how much of a wrong text an error repeats",

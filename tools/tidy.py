@@ -35,8 +35,8 @@ THREAD_FILES = {
     "src/sched/stall_watchdog.cc": "the thread that watches a scheduler",
     "src/store/durable/log_writer.cc": "the thread that writes to the disk",
     "src/store/durable/log_writer.h": "the same",
-    "src/sim/tape_reader.cc": "the thread that reads ahead of a replay",
-    "src/sim/tape_reader.h": "the same",
+    "src/replay/read_ahead.cc": "the thread that reads ahead of a replay",
+    "src/replay/read_ahead.h": "the same",
     "src/dataplane/netlink/network_namespace.cc": "opens sockets in another network namespace, then ends",
 }
 
@@ -88,8 +88,9 @@ class Tree:
         users = {}
         for path, includes in self.includes.items():
             for _, name, _ in includes:
-                users.setdefault("src/" + name, set()).add(path)
-        kits = {path for path in self.code if path.startswith("src/") and path.endswith(".h") and users.get(path)}
+                for top in ("src/", "apps/"):
+                    users.setdefault(top + name, set()).add(path)
+        kits = {path for path in self.code if path.startswith(("src/", "apps/")) and path.endswith(".h") and users.get(path)}
         while True:
             wrong = {path for path in kits if not all(is_test(user) or user.startswith(TEST_FOLDERS) or user in kits for user in users[path])}
             if not wrong:
@@ -146,7 +147,7 @@ def check_layers(tree, offences):
         if layer not in layers:
             offences.add(path, 1, "layers", f"folder '{layer}' is not in tools/layers.txt")
             continue
-        allowed = layers[layer] | ({"sim"} if is_test(path) or path in tree.test_kits else set())
+        allowed = layers[layer] | ({"sim", "replay"} if is_test(path) or path in tree.test_kits else set())
         for quote, name, line in tree.includes[path]:
             check_include(tree, offences, path, line, quote, name, allowed)
 

@@ -13,7 +13,7 @@
 #include "progress.h"
 #include "rondo/base/clock.h"
 #include "rondo/base/text.h"
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"
 
 namespace rondo::cli {
@@ -22,14 +22,14 @@ namespace {
 namespace json = boost::json;
 
 template <class Number>
-bool read_note(const sim::Replay& replay, std::string_view name, Number& value) {
+bool read_note(const replay::Replay& replay, std::string_view name, Number& value) {
   const std::optional<std::string> text = replay.note(name);
   if (!text) return false;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
   return error == std::errc{} && end == text->data() + text->size();
 }
 
-Status read_settings(sim::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
+Status read_settings(replay::Replay& replay, switch_agent::SwitchAgentOptions& settings) {
   const bool known = read_note(replay, "agent.table", settings.table) && read_note(replay, "agent.orders_max", settings.orders_max) &&
                      read_note(replay, "agent.retry_quota", settings.retry_quota);
   if (!known) return {Code::InvalidArgument, "the run has no switch agent's settings: it is not a run of rondod's"};
@@ -43,9 +43,9 @@ Status read_settings(sim::Replay& replay, switch_agent::SwitchAgentOptions& sett
   return {};
 }
 
-json::array trouble_of(const sim::Replay& replay) {
+json::array trouble_of(const replay::Replay& replay) {
   json::array all;
-  for (const sim::DamagedPart& part : replay.damage()) {
+  for (const replay::DamagedPart& part : replay.damage()) {
     json::object one = damage_json({part.offset, part.bytes, part.reason, part.at_end});
     one["file"] = text(part.file);
     all.push_back(std::move(one));
@@ -55,7 +55,7 @@ json::array trouble_of(const sim::Replay& replay) {
 
 double seconds(Duration span) { return std::chrono::duration<double>(span).count(); }
 
-void show(const Options& options, const sim::ReplayReport& done, Duration took, json::array trouble) {
+void show(const Options& options, const replay::ReplayReport& done, Duration took, json::array trouble) {
   const double times = seconds(done.recorded) / std::max(seconds(took), 1e-9);
   if (options.json) {
     json::object result{{"same", done.same},
@@ -86,10 +86,10 @@ void show(const Options& options, const sim::ReplayReport& done, Duration took, 
 }
 
 /// On a terminal it says how far it is; elsewhere nobody asks.
-sim::ReplayReport run(sim::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
+replay::ReplayReport run(replay::Replay& replay, Runtime& runtime, const Clock& clock, const std::string& name) {
   if (!can_show_progress()) return replay.run(runtime);
   Progress progress(clock, name, replay.records(), true, "records");
-  const sim::ReplayReport done = replay.run(runtime, [&progress](std::uint64_t records) { progress.update(records); });
+  const replay::ReplayReport done = replay.run(runtime, [&progress](std::uint64_t records) { progress.update(records); });
   progress.update(done.records);
   return done;
 }
@@ -97,9 +97,9 @@ sim::ReplayReport run(sim::Replay& replay, Runtime& runtime, const Clock& clock,
 }  // namespace
 
 int replay_run(const Options& options, const ReplayRun& call) {
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open(call.files, call.run);
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(call.files, call.run);
   if (!opened) return report(options, opened.error(), opened.error().code() == Code::DataLoss ? kExitBadFile : -1);
-  sim::Replay& replay = **opened;
+  replay::Replay& replay = **opened;
   switch_agent::SwitchAgentOptions settings;
   if (Status unfit = read_settings(replay, settings); !unfit.ok()) return report(options, unfit);
   const SystemClock clock;
@@ -108,7 +108,7 @@ int replay_run(const Options& options, const ReplayRun& call) {
   Runtime runtime(replay.runtime_options());
   switch_agent::Agent agent(runtime, replay.plane(), settings);
   const Status started = agent.start();
-  const sim::ReplayReport done = run(replay, runtime, clock, call.files.back());
+  const replay::ReplayReport done = run(replay, runtime, clock, call.files.back());
   if (!started.ok()) return report(options, started);
   show(options, done, clock.now() - start, trouble_of(replay));
   return finish_output(done.same ? kExitDone : kExitDifferent);

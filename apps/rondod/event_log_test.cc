@@ -9,7 +9,7 @@
 #include <string>
 
 #include "rondo/base/text.h"
-#include "rondo/sim/sim_clock.h"
+#include "rondo/sched/sim_clock.h"
 #include "rondod/rondod_kit.h"
 
 namespace rondo::daemon {
@@ -26,7 +26,7 @@ class Events : public testing::Test {
   }
   std::string told() { return std::exchange(lines, {}); }
 
-  sim::SimClock clock;
+  SimClock clock;
   std::string lines;
   Log log{clock, {.level = LogLevel::Info, .journal = false, .writer = [this](std::string_view line) { lines += line; }}};
   EventLog events{log, [](std::string_view name) { return name.starts_with("swp"); }};

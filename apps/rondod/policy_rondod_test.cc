@@ -194,7 +194,7 @@ TEST_F(RondodPolicy, ChangesOnSighupInTheMiddleOfTrafficLoseNothing) {
   ASSERT_EQ(policies.size(), kChoices.size());
   for (std::size_t i = 0; i < kChoices.size(); ++i) EXPECT_THAT(policies[i], HasSubstr(kChoices[i].told));
   EXPECT_GE(std::ranges::count_if(taken, [](std::uint64_t count) { return count > 0; }), 3) << "the day had not much traffic left";
-  const sim::ReplayReport report = replay_day(file("day"));
+  const replay::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GE(report.outcomes, static_cast<std::uint64_t>(kRoutes));
 }

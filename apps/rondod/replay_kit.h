@@ -7,14 +7,14 @@
 #include <memory>
 #include <string>
 
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 #include "switch_agent/agent.h"
 
 namespace rondo::daemon {
 
 /// The production scheduler and agent, given what the day was given.
-inline sim::ReplayReport replay_day(const std::string& day) {
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({day});
+inline replay::ReplayReport replay_day(const std::string& day) {
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({day});
   EXPECT_TRUE(opened.has_value());
   const auto number = [&](std::string_view name) { return std::stoul((*opened)->note(name).value_or("0")); };
   switch_agent::SwitchAgentOptions options;

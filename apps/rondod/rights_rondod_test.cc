@@ -65,7 +65,7 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
   }
   const std::string by = "written by user " + uid + " process " + pid + ": ";
   EXPECT_THAT(written, ElementsAre(by + "set PORT_TABLE swp1", by + "load ROUTE_TABLE, 3 rows", by + "del ROUTE_TABLE 10.0.0.0/8"));
-  const sim::ReplayReport report = replay_day(file("day"));
+  const replay::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
 }
 

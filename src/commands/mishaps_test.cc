@@ -12,7 +12,7 @@
 #include "commands/write_failures.h"
 #include "orch/runtime_fixture.h"
 #include "rondo/base/limits.h"
-#include "rondo/sim/sim_clock.h"
+#include "rondo/sched/sim_clock.h"
 
 namespace rondo::commands {
 namespace {
@@ -39,7 +39,7 @@ Told told(const Teller& teller, const Clock& clock) {
 }
 
 TEST(Mishaps, NoneIsNothingToTell) {
-  sim::SimClock clock;
+  SimClock clock;
   Mishap mishap{"cups that fell"};
   mishap.look(0, "", clock);
   EXPECT_THAT(told(mishap, clock).troubles, IsEmpty());
@@ -47,7 +47,7 @@ TEST(Mishaps, NoneIsNothingToTell) {
 }
 
 TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
-  sim::SimClock clock;
+  SimClock clock;
   Mishap mishap{"cups that fell"};
   mishap.look(2, "the blue one", clock);
   clock.advance(42s);
@@ -67,7 +67,7 @@ TEST(Mishaps, AreATroubleForAWhileAndThenANote) {
 }
 
 TEST(Mishaps, AnotherOneIsATroubleAnew) {
-  sim::SimClock clock;
+  SimClock clock;
   Mishap mishap{"cups that fell"};
   mishap.look(1, "the blue one", clock);
   clock.advance(limits::kMishapTold);
@@ -77,7 +77,7 @@ TEST(Mishaps, AnotherOneIsATroubleAnew) {
 }
 
 TEST(Mishaps, HidesSecrets) {
-  sim::SimClock clock;
+  SimClock clock;
   Mishap leak{"servers that went"};
   leak.look(1, "redis://user:hush@10.0.0.1:6379/0", clock);
   EXPECT_THAT(told(leak, clock).troubles, ElementsAre(AllOf(HasSubstr("10.0.0.1"), Not(HasSubstr("hush")))));

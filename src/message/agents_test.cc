@@ -298,11 +298,11 @@ TEST(Agents, AQueueEndsItsTurnWhenOthersAreDueHoweverMuchItHas) {
   sim::AgentKit kit({.policy = StrictPriority{.tie = Tie::Arrival, .batch = 128}});
   class Slow final : public Agent {
    public:
-    Slow(Group& group, sim::SimClock& clock) : Agent(group, "slow", Priority::p3), clock_(clock) { receive<&Slow::take>(); }
+    Slow(Group& group, SimClock& clock) : Agent(group, "slow", Priority::p3), clock_(clock) { receive<&Slow::take>(); }
 
    private:
     void take(const Bang&) { clock_.advance(10us); }
-    sim::SimClock& clock_;
+    SimClock& clock_;
   };
   const Address slow = kit.agents().make<Slow>(kit.world().clock()).value();
   kit.run_until_idle();

@@ -12,8 +12,8 @@
 
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/sim_clock.h"
-#include "rondo/sim/sim_reactor.h"
+#include "rondo/sched/sim_clock.h"
+#include "rondo/sched/sim_reactor.h"
 
 namespace rondo {
 namespace {
@@ -160,8 +160,8 @@ struct Asker final : Orch {
 
 class ElsewhereInline : public ::testing::Test {
  protected:
-  sim::SimClock clock_;
-  sim::SimReactor reactor_{clock_};
+  SimClock clock_;
+  SimReactor reactor_{clock_};
 };
 
 TEST_F(ElsewhereInline, WithAClockThatIsToldWorkRunsInATurnOfTheCallersThread) {

@@ -1,5 +1,5 @@
-// ExecutorSeats: the connections of a runtime's executors: the runtime's journal, the tape of a replay, and the faults of a simulated
-// world. Scheduler's thread.
+// ExecutorSeats: the connections of a runtime's executors: the runtime's journal, the records that a replay runs again, and the faults of a
+// simulated world. Scheduler's thread.
 #pragma once
 
 #include <utility>
@@ -17,9 +17,9 @@ class ExecutorSeats final : public ExecutorHost {
   bool is_simulated() const noexcept { return trouble_ != nullptr; }
 
   Seat seat() override {
-    ExecutorTape* const tape = journal_.executor_tape();
+    ExecutorRecords* const records = journal_.executor_records();
     // A replay uses the recorded answers, which contain the recorded faults.
-    return {.journal = journal_.on() ? &journal_ : nullptr, .tape = tape, .trouble = tape == nullptr ? trouble_ : nullptr};
+    return {.journal = journal_.on() ? &journal_ : nullptr, .records = records, .trouble = records == nullptr ? trouble_ : nullptr};
   }
 
  private:

@@ -585,7 +585,7 @@ void JournalRecorder::room_changed(std::string_view executor, bool has_room) {
   });
 }
 
-ExecutorTape* JournalRecorder::executor_tape() { return on() ? sink_->executor_tape() : nullptr; }
+ExecutorRecords* JournalRecorder::executor_records() { return on() ? sink_->executor_records() : nullptr; }
 
 // --- Files
 

@@ -1,4 +1,4 @@
-// JournalSink: the destination of a Journal's records: a file (journal_writer.h), or a comparison with a recorded run (sim/replay.cc).
+// JournalSink: the destination of a Journal's records: a file (journal_writer.h), or a comparison with a recorded run (replay/replay.cc).
 // Scheduler's thread, unless a function states otherwise.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace rondo {
 
-class ExecutorTape;
+class ExecutorRecords;
 class Source;
 
 class JournalSink {
@@ -32,7 +32,7 @@ class JournalSink {
 
   virtual void before_source(Source& source) { static_cast<void>(source); }
   virtual bool timers_due() { return true; }
-  virtual ExecutorTape* executor_tape() { return nullptr; }
+  virtual ExecutorRecords* executor_records() { return nullptr; }
   // 'asked' is the number of the check in its turn, from 1.
   virtual bool time_is_up(bool by_clock, std::uint64_t /*asked*/) { return by_clock; }
   virtual bool should_yield(bool by_state, std::uint64_t /*asked*/) { return by_state; }

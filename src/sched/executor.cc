@@ -115,7 +115,7 @@ struct Core::Impl final : public Source {
     }
     for (Worker& worker : workers) worker.thread = {};
     if (!is_started) return;
-    if (seat.tape != nullptr) seat.tape->left(options.name);
+    if (seat.records != nullptr) seat.records->left(options.name);
     if (!is_replayed) end();
     if (seat.trouble != nullptr) seat.trouble->left(*this);
   }
@@ -126,7 +126,7 @@ struct Core::Impl final : public Source {
     home.add(*this);
     is_started = true;
     typed.attach(*this);
-    if (seat.tape != nullptr) seat.tape->joined(options.name, *this);
+    if (seat.records != nullptr) seat.records->joined(options.name, *this);
     if (seat.trouble != nullptr) seat.trouble->joined(*this);
     if (is_replayed) return;
     if (seat.trouble != nullptr) {
@@ -325,8 +325,8 @@ struct Core::Impl final : public Source {
   }
 
   void look_at_room() {
-    if (seat.tape != nullptr) {
-      while (seat.tape->next_room(options.name, target_has_room)) record_room();
+    if (seat.records != nullptr) {
+      while (seat.records->next_room(options.name, target_has_room)) record_room();
     } else if (seat.trouble != nullptr && seat.trouble->has_room() != target_has_room) {
       target_has_room = !target_has_room;
       record_room();
@@ -507,11 +507,11 @@ void Core::record_orders(std::size_t lane, const Texts& orders) { impl_->seat.jo
 void Core::record_answers(std::size_t lane, std::uint64_t first, const Texts& answers) {
   impl_->seat.journal->order_answers(impl_->options.name, lane, first, answers);
 }
-bool Core::has_tape() const noexcept { return impl_->seat.tape != nullptr; }
-bool Core::next_on_tape(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
-  return impl_->seat.tape->next(impl_->options.name, lane, first, answers);
+bool Core::is_replayed() const noexcept { return impl_->seat.records != nullptr; }
+bool Core::next_recorded(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) {
+  return impl_->seat.records->next(impl_->options.name, lane, first, answers);
 }
-Backlog Core::backlog_on_tape() { return impl_->seat.tape->backlog(); }
-void Core::refuse_tape(std::string_view why) { impl_->seat.tape->refuse(why); }
+Backlog Core::recorded_backlog() { return impl_->seat.records->backlog(); }
+void Core::refuse_recorded(std::string_view why) { impl_->seat.records->refuse(why); }
 
 }  // namespace rondo::executor

@@ -25,13 +25,13 @@ class ExecutorJournal {
 };
 
 /// The answers of a recorded run.
-class ExecutorTape {
+class ExecutorRecords {
  public:
-  virtual ~ExecutorTape() = default;
+  virtual ~ExecutorRecords() = default;
   virtual void joined(std::string_view executor, Source& source) = 0;
   virtual void left(std::string_view executor) = 0;
   /// True if the next record has answers of this executor. Sets their lane, the number of the first operation in it, and the answers,
-  /// which are valid until the tape advances.
+  /// which are valid until the records advances.
   virtual bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) = 0;
   /// True if the next record reports that this executor's room ended or returned.
   virtual bool next_room(std::string_view executor, bool& has_room) = 0;
@@ -70,7 +70,7 @@ class ExecutorHost {
   /// Absent parts are null.
   struct Seat {
     ExecutorJournal* journal = nullptr;
-    ExecutorTape* tape = nullptr;
+    ExecutorRecords* records = nullptr;
     ExecutorTrouble* trouble = nullptr;
   };
   virtual Seat seat() = 0;

@@ -16,8 +16,8 @@
 #include "orch/journal_record.h"
 #include "rondo/orch/orch.h"
 #include "rondo/orch/runtime.h"
+#include "rondo/replay/replay.h"
 #include "rondo/sched/executor.h"
-#include "rondo/sim/replay.h"
 #include "rondo/sim/world.h"
 
 namespace rondo::sim {
@@ -325,12 +325,12 @@ class ExecutorReplay : public testing::Test {
                                    [&answers](const Result<std::string>& answer) { answers.push_back(answer ? *answer : "failed"); })
                     .ok());
   }
-  ReplayReport replay(bool has_codec = true, bool changed = false) {
-    Result<std::unique_ptr<Replay>> opened = Replay::open({file_});
+  replay::ReplayReport replay(bool has_codec = true, bool changed = false) {
+    Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file_});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     Balancer service;
     Runtime runtime((*opened)->runtime_options());
-    ReplayReport report;
+    replay::ReplayReport report;
     {
       Parts parts(runtime, service, has_codec, changed);
       ask(runtime, replayed_answers_);
@@ -349,7 +349,7 @@ class ExecutorReplay : public testing::Test {
 TEST_F(ExecutorReplay, ADayComesOutTheSameWithTheAnswersThatWereGiven) {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     record(seed);
-    const ReplayReport report = replay();
+    const replay::ReplayReport report = replay();
     ASSERT_TRUE(report.same) << "seed " << seed << ", record " << report.record << ": expected " << report.expected << ", came "
                              << report.came;
     EXPECT_GT(report.outcomes, 40U);
@@ -380,10 +380,10 @@ TEST_F(ExecutorReplay, WorksThatEndOutOfOrderAreAnsweredWithTheirOwnValues) {
     EXPECT_TRUE(world.come_to_rest()) << world.report();
   }
   ASSERT_EQ(answers_.size(), 20U);
-  const auto replay = std::move(Replay::open({file_}).value());
+  const auto replay = std::move(replay::Replay::open({file_}).value());
   Runtime runtime(replay->runtime_options());
   ask_all(runtime, replayed_answers_);
-  const ReplayReport report = replay->run(runtime);
+  const replay::ReplayReport report = replay->run(runtime);
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_EQ(replayed_answers_, answers_);
 }
@@ -407,7 +407,7 @@ TEST_F(ExecutorReplay, AnOrderThatCannotBeWrittenIsNotUnderWay) {
 
 TEST_F(ExecutorReplay, AnOrchThatOrdersSomethingElseIsFoundByItsOrders) {
   record(3);
-  const ReplayReport report = replay(true, true);
+  const replay::ReplayReport report = replay(true, true);
   EXPECT_FALSE(report.same);
   EXPECT_THAT(report.expected, HasSubstr("ordered balancer, lane 1, 1 operations: b"));
   EXPECT_THAT(report.came, HasSubstr("!"));
@@ -415,7 +415,7 @@ TEST_F(ExecutorReplay, AnOrchThatOrdersSomethingElseIsFoundByItsOrders) {
 
 TEST_F(ExecutorReplay, WithoutACodecItEndsAtTheFirstAnswerAndCallsNobody) {
   record(3, false);
-  const ReplayReport report = replay(false);
+  const replay::ReplayReport report = replay(false);
   EXPECT_FALSE(report.same);
 }
 

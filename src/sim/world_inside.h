@@ -19,7 +19,7 @@
 #include "sim/faults.h"
 #include "sim/producer.h"
 #include "sim/sim_disk.h"
-#include "sim/turn_seer.h"
+#include "sim/turn_observer.h"
 #include "sim/witness_store.h"
 
 namespace rondo::sim {
@@ -66,7 +66,7 @@ struct World::Inside final : Witness, Faults::Victim {
   Faults faults;
   std::vector<std::unique_ptr<Checker>> checkers;
   EventTrace trace;
-  TurnSeer turns;
+  TurnObserver turns;
   std::optional<Violation> violation;
   Program program;
   std::uint64_t processes = 0;

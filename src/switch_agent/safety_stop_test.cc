@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "rondo/sim/sim_clock.h"
+#include "rondo/sched/sim_clock.h"
 
 namespace rondo::switch_agent {
 namespace {
@@ -23,7 +23,7 @@ class Safety : public testing::Test {
     made.on_event([this](Event event, const SafetyStop::Held&) { events.push_back(event); });
     return made;
   }
-  sim::SimClock clock;
+  SimClock clock;
   std::vector<Event> events;
 };
 

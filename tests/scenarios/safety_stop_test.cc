@@ -13,7 +13,7 @@
 
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/runtime.h"
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"
 #include "switch_agent/agent.h"
 
@@ -148,14 +148,14 @@ TEST_F(SafetyStopAtAStart, ARecordedDayWithAStopReplays) {
   ASSERT_TRUE(runtime->journal().flush().ok());
   agent.reset();
   runtime.reset();
-  const Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+  const Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
   {
     Runtime again((*opened)->runtime_options());
     Agent lived_again(again, (*opened)->plane(),
                       {.mode = Programmer::Mode::Inline, .answers = &(*opened)->answers(), .restart = &(*opened)->restart()});
     ASSERT_TRUE(lived_again.start().ok());
-    const sim::ReplayReport report = (*opened)->run(again);
+    const replay::ReplayReport report = (*opened)->run(again);
     EXPECT_TRUE(report.same) << report.expected << " but " << report.came;
     EXPECT_TRUE(lived_again.has_restarted());
   }

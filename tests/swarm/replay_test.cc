@@ -1,5 +1,5 @@
-// Recorded days that are run again (sim/replay.h). Lives of the whole agent are recorded over many seeds (agent_life.h), each is replayed
-// by the production scheduler and Orchs, and must come out the same, record by record; and a day that was changed must not.
+// Recorded days that are run again (replay/replay.h). Lives of the whole agent are recorded over many seeds (agent_life.h), each is
+// replayed by the production scheduler and Orchs, and must come out the same, record by record; and a day that was changed must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@
 #include "agent_life.h"
 #include "orch/journal_reader.h"
 #include "orch/journal_walk.h"
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 
 namespace rondo::swarm {
 namespace {
@@ -51,12 +51,12 @@ class ReplayOfAgent : public testing::Test {
     live(life, turns);
     EXPECT_FALSE(life.world().violation()) << life.world().report();
   }
-  sim::ReplayReport replay() {
-    Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+  replay::ReplayReport replay() {
+    Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});
     EXPECT_TRUE(opened.has_value()) << opened.error().to_string();
     return replay(**opened);
   }
-  static sim::ReplayReport replay(sim::Replay& replay) {
+  static replay::ReplayReport replay(replay::Replay& replay) {
     replay.grant_tables();
     Runtime runtime(replay.runtime_options());
     Agent agent(runtime, replay.plane(), {.answers = &replay.answers(), .restart = &replay.restart()});
@@ -70,7 +70,7 @@ class ReplayOfAgent : public testing::Test {
 
 TEST_F(ReplayOfAgent, ALifeComesOutTheSame) {
   record(1, 1000);
-  const sim::ReplayReport report = replay();
+  const replay::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GT(report.turns, 100U);
   EXPECT_GT(report.outcomes, 100U);
@@ -82,7 +82,7 @@ TEST_F(ReplayOfAgent, ManyLivesComeOutTheSameStorm) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     fs::remove(file);
     record(seed, 1000);
-    const sim::ReplayReport report = replay();
+    const replay::ReplayReport report = replay();
     EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
     if (testing::Test::HasFailure()) return;
   }
@@ -98,13 +98,13 @@ TEST_F(ReplayOfAgent, LivesThatBeginWithWhatAnotherLeftComeOutTheSameStorm) {
     record(seed, 1500, true);
     for (unsigned run = 1;; ++run) {
       SCOPED_TRACE("run " + std::to_string(run));
-      Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file}, run);
+      Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file}, run);
       if (!opened) {
         EXPECT_GT(run, 1U) << opened.error().to_string();
         break;
       }
       if (!(*opened)->restart().nexthops().empty()) ++on_objects;
-      const sim::ReplayReport report = replay(**opened);
+      const replay::ReplayReport report = replay(**opened);
       EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
       if (testing::Test::HasFailure()) return;
     }
@@ -218,7 +218,7 @@ TEST_F(ReplayOfAgent, AChangedDecisionIsFoundAtItsRecord) {
             at += journal::first_record(std::string_view{payload}.substr(at)).size();
           }
         });
-        const sim::ReplayReport report = replay();
+        const replay::ReplayReport report = replay();
         EXPECT_FALSE(report.same);
         // Another source may have been woken, or be somebody else's: it is a difference when ours are not.
         if (kind == Kind::Woken || kind == Kind::SourceAdded) {
@@ -260,7 +260,7 @@ TEST_F(ReplayOfAgent, AForgedDayEndsInAReport) {
     record(seed % 20, 150, seed % 2 == 0);
     Random random(seed);
     forge(file, random);
-    Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+    Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});
     if (opened.has_value() && !replay(**opened).same) ++different;
   }
   EXPECT_GT(different, 100U);
@@ -304,7 +304,7 @@ TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
   const std::uint64_t records = replay().records;
   const std::uint64_t whole = records / 2;
   tear_at(file, whole + 1);
-  const sim::ReplayReport report = replay();
+  const replay::ReplayReport report = replay();
   EXPECT_TRUE(report.same) << report.record << report.expected << report.came;
   EXPECT_LE(report.records, whole);
   EXPECT_GT(report.records, whole / 2);  // Not all: what needs a record that is missing is not begun.
@@ -312,14 +312,14 @@ TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
 
 TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
   record(4, 1000);
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
-  sim::Replay& replay = **opened;
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});
+  replay::Replay& replay = **opened;
   EXPECT_EQ(replay.note("agent.retry_quota"), "0");
   EXPECT_EQ(replay.restart().found(), 0U);
   Runtime runtime(replay.runtime_options());
   Agent agent(runtime, replay.plane(), {.retry_quota = 1, .answers = &replay.answers()});
   EXPECT_TRUE(agent.start().ok());
-  const sim::ReplayReport report = replay.run(runtime);
+  const replay::ReplayReport report = replay.run(runtime);
   EXPECT_FALSE(report.same);
   EXPECT_THAT(report.expected, HasSubstr("agent.retry_quota 0"));
   EXPECT_THAT(report.came, HasSubstr("agent.retry_quota 1"));
@@ -327,9 +327,9 @@ TEST_F(ReplayOfAgent, AnotherSettingIsADifference) {
 
 TEST_F(ReplayOfAgent, AMissingOrchIsADifference) {
   record(5, 500);
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open({file});
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open({file});
   Runtime runtime((*opened)->runtime_options());
-  const sim::ReplayReport report = (*opened)->run(runtime);
+  const replay::ReplayReport report = (*opened)->run(runtime);
   EXPECT_FALSE(report.same);
 }
 
@@ -352,14 +352,14 @@ TEST_F(ReplayOfAgent, TheFilesOfARotatedDayAreReplayedTogetherAndNotAlone) {
     if (fs::exists(file + "." + std::to_string(number))) files.push_back(file + "." + std::to_string(number));
   }
   ASSERT_GE(files.size(), 2U);
-  EXPECT_EQ(sim::Replay::open({file}).error().code(), Code::DataLoss);
+  EXPECT_EQ(replay::Replay::open({file}).error().code(), Code::DataLoss);
   files.push_back(file);
-  Result<std::unique_ptr<sim::Replay>> opened = sim::Replay::open(files);
+  Result<std::unique_ptr<replay::Replay>> opened = replay::Replay::open(files);
   ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
   Runtime runtime((*opened)->runtime_options());
   Agent agent(runtime, (*opened)->plane(), {.answers = &(*opened)->answers()});
   EXPECT_TRUE(agent.start().ok());
-  const sim::ReplayReport report = (*opened)->run(runtime);
+  const replay::ReplayReport report = (*opened)->run(runtime);
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
   EXPECT_GE(report.outcomes, 4000U);
 }

@@ -218,7 +218,7 @@ sim::WorldOptions TableLife::drawn_world(Random& random, std::uint64_t seed) {
 /// Listens to what the life's clients write to a Queue and to a Channel.
 class EventOrch final : public Orch {
  public:
-  EventOrch(Runtime& runtime, const TableLife::Events& events, sim::SimClock& clock, std::uint64_t seed)
+  EventOrch(Runtime& runtime, const TableLife::Events& events, SimClock& clock, std::uint64_t seed)
       : Orch(runtime, "events", events.priority), clock_(clock), random_(seed), takes_(events.takes), throws_(events.throws) {
     const auto listen_to = [this, &runtime](const TableLife::EventTable& table, std::function<void()> on_gap) {
       const Status declared = runtime.store().declare({.name = table.name, .kind = table.kind, .rows_max = table.room});
@@ -238,7 +238,7 @@ class EventOrch final : public Orch {
     if (random_.chance(throws_)) throw std::runtime_error("thrown");  // The event is lost; the next is handled.
   }
 
-  sim::SimClock& clock_;
+  SimClock& clock_;
   Random random_;
   const Duration takes_;
   const double throws_;

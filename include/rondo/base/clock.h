@@ -1,5 +1,5 @@
 // Clock: the only source of Instant and WallTime. Replaceable: production reads the system's clocks; in simulation the test sets the time
-// (sim/sim_clock.h).
+// (sched/sim_clock.h).
 #pragma once
 
 #include "rondo/base/time.h"

@@ -1,5 +1,5 @@
 // RecordedRestart: replaces what a program reads from the data plane by what a recorded run read: at its start, at the end of its restart,
-// and in its audits. For replays (sim/replay.h). Scheduler's thread.
+// and in its audits. For replays (replay/replay.h). Scheduler's thread.
 #pragma once
 
 #include <cstdint>

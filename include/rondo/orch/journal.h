@@ -2,7 +2,7 @@
 // parked on which facts, retried, rejected with which reason). It also has announced facts, orders to the data plane with their answers,
 // and the time between. The scheduler thread puts small binary records (docs/journal-format.md) into a buffer; a thread of the journal
 // writes them, so no turn waits for the disk. `rondo journal` reads it and prints the text forms of SONiC (swss.rec and retry.rec).
-// sim/replay.h runs it again.
+// replay/replay.h runs it again.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ class Journal {
 
   /// Whether it records: JournalOptions::file was not empty.
   virtual bool on() const noexcept = 0;
-  /// Records a setting of the program that affects its decisions; sim::Replay::note() returns it. Only before the first turn.
+  /// Records a setting of the program that affects its decisions; replay::Replay::note() returns it. Only before the first turn.
   virtual void note(std::string_view name, std::string_view text) = 0;
 
   /// Records that a process of a user wrote, or is about to write: the admin socket calls it for each write. A replay ignores it.

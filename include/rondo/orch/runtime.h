@@ -41,7 +41,7 @@ struct RuntimeOptions {
   Priority posted = Priority::p7;
   /// Log a warning for each reject and each exception of a handler, until on_reject() is called. A line has table, key and reason and goes
   /// to standard error: at most 20 lines in a burst and 5 a second; the next line says how many were left out. A simulated runtime
-  /// (sim::World, sim::Replay) logs none.
+  /// (sim::World, replay::Replay) logs none.
   bool log_rejects = true;
   /// Threads of run_elsewhere(), 1 to limits::kExecutorThreads; for other numbers open() returns InvalidArgument.
   unsigned elsewhere_threads = limits::kElsewhereThreads;

@@ -10,11 +10,10 @@
 // Bounds: a batch has at most ExecutorOptions::batch_max operations, and a turn delivers at most its budget. submit() never refuses: a
 // caller that submits in bulk checks has_room() first, and holds its consumers until on_room().
 // Cost: two allocations per submission; operations are moved twice.
-// Journal: with an OperationCodec, a runtime with a journal records submissions and answers. A replay (sim/replay.h) delivers the recorded
-// answers and applies nothing. Without a codec the operations are not in the journal: a replay applies nothing either, and ends with a
-// difference at the first turn that delivered answers.
-// Simulation: in a sim::World the executor has no thread, whatever its mode; FaultPlan::operations... sets the faults.
-// Threads: all functions are called on the scheduler's thread.
+// Journal: with an OperationCodec, a runtime with a journal records submissions and answers. A replay (replay/replay.h) delivers the
+// recorded answers and applies nothing. Without a codec the operations are not in the journal: a replay applies nothing either, and ends
+// with a difference at the first turn that delivered answers. Simulation: in a sim::World the executor has no thread, whatever its mode;
+// FaultPlan::operations... sets the faults. Threads: all functions are called on the scheduler's thread.
 #pragma once
 
 #include <algorithm>
@@ -205,7 +204,7 @@ class Executor {
       core_->record_answers(batch.lane, batch.first, texts);
     }
 
-    bool is_replayed() const override { return answers_ != nullptr || core_->has_tape(); }
+    bool is_replayed() const override { return answers_ != nullptr || core_->is_replayed(); }
     void attach(Source& source) override {
       if (answers_ != nullptr) answers_->attach(source);
     }
@@ -214,7 +213,7 @@ class Executor {
         first = kOldest;
         return answers_->next(lane, count);
       }
-      if (!codec_.decode_answer || !core_->next_on_tape(lane, first, recorded_)) return false;
+      if (!codec_.decode_answer || !core_->next_recorded(lane, first, recorded_)) return false;
       count = recorded_.size();
       return true;
     }
@@ -228,10 +227,10 @@ class Executor {
       for (std::size_t i = 0; i < operations.size(); ++i) {
         std::string_view bytes = recorded_[i];
         if (executor::take_status(bytes, operations[i].status) && codec_.decode_answer(bytes, operations[i])) continue;
-        return core_->refuse_tape("an answer that the codec cannot read");
+        return core_->refuse_recorded("an answer that the codec cannot read");
       }
     }
-    Backlog recorded_backlog() override { return answers_ != nullptr ? answers_->backlog() : core_->backlog_on_tape(); }
+    Backlog recorded_backlog() override { return answers_ != nullptr ? answers_->backlog() : core_->recorded_backlog(); }
 
    private:
     static std::span<Operation> part(executor::Batch& batch, std::size_t first, std::size_t count) {

@@ -179,12 +179,12 @@ class Core {
   bool has_journal() const noexcept;
   void record_orders(std::size_t lane, const Texts& orders);
   void record_answers(std::size_t lane, std::uint64_t first, const Texts& answers);
-  bool has_tape() const noexcept;
+  bool is_replayed() const noexcept;
   /// The views are valid until the next call of the core.
-  bool next_on_tape(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers);
-  Backlog backlog_on_tape();
+  bool next_recorded(std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers);
+  Backlog recorded_backlog();
   /// Ends the replay because an answer cannot be decoded.
-  void refuse_tape(std::string_view why);
+  void refuse_recorded(std::string_view why);
 
  private:
   struct Impl;

@@ -1,5 +1,5 @@
 // Reactor: reports to the scheduler which descriptors are ready. Replaceable: production uses epoll (sched/reactor_epoll.cc); in simulation
-// the test decides (sim/sim_reactor.h). It returns sources and runs no handlers.
+// the test decides (sched/sim_reactor.h). It returns sources and runs no handlers.
 #pragma once
 
 #include <cstddef>

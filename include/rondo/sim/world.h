@@ -20,10 +20,10 @@
 #include "rondo/dataplane/simulated.h"
 #include "rondo/orch/journal.h"
 #include "rondo/sched/scheduler.h"
+#include "rondo/sched/sim_clock.h"
+#include "rondo/sched/sim_reactor.h"
 #include "rondo/sim/checker.h"
 #include "rondo/sim/fault_plan.h"
-#include "rondo/sim/sim_clock.h"
-#include "rondo/sim/sim_reactor.h"
 #include "rondo/store/store.h"
 
 namespace rondo {

@@ -7,7 +7,7 @@
 
 #include "rondo/sched/source.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 /// A source of the recorded run that a replay does not have: a socket, a connection, a monitor.
 class StandIn final : public Source {
@@ -19,4 +19,4 @@ class StandIn final : public Source {
   std::function<Turn()> turn_;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

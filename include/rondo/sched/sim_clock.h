@@ -4,7 +4,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/base/clock.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 /// Both clocks start at fixed readings. One thread.
 class SimClock final : public Clock {
@@ -30,4 +30,4 @@ class SimClock final : public Clock {
   WallTime wall_ = WallTime::from_nanoseconds(1'750'000'000'000'000'000);  // 2025-06-15 15:06:40 UTC.
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo

@@ -1,6 +1,6 @@
 // Replay: runs production code and compares each record that it makes with the next recorded one. Input from outside is given first
 // (feed()): a StandIn does in its turn what a foreign source did in the record. Anything else is the first difference.
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,20 +11,20 @@
 
 #include "orch/journal_recorder.h"
 #include "orch/journal_sink.h"
+#include "replay/record_reader.h"
+#include "replay/seams.h"
+#include "replay/stand_in.h"
 #include "rondo/base/assert.h"
 #include "rondo/sched/scheduler.h"
-#include "rondo/sim/sim_reactor.h"
-#include "sim/replay_seams.h"
-#include "sim/stand_in.h"
-#include "sim/tape.h"
+#include "rondo/sched/sim_reactor.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 using journal::JournalRecord;
 using journal::Kind;
 
-struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorTape {
-  explicit Impl(std::unique_ptr<Tape> its_tape) : tape(std::move(its_tape)), clock(*this), plane(*this) {}
+struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, ExecutorRecords {
+  explicit Impl(std::unique_ptr<RecordReader> its_records) : reader(std::move(its_records)), clock(*this), plane(*this) {}
 
   // --- The comparison.
 
@@ -42,11 +42,11 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
 
   /// Limited like a recorded time, so that differences of the times of a forged run never overflow.
   Instant turn_end() { return std::min(turn_began + record(0).span, Instant::from_nanoseconds(journal::kTimeMost)); }
-  bool is_next(Kind kind) { return over() || tape->kind() == kind; }
+  bool is_next(Kind kind) { return over() || reader->kind() == kind; }
   /// True if check number 'asked' of the turn returned true. An older journal does not contain the number: then the first check counts.
   bool was_answered(Kind kind, std::uint64_t asked) {
     feed_wakes();
-    if (over() || tape->kind() != kind) return over();
+    if (over() || reader->kind() != kind) return over();
     const std::uint64_t answered = record(0).count;
     return answered == 0 || answered == asked;
   }
@@ -64,8 +64,8 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   bool fire_timers();
   bool wait_for_answers(Source* executor);
   Turn stand_in_turn();
-  /// Advances the tape past a record that needs no comparison.
-  void skip() { tape->advance(); }
+  /// Advances the record reader past a record that needs no comparison.
+  void skip() { reader->advance(); }
 
   // --- The run.
 
@@ -75,16 +75,16 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   // ReplaySeams
   Kind kind() override {
     feed_wakes();
-    return over() ? Kind::Lost : tape->kind();
+    return over() ? Kind::Lost : reader->kind();
   }
   JournalRecord record(std::size_t ahead) override;
   Kind kind(std::size_t ahead) override;
-  bool change(std::size_t ahead, Change& change) override { return !over() && tape->take_change(ahead, change); }
+  bool change(std::size_t ahead, Change& change) override { return !over() && reader->take_change(ahead, change); }
   Instant now() override;
   WallTime wall() override;
   void end() override { ended = true; }
   void refuse(std::size_t ahead) override;
-  std::string table_of(const JournalRecord& record) override { return tape->names().of(record.table); }
+  std::string table_of(const JournalRecord& record) override { return reader->names().of(record.table); }
 
   // RecordedAnswers
   void attach(Source& source) override { programmer = &source; }
@@ -92,7 +92,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   void answer(std::span<Operation> orders) override;
   Backlog backlog() override;
 
-  // ExecutorTape
+  // ExecutorRecords
   void joined(std::string_view executor, Source& source) override { executors.insert_or_assign(std::string{executor}, &source); }
   void left(std::string_view executor) override { executors.erase(std::string{executor}); }
   bool next(std::string_view executor, std::size_t& lane, std::uint64_t& first, std::vector<std::string_view>& answers) override;
@@ -106,7 +106,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   void on_drift(OnDrift handler) override { plane.on_drift(std::move(handler)); }
   std::vector<DeleteOrder> unwanted() override { return kind() == Kind::Unwanted ? record(0).orders : std::vector<DeleteOrder>{}; }
 
-  std::unique_ptr<Tape> tape;
+  std::unique_ptr<RecordReader> reader;
   ReplayClock clock;
   ReplayPlane plane;
   SimClock unused_clock;
@@ -153,14 +153,14 @@ class Replay::Impl::Comparison final : public JournalSink {
   }
   void put(std::size_t bytes) override { impl_.compare({scratch_.data(), bytes}); }
   std::uint32_t name(std::string_view text) override {
-    const journal::Names& names = impl_.tape->names();
+    const journal::Names& names = impl_.reader->names();
     const std::uint32_t known = names.find(text);
     return known != 0 ? known : names.size() + ++strange_;
   }
   void clocks(Instant, WallTime) override {}
 
   void before_source(Source& source) override { impl_.number(source); }
-  ExecutorTape* executor_tape() override { return &impl_; }
+  ExecutorRecords* executor_records() override { return &impl_; }
   bool timers_due() override { return impl_.is_next(Kind::Timers); }
   bool time_is_up(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::TimeUp, asked); }
   bool should_yield(bool, std::uint64_t asked) override { return impl_.was_answered(Kind::Yields, asked); }
@@ -176,7 +176,7 @@ class Replay::Impl::Comparison final : public JournalSink {
 std::string Replay::Impl::words(std::string_view bytes) const {
   JournalRecord decoded;
   if (!journal::decode(bytes, decoded)) return "a record that is none";
-  std::string text = to_string(decoded, tape->names());
+  std::string text = to_string(decoded, reader->names());
   const auto source = sources.find(decoded.source);
   if (source != sources.end()) text.append(" '").append(source->second->name()).append("'");
   return text;
@@ -184,10 +184,10 @@ std::string Replay::Impl::words(std::string_view bytes) const {
 
 void Replay::Impl::differ(std::string came) {
   if (over()) return;
-  if (tape->at_end()) return end();
+  if (reader->at_end()) return end();
   different = true;
-  report.record = tape->passed() + 1;
-  report.expected = words(tape->peek().bytes());
+  report.record = reader->passed() + 1;
+  report.expected = words(reader->peek().bytes());
   report.came = std::move(came);
 }
 
@@ -206,7 +206,7 @@ std::string rest_of(std::string_view bytes) {
 
 void Replay::Impl::differ_from(std::string_view came) {
   if (over()) return;
-  const std::string_view expected = tape->peek().bytes();
+  const std::string_view expected = reader->peek().bytes();
   const std::string rest = rest_of(expected);
   differ(words(came));
   if (report.came != report.expected) return;
@@ -217,22 +217,22 @@ void Replay::Impl::differ_from(std::string_view came) {
 void Replay::Impl::refuse(std::size_t ahead) {
   if (over()) return;
   different = true;
-  report.record = tape->passed() + ahead + 1;
-  report.expected = words(tape->peek(ahead).bytes());
+  report.record = reader->passed() + ahead + 1;
+  report.expected = words(reader->peek(ahead).bytes());
   report.came = "nothing: what cannot be read cannot be given";
 }
 
 /// The run's own sources are removed, so the run is over. Records other than removals that follow were not compared.
 void Replay::Impl::look_at_rest() {
-  while (!tape->at_end() && tape->kind() == Kind::SourceRemoved) skip();
-  if (tape->at_end()) return;
+  while (!reader->at_end() && reader->kind() == Kind::SourceRemoved) skip();
+  if (reader->at_end()) return;
   different = true;
-  report.record = tape->passed() + 1;
-  report.expected = words(tape->peek().bytes());
+  report.record = reader->passed() + 1;
+  report.expected = words(reader->peek().bytes());
   report.came = "not compared: a source of the run's own was removed before, as at its end";
 }
 
-/// The tape contained the time when it was fed; reading it records it again.
+/// The record reader contained the time when it was fed; reading it records it again.
 bool Replay::Impl::is_told_time(std::string_view bytes) const {
   JournalRecord decoded;
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
@@ -240,7 +240,7 @@ bool Replay::Impl::is_told_time(std::string_view bytes) const {
 
 /// The next record was reproduced.
 void Replay::Impl::pass() {
-  const Kind kind = tape->kind();
+  const Kind kind = reader->kind();
   if (kind == Kind::TurnBegins) {
     in_turn = true;
     in_own_turn = !stand_ins.contains(record(0).source);
@@ -252,30 +252,31 @@ void Replay::Impl::pass() {
   } else if (journal::is_outcome(kind)) {
     ++report.outcomes;
   }
-  tape->advance();
+  reader->advance();
 }
 
 /// Production code made the record 'came'.
 void Replay::Impl::compare(std::string_view came) {
   if (over()) return;
-  if (const TapeRecord& next = tape->peek(); next.bytes() == came && next.kind != Kind::Looked) return pass();
+  if (const ReadRecord& next = reader->peek(); next.bytes() == came && next.kind != Kind::Looked) return pass();
   compare_with_rest(came);
 }
 
-/// Called if the record differs from the tape's next one.
+/// Called if the record differs from the record reader's next one.
 void Replay::Impl::compare_with_rest(std::string_view came) {
   if (is_told_time(came)) return;
   // Version 1 has fewer details of the policy.
-  if (tape->kind() == Kind::Started && came.size() > journal::kLongLength && static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
+  if (reader->kind() == Kind::Started && came.size() > journal::kLongLength &&
+      static_cast<Kind>(came[journal::kLongLength]) == Kind::Started)
     return pass();
   const auto is_same_answer = [&](Kind kind) {
-    return tape->kind() == kind && came.size() > 1 && static_cast<Kind>(came[1]) == kind && record(0).count == 0;
+    return reader->kind() == kind && came.size() > 1 && static_cast<Kind>(came[1]) == kind && record(0).count == 0;
   };
   if (is_same_answer(Kind::TimeUp) || is_same_answer(Kind::Yields)) return pass();  // An older build.
   std::string kept;  // A copy, because feeding makes records in the same buffer.
   for (;;) {
-    if (tape->at_end()) return end();
-    if (tape->peek().bytes() == came) return pass();
+    if (reader->at_end()) return end();
+    if (reader->peek().bytes() == came) return pass();
     if (kept.empty()) {
       kept = came;
       came = kept;
@@ -288,17 +289,17 @@ void Replay::Impl::compare_with_rest(std::string_view came) {
 
 JournalRecord Replay::Impl::record(std::size_t ahead) {
   JournalRecord decoded;
-  if (over() || !journal::decode(tape->peek(ahead).bytes(), decoded)) decoded.kind = Kind::Lost;
+  if (over() || !journal::decode(reader->peek(ahead).bytes(), decoded)) decoded.kind = Kind::Lost;
   return decoded;
 }
 
-Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : tape->peek(ahead).kind; }
+Kind Replay::Impl::kind(std::size_t ahead) { return over() ? Kind::Lost : reader->peek(ahead).kind; }
 
 /// Wakes sources outside the replay that were woken in a turn of ours, such as a row tap's. Called before a check returns, because the
 /// recorded answer follows these wakes.
 void Replay::Impl::feed_wakes() {
   if (!in_own_turn || waking) return;
-  while (!over() && tape->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
+  while (!over() && reader->kind() == Kind::Woken && stand_ins.contains(record(0).source) && feed()) {
   }
 }
 
@@ -313,19 +314,20 @@ WallTime Replay::Impl::wall() {
   return wall_time;
 }
 
-/// Applies the tape's next record if it is an input from outside. Returns false if production code must make the record, or at the end. An
-/// input may make records before which further inputs are applied; in a genuine run these nest a few times.
+/// Applies the record reader's next record if it is an input from outside. Returns false if production code must make the record, or at the
+/// end. An input may make records before which further inputs are applied; in a genuine run these nest a few times.
 bool Replay::Impl::feed() {
   if (over() || feed_depth >= limits::kReplayNesting) return false;
-  const std::uint64_t before = tape->passed();
+  const std::uint64_t before = reader->passed();
   ++feed_depth;
   const bool given = give();
   --feed_depth;
-  return given && (tape->passed() != before || over());  // Only if the tape has advanced, so that a caller that repeats until false ends.
+  return given &&
+         (reader->passed() != before || over());  // Only if the record reader has advanced, so that a caller that repeats until false ends.
 }
 
 bool Replay::Impl::give() {
-  switch (tape->kind()) {
+  switch (reader->kind()) {
     case Kind::Looked:
       if (in_turn) return false;
       time = std::max(time, record(0).time);
@@ -380,9 +382,9 @@ bool Replay::Impl::change_policy() {
   if (scheduler == nullptr || in_own_turn) return false;
   const std::shared_ptr<const PolicySettings> settings = record(0).policy;
   if (settings == nullptr) return false;
-  const std::uint64_t before = tape->passed();
+  const std::uint64_t before = reader->passed();
   scheduler->set_policy(std::move(make_policy(*settings).value()));
-  return tape->passed() != before;
+  return reader->passed() != before;
 }
 
 void Replay::Impl::add_stand_in() {
@@ -413,21 +415,21 @@ bool Replay::Impl::feed_wake() {
   const std::uint32_t number = record(0).source;
   const auto source = sources.find(number);
   if (source == sources.end() || (in_own_turn && !stand_ins.contains(number))) return false;
-  const std::uint64_t before = tape->passed();
+  const std::uint64_t before = reader->passed();
   const bool was_waking = std::exchange(waking, true);  // wake() reads the time.
   source->second->wake();
   waking = was_waking;
-  return tape->passed() != before;
+  return reader->passed() != before;
 }
 
-/// Between turns: the scheduler polls. Returns false if the tape did not advance.
+/// Between turns: the scheduler polls. Returns false if the record reader did not advance.
 bool Replay::Impl::poll() {
   if (giving_turn) return false;  // A forged run may end a turn within the turn.
-  const std::uint64_t before = tape->passed();
+  const std::uint64_t before = reader->passed();
   polling = true;
   scheduler->poll();
   polling = false;
-  return tape->passed() != before;
+  return reader->passed() != before;
 }
 
 bool Replay::Impl::fire_timers() {
@@ -449,8 +451,8 @@ bool Replay::Impl::wait_for_answers(Source* executor) {
 
 Turn Replay::Impl::stand_in_turn() {
   Turn turn;
-  while (!over() && tape->kind() != Kind::TurnEnds) {
-    if (tape->kind() == Kind::TimeUp || tape->kind() == Kind::Yields) {
+  while (!over() && reader->kind() != Kind::TurnEnds) {
+    if (reader->kind() == Kind::TimeUp || reader->kind() == Kind::Yields) {
       skip();
     } else if (!feed()) {
       differ("nothing: what a source of another's did cannot be repeated");
@@ -500,9 +502,9 @@ Backlog Replay::Impl::backlog() { return kind() == Kind::TurnEnds && record(0).f
 
 /// Reproduces the next record between turns. Returns false at the end, or at a difference.
 bool Replay::Impl::step() {
-  if (tape->at_end()) ended = true;
+  if (reader->at_end()) ended = true;
   if (over()) return false;
-  switch (tape->kind()) {
+  switch (reader->kind()) {
     case Kind::Clocks:
     case Kind::TurnBegins:
       time = std::max(time, record(0).time);
@@ -520,9 +522,9 @@ Replay::Replay(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 Replay::~Replay() = default;
 
 Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& files, unsigned run) {
-  Result<std::unique_ptr<Tape>> tape = Tape::open(files, run);
-  if (!tape) return failure(std::move(tape).error());
-  auto impl = std::make_unique<Impl>(std::move(*tape));
+  Result<std::unique_ptr<RecordReader>> reader = RecordReader::open(files, run);
+  if (!reader) return failure(std::move(reader).error());
+  auto impl = std::make_unique<Impl>(std::move(*reader));
   const JournalRecord start = impl->record(0);
   if (start.kind != Kind::Started) return failure(Code::DataLoss, "the run does not begin with its start");
   impl->time = impl->began = std::max(start.time, Instant{});  // The times of a forged run may be negative, or decrease.
@@ -533,12 +535,12 @@ Result<std::unique_ptr<Replay>> Replay::open(const std::vector<std::string>& fil
     if (record.kind == Kind::Note) impl->notes.emplace(record.name, record.text);
     if (record.kind == Kind::KernelFound) impl->objects_found = record.count;
     if (record.kind == Kind::KernelNexthop) impl->nexthops_found.push_back(record.nexthop);
-    if (record.kind == Kind::TurnBegins || impl->tape->peek(ahead).size == 0) break;
+    if (record.kind == Kind::TurnBegins || impl->reader->peek(ahead).size == 0) break;
   }
   return std::unique_ptr<Replay>{new Replay(std::move(impl))};
 }
 
-const std::vector<DamagedPart>& Replay::damage() const noexcept { return impl_->tape->damage(); }
+const std::vector<DamagedPart>& Replay::damage() const noexcept { return impl_->reader->damage(); }
 void Replay::grant_tables() noexcept { impl_->tables_are_granted = true; }
 
 std::optional<std::string> Replay::note(std::string_view name) const {
@@ -559,7 +561,7 @@ RuntimeOptions Replay::runtime_options() {
     impl.store = store.get();
     return store;
   };
-  impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.tape->version());
+  impl.journal = new JournalRecorder(std::make_unique<Impl::Comparison>(impl), impl.clock, impl.reader->version());
   options.journal.reset(impl.journal);
   return options;
 }
@@ -568,25 +570,25 @@ DataPlane& Replay::plane() noexcept { return impl_->plane; }
 RecordedAnswers& Replay::answers() noexcept { return *impl_; }
 RecordedRestart& Replay::restart() noexcept { return *impl_; }
 
-std::uint64_t Replay::records() const noexcept { return impl_->tape->records(); }
+std::uint64_t Replay::records() const noexcept { return impl_->reader->records(); }
 
 ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   Impl& impl = *impl_;
   RONDO_EXPECT(&runtime.scheduler() == impl.scheduler, "Replay::run was given a runtime that was not made of Replay::runtime_options");
   std::uint64_t told_next = on_records ? kTellEach : UINT64_MAX;
   while (impl.step()) {
-    if (impl.tape->passed() < told_next) continue;
-    on_records(impl.tape->passed());
-    told_next = impl.tape->passed() + kTellEach;
+    if (impl.reader->passed() < told_next) continue;
+    on_records(impl.reader->passed());
+    told_next = impl.reader->passed() + kTellEach;
   }
-  impl.report.records = impl.tape->passed();
+  impl.report.records = impl.reader->passed();
   if (impl.is_leaving) impl.look_at_rest();
   impl.report.recorded = impl.time - impl.began;
-  impl.report.reading_pauses = impl.tape->pauses();
-  if (!impl.different && !impl.tape->hole().empty()) {
+  impl.report.reading_pauses = impl.reader->pauses();
+  if (!impl.different && !impl.reader->gap().empty()) {
     impl.different = true;
     impl.report.record = impl.report.records + 1;
-    impl.report.expected = "a whole record: " + impl.tape->hole();
+    impl.report.expected = "a whole record: " + impl.reader->gap();
     impl.report.came = "not compared";
   }
   impl.report.same = !impl.different;
@@ -597,4 +599,4 @@ ReplayReport Replay::run(Runtime& runtime, const OnRecords& on_records) {
   return impl.report;
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

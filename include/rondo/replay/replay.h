@@ -2,10 +2,10 @@
 // which foreign sources were ready and when, table contents, link events, answers of the data plane, and the clock. It also holds the
 // decisions: the order of turns, what each handled, outcomes, facts, orders. A replay supplies the inputs and compares the decisions,
 // record by record. docs/journal-format.md lists what is compared and what is not.
-//   auto replay = sim::Replay::open({"rondo.journal"});
+//   auto replay = replay::Replay::open({"rondo.journal"});
 //   Runtime runtime(replay->runtime_options());
 //   ... the same Orchs, made in the same order; data plane and programmer as below ...
-//   const sim::ReplayReport report = replay->run(runtime);
+//   const replay::ReplayReport report = replay->run(runtime);
 // Threads: the caller's, and one that reads the files ahead and ends with the replay. The result does not depend on the speed of reading.
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "rondo/dataplane/recorded_restart.h"
 #include "rondo/orch/runtime.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 /// The result of a replay.
 struct ReplayReport {
@@ -93,4 +93,4 @@ class Replay {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

@@ -1,6 +1,7 @@
-// Tape: the thread reads ahead exactly the records of the files, however far it is ahead, and it ends with the tape, wherever the caller
-// stops. The files are written block by block. A run has several pieces (JournalBytes::kPiece), more than can wait between the threads.
-#include "sim/tape.h"
+// RecordReader: the thread reads ahead exactly the records of the files, however far it is ahead, and it ends with the record reader,
+// wherever the caller stops. The files are written block by block. A run has several pieces (JournalBytes::kPiece), more than can wait
+// between the threads.
+#include "replay/record_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@
 
 #include "rondo/base/limits.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,10 +55,10 @@ std::string record(std::uint64_t number, std::size_t large = 100) {
   return {bytes.data(), to.at()};
 }
 
-class TapeTest : public testing::Test {
+class RecordReaderTest : public testing::Test {
  protected:
-  TapeTest() : file_(fs::temp_directory_path() / ("rondo-tape-" + std::to_string(::getpid()))) {}
-  ~TapeTest() override { fs::remove(file_); }
+  RecordReaderTest() : file_(fs::temp_directory_path() / ("rondo-record-reader-" + std::to_string(::getpid()))) {}
+  ~RecordReaderTest() override { fs::remove(file_); }
 
   void write(std::uint64_t from, std::uint64_t to, std::size_t large = 100, std::uint64_t of_block = kOfBlock) {
     std::ofstream out(file_, std::ios::binary | std::ios::app);
@@ -80,23 +81,23 @@ class TapeTest : public testing::Test {
     journal::seal(head, payload);
     std::ofstream(file_, std::ios::binary | std::ios::app).write(reinterpret_cast<const char*>(&head), journal::kHeadBytes) << payload;
   }
-  std::unique_ptr<Tape> open() {
-    Result<std::unique_ptr<Tape>> tape = Tape::open({file_}, 0);
-    EXPECT_TRUE(tape.has_value());
-    return std::move(*tape);
+  std::unique_ptr<RecordReader> open() {
+    Result<std::unique_ptr<RecordReader>> reader = RecordReader::open({file_}, 0);
+    EXPECT_TRUE(reader.has_value());
+    return std::move(*reader);
   }
 
   const std::string file_;
 };
 
-TEST_F(TapeTest, EveryRecordOfALargeDayIsThereInOrder) {
+TEST_F(RecordReaderTest, EveryRecordOfALargeDayIsThereInOrder) {
   write(1, kRecords + 1);
   ASSERT_GT(fs::file_size(file_), 2 * journal::JournalBytes::kPiece);
-  const auto tape = open();
+  const auto reader = open();
   std::string_view passed;
   for (std::uint64_t number = 1; number <= kRecords; ++number) {
-    ASSERT_EQ(tape->passed() + 1, number);
-    const TapeRecord& next = tape->peek();
+    ASSERT_EQ(reader->passed() + 1, number);
+    const ReadRecord& next = reader->peek();
     ASSERT_EQ(next.kind, kind_of(number));
     ASSERT_EQ(next.bytes(), record(number));
     if (number % 10'000 == 1) passed = next.bytes();
@@ -104,56 +105,56 @@ TEST_F(TapeTest, EveryRecordOfALargeDayIsThereInOrder) {
     if (number % 10'000 == 0) {
       ASSERT_EQ(passed, record(number - 9'999));
     }
-    tape->advance();
+    reader->advance();
   }
-  EXPECT_TRUE(tape->at_end());
-  EXPECT_EQ(tape->kind(), Kind::Lost);
-  EXPECT_EQ(tape->hole(), "");
-  tape->advance();
-  EXPECT_EQ(tape->passed(), kRecords);
+  EXPECT_TRUE(reader->at_end());
+  EXPECT_EQ(reader->kind(), Kind::Lost);
+  EXPECT_EQ(reader->gap(), "");
+  reader->advance();
+  EXPECT_EQ(reader->passed(), kRecords);
 }
 
-TEST_F(TapeTest, ChangesAreHadOnceAndInOrder) {
+TEST_F(RecordReaderTest, ChangesAreHadOnceAndInOrder) {
   write(1, kRecords + 1);
-  const auto tape = open();
+  const auto reader = open();
   Change change;
   // In steps, with a long lookahead, and some are skipped.
   for (std::uint64_t number = 1; number + 5000 <= kRecords; number += 4999) {
-    while (tape->passed() + 1 < number) tape->advance();
+    while (reader->passed() + 1 < number) reader->advance();
     for (std::size_t ahead = 0; ahead < 4000; ahead += 7) {
       const bool is_change = kind_of(number + ahead) == Kind::Changed;
-      ASSERT_EQ(tape->take_change(ahead, change), is_change) << number + ahead;
+      ASSERT_EQ(reader->take_change(ahead, change), is_change) << number + ahead;
       if (!is_change) continue;
       ASSERT_EQ(change.key(), key_of(number + ahead));
       ASSERT_EQ(change.op(), Op::Set);
       ASSERT_EQ(change.fields().find("name"), std::string(100, static_cast<char>('a' + (number + ahead) % 26)));
-      ASSERT_FALSE(tape->take_change(ahead, change));
+      ASSERT_FALSE(reader->take_change(ahead, change));
     }
   }
 }
 
-TEST_F(TapeTest, ItMayBeLeftAnywhere) {
+TEST_F(RecordReaderTest, ItMayBeLeftAnywhere) {
   write(1, kRecords + 1);
   for (const std::uint64_t passed : {0U, 1U, 2047U, 2048U, 70'000U, 150'000U, 299'999U, 300'000U}) {
-    const auto tape = open();
-    while (tape->passed() < passed) tape->advance();
+    const auto reader = open();
+    while (reader->passed() < passed) reader->advance();
   }
 }
 
-TEST_F(TapeTest, WhatIsMissingIsToldBehindTheLastRecordBeforeIt) {
+TEST_F(RecordReaderTest, WhatIsMissingIsToldBehindTheLastRecordBeforeIt) {
   write(1, 100'001);
   write(100'101, kRecords + 1);
-  const auto tape = open();
-  while (!tape->at_end()) {
-    EXPECT_EQ(tape->hole(), "");
-    tape->advance();
+  const auto reader = open();
+  while (!reader->at_end()) {
+    EXPECT_EQ(reader->gap(), "");
+    reader->advance();
   }
-  EXPECT_EQ(tape->passed(), 100'000U);
-  EXPECT_THAT(tape->hole(), HasSubstr("records 100001 to 100100 are missing in '" + file_ + "'"));
+  EXPECT_EQ(reader->passed(), 100'000U);
+  EXPECT_THAT(reader->gap(), HasSubstr("records 100001 to 100100 are missing in '" + file_ + "'"));
 }
 
 // Behind the run is the end of another one, whose beginning is missing; its names have other numbers.
-TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
+TEST_F(RecordReaderTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
   for (const std::uint64_t others : {500U, 1001U, 5000U}) {
     fs::remove(file_);
     write_names("ROUTE");
@@ -162,53 +163,53 @@ TEST_F(TapeTest, ARunEndsWhereTheRecordsOfAnotherOneBegin) {
     write(others, others + 100);
     write_names("PORT");
     write(1, 11);
-    EXPECT_EQ(Tape::open({file_}, 3).error().code(), Code::NotFound);
-    Result<std::unique_ptr<Tape>> opened = Tape::open({file_}, 1);
+    EXPECT_EQ(RecordReader::open({file_}, 3).error().code(), Code::NotFound);
+    Result<std::unique_ptr<RecordReader>> opened = RecordReader::open({file_}, 1);
     ASSERT_TRUE(opened.has_value());
-    const auto tape = std::move(*opened);
-    EXPECT_EQ(tape->names().of(1), "ROUTE") << others;
-    while (!tape->at_end()) tape->advance();
-    EXPECT_EQ(tape->passed(), 1000U) << others;
-    EXPECT_EQ(tape->hole(), "");
-    ASSERT_EQ(tape->damage().size(), 1U);
-    EXPECT_THAT(tape->damage().front().reason, HasSubstr("another run, whose beginning is missing"));
+    const auto reader = std::move(*opened);
+    EXPECT_EQ(reader->names().of(1), "ROUTE") << others;
+    while (!reader->at_end()) reader->advance();
+    EXPECT_EQ(reader->passed(), 1000U) << others;
+    EXPECT_EQ(reader->gap(), "");
+    ASSERT_EQ(reader->damage().size(), 1U);
+    EXPECT_THAT(reader->damage().front().reason, HasSubstr("another run, whose beginning is missing"));
     EXPECT_TRUE(open()->damage().empty()) << "the last one is whole";
   }
 }
 
-TEST_F(TapeTest, NamesThatWereWrittenBeforeARunsRecordsAreNotThoseOfTheRunBefore) {
+TEST_F(RecordReaderTest, NamesThatWereWrittenBeforeARunsRecordsAreNotThoseOfTheRunBefore) {
   write_names("ROUTE");
   write(1, 1001);
   write_names("PORT");  // The process of the earlier run ended then.
   EXPECT_EQ(open()->names().of(1), "ROUTE");
 }
 
-TEST_F(TapeTest, AFileThatLosesItsEndWhileItIsReadEndsTheTape) {
+TEST_F(RecordReaderTest, AFileThatLosesItsEndWhileItIsReadEndsTheRecords) {
   write(1, kRecords + 1);
-  const auto tape = open();
-  tape->peek();
+  const auto reader = open();
+  reader->peek();
   fs::resize_file(file_, 4096);
-  while (!tape->at_end()) tape->advance();
-  EXPECT_LT(tape->passed(), kRecords) << "all of it was read ahead, and nothing is tested";
-  EXPECT_EQ(tape->passed() % kOfBlock, 0U);
-  EXPECT_THAT(tape->hole(),
-              HasSubstr("records after record " + std::to_string(tape->passed()) + " are missing: '" + file_ + "' has at offset "));
-  EXPECT_THAT(tape->hole(), HasSubstr("a block that the file lost while it was read"));
+  while (!reader->at_end()) reader->advance();
+  EXPECT_LT(reader->passed(), kRecords) << "all of it was read ahead, and nothing is tested";
+  EXPECT_EQ(reader->passed() % kOfBlock, 0U);
+  EXPECT_THAT(reader->gap(),
+              HasSubstr("records after record " + std::to_string(reader->passed()) + " are missing: '" + file_ + "' has at offset "));
+  EXPECT_THAT(reader->gap(), HasSubstr("a block that the file lost while it was read"));
 }
 
-TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
-  // The file loses its end while the tape is at its beginning, so all further records were read ahead. The rest of a batch that was taken,
-  // and a batch that waits for room, are beyond the bound.
+TEST_F(RecordReaderTest, WhatIsReadAheadIsBounded) {
+  // The file loses its end while the record reader is at its beginning, so all further records were read ahead. The rest of a batch that
+  // was taken, and a batch that waits for room, are beyond the bound.
   const auto passed_when_cut = [this] {
-    const auto tape = open();
-    tape->peek();
+    const auto reader = open();
+    reader->peek();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (tape->pauses() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-    EXPECT_EQ(tape->pauses(), 1U) << "it is as far ahead as it may be";
+    while (reader->pauses() == 0 && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_EQ(reader->pauses(), 1U) << "it is as far ahead as it may be";
     fs::resize_file(file_, 4096);
-    while (!tape->at_end()) tape->advance();
+    while (!reader->at_end()) reader->advance();
     fs::remove(file_);
-    return tape->passed();
+    return reader->passed();
   };
   write(1, kRecords + 1);
   constexpr std::uint64_t kOfBatch = 2048;
@@ -222,11 +223,11 @@ TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers need more address space than the limit allows.
-/// Exits with 0 if the caller gets the failed allocation once, and then the tape has ended. Removes the file.
+/// Exits with 0 if the caller gets the failed allocation once, and then the record reader has ended. Removes the file.
 [[noreturn]] void read_without_memory(const std::string& file) {
   ::mallopt(M_ARENA_MAX, 1);  // So that the thread has no memory of its own beforehand.
-  const std::unique_ptr<Tape> tape = std::move(Tape::open({file}, 0).value());
-  tape->peek();
+  const std::unique_ptr<RecordReader> reader = std::move(RecordReader::open({file}, 0).value());
+  reader->peek();
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const rlimit limit{pages * 4096 + 65536, pages * 4096 + 65536};
@@ -234,15 +235,15 @@ TEST_F(TapeTest, WhatIsReadAheadIsBounded) {
   // Uses up memory that was freed before, except less than a piece of a file needs.
   for (void* volatile used = &pages; used != nullptr;) used = std::malloc(journal::JournalBytes::kPiece / 4);
   try {
-    while (!tape->at_end()) tape->advance();
+    while (!reader->at_end()) reader->advance();
   } catch (const std::bad_alloc&) {
-    if (tape->at_end() && tape->passed() < kRecords) code = 0;
+    if (reader->at_end() && reader->passed() < kRecords) code = 0;
   }
   ::unlink(file.c_str());
   std::_Exit(code);
 }
 
-TEST_F(TapeTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
+TEST_F(RecordReaderTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
   // A separate process with its own file, because freed memory of other tests could be reused.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   write(1, kRecords + 1);
@@ -251,4 +252,4 @@ TEST_F(TapeTest, MemoryThatEndsWhereItIsReadAheadIsToldOnce) {
 #endif
 
 }  // namespace
-}  // namespace rondo::sim
+}  // namespace rondo::replay

@@ -1,4 +1,4 @@
-#include "sim/turn_seer.h"
+#include "sim/turn_observer.h"
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kLook = 256;
 }  // namespace
 
-void TurnSeer::follow(Scheduler& scheduler, TurnWatch* journal) {
+void TurnObserver::follow(Scheduler& scheduler, TurnWatch* journal) {
   scheduler_ = &scheduler;
   journal_ = journal;
   seats_.assign(1, Seat{});
@@ -22,7 +22,7 @@ void TurnSeer::follow(Scheduler& scheduler, TurnWatch* journal) {
   scheduler.watch(this);
 }
 
-std::uint32_t TurnSeer::source_added(Source& source) {
+std::uint32_t TurnObserver::source_added(Source& source) {
   Seat seat{.source = &source, .consumer = dynamic_cast<const Consumer*>(&source)};
   if (journal_ != nullptr) seat.journal_number = journal_->source_added(source);  // May add other sources, which are seated first.
   if (free_.empty()) {
@@ -35,7 +35,7 @@ std::uint32_t TurnSeer::source_added(Source& source) {
   return number;
 }
 
-void TurnSeer::source_removed(std::uint32_t source) {
+void TurnObserver::source_removed(std::uint32_t source) {
   Seat& seat = seats_[source];
   if (journal_ != nullptr && seat.journal_number != 0) journal_->source_removed(seat.journal_number);
   if (last_.source == seat.source) {
@@ -47,23 +47,23 @@ void TurnSeer::source_removed(std::uint32_t source) {
   free_.push_back(source);
 }
 
-void TurnSeer::policy_changed(const PolicySettings& settings) {
+void TurnObserver::policy_changed(const PolicySettings& settings) {
   if (journal_ != nullptr) journal_->policy_changed(settings);
   policy_since_ = scheduler_->now();
   for (Seat& seat : seats_) seat.bound = Duration{0};
 }
 
-void TurnSeer::looked(Instant now) {
+void TurnObserver::looked(Instant now) {
   if (journal_ != nullptr) journal_->looked(now);
 }
 
-void TurnSeer::woken(std::uint32_t source) {
+void TurnObserver::woken(std::uint32_t source) {
   if (journal_ != nullptr) journal_->woken(seats_[source].journal_number);
 }
 
-bool TurnSeer::timers_due() { return journal_ == nullptr || journal_->timers_due(); }
+bool TurnObserver::timers_due() { return journal_ == nullptr || journal_->timers_due(); }
 
-void TurnSeer::turn_begins(std::uint32_t source, Instant now) {
+void TurnObserver::turn_begins(std::uint32_t source, Instant now) {
   Seat& seat = seats_[source];
   if (journal_ != nullptr) journal_->turn_begins(seat.journal_number, now);
   const Source& whose = *seat.source;
@@ -79,9 +79,11 @@ void TurnSeer::turn_begins(std::uint32_t source, Instant now) {
 }
 
 /// The wait under the present policy only, because a policy has no bound for earlier time.
-Duration TurnSeer::waited(const Source& source, Instant now) const noexcept { return now - std::max(source.ready_since(), policy_since_); }
+Duration TurnObserver::waited(const Source& source, Instant now) const noexcept {
+  return now - std::max(source.ready_since(), policy_since_);
+}
 
-void TurnSeer::look_for_overdue(Instant now) {
+void TurnObserver::look_for_overdue(Instant now) {
   for (Seat& seat : seats_) {
     if (seat.source == nullptr || !seat.source->is_ready() || waited(*seat.source, now) <= seat.bound) continue;
     seat.bound = scheduler_->bound(*seat.source);
@@ -89,7 +91,7 @@ void TurnSeer::look_for_overdue(Instant now) {
   }
 }
 
-bool TurnSeer::time_is_up(bool by_clock) {
+bool TurnObserver::time_is_up(bool by_clock) {
   const bool is_up = journal_ != nullptr ? journal_->time_is_up(by_clock) : by_clock;
   if (is_up && !was_told_) {
     was_told_ = true;
@@ -98,9 +100,9 @@ bool TurnSeer::time_is_up(bool by_clock) {
   return is_up;
 }
 
-bool TurnSeer::should_yield(bool by_state) { return journal_ != nullptr ? journal_->should_yield(by_state) : by_state; }
+bool TurnObserver::should_yield(bool by_state) { return journal_ != nullptr ? journal_->should_yield(by_state) : by_state; }
 
-void TurnSeer::turn_ends(const Turn& turn, Instant now) {
+void TurnObserver::turn_ends(const Turn& turn, Instant now) {
   if (journal_ != nullptr) journal_->turn_ends(turn, now);
   last_.turn = turn;
   last_.overstayed = was_told_ ? clock_.now() - told_ : Duration{0};

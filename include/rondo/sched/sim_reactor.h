@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "rondo/sched/reactor.h"
-#include "rondo/sim/sim_clock.h"
+#include "rondo/sched/sim_clock.h"
 
-namespace rondo::sim {
+namespace rondo {
 
 /// One thread, except interrupt(). 'clock' must outlive it.
 class SimReactor final : public Reactor {
@@ -66,4 +66,4 @@ class SimReactor final : public Reactor {
   bool interrupted_ = false;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "rondo/orch/orch.h"
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 #include "rondo/sim/world.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 namespace {
 
 namespace fs = std::filesystem;
@@ -58,7 +58,7 @@ class ReplayOfWrites : public testing::Test {
   }
   ~ReplayOfWrites() override { fs::remove_all(directory_); }
 
-  RuntimeOptions recorded(World& world) const {
+  RuntimeOptions recorded(sim::World& world) const {
     return {.clock = &world.clock(),
             .reactor = &world.reactor(),
             .journal = std::move(Journal::open({.file = file_}, world.clock()).value()),
@@ -82,7 +82,7 @@ class ReplayOfWrites : public testing::Test {
 TEST_F(ReplayOfWrites, WritesOfOrchsOfMainAndOfPostedFunctionsComeOutTheSame) {
   const auto orchs = [](Runtime& runtime) { runtime.add<Copies>(); };
   {
-    World world(1);
+    sim::World world(1);
     Runtime runtime(recorded(world));
     ASSERT_TRUE(runtime.store().declare({.name = "OUT", .rows_max = 3}).ok());
     orchs(runtime);
@@ -117,7 +117,7 @@ TEST_F(ReplayOfWrites, AnOrchWhoseTableWasRefusedIsRefusedAgain) {
     runtime.add<Copies>();
   };
   {
-    World world(1);
+    sim::World world(1);
     Runtime runtime(recorded(world));
     ASSERT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     orchs(runtime);
@@ -131,7 +131,7 @@ TEST_F(ReplayOfWrites, AnOrchWhoseTableWasRefusedIsRefusedAgain) {
 /// A program that ends where its store refuses a table could not go on; a forged day must not end it.
 TEST_F(ReplayOfWrites, ARefusalIsADifferenceWhereTheProgramNeedsItsTables) {
   {
-    World world(1);
+    sim::World world(1);
     Runtime runtime(recorded(world));
     ASSERT_TRUE(runtime.store().declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
     ASSERT_FALSE(runtime.try_add<Refused>().has_value());
@@ -146,4 +146,4 @@ TEST_F(ReplayOfWrites, ARefusalIsADifferenceWhereTheProgramNeedsItsTables) {
 }
 
 }  // namespace
-}  // namespace rondo::sim
+}  // namespace rondo::replay

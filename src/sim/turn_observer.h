@@ -1,5 +1,5 @@
-// TurnSeer: sees every turn of a world's process, for its checkers and its trace, and forwards all calls to the journal, if there is one.
-// A few nanoseconds a turn: it computes a bound only for a wait that exceeds the source's earlier ones.
+// TurnObserver: sees every turn of a world's process, for its checkers and its trace, and forwards all calls to the journal, if there is
+// one. A few nanoseconds a turn: it computes a bound only for a wait that exceeds the source's earlier ones.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class Scheduler;
 
 namespace rondo::sim {
 
-class TurnSeer final : public TurnWatch {
+class TurnObserver final : public TurnWatch {
  public:
-  explicit TurnSeer(const Clock& clock) : clock_(clock) {}
+  explicit TurnObserver(const Clock& clock) : clock_(clock) {}
 
   /// A process begins; its sources are not added yet. 'journal' may be null.
   void follow(Scheduler& scheduler, TurnWatch* journal);

@@ -1,10 +1,10 @@
-#include "sim/replay_seams.h"
+#include "replay/seams.h"
 
 #include <utility>
 
 #include "rondo/sched/source.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 using journal::JournalRecord;
 using journal::Kind;
@@ -55,7 +55,7 @@ class ReplayStore::End final : public Subscription {
     return taken;
   }
   bool empty() const override { return !ready_; }
-  /// The effect of a requeue is on the tape.
+  /// The effect of a requeue is on the record reader.
   void requeue(std::string_view) override {}
   bool caught_up() const override { return true; }
   std::size_t depth() const override { return ready_ ? 1 : 0; }
@@ -134,4 +134,4 @@ Result<std::unique_ptr<Source>> ReplayPlane::monitor(Scheduler&, Priority priori
   return std::unique_ptr<Source>{std::make_unique<Nothing>(priority)};
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

@@ -1,4 +1,4 @@
-#include "sim/tape_reader.h"
+#include "replay/read_ahead.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include "rondo/base/assert.h"
 #include "rondo/base/limits.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 using journal::JournalReader;
 using journal::RawRecord;
@@ -41,7 +41,7 @@ class SignalsBlocked {
 
 }  // namespace
 
-TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first, End end)
+ReadAhead::ReadAhead(std::vector<std::unique_ptr<JournalReader>> readers, std::size_t first, End end)
     : readers_(std::move(readers)), end_(end), batches_(kReplayBatchesAhead) {
   for (const auto& reader : readers_) damaged_before_.push_back(reader->damage().size());
   enter(first);
@@ -49,12 +49,12 @@ TapeReader::TapeReader(std::vector<std::unique_ptr<JournalReader>> readers, std:
   thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
 }
 
-TapeReader::~TapeReader() = default;
+ReadAhead::~ReadAhead() = default;
 
-bool TapeReader::is_full() const noexcept { return put_ - took_ == kReplayBatchesAhead || bytes_ >= kReplayBytesAhead; }
-bool TapeReader::has_room() const noexcept { return put_ - took_ <= kReplayBatchesAhead / 2 && bytes_ <= kReplayBytesAhead / 2; }
+bool ReadAhead::is_full() const noexcept { return put_ - took_ == kReplayBatchesAhead || bytes_ >= kReplayBytesAhead; }
+bool ReadAhead::has_room() const noexcept { return put_ - took_ <= kReplayBatchesAhead / 2 && bytes_ <= kReplayBytesAhead / 2; }
 
-void TapeReader::next(Batch& batch) {
+void ReadAhead::next(Batch& batch) {
   std::unique_lock lock(mutex_);
   RONDO_ASSERT(!took_last_);
   filled_.wait(lock, [this] { return put_ > took_; });
@@ -67,7 +67,7 @@ void TapeReader::next(Batch& batch) {
   if (wake) taken_.notify_one();
 }
 
-void TapeReader::work(const std::stop_token& stop) {
+void ReadAhead::work(const std::stop_token& stop) {
   Batch batch;
   for (bool more = true; more;) {
     try {
@@ -92,32 +92,32 @@ void TapeReader::work(const std::stop_token& stop) {
   }
 }
 
-void TapeReader::fill(Batch& batch) {
+void ReadAhead::fill(Batch& batch) {
   batch.records.clear();
   batch.records.reserve(kTogether);
   batch.changes.clear();
   batch.piece.reset();
   batch.bytes = 0;
-  batch.hole.clear();
+  batch.gap.clear();
   while (batch.records.size() < kTogether && batch.bytes < kBytesTogether && read_one(batch)) {
   }
 }
 
 /// Returns what the end of a file has lost since it was opened; empty if nothing. Losses before the end show in the numbers of the
 /// records.
-std::string TapeReader::lost_while_read(const JournalReader& reader, std::size_t damaged_before) {
+std::string ReadAhead::lost_while_read(const JournalReader& reader, std::size_t damaged_before) {
   if (reader.damage().size() == damaged_before) return {};
   const journal::Damage& lost = reader.damage()[damaged_before];
   return "records after record " + std::to_string(last_number_) + " are missing: '" + reader.name() + "' has at offset " +
          std::to_string(lost.offset) + " " + lost.reason;
 }
 
-void TapeReader::enter(std::size_t reader) {
+void ReadAhead::enter(std::size_t reader) {
   reader_ = reader;
   end_here_ = reader < end_.reader ? std::numeric_limits<std::uint64_t>::max() : reader == end_.reader ? end_.offset : 0;
 }
 
-std::string TapeReader::hole_before(const RawRecord& record) const {
+std::string ReadAhead::gap_before(const RawRecord& record) const {
   const std::string where = " in '" + readers_[reader_]->name() + "' ";
   if (record.number == last_number_ + 1)
     return "records are missing after record " + std::to_string(last_number_) + ": the journal's buffer was full";
@@ -128,14 +128,14 @@ std::string TapeReader::hole_before(const RawRecord& record) const {
 }
 
 /// Reads the next record of the files. Returns false if the run has ended, or if the record begins another batch.
-bool TapeReader::read_one(Batch& batch) {
+bool ReadAhead::read_one(Batch& batch) {
   RawRecord record = std::exchange(ahead_, {});
   while (record.bytes.empty()) {
     if (reader_ == readers_.size()) return false;
     record = readers_[reader_]->next();
     if (!record.bytes.empty()) break;
-    batch.hole = lost_while_read(*readers_[reader_], damaged_before_[reader_]);
-    enter(batch.hole.empty() ? reader_ + 1 : readers_.size());
+    batch.gap = lost_while_read(*readers_[reader_], damaged_before_[reader_]);
+    enter(batch.gap.empty() ? reader_ + 1 : readers_.size());
   }
   const JournalReader& reader = *readers_[reader_];
   if (batch.records.empty()) batch.piece = reader.piece();
@@ -146,7 +146,7 @@ bool TapeReader::read_one(Batch& batch) {
   // In another run without its beginning the number may be any; then its offset shows the end.
   const bool is_of_another_run = record.offset >= end_here_ || (record.number == 1 && last_number_ != 0);
   if (is_of_another_run || record.number != last_number_ + 1 || record.kind() == journal::Kind::Lost) {
-    if (!is_of_another_run) batch.hole = hole_before(record);
+    if (!is_of_another_run) batch.gap = gap_before(record);
     reader_ = readers_.size();
     return false;
   }
@@ -158,4 +158,4 @@ bool TapeReader::read_one(Batch& batch) {
   return true;
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

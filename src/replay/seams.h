@@ -1,4 +1,4 @@
-// The clock, store and data plane of a replay: each returns what the tape has next. Scheduler's thread.
+// The clock, store and data plane of a replay: each returns what the record reader has next. Scheduler's thread.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@
 #include "rondo/dataplane/recorded_restart.h"
 #include "rondo/store/store.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
-/// The tape, as the seams use it.
+/// The record reader, as the seams use it.
 class ReplaySeams {
  public:
   virtual ~ReplaySeams() = default;
@@ -30,7 +30,7 @@ class ReplaySeams {
   virtual bool change(std::size_t ahead, Change& change) = 0;
   virtual Instant now() = 0;
   virtual WallTime wall() = 0;
-  /// Call it if the tape ends within a group of records that must be complete.
+  /// Call it if the record reader ends within a group of records that must be complete.
   virtual void end() = 0;
   /// Call it if the record 'ahead' records behind the next one is malformed.
   virtual void refuse(std::size_t ahead) = 0;
@@ -47,7 +47,7 @@ class ReplayClock final : public Clock {
   ReplaySeams& seams_;
 };
 
-/// Returns the recorded changes at the recorded times. Writes have no effect, because their results are on the tape too.
+/// Returns the recorded changes at the recorded times. Writes have no effect, because their results are on the record reader too.
 class ReplayStore final : public Store {
  public:
   /// 'grants_tables': a recorded refusal of a table is a difference, and the table is granted.
@@ -103,4 +103,4 @@ class ReplayPlane final : public DataPlane {
   RecordedRestart::OnDrift on_drift_;
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

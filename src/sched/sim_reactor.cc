@@ -1,10 +1,10 @@
-#include "rondo/sim/sim_reactor.h"
+#include "rondo/sched/sim_reactor.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-namespace rondo::sim {
+namespace rondo {
 
 void SimReactor::make_ready(int fd) { report(fd, false); }
 
@@ -96,4 +96,4 @@ bool SimReactor::is_in_error(const ReactorEvent& event) const noexcept {
   return is_current(event) && watches_.find(event.fd)->second.in_error;
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo

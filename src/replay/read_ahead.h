@@ -1,4 +1,4 @@
-// TapeReader: reads the records of one run ahead of a replay, on its own thread. It reads bytes, checks blocks, finds where records begin
+// ReadAhead: reads the records of one run ahead of a replay, on its own thread. It reads bytes, checks blocks, finds where records begin
 // and makes the changes. Batches pass to the replay through a queue that is bounded in batches and in bytes. The replay's results do not
 // depend on the speed of the thread.
 #pragma once
@@ -16,17 +16,17 @@
 #include "orch/journal_reader.h"
 #include "rondo/store/change.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 /// One record in its piece. Its number is determined by its place in the run.
-struct TapeRecord {
+struct ReadRecord {
   const char* data = nullptr;
   std::uint32_t size = 0;  // 0: there is no record.
   journal::Kind kind = journal::Kind::Lost;
   std::string_view bytes() const noexcept { return {data, size}; }
 };
 
-class TapeReader {
+class ReadAhead {
  public:
   /// The change of a Changed record.
   struct Made {
@@ -35,11 +35,11 @@ class TapeReader {
   };
   /// Consecutive records, all in one piece of a file's bytes. An empty batch: the run has ended.
   struct Batch {
-    std::vector<TapeRecord> records;
+    std::vector<ReadRecord> records;
     std::vector<Made> changes;  // The changes of the whole Changed records among them.
     std::shared_ptr<const char[]> piece;
     std::size_t bytes = 0;     // Bytes of the records.
-    std::string hole;          // Why the tape ends behind these, before the run did; empty if it does not.
+    std::string gap;           // Why the record reader ends behind these, before the run did; empty if it does not.
     std::exception_ptr error;  // In the last batch: the exception of the reading.
   };
 
@@ -50,10 +50,10 @@ class TapeReader {
   };
 
   /// Continues at the position of readers[first]. Throws std::system_error when no thread can be started.
-  TapeReader(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first, End end);
-  ~TapeReader();
-  TapeReader(const TapeReader&) = delete;
-  TapeReader& operator=(const TapeReader&) = delete;
+  ReadAhead(std::vector<std::unique_ptr<journal::JournalReader>> readers, std::size_t first, End end);
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
 
   /// Waits for the next batch and exchanges 'batch' for it. Must not be called after the last batch, which has no records.
   void next(Batch& batch);
@@ -68,7 +68,7 @@ class TapeReader {
   void fill(Batch& batch);
   bool read_one(Batch& batch);
   void enter(std::size_t reader);
-  std::string hole_before(const journal::RawRecord& record) const;
+  std::string gap_before(const journal::RawRecord& record) const;
   std::string lost_while_read(const journal::JournalReader& reader, std::size_t damaged_before);
   bool is_full() const noexcept;
   bool has_room() const noexcept;
@@ -96,4 +96,4 @@ class TapeReader {
   std::jthread thread_;  // Declared last: it ends before the members that it uses.
 };
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

@@ -1,5 +1,5 @@
 // The simulated reactor and clock: they change only when the test changes them.
-#include "rondo/sim/sim_reactor.h"
+#include "rondo/sched/sim_reactor.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "sim/test_source.h"
 
-namespace rondo::sim {
+namespace rondo {
 namespace {
 
 class SimReactorTest : public testing::Test {
@@ -89,4 +89,4 @@ TEST_F(SimReactorTest, WallTimeCanBeSetAndThenRunsOnWithTheClock) {
 }
 
 }  // namespace
-}  // namespace rondo::sim
+}  // namespace rondo

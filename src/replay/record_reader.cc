@@ -1,4 +1,4 @@
-#include "sim/tape.h"
+#include "replay/record_reader.h"
 
 #include <algorithm>
 #include <iterator>
@@ -8,7 +8,7 @@
 
 #include "orch/journal_files.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 
 using journal::Block;
 using journal::BlockKind;
@@ -109,8 +109,8 @@ std::vector<DamagedPart> damage_of(const std::vector<std::unique_ptr<JournalRead
 
 }  // namespace
 
-Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, unsigned run) {
-  std::unique_ptr<Tape> tape{new Tape};
+Result<std::unique_ptr<RecordReader>> RecordReader::open(const std::vector<std::string>& files, unsigned run) {
+  std::unique_ptr<RecordReader> made{new RecordReader};
   Result<journal::JournalFiles> opened = journal::JournalFiles::open(files);
   if (!opened) return failure(std::move(opened).error());
   std::vector<std::unique_ptr<JournalReader>>& readers = opened->readers;
@@ -128,31 +128,31 @@ Result<std::unique_ptr<Tape>> Tape::open(const std::vector<std::string>& files, 
     return failure(Code::DataLoss, "the last run has no beginning: " + other_run_at(readers, *extent.other) +
                                        "; give all files of the journal, or pick an earlier run");
   }
-  tape->records_ = extent.records;
-  tape->version_ = readers[place.reader]->blocks()[place.block].head.version;
+  made->records_ = extent.records;
+  made->version_ = readers[place.reader]->blocks()[place.block].head.version;
   readers[place.reader]->go_to(place.block);
-  tape->names_ = std::move(extent.names);
-  tape->damage_ = damage_of(readers);
+  made->names_ = std::move(extent.names);
+  made->damage_ = damage_of(readers);
   if (headless) {
     const JournalReader& reader = *readers[extent.other->reader];
-    tape->damage_.push_back({reader.name(), reader.blocks()[extent.other->block].offset, 0,
+    made->damage_.push_back({reader.name(), reader.blocks()[extent.other->block].offset, 0,
                              "another run, whose beginning is missing: so may be the end of the run that is replayed", false});
   }
   try {
     const Block& last = readers[extent.last.reader]->blocks()[extent.last.block];
-    const TapeReader::End end{extent.last.reader, last.offset + journal::kHeadBytes + last.head.payload_bytes};
-    tape->reader_ = std::make_unique<TapeReader>(std::move(readers), place.reader, end);
+    const ReadAhead::End end{extent.last.reader, last.offset + journal::kHeadBytes + last.head.payload_bytes};
+    made->reader_ = std::make_unique<ReadAhead>(std::move(readers), place.reader, end);
   } catch (const std::system_error& refused) {
     return failure(Code::ResourceExhausted, std::string{"starting the thread that reads: "} + refused.what());
   }
-  return tape;
+  return made;
 }
 
-void Tape::read_batch() {
+void RecordReader::read_batch() {
   ended_ = true;  // Set before next(): if it throws, no records follow, and a later call must not wait for them.
   reader_->next(batch_);
   if (batch_.error) std::rethrow_exception(std::exchange(batch_.error, {}));
-  if (!batch_.hole.empty()) hole_ = std::move(batch_.hole);
+  if (!batch_.gap.empty()) gap_ = std::move(batch_.gap);
   if (batch_.records.empty()) return;
   if (pieces_.empty() || pieces_.back().bytes != batch_.piece) pieces_.push_back({std::move(batch_.piece), passed_ + read_.size() - next_});
   changes_.insert(changes_.end(), std::make_move_iterator(batch_.changes.begin()), std::make_move_iterator(batch_.changes.end()));
@@ -160,7 +160,7 @@ void Tape::read_batch() {
   ended_ = false;
 }
 
-void Tape::forget_passed() {
+void RecordReader::forget_passed() {
   read_.erase(read_.begin(), read_.begin() + static_cast<std::ptrdiff_t>(next_));
   next_ = 0;
   while (next_change_ < changes_.size() && changes_[next_change_].number <= passed_) ++next_change_;
@@ -169,7 +169,7 @@ void Tape::forget_passed() {
   while (pieces_.size() > kPiecesBefore + 1 && pieces_[kPiecesBefore + 1].records_before <= passed_) pieces_.pop_front();
 }
 
-const TapeRecord& Tape::read_to(std::size_t ahead) {
+const ReadRecord& RecordReader::read_to(std::size_t ahead) {
   forget_passed();
   while (read_.size() <= ahead && !ended_) read_batch();
   if (ahead < read_.size()) return read_[ahead];
@@ -177,7 +177,7 @@ const TapeRecord& Tape::read_to(std::size_t ahead) {
   return end_;
 }
 
-bool Tape::take_change(std::size_t ahead, Change& change) {
+bool RecordReader::take_change(std::size_t ahead, Change& change) {
   peek(ahead);  // May move the changes behind it.
   const std::uint64_t number = passed_ + ahead + 1;
   while (next_change_ < changes_.size() && changes_[next_change_].number < number) ++next_change_;
@@ -186,4 +186,4 @@ bool Tape::take_change(std::size_t ahead, Change& change) {
   return true;
 }
 
-}  // namespace rondo::sim
+}  // namespace rondo::replay

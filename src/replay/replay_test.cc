@@ -1,7 +1,7 @@
 // Replay with a user's Orchs: handlers that wait, delay, reject, throw and listen, over a remote store whose connection breaks, and with
 // an outside source that settles tickets. Random runs are recorded and replayed. A run whose Orch decides differently is reported as
 // different.
-#include "rondo/sim/replay.h"
+#include "rondo/replay/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@
 #include "rondo/sim/sim_store.h"
 #include "rondo/sim/world.h"
 
-namespace rondo::sim {
+namespace rondo::replay {
 namespace {
 
 namespace fs = std::filesystem;
@@ -175,13 +175,13 @@ class ReplayTest : public testing::Test {
   void TearDown() override { fs::remove_all(directory); }
 
   /// Options for a remote store, which is returned in 'store'. The run is recorded in 'file'.
-  RuntimeOptions recorded(World& world, SimStore*& store, PolicyOptions policy) const {
+  RuntimeOptions recorded(sim::World& world, sim::SimStore*& store, PolicyOptions policy) const {
     RuntimeOptions options;
     options.policy = policy;
     options.clock = &world.clock();
     options.reactor = &world.reactor();
     options.store = [&](Scheduler& scheduler) {
-      auto made = std::make_unique<SimStore>(scheduler, SimStoreOptions{.seed = world.seed()});
+      auto made = std::make_unique<sim::SimStore>(scheduler, sim::SimStoreOptions{.seed = world.seed()});
       store = made.get();
       EXPECT_TRUE(made->declare({.name = "NEWS", .kind = TableKind::Channel}).ok());
       return made;
@@ -191,8 +191,8 @@ class ReplayTest : public testing::Test {
   }
   /// A run with 'operations' writes of another client, on a store whose connection sometimes breaks.
   void live(std::uint64_t seed, int operations) {
-    World world(seed);
-    SimStore* store = nullptr;
+    sim::World world(seed);
+    sim::SimStore* store = nullptr;
     const StrictPriority policy{.tie = seed % 2 == 0 ? Tie::Arrival : Tie::LeastRecentlyServed,
                                 .batch = static_cast<std::uint32_t>(1 + seed % 9)};
     Runtime runtime(recorded(world, store, policy));
@@ -224,8 +224,8 @@ class ReplayTest : public testing::Test {
   /// Thousands of rows wait for nearly the same time, while other components' timers, which a replay does not have, fire every
   /// millisecond.
   void live_in_bursts(std::uint64_t seed) {
-    World world(seed);
-    SimStore* store = nullptr;
+    sim::World world(seed);
+    sim::SimStore* store = nullptr;
     Runtime runtime(recorded(world, store, StrictPriority{.batch = 1000}));  // One turn takes all that one poll fires.
     runtime.add<Groups>();
     runtime.add<Routes>(true);
@@ -252,7 +252,7 @@ class ReplayTest : public testing::Test {
     bursts += runtime.scheduler().stats().timer_bursts;
     for (TimerSource& other : others) runtime.scheduler().remove(other);
   }
-  static void operate(SimStore& store, Random& random) {
+  static void operate(sim::SimStore& store, Random& random) {
     const auto write = [&](const char* table, Change change) { static_cast<void>(store.server().write(table, std::move(change))); };
     const std::string group = "g" + std::to_string(random.below(6));
     const std::string route = "r" + std::to_string(random.below(40));
@@ -535,4 +535,4 @@ TEST_F(ReplayTest, RecordsThatAreMissingEndItAndAreNamed) {
 }
 
 }  // namespace
-}  // namespace rondo::sim
+}  // namespace rondo::replay
