@@ -15,7 +15,7 @@
 
 #include "redis_side.h"
 #include "rondo/sched/source.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 
 namespace {
 

@@ -32,7 +32,7 @@
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/redis_store.h"
 #include "rondo/store/table_view.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 
 namespace {
 

@@ -25,7 +25,7 @@
 #endif
 #ifdef RONDO_BENCH_REDIS
 #include "rondo/store/redis_store.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 #endif
 
 namespace {

@@ -49,7 +49,7 @@ LOCAL_BOUNDS = {
     "src/sim/event_trace.h:kKept": "the last steps of a simulation that are shown when it fails",
     "src/replay/replay.cc:kMost": "what a record that is not ours could claim",
     "src/dataplane/simulated/kernel.cc:kMtuMax": "the simulated kernel's rule",
-    "src/store/durable/durable_address.cc:kIntervalMost": "limits::kDurableInterval in milliseconds",
+    "src/store/durable/address.cc:kIntervalMost": "limits::kDurableInterval in milliseconds",
     "src/store/record.cc:kShown": "how much of a wrong text an error repeats",
     "src/store/redis/reader.cc:kPlacesMax": "places of scans that are remembered; an older one is found anew",
     "src/store/redis/reply.cc:kChunksKept": "memory kept for the next reply; a longer reply gives the rest back",

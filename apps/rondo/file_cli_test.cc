@@ -14,7 +14,7 @@
 #include "rondo/base/clock.h"
 #include "rondo/sched/scheduler.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/durable_file_kit.h"
+#include "store/durable/testing/file.h"
 
 namespace rondo::cli {
 namespace {

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "store/redis/redis_sentinel_kit.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/sentinel.h"
+#include "store/redis/testing/server.h"
 
 namespace rondo::cli {
 namespace {

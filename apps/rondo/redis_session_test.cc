@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "store/redis/redis_lookup_kit.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/lookup.h"
+#include "store/redis/testing/server.h"
 
 namespace rondo::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "rondod/direct_producer_kit.h"
 #include "rondod/rondod_kit.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 
 namespace rondo::daemon {
 namespace {

@@ -14,7 +14,7 @@
 #include "rondod/config.h"
 #include "rondod/rondod_kit.h"
 #include "rondod/start_check.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 
 namespace rondo::daemon {
 namespace {

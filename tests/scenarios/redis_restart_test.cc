@@ -9,7 +9,7 @@
 
 #include "rondo/orch/runtime.h"
 #include "rondo/store/redis_store.h"
-#include "store/redis/redis_server_kit.h"
+#include "store/redis/testing/server.h"
 
 namespace rondo {
 namespace {

@@ -7,7 +7,7 @@
 #include "agent_life.h"
 #include "rondo/store/durable_file.h"
 #include "rondo/store/durable_store.h"
-#include "store/durable/durable_file_kit.h"
+#include "store/durable/testing/file.h"
 
 namespace rondo::swarm {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/redis/redis_process_kit.h"
+#include "store/redis/testing/process.h"
 
 namespace rondo::restart {
 

@@ -1,5 +1,5 @@
 // A file that is far larger than what it tells is written anew when it is opened; whatever comes between, nothing is lost. What becomes of
-// a damaged one stands in durable_damage_test.cc.
+// a damaged one stands in damage_test.cc.
 #include "store/durable/file_replacement.h"
 
 #include <gmock/gmock.h>
@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "rondo/store/durable_file.h"
-#include "store/durable/durable_life_kit.h"
-#include "store/durable/fault_vfs_kit.h"
 #include "store/durable/link_target.h"
+#include "store/durable/testing/fault_vfs.h"
+#include "store/durable/testing/life.h"
 
 namespace rondo::store::durable {
 namespace {

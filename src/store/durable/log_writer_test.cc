@@ -7,7 +7,7 @@
 
 #include "rondo/base/clock.h"
 #include "rondo/sim/world.h"
-#include "store/durable/disk_kit.h"
+#include "store/durable/testing/disk.h"
 
 namespace rondo::store::durable {
 namespace {

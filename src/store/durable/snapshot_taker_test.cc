@@ -9,8 +9,8 @@
 
 #include "rondo/sim/world.h"
 #include "store/completions.h"
-#include "store/durable/disk_kit.h"
-#include "store/durable/durable_life_kit.h"
+#include "store/durable/testing/disk.h"
+#include "store/durable/testing/life.h"
 #include "store/memory/memory_store.h"
 
 namespace rondo::store::durable {

@@ -1,0 +1,189 @@
+// What docs/guide/mixing-with-sonic.md says of entries that a stock consumer cannot take: the empty key, a Queue's operation that nobody
+// knows, NUL in a Queue's value. Written as a stock producer writes them.
+#include "store/redis/testing/table.h"
+
+namespace rondo::redis {
+namespace {
+
+using testing::ElementsAre;
+
+class RedisMixing : public RedisTableTest {
+ protected:
+  void SetUp() override {
+    RedisTableTest::SetUp();
+    if (IsSkipped()) return;
+    driver_ = std::make_unique<StoreDriver>(quick_options());
+    declare(*driver_, "T");
+    declare(*driver_, "Q", TableKind::Queue);
+    driver_->settle();
+  }
+  StoreDriver& driver() noexcept { return *driver_; }
+  /// The keys of all rows, as a scan tells them.
+  static std::vector<std::string> scanned(StoreDriver& ours, std::string_view table) {
+    std::vector<std::string> keys;
+    std::string cursor;
+    do {
+      bool ended = false;
+      ours.store().scan(table, cursor, 10, [&](const Result<RowPage>& page) {
+        ended = true;
+        ASSERT_TRUE(page.has_value()) << page.error().to_string();
+        for (const Record& row : page->rows) keys.emplace_back(row.key());
+        cursor = page->next;
+      });
+      EXPECT_TRUE(ours.run_until([&ended] { return ended; }));
+    } while (!cursor.empty());
+    return keys;
+  }
+
+ private:
+  std::unique_ptr<StoreDriver> driver_;
+};
+
+TEST_F(RedisMixing, TheEmptyKeyOfAStockProducerIsASetWithoutFields) {
+  server().command({"SADD", "T_KEY_SET", ""});
+  server().command({"HSET", "_T", "a", "1"});
+  server().command({"PUBLISH", "T_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "T");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET "));
+  EXPECT_EQ(server().command({"EXISTS", "_T"}), "1") << "nobody's, as with a stock consumer";
+  set(driver(), "T", "", {{"a", "2"}});
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET  a=2"));
+}
+
+TEST_F(RedisMixing, AnUnknownOperationCostsNoOtherEntryOfAQueue) {
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["x","1"])", "SSET", "b", "[]", "Sfrobnicate", "c", "[]", "?", "d",
+                    R"(["x","4"])", "SSET"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET a x=1", "frobnicate b", "SET d x=4"));
+  EXPECT_EQ(driver().store().stats().malformed, 1U);
+}
+
+TEST_F(RedisMixing, AQueuesLastBatchThatWasDealtWithIsNotAppliedAgainOverAStockConsumers) {
+  {
+    StoreDriver ours(quick_options());
+    declare(ours, "Q", TableKind::Queue);
+    write(ours, "Q", Change::set("k", {{"v", "1"}}));
+    const auto consumer = subscribe(ours, "Q");
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("SET k v=1"));
+    EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "it came for more: the batch is dealt with";
+    ours.settle();
+  }
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@Q"}), "0");
+  server().command({"HSET", "Q:k", "v", "2"});  // What a stock consumer applies meanwhile.
+  StoreDriver back(quick_options());
+  declare(back, "Q", TableKind::Queue);
+  const auto consumer = subscribe(back, "Q");
+  EXPECT_THAT(take_all(back, *consumer), testing::IsEmpty());
+  EXPECT_EQ(server().command({"HGET", "Q:k", "v"}), "2") << "not written over with what is older";
+}
+
+// The Staged twin of the test above: a Delete that a process of ours has applied is not handed out again to the next one.
+TEST_F(RedisMixing, AStagedDeleteThatWasDealtWithIsNotToldAgainToTheNextProcess) {
+  const auto serve = [](StoreDriver& ours) {
+    declare(ours, "S");
+    return subscribe(ours, "S");
+  };
+  {
+    StoreDriver ours(quick_options());
+    const auto consumer = serve(ours);
+    set(ours, "S", "k", {{"v", "1"}});
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("SET k v=1"));
+    write(ours, "S", Change::remove("k"));
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("DEL k"));
+    EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "the consumer polls again: it has applied the batch";
+    ours.settle();
+  }
+  EXPECT_EQ(server().command({"EXISTS", "RONDO_INFLIGHT@S"}), "0");
+  StoreDriver next(quick_options());
+  const auto consumer = serve(next);
+  EXPECT_THAT(take_all(next, *consumer), testing::IsEmpty());
+  EXPECT_EQ(next.store().stats().recovered, 0U);
+}
+
+TEST_F(RedisMixing, AWatchedKeyThatGoesAsQuicklyAsItCameIsNotToldGoneTwice) {
+  StoreDriver ours(quick_options());
+  declare(ours, "W", TableKind::Watched);
+  const auto consumer = subscribe(ours, "W");
+  EXPECT_THAT(take_all(ours, *consumer), testing::IsEmpty());
+  std::map<std::string, int> deletes;
+  for (int i = 0; i < 200; ++i) {
+    const std::string key = std::to_string(i);
+    write(ours, "W", Change::set(key, {{"v", "1"}}));
+    write(ours, "W", Change::remove(key));
+    for (const std::string& line : take_all(ours, *consumer)) deletes[key] += line.starts_with("DEL") ? 1 : 0;
+  }
+  for (const auto& [key, count] : deletes) EXPECT_LE(count, 1) << key;
+}
+
+TEST_F(RedisMixing, AStrayFieldAmongBatchesInFlightIsNamedOnceAndEndsNoConnection) {
+  for (const char* const table : {"T", "Q"}) {
+    SCOPED_TRACE(table);
+    const std::string hash = std::string{"RONDO_INFLIGHT@"} + table;
+    server().command({"HSET", hash, "stray", "x", "7", "no batch", "9", "\x91\x05"});
+    set(driver(), table, "k", {{"a", "1"}});
+    driver().settle();
+    const std::uint64_t connects = driver().store().stats().connects;
+    const std::uint64_t malformed = driver().store().stats().malformed;
+    const auto consumer = subscribe(driver(), table);
+    EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET k a=1"));
+    EXPECT_EQ(driver().store().stats().malformed, malformed + 3);
+    EXPECT_THAT(driver().store().stats().last_damage, testing::HasSubstr(hash));
+    EXPECT_EQ(driver().store().stats().connects, connects) << "no connection ends";
+    EXPECT_EQ(server().command({"HEXISTS", hash, "stray"}), "0");
+    EXPECT_TRUE(driver().store().health().ok());
+  }
+}
+
+TEST_F(RedisMixing, TheLetterOfAQueuesOperationDecidesAboutTheRowAsInAStockConsumer) {
+  server().command({"HSET", "Q:a", "x", "1"});
+  server().command({"HSET", "Q:b", "x", "1"});
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "a", R"(["y","2"])", "Dset", "b", R"(["y","2"])", "Sremove", "c", R"(["y","2"])",
+                    "SDEL", "d", R"(["y","2"])", "Sget"});
+  server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_EQ(take_all(driver(), *consumer).size(), 4U);
+  EXPECT_EQ(server().command({"EXISTS", "Q:a"}), "0");
+  EXPECT_EQ(server().command({"HGET", "Q:b", "y"}), "2");
+  EXPECT_EQ(server().command({"HGET", "Q:c", "y"}), "2");
+  EXPECT_EQ(server().command({"EXISTS", "Q:d"}), "0");
+}
+
+// Without a lease, and with one: the rows are written by other commands then.
+TEST_F(RedisMixing, TheRowOfAQueuesEmptyKeyHasTheNameThatAStockConsumerGivesIt) {
+  for (const bool leased : {false, true}) {
+    SCOPED_TRACE(leased);
+    RedisStoreOptions options = quick_options();
+    if (leased) options.lease = 3s;
+    StoreDriver ours(options);
+    declare(ours, "Q", TableKind::Queue);
+    server().command({"DEL", "Q"});
+    server().command({"HSET", "Q:k", "x", "1"});
+    server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "", R"(["x","1"])", "SSET"});
+    server().command({"PUBLISH", "Q_CHANNEL@0", "G"});
+    const auto consumer = subscribe(ours, "Q");
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("SET  x=1"));
+    EXPECT_EQ(server().command({"HGET", "Q", "x"}), "1");
+    EXPECT_EQ(server().command({"EXISTS", "Q:"}), "0");
+    EXPECT_THAT(scanned(ours, "Q"), testing::UnorderedElementsAre("", "k"));
+    write(ours, "Q", Change::remove(""));
+    EXPECT_THAT(take_all(ours, *consumer), ElementsAre("DEL "));
+    EXPECT_EQ(server().command({"EXISTS", "Q"}), "0");
+    EXPECT_EQ(server().command({"HGET", "Q:k", "x"}), "1");
+    EXPECT_THAT(take(*consumer), testing::IsEmpty()) << "which acknowledges the batch";
+    ours.settle();
+  }
+}
+
+TEST_F(RedisMixing, NulInAQueuesValueIsKept) {
+  const std::string nul("a\0b", 3);
+  set(driver(), "Q", "ours", {{"x", nul}});
+  driver().settle();
+  server().command({"LPUSH", "Q_KEY_VALUE_OP_QUEUE", "theirs", R"(["x","a\u0000b"])", "SSET"});
+  const auto consumer = subscribe(driver(), "Q");
+  EXPECT_THAT(take_all(driver(), *consumer), ElementsAre("SET ours x=" + nul, "SET theirs x=" + nul));
+  EXPECT_EQ(server().hash("Q:theirs").at("x"), nul);
+}
+
+}  // namespace
+}  // namespace rondo::redis

@@ -1,0 +1,49 @@
+// What comes while a consumer is on its way to a table must not be missed: between its subscription, its first look and the first write of
+// another process there is no moment that belongs to nobody.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "store/redis/testing/worlds.h"
+
+namespace rondo::redis {
+namespace {
+
+TEST(RedisStartFaults, AWriteThatMeetsTheFirstLookIsNotMissed) {
+  RONDO_NEEDS_REDIS();
+  redis_kit::RedisServer server;
+  RedisStoreOptions options;
+  options.address = server.address();
+  for (int round = 0; round < 300; ++round) {
+    StoreDriver consumer{options};
+    ASSERT_TRUE(consumer.store().declare({.name = "T", .kind = TableKind::Staged}).ok());
+    ASSERT_TRUE(consumer.run_until([&] { return consumer.store().health().ok(); }));
+    auto subscription = consumer.store().subscribe("T");
+    ASSERT_TRUE(subscription.has_value());
+    // Another client writes as the stock producer does, after as many of the consumer's turns as the round says.
+    for (int turns = round % 12; turns > 0; --turns) {
+      if (!consumer.scheduler().turn()) consumer.scheduler().wait(consumer.clock().now() + 1ms);
+    }
+    const std::string value = std::to_string(round);
+    server.command({"MULTI"});
+    server.command({"SADD", "T_KEY_SET", "k"});
+    server.command({"HSET", "_T:k", "round", value});
+    server.command({"PUBLISH", "T_CHANNEL@0", "G"});
+    server.command({"EXEC"});
+    std::vector<Change> changes;
+    std::string seen;
+    const bool came = consumer.run_until(
+        [&] {
+          changes.clear();
+          (*subscription)->take(128, changes);
+          for (const Change& change : changes) seen = change.fields().find("round").value_or("");
+          return seen == value;
+        },
+        5s);
+    ASSERT_TRUE(came) << "round " << round << ": seen " << seen;
+  }
+}
+
+}  // namespace
+}  // namespace rondo::redis

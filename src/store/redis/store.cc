@@ -1,0 +1,503 @@
+// See rondo/store/redis_store.h.
+#include "rondo/store/redis_store.h"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "rondo/base/assert.h"
+#include "rondo/base/limits.h"
+#include "rondo/sched/timer.h"
+#include "store/completions.h"
+#include "store/end_subscription.h"
+#include "store/redis/channel_end.h"
+#include "store/redis/connection.h"
+#include "store/redis/epoch.h"
+#include "store/redis/lease.h"
+#include "store/redis/queue_end.h"
+#include "store/redis/reader.h"
+#include "store/redis/sentinel_finder.h"
+#include "store/redis/staged_end.h"
+#include "store/redis/watched_end.h"
+#include "store/redis/writer.h"
+#include "store/table_rules.h"
+
+namespace rondo {
+
+namespace {
+
+using redis::Connection;
+using redis::End;
+using redis::Reply;
+
+/// Where Redis says which keys changed, to a client that asked for it in RESP2.
+constexpr std::string_view kInvalidations = "__redis__:invalidate";
+constexpr Duration kTick = 1s;
+
+bool is_popped(const End& end) { return end.spec().kind == TableKind::Staged || end.spec().kind == TableKind::Queue; }
+
+redis::ConnectionOptions connection_options(const RedisStoreOptions& options, std::string_view role, bool subscriber) {
+  return {.name = options.name + ":" + std::string{role},
+          .priority = options.priority,
+          .connect_timeout = options.connect_timeout,
+          // WAIT answers late by design.
+          .answer_timeout = options.answer_timeout + (options.replicas > 0 && !subscriber ? options.replicas_timeout : Duration{0}),
+          .backoff_low = options.backoff_low,
+          .backoff_high = options.backoff_high,
+          .seed = options.seed + (subscriber ? 1 : 0),
+          .subscriber = subscriber,
+          .master_only = !options.address.sentinels.empty()};
+}
+
+}  // namespace
+
+struct RedisStore::Parts final : Connection::User {
+  Parts(Scheduler& on, RedisStoreOptions given)
+      : scheduler(on),
+        options(std::move(given)),
+        completions(on, options.name, options.priority),
+        commands(on, options.address, connection_options(options, "commands", false), *this),
+        events(on, options.address, connection_options(options, "events", true), *this),
+        link{on, commands, events, options, stats},
+        writer(commands, completions, stats, options),
+        reader(commands, completions, options.scan_keys_max),
+        epoch(commands, stats, [this](bool while_connected) { failed_over(while_connected); }),
+        lease(link, {.granted = [this] { lease_granted(); }, .paused = [this] { lease_paused(); }}),
+        timer(options.name + ":tick", options.priority, [this] { tick(); }) {
+    link.on_fenced = [this] { lease.fenced(); };
+    on.add(timer);
+    timer.arm_every(kTick, on.now() + kTick);
+    if (options.address.sentinels.empty()) {
+      commands.start();
+      events.start();
+      return;
+    }
+    finder = std::make_unique<redis::SentinelFinder>(on, connection_options(options, "sentinel", false), options.address,
+                                                     [this](const RedisAddress& master) { found_master(master); });
+    finder->find();
+  }
+
+  redis::Target* find(std::string_view table) {
+    const auto found = tables.find(table);
+    return found == tables.end() ? nullptr : &found->second;
+  }
+
+  // --- Connection::User
+  void connected(Connection& connection) override;
+  void lost(Connection& connection, const Status& why, bool was_connected) override;
+  void message(const Reply& message) override;
+  void before_send(Connection& connection) override {
+    if (&connection != &commands) return;
+    go_on();
+    writer.send();
+  }
+
+  /// Where the Sentinels say the master is.
+  void found_master(const RedisAddress& master);
+  /// The server, or its data, is not the one of before.
+  void failed_over(bool while_connected);
+
+  bool is_consumed() const;
+  void lease_granted();
+  void lease_paused();
+
+  // --- both connections together
+  void come_up();
+  void go_down();
+  using Prefixes = std::set<std::string, std::less<>>;
+  void track(const End& end);
+  void start_tracking(const Prefixes& prefixes);
+  void stop_tracking();
+  void bring_online(const std::shared_ptr<End>& end);
+  void subscribed(std::string_view channel);
+  void invalidated(const Reply& keys);
+  void tick();
+  /// What ends had no time for in an earlier turn.
+  void go_on();
+  std::vector<std::shared_ptr<End>> living();
+
+  std::shared_ptr<End> end_of(redis::Target& target);
+  void adopt(const std::shared_ptr<End>& end);
+
+  Scheduler& scheduler;
+  const RedisStoreOptions options;
+  RedisStoreStats stats;
+  store::Completions completions;
+  Connection commands;
+  Connection events;
+  std::unique_ptr<redis::SentinelFinder> finder;
+  redis::Link link;
+  redis::Writer writer;
+  redis::Reader reader;
+  redis::Epoch epoch;
+  redis::Lease lease;
+  TimerSource timer;
+  std::map<std::string, redis::Target, std::less<>> tables;
+  std::map<std::string, std::shared_ptr<End>, std::less<>> popped;  // Of Staged and Queue tables that ever had a consumer.
+  std::vector<std::weak_ptr<End>> ends;                             // All that may be open.
+  std::set<std::string, std::less<>> channels;                      // Subscribed to, and confirmed.
+  Prefixes tracked;                                                 // That Redis reports on; none covers another.
+  std::int64_t events_id = 0;                                       // The server's number of our events connection.
+};
+
+// --- connections
+
+void RedisStore::Parts::connected(Connection& connection) {
+  if (&connection == &commands) {
+    tracked.clear();
+    if (commands.greeting().ended_earlier) ++stats.fenced;
+    if (!commands.greeting().refused.ok()) ++stats.unfenced;
+    epoch.ask();
+    lease.ask(is_consumed());
+  } else {
+    channels.clear();
+    events_id = 0;
+    events.out().command({"CLIENT", "ID"});
+    events.out().command({"SUBSCRIBE", kInvalidations});
+    for (const std::shared_ptr<End>& end : living()) {
+      if (!end->channel().empty()) events.out().command({"SUBSCRIBE", end->channel()});
+    }
+    events.wake();
+  }
+  if (commands.is_connected() && channels.contains(kInvalidations)) come_up();
+}
+
+void RedisStore::Parts::lost(Connection& connection, const Status& why, bool was_connected) {
+  if (&connection == &commands) {
+    writer.lost();
+    reader.lost(why);
+    epoch.lost();
+    lease.lost();
+  } else {
+    channels.clear();  // Or the commands connection, back first, would take us for subscribed and report to a client that is gone.
+    events_id = 0;
+  }
+  if (was_connected) go_down();
+  if (finder != nullptr) finder->find();
+}
+
+void RedisStore::Parts::found_master(const RedisAddress& master) {
+  for (Connection* const connection : {&commands, &events}) {
+    const bool moved = !(connection->address() == master);
+    connection->set_address(master);
+    if (moved) connection->give_up({Code::Unavailable, "the master is elsewhere now"});
+    connection->start();
+  }
+}
+
+void RedisStore::Parts::failed_over(bool while_connected) {
+  if (while_connected) {  // Else coming up has seen to it.
+    for (const std::shared_ptr<End>& end : living()) bring_online(end);
+  }
+  if (options.on_failover) options.on_failover(stats.epoch);
+}
+
+bool RedisStore::Parts::is_consumed() const {
+  return std::ranges::any_of(popped, [](const auto& known) { return known.second->is_open(); });
+}
+
+void RedisStore::Parts::lease_granted() {
+  for (const std::shared_ptr<End>& end : living()) {
+    if (!is_popped(*end)) continue;
+    bring_online(end);
+    end->tell_again();
+  }
+}
+
+void RedisStore::Parts::lease_paused() {
+  for (const std::shared_ptr<End>& end : living()) {
+    if (is_popped(*end)) end->go_offline();
+  }
+}
+
+void RedisStore::Parts::come_up() {
+  if (link.up) return;
+  link.up = true;
+  ++stats.connects;
+  if (!tracked.empty()) {  // The commands connection stayed; it must report to the new events connection.
+    stop_tracking();
+    tracked.clear();
+  }
+  for (const std::shared_ptr<End>& end : living()) bring_online(end);
+}
+
+void RedisStore::Parts::go_down() {
+  if (!link.up) return;
+  link.up = false;
+  for (const std::shared_ptr<End>& end : living()) end->go_offline();
+}
+
+void RedisStore::Parts::bring_online(const std::shared_ptr<End>& end) {
+  if (!link.up || !end->is_open()) return;
+  if (is_popped(*end) && !lease.allows()) return;
+  if (end->spec().kind == TableKind::Watched) {
+    track(*end);
+    end->go_online();
+  } else if (channels.contains(end->channel())) {
+    end->go_online();
+  }
+}
+
+/// Redis refuses prefixes that overlap (of tables "A" and "A:B"): the shortest stands for the others, and invalidated() tells them apart.
+void RedisStore::Parts::track(const End& end) {
+  const std::string& prefix = end.keys().rows;
+  if (std::ranges::any_of(tracked, [&prefix](const std::string& known) { return prefix.starts_with(known); })) return;
+  const bool anew = std::erase_if(tracked, [&prefix](const std::string& known) { return known.starts_with(prefix); }) > 0;
+  tracked.insert(prefix);
+  if (!anew) return start_tracking({prefix});
+  stop_tracking();
+  start_tracking(tracked);
+  for (const std::shared_ptr<End>& each : living()) {  // What changed in between is not reported.
+    if (each->spec().kind == TableKind::Watched && each.get() != &end) static_cast<redis::WatchedEnd&>(*each).resync();
+  }
+}
+
+void RedisStore::Parts::start_tracking(const Prefixes& prefixes) {
+  redis::Commands& out = commands.out();
+  out.begin(6 + 2 * prefixes.size()).word("CLIENT").word("TRACKING").word("ON").word("REDIRECT").number(events_id).word("BCAST");
+  for (const std::string& prefix : prefixes) out.word("PREFIX").word(prefix);
+  commands.expect(1, redis::shape::kText, [this](const Reply& reply, const Status&) {
+    // Without it changes would go unseen: better not connected, with the reason in health().
+    if (reply.is_error()) commands.give_up(status_of(reply, "client tracking, which Watched tables need (Redis 6 or newer)"));
+  });
+}
+
+void RedisStore::Parts::stop_tracking() {
+  commands.out().command({"CLIENT", "TRACKING", "OFF"});
+  commands.expect(1, redis::shape::kText, {});
+}
+
+void RedisStore::Parts::message(const Reply& message) {
+  if (message.kind() == Reply::Kind::Integer) {
+    events_id = message.integer();
+    return;
+  }
+  const std::span<const Reply> parts = message.items();
+  if (parts.size() != 3) return;
+  if (parts[0].text() == "subscribe") return subscribed(parts[1].text());
+  if (parts[0].text() != "message") return;
+  if (parts[1].text() == kInvalidations) return invalidated(parts[2]);
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->channel() == parts[1].text() && end->is_open()) end->message(parts[2].text());
+  }
+}
+
+void RedisStore::Parts::subscribed(std::string_view channel) {
+  if (!channels.emplace(channel).second) return;
+  if (channel == kInvalidations) {
+    if (commands.is_connected()) come_up();
+    return;
+  }
+  if (!link.up) return;
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->channel() == channel) bring_online(end);
+  }
+}
+
+void RedisStore::Parts::invalidated(const Reply& keys) {
+  if (keys.is_nil()) {  // Everything: FLUSHDB, FLUSHALL.
+    for (const std::shared_ptr<End>& end : living()) {
+      if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).resync();
+    }
+    return;
+  }
+  const std::vector<std::shared_ptr<End>> all = living();
+  for (const Reply& key : keys.items()) {
+    for (const std::shared_ptr<End>& end : all) {
+      if (end->spec().kind != TableKind::Watched || !key.text().starts_with(end->keys().rows)) continue;
+      static_cast<redis::WatchedEnd&>(*end).changed(key.text().substr(end->keys().rows.size()));
+    }
+  }
+  for (const std::shared_ptr<End>& end : all) {
+    if (end->spec().kind == TableKind::Watched) static_cast<redis::WatchedEnd&>(*end).fetch();
+  }
+}
+
+void RedisStore::Parts::tick() {
+  if (!link.up) return;
+  epoch.ask();
+  lease.ask(is_consumed());
+  writer.tick();
+  for (auto& [name, target] : tables) {
+    if (target.is_full()) writer.ask_waiting(target);  // size() tells it, too.
+  }
+  for (const std::shared_ptr<End>& end : living()) {
+    if (end->is_open()) end->tick();
+  }
+}
+
+void RedisStore::Parts::go_on() {
+  for (const std::weak_ptr<End>& known : std::exchange(link.unfinished, {})) {
+    if (const std::shared_ptr<End> end = known.lock()) end->go_on();
+  }
+}
+
+// --- ends
+
+std::vector<std::shared_ptr<End>> RedisStore::Parts::living() {
+  std::vector<std::shared_ptr<End>> all;
+  for (const std::weak_ptr<End>& known : ends) {
+    if (std::shared_ptr<End> end = known.lock()) all.push_back(std::move(end));
+  }
+  return all;
+}
+
+std::shared_ptr<End> RedisStore::Parts::end_of(redis::Target& target) {
+  switch (target.spec.kind) {
+    case TableKind::Watched: return std::make_shared<redis::WatchedEnd>(link, target);
+    case TableKind::Channel: return std::make_shared<redis::ChannelEnd>(link, target);
+    case TableKind::Staged:
+    case TableKind::Queue: break;
+  }
+  std::shared_ptr<End>& end = popped[target.spec.name];
+  if (end == nullptr && target.spec.kind == TableKind::Staged) end = std::make_shared<redis::StagedEnd>(link, target);
+  if (end == nullptr) end = std::make_shared<redis::QueueEnd>(link, target);
+  return end;
+}
+
+void RedisStore::Parts::adopt(const std::shared_ptr<End>& end) {
+  std::erase_if(ends, [&end](const std::weak_ptr<End>& known) { return known.expired() || known.lock() == end; });
+  ends.push_back(end);
+  end->open();
+  const std::string channel = end->channel();
+  if (!channel.empty() && events.is_connected() && !channels.contains(channel)) {
+    events.out().command({"SUBSCRIBE", channel});
+    events.wake();
+  }
+  lease.ask(is_consumed());
+  bring_online(end);
+}
+
+// --- Store
+
+RedisStore::RedisStore(Scheduler& scheduler, RedisStoreOptions options) {
+  RONDO_ASSERT(options.pop_batch > 0 && options.pop_batch <= limits::kRedisPopKeys && options.writes_max > 0);
+  parts_ = std::make_unique<Parts>(scheduler, std::move(options));
+}
+RedisStore::~RedisStore() = default;
+
+Status RedisStore::declare(const TableSpec& spec) {
+  if (Status bad = store::check_spec(spec); !bad.ok()) return bad;
+  if (const redis::Target* known = parts_->find(spec.name); known != nullptr) return store::check_same(known->spec, spec);
+  if (parts_->tables.size() >= limits::kTables) {
+    return {Code::ResourceExhausted, "the store has " + std::to_string(limits::kTables) + " tables already"};
+  }
+  const redis::TableKeys keys{spec.name, parts_->options.separator, parts_->options.address.database};
+  parts_->tables.emplace(spec.name, redis::Target{spec, keys});
+  return {};
+}
+
+std::vector<TableSpec> RedisStore::tables() const {
+  std::vector<TableSpec> all;
+  for (const auto& [name, target] : parts_->tables) all.push_back(target.spec);
+  return all;
+}
+
+Status RedisStore::write(std::string_view table, Change change, WriteDone done) {
+  Parts& parts = *parts_;
+  redis::Target* const target = parts.find(table);
+  if (target == nullptr) return store::no_such_table(table);
+  if (Status bad = store::check_change(target->spec, change); !bad.ok()) return bad;
+  const redis::Writer& writer = parts.writer;
+  if (writer.unanswered() >= parts.options.writes_max || writer.unanswered_bytes() >= parts.options.write_bytes_max) {
+    const std::string room = "table " + quoted(table) + ": " + std::to_string(writer.unanswered()) + " writes of " +
+                             std::to_string(writer.unanswered_bytes()) + " bytes wait for their answers";
+    if (parts.commands.is_connected()) return {Code::ResourceExhausted, room};
+    return {Code::Unavailable, room + "; " + std::string{parts.commands.trouble().message()}};
+  }
+  if (target->is_full() && change.op() != Op::Delete) {
+    parts.writer.ask_waiting(*target);
+    return store::table_full(target->spec, change.key());
+  }
+  if (change.op() == Op::Set && target->spec.kind != TableKind::Queue) {
+    change = Change{Op::Set, change.record().with_distinct_names()};
+  }
+  parts.writer.add(*target, std::move(change), std::move(done));
+  return {};
+}
+
+Result<std::unique_ptr<Subscription>> RedisStore::subscribe(std::string_view table, const SubscribeOptions& options) {
+  redis::Target* const target = parts_->find(table);
+  if (target == nullptr) return failure(store::no_such_table(table));
+  const std::shared_ptr<End> end = parts_->end_of(*target);
+  if (end->is_open()) return failure(store::has_consumer(target->spec));
+  end->use(options);
+  parts_->adopt(end);
+  return store::subscription_of(end, [](End& closing) { closing.close(); });
+}
+
+void RedisStore::get(std::string_view table, std::string_view key, GetDone done) {
+  const redis::Target* const target = parts_->find(table);
+  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts_->reader.get(*target, key, std::move(done));
+}
+
+void RedisStore::scan(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  const redis::Target* const target = parts_->find(table);
+  if (target == nullptr) return parts_->completions.post(std::move(done), failure(store::no_such_table(table)));
+  parts_->reader.scan(*target, cursor, max, std::move(done));
+}
+
+void RedisStore::scan_written(std::string_view table, std::string_view cursor, std::size_t max, ScanDone done) {
+  Parts& parts = *parts_;
+  const redis::Target* const target = parts.find(table);
+  if (target == nullptr) return parts.completions.post(std::move(done), failure(store::no_such_table(table)));
+  if (Status bad = store::check_scan_written(target->spec); !bad.ok()) return parts.completions.post(std::move(done), failure(bad));
+  if (!parts.commands.is_connected() || !cursor.empty()) return parts.reader.scan_written(*target, cursor, max, std::move(done));
+  parts.writer.when_answered([&parts, target, max, done = std::move(done)](const Status& lost) {
+    if (!lost.ok()) return parts.completions.post(done, failure(lost));
+    parts.reader.scan_written(*target, {}, max, done);
+  });
+}
+
+Result<Store::Size> RedisStore::size(std::string_view table) const {
+  const redis::Target* const target = parts_->find(table);
+  if (target == nullptr) return failure(store::no_such_table(table));
+  Size size;
+  const auto end = parts_->popped.find(table);
+  size.staged = target->waiting + (end == parts_->popped.end() ? 0 : end->second->fetched());
+  return size;
+}
+
+Status RedisStore::health() const {
+  if (parts_->finder != nullptr && !parts_->commands.is_connected() && !parts_->finder->trouble().ok()) return parts_->finder->trouble();
+  if (!parts_->commands.is_connected()) return parts_->commands.trouble();
+  if (!parts_->link.up) return parts_->events.trouble().ok() ? Status{Code::Unavailable, "subscribing"} : parts_->events.trouble();
+  if (!parts_->writer.trouble().ok()) return parts_->writer.trouble();
+  if (Status trouble = parts_->lease.trouble(); !trouble.ok()) return trouble;
+  for (const std::shared_ptr<End>& end : parts_->living()) {
+    if (Status trouble = end->is_open() ? end->trouble() : Status{}; !trouble.ok()) return trouble;
+  }
+  return {};
+}
+
+const RedisStoreStats& RedisStore::stats() const noexcept { return parts_->stats; }
+std::size_t RedisStore::unanswered() const noexcept { return parts_->writer.unanswered(); }
+const RedisLease& RedisStore::lease() const noexcept { return parts_->lease.state(); }
+bool RedisStore::release_lease() { return parts_->lease.release(); }
+
+void RedisStore::set_passwords(const std::string& password, const std::string& sentinel_password) {
+  for (Connection* const connection : {&parts_->commands, &parts_->events}) {
+    RedisAddress address = connection->address();
+    address.password = password;
+    connection->set_address(std::move(address));
+  }
+  if (parts_->finder) parts_->finder->set_passwords(password, sentinel_password);
+}
+
+std::string_view to_string(RedisLease::State state) noexcept {
+  switch (state) {
+    case RedisLease::State::Off: return "off";
+    case RedisLease::State::Asking: return "asking";
+    case RedisLease::State::Held: return "held";
+    case RedisLease::State::Standby: return "standby";
+    case RedisLease::State::Lost: return "lost";
+    case RedisLease::State::Refused: return "refused";
+  }
+  return "unknown";
+}
+
+}  // namespace rondo

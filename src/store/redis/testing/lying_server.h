@@ -1,0 +1,238 @@
+// For tests: a server on a Unix socket that speaks Redis' protocol and, when it is told to, answers what no Redis answers. On a thread of
+// its own. The public functions may be called from any thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "rondo/base/random.h"
+#include "rondo/store/redis_address.h"
+#include "store/redis/testing/process.h"
+
+namespace rondo::redis_kit {
+
+class LyingRedis {
+ public:
+  /// Answers as an empty Redis does until lie().
+  LyingRedis() {
+    listener_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    folder_.file("l").copy(name.sun_path, sizeof name.sun_path - 1);
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    EXPECT_EQ(::listen(listener_, 16), 0);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~LyingRedis() {
+    ending_ = true;
+    thread_.join();
+    for (Client& client : clients_) ::close(client.socket);
+    ::close(listener_);
+  }
+  LyingRedis(const LyingRedis&) = delete;
+  LyingRedis& operator=(const LyingRedis&) = delete;
+
+  RedisAddress address() const {
+    RedisAddress result;
+    result.unix_path = folder_.file("l");
+    return result;
+  }
+  /// From now on every answer that is not of the handshake is 'always', or, if that is empty, one of two is a lie drawn from 'seed'.
+  void lie(std::string always, std::uint64_t seed) {
+    const std::lock_guard lock(mutex_);
+    always_ = std::move(always);
+    random_ = Random{seed};
+    lies_ = true;
+  }
+  void be_honest() {
+    const std::lock_guard lock(mutex_);
+    lies_ = false;
+  }
+  /// Every SCAN names two keys of the table and another page, as no Redis does for good.
+  void scan_without_end(bool endless) { endless_ = endless; }
+  std::uint64_t lies_told() const noexcept { return told_; }
+
+  /// Answers of the wrong shape for most commands.
+  static const std::vector<std::string>& lies() {
+    static const std::vector<std::string> kLies{
+        "+OK\r\n",
+        ":0\r\n",
+        ":-7\r\n",
+        ":9223372036854775807\r\n",
+        "*0\r\n",
+        "*-1\r\n",
+        "$-1\r\n",
+        "$0\r\n\r\n",
+        "$3\r\nabc\r\n",
+        "*1\r\n:5\r\n",
+        "*1\r\n*0\r\n",
+        "*2\r\n:5\r\n:5\r\n",
+        "*2\r\n:-1\r\n*0\r\n",
+        "*2\r\n*0\r\n*0\r\n",
+        "*2\r\n:3\r\n*1\r\n$1\r\na\r\n",
+        "*2\r\n:3\r\n*3\r\n:1\r\n:2\r\n:3\r\n",
+        "*2\r\n:3\r\n*3\r\n$1\r\na\r\n:0\r\n*1\r\n$1\r\nf\r\n",
+        "*2\r\n:3\r\n*3\r\n$1\r\na\r\n:0\r\n:1\r\n",
+        "*2\r\n:0\r\n*3\r\n$1\r\n7\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n*0\r\n",
+        "*2\r\n:0\r\n*6\r\n$1\r\n7\r\n*1\r\n$1\r\na\r\n*0\r\n$1\r\n7\r\n*2\r\n$1\r\nb\r\n$1\r\nc\r\n*0\r\n",
+        "*2\r\n:0\r\n*3\r\n$20\r\n18446744073709551615\r\n*1\r\n$1\r\na\r\n*0\r\n",
+        "*2\r\n:0\r\n*2\r\n$1\r\n0\r\n*3\r\n$1\r\na\r\n$2\r\n[]\r\n$1\r\nS\r\n",
+        "*2\r\n$1\r\n0\r\n*1\r\n:7\r\n",
+        "*2\r\n$1\r\n0\r\n*2\r\n$1\r\nx\r\n$0\r\n\r\n",
+        "*2\r\n$0\r\n\r\n*0\r\n",
+        "*3\r\n:1\r\n:1\r\n:1\r\n",
+        "*3\r\n:2\r\n*1\r\n$1\r\na\r\n$1\r\nb\r\n",
+        "*3\r\n$7\r\nmessage\r\n*0\r\n*0\r\n",
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*0\r\n",
+        "-ERR no\r\n",
+        "-WRONGTYPE no\r\n",
+        "-OOM no\r\n",
+        "-READONLY no\r\n",
+        "?\r\n",
+        "*99999999999\r\n",
+        ":1\r\n:1\r\n",
+    };
+    return kLies;
+  }
+
+ private:
+  struct Client {
+    int socket = -1;
+    std::string in;
+    bool in_transaction = false;
+    std::size_t queued = 0;
+  };
+
+  void run() {
+    while (!ending_) {
+      std::vector<pollfd> watched{{listener_, POLLIN, 0}};
+      for (const Client& client : clients_) watched.push_back({client.socket, POLLIN, 0});
+      ::poll(watched.data(), watched.size(), 20);
+      if ((watched[0].revents & POLLIN) != 0) {
+        const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+        if (socket >= 0) clients_.push_back({socket, {}, false, 0});
+      }
+      std::size_t at = 1;
+      for (auto it = clients_.begin(); it != clients_.end() && at < watched.size(); ++at) {
+        const bool gone = watched[at].revents != 0 && !serve(*it);
+        if (gone) ::close(it->socket);
+        it = gone ? clients_.erase(it) : std::next(it);
+      }
+    }
+  }
+
+  bool serve(Client& client) {
+    std::array<char, 65536> buffer{};
+    const ssize_t got = ::recv(client.socket, buffer.data(), buffer.size(), 0);
+    if (got <= 0) return false;
+    client.in.append(buffer.data(), static_cast<std::size_t>(got));
+    std::string out;
+    for (std::vector<std::string> words; !(words = next_command(client.in)).empty();) out += answer(client, words);
+    return out.empty() || ::send(client.socket, out.data(), out.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(out.size());
+  }
+
+  static std::size_t number_at(std::string_view text, std::size_t& at) {
+    std::size_t number = 0;
+    const auto [stop, error] = std::from_chars(text.data() + at + 1, text.data() + text.size(), number);
+    at = static_cast<std::size_t>(stop - text.data()) + 2;
+    return error == std::errc{} ? number : 0;
+  }
+  /// Empty when it is not whole yet.
+  static std::vector<std::string> next_command(std::string& in) {
+    if (in.find("\r\n") == std::string::npos) return {};
+    std::size_t at = 0;
+    std::vector<std::string> words(number_at(in, at));
+    for (std::string& word : words) {
+      if (at >= in.size() || in.find("\r\n", at) == std::string::npos) return {};
+      const std::size_t size = number_at(in, at);
+      if (at + size + 2 > in.size()) return {};
+      word = in.substr(at, size);
+      at += size + 2;
+    }
+    in.erase(0, at);
+    return words;
+  }
+
+  static std::string bulk(const std::string& text) { return "$" + std::to_string(text.size()) + "\r\n" + text + "\r\n"; }
+  static bool is_handshake(const std::vector<std::string>& words) {
+    return words[0] == "AUTH" || words[0] == "SELECT" || words[0] == "PING" || words[0] == "INFO" || words[0] == "CLIENT";
+  }
+  std::string answer(Client& client, const std::vector<std::string>& words) {
+    const bool endless = endless_ && words[0] == "SCAN" && !client.in_transaction;
+    const std::string honest = endless ? "*2\r\n$1\r\n7\r\n*2\r\n" + bulk("T:a") + bulk("T:b") : honest_answer(client, words);
+    const std::lock_guard lock(mutex_);
+    if (!lies_ || is_handshake(words)) return honest;
+    if (always_.empty() && random_.below(2) == 0) return honest;
+    ++told_;
+    return always_.empty() ? lies()[static_cast<std::size_t>(random_.below(lies().size()))] : always_;
+  }
+
+  static std::string honest_answer(Client& client, const std::vector<std::string>& words) {
+    const std::string& verb = words[0];
+    if (verb == "EXEC") {
+      client.in_transaction = false;
+      std::string all = "*" + std::to_string(client.queued) + "\r\n";
+      for (std::size_t i = 0; i < client.queued; ++i) all += ":0\r\n";
+      return all;
+    }
+    if (client.in_transaction) {
+      ++client.queued;
+      return "+QUEUED\r\n";
+    }
+    if (verb == "MULTI") {
+      client.in_transaction = true;
+      client.queued = 0;
+      return "+OK\r\n";
+    }
+    if (verb == "PING") return "+PONG\r\n";
+    if (verb == "INFO") return bulk("# Server\r\nrun_id:abcdef\r\nredis_mode:standalone\r\n");
+    if (verb == "CLIENT") return words[1] == "ID" ? ":7\r\n" : words[1] == "KILL" ? ":0\r\n" : "+OK\r\n";
+    if (verb == "AUTH" || verb == "SELECT") return "+OK\r\n";
+    if (verb == "SCAN" || verb == "SSCAN") return "*2\r\n$1\r\n0\r\n*0\r\n";
+    if (verb == "HGETALL") return "*0\r\n";
+    if (verb == "SUBSCRIBE") {
+      std::string all;
+      for (std::size_t i = 1; i < words.size(); ++i) all += "*3\r\n" + bulk("subscribe") + bulk(words[i]) + ":1\r\n";
+      return all;
+    }
+    if (verb == "EVAL" && words[1].find("HINCRBY") != std::string::npos) return ":1\r\n";
+    if (verb == "EVAL" && words[1].find("lease_holder") != std::string::npos) return "*2\r\n:1\r\n$0\r\n\r\n";
+    if (verb == "EVAL" && words[1].find("SISMEMBER") != std::string::npos) {  // Rows that are not there.
+      const std::size_t keys = words.size() - std::min<std::size_t>(words.size(), 8);
+      std::string all = "*" + std::to_string(3 * keys) + "\r\n";
+      for (std::size_t i = 0; i < keys; ++i) all += ":0\r\n*0\r\n*0\r\n";
+      return all;
+    }
+    if (verb == "EVAL" && words[1].find("cmsgpack") != std::string::npos) return "*2\r\n:0\r\n*0\r\n";
+    return ":0\r\n";
+  }
+
+  TempFolder folder_;
+  int listener_ = -1;
+  std::atomic<bool> ending_ = false;
+  std::atomic<bool> endless_ = false;
+  std::atomic<std::uint64_t> told_ = 0;
+  std::mutex mutex_;
+  bool lies_ = false;
+  std::string always_;
+  Random random_{1};
+  std::list<Client> clients_;
+  std::thread thread_;
+};
+
+}  // namespace rondo::redis_kit
