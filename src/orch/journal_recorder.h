@@ -156,7 +156,7 @@ class JournalRecorder final : public Journal, public TurnWatch, public OrderWatc
   void ordered(std::string_view executor, std::size_t lane, const executor::Texts& orders) override;
   void order_answers(std::string_view executor, std::size_t lane, std::uint64_t first, const executor::Texts& answers) override;
   void room_changed(std::string_view executor, bool has_room) override;
-  /// The tape of a replay; otherwise null.
+  /// The recorded answers of a replay; otherwise null.
   ExecutorRecords* executor_records();
 
   // --- Files. See Journal.

@@ -238,7 +238,6 @@ bool Replay::Impl::is_told_time(std::string_view bytes) const {
   return bytes.size() > 1 && static_cast<Kind>(bytes[1]) == Kind::Looked && journal::decode(bytes, decoded) && decoded.time == time;
 }
 
-/// The next record was reproduced.
 void Replay::Impl::pass() {
   const Kind kind = reader->kind();
   if (kind == Kind::TurnBegins) {
@@ -255,7 +254,6 @@ void Replay::Impl::pass() {
   reader->advance();
 }
 
-/// Production code made the record 'came'.
 void Replay::Impl::compare(std::string_view came) {
   if (over()) return;
   if (const ReadRecord& next = reader->peek(); next.bytes() == came && next.kind != Kind::Looked) return pass();
