@@ -127,7 +127,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::vector<std::unique_ptr<StandIn>> removed;
   StandIn* adding = nullptr;
   bool polling = false;
-  bool giving_turn = false;  // Within Scheduler::turn(), which must not poll.
+  bool giving_turn = false;  // Within Scheduler::turn(). It must not poll, also where a forged day ends the turn before its time.
   bool in_turn = false;
   bool in_own_turn = false;  // Of a production source.
   bool waking = false;       // Within feed_wake().
@@ -422,7 +422,6 @@ bool Replay::Impl::feed_wake() {
 
 /// Between turns: the scheduler looks around. False if the tape did not go on by that.
 bool Replay::Impl::poll() {
-  if (giving_turn) return false;  // A forged day ends a turn within the turn.
   const std::uint64_t before = tape->passed();
   polling = true;
   scheduler->poll();
@@ -431,7 +430,7 @@ bool Replay::Impl::poll() {
 }
 
 bool Replay::Impl::fire_timers() {
-  if (in_turn || polling || scheduler == nullptr) return false;
+  if (giving_turn || polling || scheduler == nullptr) return false;
   if (poll() || over()) return true;
   // Those that were due were not ours. Time goes on all the same in the wheels: on it depends in how many looks a later burst is fired.
   for (TimerWheel* const wheel : {&scheduler->timers(), &scheduler->bulk_timers()}) {
@@ -442,7 +441,7 @@ bool Replay::Impl::fire_timers() {
 }
 
 bool Replay::Impl::wait_for_answers(Source* executor) {
-  if (in_turn || polling || executor == nullptr) return false;
+  if (giving_turn || polling || executor == nullptr) return false;
   executor->wake_from_any_thread();
   return poll();
 }
