@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+#include "rondo/base/limits.h"
 #include "rondod/config.h"
 
 namespace rondo::daemon {
@@ -103,6 +104,34 @@ TEST(Description, TheFileThatIsShippedNamesEachOptionWithItsDefault) {
           << section.name << "." << setting.name;
     }
   }
+}
+
+/// The value of a setting of packaging/rondod.service; empty if it is absent or commented out.
+std::string unit_setting(const std::string& name) {
+  std::ifstream in("packaging/rondod.service");
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with(name + "=")) return line.substr(name.size() + 1);
+  }
+  return {};
+}
+
+TEST(Unit, LimitsTheDescriptorsToWhatTheListenersMayTakeAndKeepsFilesPrivate) {
+  const std::string descriptors = unit_setting("LimitNOFILE");
+  ASSERT_FALSE(descriptors.empty()) << "the system's default of 1024 ends at 256 feeders";
+  const std::size_t limit = std::stoul(descriptors);
+  const manual::Section* const direct = section_named("store.group.direct");
+  ASSERT_NE(direct, nullptr);
+  std::size_t most = 0;
+  for (const manual::Setting& setting : direct->settings) {
+    if (setting.name == "connections") std::sscanf(std::string{setting.type}.c_str(), "1 to %zu", &most);
+  }
+  ASSERT_GT(most, 1024U);
+  EXPECT_TRUE(is_taken(*direct, "connections", std::to_string(most)));
+  // A direct server takes a quarter of the descriptors for its connections, at two each; see connections_most() of direct_server.cc.
+  EXPECT_GE(limit / 4, most) << "the largest setting holds";
+  EXPECT_LT(limits::kAdminConnections + limits::kAdminReserved + 1024, limit / 2)
+      << "callers of the admin socket, files and the data plane";
+  EXPECT_EQ(unit_setting("UMask"), "0077");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -67,6 +68,20 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
   EXPECT_THAT(written, ElementsAre(by + "set PORT_TABLE swp1", by + "load ROUTE_TABLE, 3 rows", by + "del ROUTE_TABLE 10.0.0.0/8"));
   const replay::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
+}
+
+// UMask=0077, as packaging/rondod.service sets it.
+TEST_F(RondodRights, UnderTheUmaskOfTheUnitTheSocketIsOfTheGroupAndTheJournalPrivate) {
+  const mode_t old = ::umask(0077);
+  start("[journal]\nfile = \"" + file("day") + "\"\n");
+  ::umask(old);
+  const auto mode = [this](const char* name) {
+    struct stat status {};
+    EXPECT_EQ(::stat(file(name).c_str(), &status), 0) << name;
+    return status.st_mode & 0777U;
+  };
+  EXPECT_EQ(mode("socket"), 0660U);
+  EXPECT_EQ(mode("day"), 0600U);
 }
 
 TEST(RightsConfig, TheReadGroupIsOneOfThisSystemOrANumber) {

@@ -127,7 +127,7 @@ struct Replay::Impl final : ReplaySeams, RecordedAnswers, RecordedRestart, Execu
   std::vector<std::unique_ptr<StandIn>> removed;
   StandIn* adding = nullptr;
   bool polling = false;
-  bool giving_turn = false;  // True in Scheduler::turn(), which must not poll.
+  bool giving_turn = false;  // True in Scheduler::turn(), which must not poll, also where a forged run ends the turn early.
   bool in_turn = false;
   bool in_own_turn = false;  // True in a turn of a production source.
   bool waking = false;       // True in feed_wake().
@@ -422,7 +422,6 @@ bool Replay::Impl::feed_wake() {
 
 /// Between turns: the scheduler polls. Returns false if the record reader did not advance.
 bool Replay::Impl::poll() {
-  if (giving_turn) return false;  // A forged run may end a turn within the turn.
   const std::uint64_t before = reader->passed();
   polling = true;
   scheduler->poll();
@@ -431,7 +430,7 @@ bool Replay::Impl::poll() {
 }
 
 bool Replay::Impl::fire_timers() {
-  if (in_turn || polling || scheduler == nullptr) return false;
+  if (giving_turn || polling || scheduler == nullptr) return false;
   if (poll() || over()) return true;
   // The expired timers were not ours. The wheels advance too, because the number of polls for a later burst depends on their time.
   for (TimerWheel* const wheel : {&scheduler->timers(), &scheduler->bulk_timers()}) {
@@ -442,7 +441,7 @@ bool Replay::Impl::fire_timers() {
 }
 
 bool Replay::Impl::wait_for_answers(Source* executor) {
-  if (in_turn || polling || executor == nullptr) return false;
+  if (giving_turn || polling || executor == nullptr) return false;
   executor->wake_from_any_thread();
   return poll();
 }

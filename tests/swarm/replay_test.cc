@@ -299,6 +299,82 @@ void tear_at(const std::string& file, std::uint64_t record) {
   FAIL() << "there is no record " << record;
 }
 
+/// The records of a day, and the blocks of its names.
+struct Day {
+  explicit Day(const std::string& file) {
+    const std::string bytes = bytes_of(file);
+    std::vector<journal::Damage> damage;
+    for (const journal::Block& block : journal::find_blocks(bytes, damage)) {
+      const auto begin = static_cast<std::size_t>(block.offset);
+      const std::string_view payload = std::string_view{bytes}.substr(begin + journal::kHeadBytes, block.head.payload_bytes);
+      if (block.head.kind != journal::BlockKind::Records) {
+        names += bytes.substr(begin, journal::kHeadBytes + payload.size());
+        continue;
+      }
+      head = block.head;
+      for (std::size_t at = 0; at < payload.size(); at += records.back().size())
+        records.emplace_back(journal::first_record(payload.substr(at)));
+    }
+  }
+  static journal::Kind kind(const std::string& record) {
+    journal::JournalRecord decoded;
+    return journal::decode(record, decoded) ? decoded.kind : journal::Kind::Lost;
+  }
+  /// The first record of the kind at or behind 'from'; the number of records if there is none.
+  std::size_t find(journal::Kind of, std::size_t from = 0) const {
+    while (from < records.size() && kind(records[from]) != of) ++from;
+    return from;
+  }
+  void write(const std::string& file, const std::vector<std::string>& forged) const {
+    std::string payload;
+    for (const std::string& record : forged) payload += record;
+    std::ofstream(file, std::ios::binary) << names << block_of(head, 1, forged.size(), payload);
+  }
+
+  std::string names;
+  std::vector<std::string> records;
+  journal::BlockHead head;
+};
+
+// What happens between turns only, timers and answers of the data plane, stands within a turn: behind an end of the turn that was moved to
+// its beginning, or between the clocks and the beginning of the turn, which are written together. The scheduler must not poll there.
+TEST_F(ReplayOfAgent, TimersAndAnswersWithinATurnOfAForgedDayEndInAReport) {
+  using journal::Kind;
+  record(2, 300);
+  const Day day(file);
+  unsigned forgeries = 0;
+  const auto expect_difference = [&](std::vector<std::string> forged, std::size_t from) {
+    ++forgeries;
+    day.write(file, forged);
+    const sim::ReplayReport report = replay();
+    EXPECT_FALSE(report.same) << "record " << from;
+    EXPECT_LE(from, report.record);
+  };
+  for (const Kind kind : {Kind::Timers, Kind::Answered}) {
+    SCOPED_TRACE(to_string(kind));
+    const std::size_t given = day.find(kind);
+    ASSERT_LT(given, day.records.size());
+    std::size_t begins = given;
+    for (int turns = 0; turns < 40 && !HasFailure(); ++turns) {
+      begins = day.find(Kind::TurnBegins, begins + 1);
+      const std::size_t ends = day.find(Kind::TurnEnds, begins);
+      if (ends >= day.records.size()) break;
+      std::vector<std::string> forged = day.records;
+      forged.insert(forged.begin() + static_cast<std::ptrdiff_t>(begins) + 1, {day.records[ends], day.records[given]});
+      expect_difference(std::move(forged), begins);
+    }
+    std::size_t clocks = given;
+    for (int turns = 0; turns < 40 && !HasFailure(); ++turns) {
+      clocks = day.find(Kind::Clocks, clocks + 1);
+      if (clocks >= day.records.size()) break;
+      std::vector<std::string> forged = day.records;
+      forged.insert(forged.begin() + static_cast<std::ptrdiff_t>(clocks) + 1, day.records[given]);
+      expect_difference(std::move(forged), clocks);
+    }
+  }
+  EXPECT_GT(forgeries, 100U);
+}
+
 TEST_F(ReplayOfAgent, ADayThatEndsInTheMiddleIsTheSameAsFarAsItGoes) {
   record(3, 3000);
   const std::uint64_t records = replay().records;

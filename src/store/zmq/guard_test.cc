@@ -1,13 +1,16 @@
 // Strangers at the door of a direct server: idle connections, connections that come and go, frames that never become whole. Goal: neither
 // descriptors nor memory of the process are theirs, whoever has a place keeps it, and the door opens again. Method: real sockets on
-// loopback, from several of its addresses; turns until the state of the world is as promised.
+// loopback, from several of its addresses, and of a folder (ipc); turns until the state of the world is as promised.
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "base/unique_fd.h"
 #include "store/zmq/world.h"
@@ -40,6 +43,16 @@ class ZmqGuardBounds : public ZmqWorld {
     EXPECT_TRUE(answer == 0 || errno == EINPROGRESS) << errno;
     return fd;
   }
+  /// The same over ipc. The queue of such a socket is short, so turns are given until it has room.
+  UniqueFd call_local(const DirectServer& server) {
+    const std::string path = server.endpoint().substr(std::string_view{"ipc://"}.size());
+    sockaddr_un to{.sun_family = AF_UNIX, .sun_path = {}};
+    EXPECT_LT(path.size(), sizeof to.sun_path);
+    std::memcpy(to.sun_path, path.c_str(), std::min(path.size(), sizeof to.sun_path - 1));
+    UniqueFd fd{::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)};
+    EXPECT_TRUE(until([&] { return ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 || errno != EAGAIN; }));
+    return fd;
+  }
   static bool is_cut(const UniqueFd& fd) {
     char buffer[512];
     ssize_t got = 0;
@@ -65,6 +78,12 @@ class ZmqGuardBounds : public ZmqWorld {
 
  private:
   int keys_ = 0;
+};
+
+/// A listener on a socket of a folder: it has no addresses, so there is no packet filter, and libzmq accepts each connection first.
+class ZmqGuardIpcBounds : public ZmqGuardBounds {
+ protected:
+  ZmqGuardIpcBounds() { endpoint_ = "ipc://" + folder_ + "/socket"; }
 };
 
 TEST_F(ZmqGuardBounds, IdleConnectionsTakeNoMoreThanTheirDescriptorsAndTheDoorOpensAgain) {
@@ -138,6 +157,53 @@ TEST_F(ZmqGuardBounds, PartsOfFramesHoldNoMoreThanTheirLimitAndTheLargestIsCut) 
   ASSERT_TRUE(until([&] { return is_cut(slow.back()); }));
   EXPECT_FALSE(is_cut(slow.front())) << "the smallest";
   EXPECT_TRUE(serves(*server, *consumer));
+}
+
+TEST_F(ZmqGuardIpcBounds, IdleConnectionsTakeNoMoreThanTheirDescriptorsAndTheDoorOpensAgain) {
+  const auto server = serve({.connections = 20});
+  const auto consumer = subscribe(*server);
+  const std::size_t before = descriptors();
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 1100; ++i) {
+    idle.push_back(call_local(*server));
+    scheduler_.turn();
+  }
+  ASSERT_TRUE(until([&] { return faults(*server, DirectFault::TooManyPeers) >= 1080; })) << "each one above the limit is cut and counted";
+  ASSERT_TRUE(until([&] { return server->stats().open_connections == 20; }));
+  EXPECT_EQ(server->stats().connections_most, 20U);
+  EXPECT_TRUE(until([&] { return descriptors() <= before + idle.size() + 2U * 40U; })) << "libzmq closes what was cut";
+  ASSERT_FALSE(faults_.empty());
+  EXPECT_THAT(faults_.front(), HasSubstr("too-many-peers"));
+  EXPECT_LT(faults_.size(), 100U) << "and few of them are reported";
+  idle.clear();
+  ASSERT_TRUE(until([&] { return server->stats().open_connections == 0; }));
+  EXPECT_TRUE(serves(*server, *consumer));
+}
+
+// A client that comes while all places are taken is accepted and then cut, so these tests let it come when a place is free.
+TEST_F(ZmqGuardIpcBounds, AnIdleConnectionWithoutAHandshakeIsCutAndMakesPlace) {
+  const auto server = serve({.connections = 2});
+  const auto consumer = subscribe(*server);
+  const UniqueFd first = call_local(*server);
+  const UniqueFd second = call_local(*server);
+  ASSERT_TRUE(until([&] { return server->stats().open_connections == 2; }));
+  EXPECT_TRUE(until([&] { return server->stats().open_connections == 0; })) << "after the time of a handshake";
+  EXPECT_TRUE(is_cut(first));
+  EXPECT_TRUE(serves(*server, *consumer));
+}
+
+TEST_F(ZmqGuardIpcBounds, AConnectionThatCompletedItsHandshakeKeepsItsPlaceAmongIdleOnes) {
+  const auto server = serve({.connections = 4});
+  const auto consumer = subscribe(*server);
+  const UniqueFd known = call_local(*server);
+  const std::string greeting = handshake();
+  ASSERT_EQ(::send(known.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL), static_cast<ssize_t>(greeting.size()));
+  ASSERT_TRUE(until([&] { return server->stats().connections == 1; }));
+  std::vector<UniqueFd> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(call_local(*server));
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(idle, is_cut) && server->stats().open_connections == 1; }));
+  EXPECT_TRUE(serves(*server, *consumer));
+  EXPECT_FALSE(is_cut(known));
 }
 
 // What was delivered is no part of a frame, however much it is.
