@@ -44,7 +44,7 @@ class ZmqGuardBounds : public ZmqWorld {
     return fd;
   }
   /// The same over ipc. The queue of such a socket is short, so turns are given until it has room.
-  UniqueFd call_local(const DirectServer& server) {
+  UniqueFd call_local(const ZmqServer& server) {
     const std::string path = server.endpoint().substr(std::string_view{"ipc://"}.size());
     sockaddr_un to{.sun_family = AF_UNIX, .sun_path = {}};
     EXPECT_LT(path.size(), sizeof to.sun_path);
