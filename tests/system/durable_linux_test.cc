@@ -260,7 +260,7 @@ class DurableRondodOnLinux : public SystemRondod {
     configure("second.toml", "socket2", store);
     // Or the lock of the data plane would refuse it first.
     std::ofstream(file("second.toml"), std::ios::app) << "protocol = 202\n";
-    auto opened = make_linux_dataplane({.network_namespace = lab->path()});
+    auto opened = make_linux_dataplane({.network_namespace = lab->path(), .metric = 201});
     ASSERT_TRUE(opened.has_value()) << opened.error().to_string();
     plane_ = std::move(*opened);
   }

@@ -32,7 +32,7 @@ inline constexpr std::array<StoreFolder, 5> kStoreFolders{{
     {"durable", "File"},
     {"redis", "Redis"},
     {"bridge", "", "a worker's way to a table of one of the others"},
-    {"direct", "", "the rows are those of its producers, which send them again"},
+    {"zmq", "", "the rows are those of its producers, which send them again"},
 }};
 
 class TestStore {
