@@ -52,9 +52,9 @@ struct AdminWrite {
   Caller caller;
   std::string_view command;  // Such as "set"; "load": a frame of a bulk write.
   /// The arguments that are texts (rondo/base/text.h), with blanks between, at most kAdminWriteWords bytes of them; of a bulk write the
-  /// table.
+  /// table, of a request with rows their tables.
   std::string_view what;
-  std::uint64_t rows = 1;  // Of a bulk write those of the frame, of which some may be refused yet.
+  std::uint64_t rows = 1;  // Those of the request, or of the frame of a bulk write; some may be refused yet.
 };
 /// What of the arguments of a write is told: more identifies nothing better.
 inline constexpr std::size_t kAdminWriteWords = 256;
