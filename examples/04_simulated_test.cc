@@ -36,6 +36,7 @@ class Ports final : public Orch {
   }
   Outcome remove(std::string_view port) {
     ports_.erase(std::string{port});
+    withdraw({kPort, std::string{port}});
     return Outcome::done();
   }
   std::set<std::string, std::less<>> ports_;

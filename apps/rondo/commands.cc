@@ -85,7 +85,7 @@ std::vector<Command> row_commands() {
                    {.name = "--diff", .value = {}, .help = "Print what would change: rows added (+), changed (~), removed (-), and fields"},
                    {.name = "--changes", .value = {}, .help = "Read the rows first, and write only what differs"},
                    {.name = "--replace", .value = {}, .help = "The same; rows that are SET have the fields of the file and no others"},
-                   {.name = "--atomic", .value = {}, .help = "The same; write nothing if a row would be refused or makes no sense"}},
+                   {.name = "--atomic", .value = {}, .help = "The same, all rows or none; of a file of some hundred rows"}},
        .answered_by = Daemon | Redis,
        .examples = {{"rondo load --diff --replace rows.json", "What a file would change:"},
                     {"rondo load --wait rows.json", "Write a file, and say what became of its rows:"}}},

@@ -59,6 +59,8 @@ Result<json::value> value_of(const Parameter& parameter, const std::string& word
     if (error == std::errc{} && end == word.data() + word.size()) return json::value(number);
     return failure(Code::InvalidArgument, "argument '" + parameter.name + "' must be an integer of 64 bits, and '" + word + "' is none");
   }
+  if (parameter.kind == "rows")
+    return failure(Code::InvalidArgument, "argument '" + parameter.name + "' is a list of rows, which has no form on a command line");
   if (parameter.kind == "flag") {
     if (word == "true" || word == "yes") return json::value(true);
     if (word == "false" || word == "no") return json::value(false);

@@ -5,6 +5,7 @@
 #include <set>
 #include <string_view>
 
+#include "rondo/base/limits.h"
 #include "rondo/base/text.h"
 #include "rondo/store/record.h"
 #include "switch_agent/row_check.h"
@@ -177,7 +178,10 @@ Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<cons
   return std::nullopt;
 }
 
-Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<std::size_t>& offsets) {
+namespace {
+
+/// The writes that make the daemon's rows those of the plan.
+std::vector<LoadRow> writes_of(std::span<const PlannedRow> plan) {
   std::vector<LoadRow> rows;
   for (const PlannedRow& row : plan) {
     if (kind_of(row).empty()) continue;
@@ -191,8 +195,71 @@ Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<
     }
     rows.push_back({row.table, row.key, BulkOp::Set, goes ? *row.wanted : std::move(fields), row.offset});
   }
+  return rows;
+}
+
+json::array request_row(const LoadRow& row) {
+  json::array request{json::string{escape_text(row.table)}, json::string{escape_text(row.key)}};
+  request.emplace_back(row.op == BulkOp::Delete ? "DEL" : "SET");
+  if (row.op == BulkOp::Delete) return request;
+  json::array fields;
+  for (const auto& [name, value] : row.fields)
+    fields.push_back(json::array{json::string{escape_text(name)}, json::string{escape_text(value)}});
+  request.push_back(std::move(fields));
+  return request;
+}
+
+/// JSON values of the row in a request: the row, its texts, and for each field a pair of texts.
+std::size_t values_of(const LoadRow& row) { return row.op == BulkOp::Delete ? 4 : 5 + 3 * row.fields.size(); }
+
+std::uint64_t count_in(const json::object& answer, std::string_view name) {
+  const json::value* const value = answer.if_contains(name);
+  return value == nullptr ? 0 : value->to_number<std::uint64_t>();
+}
+
+}  // namespace
+
+Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<std::size_t>& offsets) {
+  const std::vector<LoadRow> rows = writes_of(plan);
   for (const LoadRow& row : rows) offsets.push_back(row.offset);
   return write_rows(rows, sink);
+}
+
+Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backend& backend, std::vector<std::size_t>& offsets) {
+  constexpr std::size_t kOtherBytes = 100;  // Of a request: its id, the command, the name of the argument.
+  constexpr std::size_t kOtherValues = 4;
+  const std::vector<LoadRow> rows = writes_of(plan);
+  json::array list;
+  std::size_t values = kOtherValues;
+  for (const LoadRow& row : rows) {
+    offsets.push_back(row.offset);
+    values += values_of(row);
+    list.push_back(request_row(row));
+  }
+  if (rows.empty()) return BulkTotals{};
+  const std::size_t bytes = json::serialize(list).size() + kOtherBytes;
+  if (bytes > limits::kAdminRequestBytes || values > limits::kAdminRequestValues) {
+    return failure(Code::InvalidArgument, "nothing was written: " + std::to_string(rows.size()) + " changes of " + std::to_string(bytes) +
+                                              " bytes and " + std::to_string(values) +
+                                              " JSON values; what is written all or none is one request of at most " +
+                                              std::to_string(limits::kAdminRequestBytes) + " bytes and " +
+                                              std::to_string(limits::kAdminRequestValues) + " values");
+  }
+  const Result<json::object> answer = backend.call("write", {{"rows", std::move(list)}}, {});
+  if (!answer) return failure(answer.error());
+  BulkTotals totals;
+  totals.sent = rows.size();
+  totals.accepted = count_in(*answer, "accepted");
+  totals.refused = count_in(*answer, "refused");
+  totals.unwritten = count_in(*answer, "unwritten");
+  if (const json::value* const first = answer->if_contains("first_error"); first != nullptr) {
+    const json::object& error = first->as_object();
+    totals.first_row = count_in(error, "row");
+    const std::string row = totals.first_row < rows.size() ? rows[totals.first_row].table + ":" + rows[totals.first_row].key : "?";
+    totals.first_error = Status{Code::InvalidArgument, "row '" + row + "': " + std::string{error.at("code").as_string()} + ": " +
+                                                           std::string{error.at("message").as_string()}};
+  }
+  return totals;
 }
 
 std::string diff_text(std::span<const PlannedRow> plan) {

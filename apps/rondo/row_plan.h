@@ -44,6 +44,10 @@ Result<std::optional<RefusedRow>> first_refused(Backend& backend, std::span<cons
 /// file of each row that is written.
 Status write_plan(std::span<const PlannedRow> plan, BulkSink& sink, std::vector<std::size_t>& offsets);
 
+/// The same, all rows or none: one request that the daemon applies in one turn. InvalidArgument, and nothing is written, if the rows do not
+/// fit a request (limits::kAdminRequestBytes, kAdminRequestValues).
+Result<BulkTotals> write_plan_atomically(std::span<const PlannedRow> plan, Backend& backend, std::vector<std::size_t>& offsets);
+
 /// For people: a line for each row that differs ("+" added, "~" changed, "-" removed), and one that counts them.
 std::string diff_text(std::span<const PlannedRow> plan);
 boost::json::object diff_json(std::span<const PlannedRow> plan);

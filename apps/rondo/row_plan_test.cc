@@ -29,6 +29,10 @@ class MapBackend final : public Backend {
       for (const auto& [table, all] : rows) on_row(json::object{{"table", table}});
       return json::object{};
     }
+    if (command == "write") {
+      written = json::serialize(arguments.at("rows"));
+      return write_answer;
+    }
     static const std::map<std::string, RowFields> kNone;
     const auto found = rows.find(unescape_text(arguments.at("table").as_string()));
     const auto& table = found == rows.end() ? kNone : found->second;
@@ -52,6 +56,8 @@ class MapBackend final : public Backend {
   std::map<std::string, std::map<std::string, RowFields>> rows;
   std::vector<std::string> calls;
   std::string name = "rondod";
+  std::string written;
+  json::object write_answer;
 };
 
 class LineSink final : public BulkSink {
@@ -149,6 +155,40 @@ TEST_F(RowPlan, TheFirstRowThatWouldBeRefusedIsFound) {
   EXPECT_EQ(refused(R"([{"ROUTE_TABLE:2001:db8::/48": {"protocol": "x"}, "OP": "SET"}])"), "");
   daemon.name = "balancer";
   EXPECT_EQ(refused(R"([{"PORT_TABLE:swp1": {"mtu": "many"}, "OP": "SET"}])"), "") << "another program's table";
+}
+
+TEST_F(RowPlan, WhatIsWrittenAllOrNoneIsOneRequestThatTheDaemonTakesWhole) {
+  const auto rows = plan(R"([{"PORT_TABLE:swp1": {"mtu": "9000"}, "OP": "SET"}, {"PORT_TABLE:swp2": {"mtu": "9100"}, "OP": "SET"},
+                             {"ROUTE_TABLE:2001:db8::/48": {}, "OP": "DEL"}])");
+  daemon.write_answer = {
+      {"accepted", 0}, {"refused", 2}, {"first_error", {{"row", 1}, {"key", "k"}, {"code", "not-found"}, {"message", "it is so"}}}};
+  std::vector<std::size_t> offsets;
+  const auto totals = write_plan_atomically(rows, daemon, offsets);
+  ASSERT_TRUE(totals.has_value()) << totals.error().to_string();
+  EXPECT_EQ(daemon.written, R"([["PORT_TABLE","swp1","SET",[["mtu","9000"]]],["ROUTE_TABLE","2001:db8::/48","DEL"]])");
+  EXPECT_EQ(totals->sent, 2U);
+  EXPECT_EQ(totals->refused, 2U);
+  EXPECT_EQ(totals->first_row, 1U);
+  EXPECT_EQ(offsets.at(1), rows.at(2).offset) << "its place in the file";
+  EXPECT_THAT(std::string{totals->first_error.message()}, HasSubstr("row 'ROUTE_TABLE:2001:db8::/48': not-found: it is so"));
+}
+
+TEST_F(RowPlan, WhatDoesNotFitOneRequestIsNotWrittenAllOrNone) {
+  const auto refusal = [this](std::size_t rows, std::size_t bytes) {
+    std::string file = "[";
+    for (std::size_t i = 0; i < rows; ++i)
+      file += R"({"PORT_TABLE:new)" + std::to_string(i) + R"(": {"note": ")" + std::string(bytes, 'x') + R"("}, "OP": "SET"},)";
+    file.back() = ']';
+    std::vector<std::size_t> offsets;
+    const auto totals = write_plan_atomically(plan(file), daemon, offsets);
+    return totals ? std::string{} : std::string{totals.error().message()};
+  };
+  EXPECT_EQ(refusal(1000, 10), "") << "8 values each";
+  EXPECT_NE(daemon.written, "");
+  daemon.written.clear();
+  EXPECT_THAT(refusal(1030, 10), AllOf(HasSubstr("nothing was written: 1030 changes"), HasSubstr("at most 262144 bytes and 8192 values")));
+  EXPECT_THAT(refusal(3, 100'000), HasSubstr("nothing was written: 3 changes"));
+  EXPECT_EQ(daemon.written, "");
 }
 
 }  // namespace

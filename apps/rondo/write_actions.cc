@@ -198,7 +198,8 @@ int load_changes(const Options& options, const LoadFile& load, const std::vector
   const Instant start = clock.now();
   std::vector<std::size_t> offsets;
   const Result<BulkTotals> totals =
-      (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); }, [](const BulkTotals&) {});
+      load.atomic ? write_plan_atomically(*plan, **backend, offsets)
+                  : (*backend)->write([&](BulkSink& sink) { return write_plan(*plan, sink, offsets); }, [](const BulkTotals&) {});
   if (!totals) return report(options, totals.error());
   return print_end(
       options, **backend, *totals, clock.now() - start,

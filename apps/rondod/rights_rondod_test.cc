@@ -36,7 +36,7 @@ TEST_F(RondodRights, CommandsThatWriteAreThese) {
   for (const json::value& row : commands.at("rows").as_array()) {
     if (row.at("writes").as_bool()) writing.emplace_back(row.at("name").as_string());
   }
-  EXPECT_THAT(writing, ElementsAre("confirm", "del", "resync", "set", "sim-carrier"));
+  EXPECT_THAT(writing, ElementsAre("confirm", "del", "resync", "set", "sim-carrier", "write"));
 }
 
 TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
@@ -50,6 +50,7 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
     ASSERT_TRUE(writer.finish().has_value());
   }
   call("del", {{"table", "ROUTE_TABLE"}, {"key", "10.0.0.0/8"}});
+  call("write", {{"rows", json::array{json::array{"PORT_TABLE", "swp2", "DEL"}, json::array{"ROUTE_TABLE", "11.0.0.0/8", "DEL"}}}});
   call("get", {{"table", "PORT_TABLE"}, {"key", "swp1"}});
   EXPECT_EQ(end(SIGTERM), 0);
   const std::string uid = std::to_string(::geteuid());
@@ -58,14 +59,16 @@ TEST_F(RondodRights, WhoWroteIsInTheLogAndInTheJournalAndAReplayPassesItBy) {
       " user=" + (user_name(::geteuid()).empty() ? "\"\"" : user_name(::geteuid())) + " uid=" + uid + " pid=" + pid + "\n";
   EXPECT_THAT(log_text(), AllOf(HasSubstr("info write command=set what=\"PORT_TABLE swp1\"" + who),
                                 HasSubstr("info write command=del what=\"ROUTE_TABLE 10.0.0.0/8\"" + who),
-                                HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who), Not(HasSubstr("command=get"))));
+                                HasSubstr("info bulk write table=ROUTE_TABLE rows=3" + who),
+                                HasSubstr("info bulk write table=\"PORT_TABLE ROUTE_TABLE\" rows=2" + who), Not(HasSubstr("command=get"))));
   std::vector<std::string> written;
   const auto reader = std::move(journal::JournalReader::open(file("day")).value());
   for (journal::JournalWalk walk(*reader); walk.next();) {
     if (walk.record().kind == journal::Kind::WrittenBy) written.push_back(walk.words());
   }
   const std::string by = "written by user " + uid + " process " + pid + ": ";
-  EXPECT_THAT(written, ElementsAre(by + "set PORT_TABLE swp1", by + "load ROUTE_TABLE, 3 rows", by + "del ROUTE_TABLE 10.0.0.0/8"));
+  EXPECT_THAT(written, ElementsAre(by + "set PORT_TABLE swp1", by + "load ROUTE_TABLE, 3 rows", by + "del ROUTE_TABLE 10.0.0.0/8",
+                                   by + "write PORT_TABLE ROUTE_TABLE, 2 rows"));
   const replay::ReplayReport report = replay_day(file("day"));
   EXPECT_TRUE(report.same) << "record " << report.record << ": expected " << report.expected << ", came " << report.came;
 }

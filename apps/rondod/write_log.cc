@@ -14,7 +14,7 @@ constexpr std::size_t kWritersMost = 256;
 
 void WriteLog::add(const AdminWrite& write) {
   const Caller& caller = write.caller;
-  if (write.command == "load") {
+  if (write.command == "load" || write.command == "write") {
     if (rows_.size() >= kWritersMost) flush();
     rows_[{caller.user, caller.process, std::string{write.what}}] += write.rows;
     return;

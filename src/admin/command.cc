@@ -1,6 +1,7 @@
 // The registry: finding a command, checking its arguments, calling it, and the two commands that describe the program itself.
 #include "rondo/admin/command.h"
 
+#include <algorithm>
 #include <exception>
 #include <set>
 
@@ -19,19 +20,24 @@ bool is_text_pair(const json::value& value) {
   return pair != nullptr && pair->size() == 2 && (*pair)[0].is_string() && (*pair)[1].is_string();
 }
 
+bool is_fields(const json::value& value) {
+  const json::array* const pairs = value.if_array();
+  return pairs != nullptr && std::ranges::all_of(*pairs, is_text_pair);
+}
+
+bool is_row(const json::value& value) {
+  const json::array* const row = value.if_array();
+  if (row == nullptr || row->size() < 3 || !(*row)[0].is_string() || !(*row)[1].is_string()) return false;
+  return (*row)[2] == "DEL" ? row->size() == 3 : (*row)[2] == "SET" && row->size() == 4 && is_fields((*row)[3]);
+}
+
 bool has_kind(const json::value& value, ArgumentKind kind) {
   switch (kind) {
     case ArgumentKind::Text: return value.is_string();
     case ArgumentKind::Integer: return value.is_int64();
     case ArgumentKind::Flag: return value.is_bool();
-    case ArgumentKind::Fields: {
-      const json::array* const pairs = value.if_array();
-      if (pairs == nullptr) return false;
-      for (const json::value& pair : *pairs) {
-        if (!is_text_pair(pair)) return false;
-      }
-      return true;
-    }
+    case ArgumentKind::Fields: return is_fields(value);
+    case ArgumentKind::Rows: return value.is_array() && std::ranges::all_of(value.get_array(), is_row);
   }
   return false;
 }
@@ -42,8 +48,30 @@ std::string_view expectation(ArgumentKind kind) noexcept {
     case ArgumentKind::Integer: return "an integer";
     case ArgumentKind::Flag: return "true or false";
     case ArgumentKind::Fields: return "an array of [\"name\",\"value\"] pairs";
+    case ArgumentKind::Rows: return "an array of [\"TABLE\",\"key\",\"SET\",fields] and [\"TABLE\",\"key\",\"DEL\"]";
   }
   return "something else";
+}
+
+std::vector<std::pair<std::string, std::string>> pairs_of(const json::value& fields) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const json::value& pair : fields.as_array()) {
+    const json::array& parts = pair.as_array();
+    pairs.emplace_back(unescape_text(view(parts[0].as_string())), unescape_text(view(parts[1].as_string())));
+  }
+  return pairs;
+}
+
+/// InvalidArgument for a row of too many fields in an argument of that kind.
+Status check_row_fields(const json::value& value, ArgumentKind kind) {
+  if (kind == ArgumentKind::Fields) return check_field_count(value.as_array().size());
+  if (kind != ArgumentKind::Rows) return {};
+  for (const json::value& row : value.as_array()) {
+    const json::array& parts = row.as_array();
+    if (parts.size() < 4) continue;
+    if (Status counted = check_field_count(parts[3].as_array().size()); !counted.ok()) return counted;
+  }
+  return {};
 }
 
 std::string usage(const CommandSpec& spec) {
@@ -71,6 +99,7 @@ std::string_view to_string(ArgumentKind kind) noexcept {
     case ArgumentKind::Integer: return "integer";
     case ArgumentKind::Flag: return "flag";
     case ArgumentKind::Fields: return "fields";
+    case ArgumentKind::Rows: return "rows";
   }
   return "unknown";
 }
@@ -94,14 +123,23 @@ bool Arguments::flag(std::string_view name) const {
 }
 
 std::vector<std::pair<std::string, std::string>> Arguments::fields(std::string_view name) const {
-  std::vector<std::pair<std::string, std::string>> pairs;
   const json::value* const value = object_->if_contains(name);
-  if (value == nullptr) return pairs;
-  for (const json::value& pair : value->as_array()) {
-    const json::array& parts = pair.as_array();
-    pairs.emplace_back(unescape_text(view(parts[0].as_string())), unescape_text(view(parts[1].as_string())));
+  return value == nullptr ? std::vector<std::pair<std::string, std::string>>{} : pairs_of(*value);
+}
+
+std::vector<RowArgument> Arguments::rows(std::string_view name) const {
+  std::vector<RowArgument> rows;
+  const json::value* const value = object_->if_contains(name);
+  if (value == nullptr) return rows;
+  for (const json::value& one : value->as_array()) {
+    const json::array& parts = one.as_array();
+    RowArgument& row = rows.emplace_back();
+    row.table = unescape_text(view(parts[0].as_string()));
+    row.key = unescape_text(view(parts[1].as_string()));
+    row.is_delete = parts[2] == "DEL";
+    if (!row.is_delete) row.fields = pairs_of(parts[3]);
   }
-  return pairs;
+  return rows;
 }
 
 CommandRegistry::CommandRegistry(const std::string& program_name, const std::string& program_version) {
@@ -151,8 +189,7 @@ Status CommandRegistry::check(const CommandSpec& spec, const json::object& reque
       return Status{Code::InvalidArgument,
                     "argument '" + argument->name + "' of '" + spec.name + "' must be " + std::string{expectation(argument->kind)}};
     }
-    if (argument->kind != ArgumentKind::Fields) continue;
-    if (Status counted = check_field_count(member.value().as_array().size()); !counted.ok()) return counted;
+    if (Status counted = check_row_fields(member.value(), argument->kind); !counted.ok()) return counted;
   }
   for (const ArgumentSpec& argument : spec.arguments) {
     if (argument.required && !request.contains(argument.name)) {

@@ -129,6 +129,7 @@ void AdminConnection::end_wait() {
 
 void AdminConnection::note() {
   const Instant now = scheduler_.now();
+  had_output_ = !session_.output().empty();
   const bool has_taken = std::exchange(requests_, session_.requests_taken()) != session_.requests_taken();
   if (!fd_ || !session_.frame_cut()) {
     frame_since_.reset();
@@ -161,7 +162,10 @@ void AdminConnection::check(Instant now) {
   using Kind = AdminNotice::Kind;
   if (!fd_) return;
   const AdminServerOptions& options = host_.options;
-  if (!session_.output().empty()) {
+  // An answer that was finished between two turns of this connection has been waiting only since then.
+  const bool has_output = !session_.output().empty();
+  if (!std::exchange(had_output_, has_output) && has_output) last_written_ = now;
+  if (has_output) {
     if (now - last_written_ >= options.stall) cut(Kind::SlowReader, {Code::DeadlineExceeded, "you do not read your answers"});
   } else if (frame_since_) {
     if (dry_since_ && now - *dry_since_ >= options.stall) {

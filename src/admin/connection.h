@@ -86,8 +86,9 @@ class AdminConnection final : public Source {
   // The descriptor is edge-triggered: a flag stays set until the kernel returns EAGAIN.
   bool readable_ = true;
   bool writable_ = true;
-  bool looked_at_ = false;  // The reactor has reported the descriptor since the last turn.
-  Instant last_written_;    // Or since when output has been waiting.
+  bool looked_at_ = false;   // The reactor has reported the descriptor since the last turn.
+  Instant last_written_;     // Or since when output has been waiting.
+  bool had_output_ = false;  // At the last turn or check.
   std::optional<Instant> frame_since_;
   std::optional<Instant> dry_since_;  // Since when all received bytes have been read.
   Duration waited_{};                 // The time spent waiting for the rest of a frame, until dry_since_.

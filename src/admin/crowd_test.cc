@@ -8,9 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <thread>
 
 #include "admin/admin_socket_kit.h"
 #include "rondo/base/limits.h"
+#include "rondo/sched/timer.h"
 
 namespace rondo {
 namespace {
@@ -149,6 +151,33 @@ TEST_F(AdminCrowd, AnIdleConnectionIsCutAndOneThatWaitsForItsAnswerIsNot) {
   });
   EXPECT_EQ(server->stats().idle_cut, 1U);
   EXPECT_THAT(notices, ElementsAre(Kind::Idle));
+}
+
+/// Another source finishes the answer, and the check of all connections gets its turn before the connection's own.
+TEST_F(AdminCrowd, AnAnswerThatTookLongerThanTheTimeForReadingReachesItsCaller) {
+  options.stall = 100ms;
+  std::vector<Reply> late;
+  TimerSource due("due", Priority::p7, [&late] {
+    for (Reply& reply : late) reply.finish();
+    late.clear();
+  });
+  // While its turn lasts, both the answer and the check become due.
+  TimerSource blocker("blocker", Priority::p7, [this] {
+    const Instant end = clock.now() + 60ms;
+    while (clock.now() < end) std::this_thread::yield();
+  });
+  scheduler->add(due);
+  scheduler->add(blocker);
+  add("late", {}, [&](const Arguments&, Reply reply) {
+    late.push_back(std::move(reply));
+    blocker.arm_at(clock.now() + 150ms);
+    due.arm_at(clock.now() + 160ms);
+  });
+  with_caller([this] {
+    const auto client = connect();
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(client->call("late", {}).has_value()) << i;
+  });
+  EXPECT_EQ(server->stats().slow_readers_cut, 0U);
 }
 
 TEST_F(AdminCrowd, SixtySlowFramesHoldNoMoreThanTheirShareAndAreCut) {

@@ -3,6 +3,7 @@
 #include "admin/session.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "admin/field_count.h"
@@ -200,11 +201,21 @@ void AdminSession::dispatch(const json::object& request) {
 void AdminSession::tell_write(const CommandSpec& spec, const Arguments& arguments) const {
   if (!options_.on_write) return;
   std::string what;
+  std::uint64_t rows = 1;
+  const auto name = [&what](const std::string& text) {
+    what.append(what.empty() ? "" : " ").append(escape_text(text.substr(0, kAdminWriteWords)));
+  };
   for (const ArgumentSpec& argument : spec.arguments) {
-    if (argument.kind != ArgumentKind::Text || !arguments.has(argument.name)) continue;
-    what.append(what.empty() ? "" : " ").append(escape_text(arguments.text(argument.name).substr(0, kAdminWriteWords)));
+    if (!arguments.has(argument.name)) continue;
+    if (argument.kind == ArgumentKind::Text) name(arguments.text(argument.name));
+    if (argument.kind != ArgumentKind::Rows) continue;
+    std::set<std::string> tables;
+    const std::vector<RowArgument> all = arguments.rows(argument.name);
+    for (const RowArgument& row : all) tables.insert(row.table);
+    for (const std::string& table : tables) name(table);
+    rows = all.size();
   }
-  options_.on_write({.caller = caller_, .command = spec.name, .what = std::string_view{what}.substr(0, kAdminWriteWords)});
+  options_.on_write({.caller = caller_, .command = spec.name, .what = std::string_view{what}.substr(0, kAdminWriteWords), .rows = rows});
 }
 
 void AdminSession::bulk_request(const Frame& frame, const TimeIsUp& time_is_up) {

@@ -43,6 +43,7 @@ using StandardAdder = CommandAdder<Context>;
 
 void add_row_commands(StandardAdder& commands);      // get, keys, show, tables.
 void add_write_commands(StandardAdder& commands);    // set, del.
+void add_batch_command(StandardAdder& commands);     // write.
 void add_why_commands(StandardAdder& commands);      // why, parked.
 void add_figure_commands(StandardAdder& commands);   // sources, stats, top.
 void add_watch_commands(StandardAdder& commands);    // watch, trace.

@@ -354,7 +354,8 @@ void Ledger::free_row(std::uint32_t row) {
 
 void Ledger::settle(std::uint32_t row) {
   Row& r = rows_[row];
-  RONDO_ASSERT(r.state == State::InFlight);
+  RONDO_EXPECT(r.state == State::InFlight,
+               "a change is settled twice: its handler called settle() and returned another outcome than staged()");
   --in_flight_;
   ++r.generation;
   r.spurious = 0;

@@ -23,6 +23,9 @@
 
 namespace rondo::executor {
 
+Lot::~Lot() = default;
+Batch::~Batch() = default;
+
 namespace {
 
 /// Maximum number of answers between two readings of the clock.

@@ -126,6 +126,14 @@ def check_writes(daemon, checker):
     assert said.returncode == 1 and ":1:" in said.stderr and "nothing was written" in said.stderr, said
     with open(path, "w", encoding="utf-8") as file:
         file.write('[{"PORT_TABLE:swp1": {"mtu": "9001"}, "OP": "SET"}, {"PORT_TABLE:swp8": {"mtu": "1500"}, "OP": "SET"}]')
+    said = daemon.run("--json", "load", "--atomic", path)
+    assert said.returncode == 0 and checker.check("load", said.stdout)["accepted"] == 2, said
+    assert checker.check("load", daemon.run("--json", "load", "--atomic", path).stdout)["rows"] == 0, "nothing differs"
+    # As many rows as one request takes, and more.
+    for count, code, words in ((1030, 2, "nothing was written: 1030 changes"), (1023, 0, "1023 rows")):
+        said = daemon.run("load", "--atomic", "-", input=json.dumps([{f"PORT_TABLE:many{i}": {"mtu": "1500"}, "OP": "SET"} for i in range(count)]))
+        assert said.returncode == code and words in said.stdout + said.stderr, said
+    assert daemon.run("load", "--changes", "-", input='[{"PORT_TABLE:swp1": {"mtu": "9000"}, "OP": "SET"}, {"PORT_TABLE:swp8": {}, "OP": "DEL"}]').returncode == 0
     diff = checker.check("load-diff", daemon.run("--json", "load", "--diff", path).stdout, "load")
     assert [(row["key"], row["change"]) for row in diff["rows"]] == [("swp1", "changed"), ("swp8", "added")], diff
     assert checker.check("load", daemon.run("--json", "load", "--changes", path).stdout)["rows"] == 2

@@ -27,9 +27,10 @@ enum class ArgumentKind : std::uint8_t {
   Integer,  // Fits 64 bits, signed.
   Flag,     // true or false.
   Fields,   // [["name","value"], ...], with texts as above.
+  Rows,     // [["TABLE","key","SET",[["name","value"], ...]], ["TABLE","key","DEL"], ...], with texts as above.
 };
 
-/// "text", "integer", "flag", "fields".
+/// "text", "integer", "flag", "fields", "rows".
 std::string_view to_string(ArgumentKind kind) noexcept;
 
 struct ArgumentSpec {
@@ -52,6 +53,14 @@ struct CommandSpec {
   CommandEffect effect = CommandEffect::Writes;
 };
 
+/// One row of an argument of kind Rows, unescaped.
+struct RowArgument {
+  std::string table;
+  std::string key;
+  bool is_delete = false;
+  std::vector<std::pair<std::string, std::string>> fields = {};
+};
+
 /// The arguments of one call, already checked against the command's specification: required ones are present, all have their kind, and none
 /// is unknown. Valid during the handler's call only; copy what you keep.
 class Arguments {
@@ -66,6 +75,7 @@ class Arguments {
   bool flag(std::string_view name) const;
   /// Name and value pairs, unescaped, in order.
   std::vector<std::pair<std::string, std::string>> fields(std::string_view name = "fields") const;
+  std::vector<RowArgument> rows(std::string_view name) const;
   const boost::json::object& json() const noexcept { return *object_; }
 
  private:

@@ -51,9 +51,10 @@ std::string_view to_string(AdminNotice::Kind kind) noexcept;
 struct AdminWrite {
   Caller caller;
   std::string_view command;  // Such as "set"; "load" for a frame of a bulk write.
-  /// The text arguments (rondo/base/text.h), separated by blanks, at most kAdminWriteWords bytes of them; for a bulk write the table.
+  /// The text arguments (rondo/base/text.h), separated by blanks, at most kAdminWriteWords bytes of them; for a bulk write the table, for a
+  /// request with rows their tables.
   std::string_view what;
-  std::uint64_t rows = 1;  // For a bulk write the rows of the frame, some of which may still be refused.
+  std::uint64_t rows = 1;  // The rows of the request or of the frame of a bulk write, some of which may still be refused.
 };
 /// The most bytes of a write's arguments that are reported.
 inline constexpr std::size_t kAdminWriteWords = 256;

@@ -71,7 +71,7 @@ struct Lot {
   Lot() = default;
   Lot(const Lot&) = delete;
   Lot& operator=(const Lot&) = delete;
-  virtual ~Lot() = default;
+  virtual ~Lot();
   Instant submitted;
   std::size_t size = 0;
   std::size_t taken = 0;  // Operations that were moved into batches.
@@ -89,7 +89,7 @@ struct Batch {
   Batch() = default;
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
-  virtual ~Batch() = default;
+  virtual ~Batch();
   std::size_t size = 0;
   std::vector<Share> shares;
   std::size_t lane = 0;

@@ -424,6 +424,25 @@ TEST_F(DurableStoreTest, AnEndThatIsAKillLosesWhatIsNotWritten) {
   }
 }
 
+// `write` of the admin socket (commands/row_batch.cc) promises that a killed process leaves all of its rows or none.
+TEST_F(DurableStoreTest, WhatIsWrittenInOneTurnIsOneCommit) {
+  sim::World world{1};
+  Scheduler scheduler{world.clock(), world.reactor(), *make_policy(StrictPriority{})};
+  const DurableStoreOptions options{
+      .path = folder_.file("turn"), .durability = Durability::EveryBatch, .mode = DurableStoreOptions::Mode::Inline};
+  auto store = std::move(DurableStore::open(scheduler, options).value());
+  for (const char* const table : {"S", "T"}) ASSERT_TRUE(store->declare({.name = table}).ok());
+  scheduler.run_until_idle();
+  const std::uint64_t commits = store->stats().commits;
+  for (std::size_t i = 0; i < limits::kAdminRequestValues / 4; ++i) {
+    ASSERT_TRUE(store->write(i % 3 == 0 ? "S" : "T", Change::set("k" + std::to_string(i), {{"f", std::string(100, 'v')}})).ok());
+  }
+  EXPECT_EQ(store->stats().commits, commits) << "nothing is written before the end of the turn";
+  scheduler.run_until_idle();
+  EXPECT_EQ(store->stats().commits, commits + 1);
+  EXPECT_EQ(store->stats().waiting, 0U);
+}
+
 /// The tables as a model keeps them, and a random life on the real ones beside it.
 class Model {
  public:

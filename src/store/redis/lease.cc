@@ -20,7 +20,8 @@ std::string_view holder_of(std::string_view value) {
 Lease::Lease(Link& link, Hooks hooks)
     : link_(link), hooks_(std::move(hooks)), me_(link.options.lease_holder.empty() ? new_lease_holder() : link.options.lease_holder) {
   const Duration lease = link.options.lease;
-  RONDO_ASSERT(lease == Duration{} || lease >= kShortestRedisLease);
+  RONDO_EXPECT(lease == Duration{} || lease >= kShortestRedisLease,
+               "RedisStoreOptions::lease is " + std::to_string(lease / 1ms) + " ms; it is 0, or at least 3000");
   if (lease == Duration{}) return;
   state_.state = RedisLease::State::Asking;
   link_.fence = value_of(0, me_);  // Nobody's, so that nothing passes before the lease is granted.

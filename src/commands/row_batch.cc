@@ -1,0 +1,136 @@
+// The command `write`: rows of any tables, all of them or none. One request is checked as a whole and then written within one turn, so no
+// other writer comes between the check and the writes, consumers find all rows, and a durable store puts them into one commit. Its
+// neighbour is row_writes.cc, which writes one row. Scheduler's thread; at most limits::kAdminRequestValues JSON values in a turn,
+// which take it some 2 ms.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "commands/answers.h"
+#include "commands/context.h"
+#include "commands/store_sink.h"
+
+namespace rondo::commands {
+
+namespace {
+
+namespace json = boost::json;
+
+/// Why a batch is refused, and because of which of its rows.
+struct Refusal {
+  std::size_t row = 0;
+  Status why;
+};
+
+Status check_fields(const RowArgument& row) {
+  std::vector<Field> fields;
+  for (const auto& [name, value] : row.fields) fields.push_back({name, value});
+  return check_record(row.key, fields);
+}
+
+/// Whether the table takes 'changes' more, whatever their keys. A key that is both a row and staged counts twice, so a table that is nearly
+/// full may be refused without need; none is accepted that has no room.
+Status check_room(const Store& store, const TableSpec& spec, std::size_t changes) {
+  const Result<Store::Size> size = store.size(spec.name);
+  if (!size) return size.error();
+  if (spec.kind == TableKind::Channel) return {Code::InvalidArgument, "table " + spec.name + " is a channel: it takes events and no rows"};
+  if (!size->rows) {
+    return {Code::Unimplemented,
+            "the rows of table " + spec.name + " are on a server, which takes them in several steps: they cannot be written all or none"};
+  }
+  const std::size_t used = spec.kind == TableKind::Queue ? size->staged : *size->rows + size->staged;
+  const std::size_t most = spec.kind == TableKind::Queue ? std::min(spec.rows_max, limits::kQueuedEvents) : spec.rows_max;
+  if (used <= most && changes <= most - used) return {};
+  return {Code::ResourceExhausted, "table " + spec.name + " of at most " + std::to_string(most) + " rows has " + std::to_string(used) +
+                                       ": it may not have room for " + std::to_string(changes)};
+}
+
+std::optional<Refusal> check(const Store& store, const std::vector<RowArgument>& rows) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> tables;  // The first row of each table, and how many there are.
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const auto [table, is_new] = tables.try_emplace(rows[i].table, i, 0);
+    Status bad = is_new ? check_table(store, rows[i].table) : Status{};
+    if (bad.ok()) bad = check_fields(rows[i]);
+    if (!bad.ok()) return Refusal{i, std::move(bad)};
+    ++table->second.second;
+  }
+  for (const TableSpec& spec : store.tables()) {
+    const auto found = tables.find(spec.name);
+    if (found == tables.end()) continue;
+    if (Status full = check_room(store, spec, found->second.second); !full.ok()) return Refusal{found->second.first, std::move(full)};
+  }
+  return std::nullopt;
+}
+
+/// The answer, in the form of a bulk write's. Sent when the last run of rows is settled.
+struct Answer {
+  explicit Answer(Reply to) : reply(std::move(to)) {}
+  void refuse(std::size_t row, std::string_view key, const Status& why) {
+    if (!first_error.empty()) return;
+    first_error = {{"row", row}, {"key", text(key)}, {"code", to_string(why.code())}, {"message", sentence(why.message())}};
+  }
+  void settled(std::size_t first_row, const BulkSink::Unwritten& found) {
+    accepted -= found.rows;
+    unwritten += found.rows;
+    if (found.rows > 0) refuse(first_row + found.first_row, found.first_key, found.first);
+    if (--open > 0) return;
+    json::object result{{"accepted", accepted}, {"refused", refused}};
+    if (unwritten > 0) result["unwritten"] = unwritten;
+    if (!first_error.empty()) result["first_error"] = std::move(first_error);
+    reply.finish(result);
+  }
+
+  Reply reply;
+  std::size_t open = 1;  // Runs of rows that are not settled, and the writing itself.
+  std::uint64_t accepted = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t unwritten = 0;
+  json::object first_error;
+};
+
+/// Writes the rows from 'at' on that have one table. False if the store refuses one all the same: a durable store whose disk is far behind.
+bool write_run(StoreSink& sink, const std::vector<RowArgument>& rows, std::size_t& at, const std::shared_ptr<Answer>& answer) {
+  const std::size_t first = at;
+  Status taken = sink.begin(rows[first].table);
+  std::vector<BulkField> fields;
+  for (; taken.ok() && at < rows.size() && rows[at].table == rows[first].table; ++at) {
+    fields.clear();
+    for (const auto& [name, value] : rows[at].fields) fields.push_back({name, value});
+    taken = sink.row(rows[at].is_delete ? BulkOp::Delete : BulkOp::Set, rows[at].key, fields);
+    if (!taken.ok()) break;
+    ++answer->accepted;
+  }
+  if (!taken.ok()) answer->refuse(at, rows[at].key, taken);
+  ++answer->open;
+  static_cast<void>(sink.end());
+  sink.when_settled([answer, first](const BulkSink::Unwritten& unwritten) { answer->settled(first, unwritten); });
+  return taken.ok();
+}
+
+void command_write(Context& context, const Arguments& arguments, Reply reply) {
+  const std::vector<RowArgument> rows = arguments.rows("rows");
+  Store& store = context.runtime.store();
+  const auto answer = std::make_shared<Answer>(std::move(reply));
+  if (const std::optional<Refusal> refused = check(store, rows)) {
+    answer->refused = rows.size();
+    answer->refuse(refused->row, rows[refused->row].key, refused->why.with_context("nothing was written"));
+    return answer->settled(0, {});
+  }
+  StoreSink sink(store, context.failures, context.watchers, context.options.canonical_key);
+  std::size_t at = 0;
+  while (at < rows.size() && write_run(sink, rows, at, answer)) continue;
+  answer->refused = rows.size() - at;
+  answer->settled(0, {});
+}
+
+}  // namespace
+
+void add_batch_command(StandardAdder& commands) {
+  commands.add({"write", "Write rows of any tables, all or none", {{"rows", ArgumentKind::Rows, true, "Rows"}}}, command_write);
+}
+
+}  // namespace rondo::commands
