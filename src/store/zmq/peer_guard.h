@@ -8,8 +8,8 @@
 //
 // Memory: libzmq stores a frame until it is complete. If the partial frames of all connections exceed the limit, the connection that holds
 // the most is shut down.
+//
 // The guard holds a duplicate of each descriptor, so it never uses one that libzmq has closed and the kernel has reused for another file.
-// Scheduler's thread.
 // Scheduler's thread.
 #pragma once
 
