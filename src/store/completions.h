@@ -1,5 +1,5 @@
-// Completions: the source that reports the results of calls to writers and readers. A store posts a result here instead of calling back, so
-// a callback never runs inside the call that took it, and takes turns like all other work. Scheduler's thread.
+// Completions: the source that reports the results of calls to writers and readers. A store posts a result here instead of calling back. So
+// a callback never runs inside the call that took it, and it takes turns like all other work. Scheduler's thread.
 #pragma once
 
 #include <deque>

@@ -1,5 +1,5 @@
 // KeyedRows: the rows of one table by key: a slab whose chunks never move, and a RowIndex over it. A row has a 32-bit number that stays the
-// same until the row is erased, so lists of rows (staged, changed, free) are chains of numbers. The tables of store/memory, WatchedView and
+// same until the row is erased. Lists of rows (staged, changed, free) are chains of numbers. The tables of store/memory, WatchedView and
 // TableView use it. One thread. Every call is O(1), except the constructor of a chunk.
 #pragma once
 

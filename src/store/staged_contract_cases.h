@@ -100,7 +100,7 @@ TEST_P(StagedContract, SetMergesIntoTheRowAndAConsumerOfWrittenFieldsGetsOnlyThe
   EXPECT_EQ(row("T", "k"), "k a=1 b=2");
 }
 
-TEST_P(StagedContract, DeleteThenSetLeavesNoOldFieldInTheRow) {  // A known fault: the old next hop beside the new group.
+TEST_P(StagedContract, DeleteThenSetLeavesNoOldFieldInTheRow) {  // Seen in SONiC: the old next hop beside the new group.
   const auto consumer = subscribe("T");
   set("T", "10.0.0.0/8", {{"nexthop", "10.1.1.1"}, {"ifname", "Ethernet0"}});
   EXPECT_EQ(take_all(*consumer).size(), 1U);
@@ -196,7 +196,8 @@ TEST_P(StagedContract, SecondConsumerIsRefusedUntilTheFirstIsGone) {
   EXPECT_TRUE(store().subscribe("T").has_value());
 }
 
-TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  // A known fault: 98 496 empty dispatches of 100 000 writes.
+TEST_P(StagedContract,
+       ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  // Seen in SONiC: 98 496 empty dispatches for 100 000 writes.
   const auto consumer = subscribe("T");
   int wakes = 0;
   consumer->on_ready([&wakes] { ++wakes; });
@@ -242,7 +243,7 @@ TEST_P(StagedContract, OnReadyIsCalledAgainAfterItWasEmptied) {
   }
 }
 
-TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // A known fault: T and T2.
+TEST_P(StagedContract, TablesWhoseNamesBeginAlikeDoNotTouchEachOther) {  // In SONiC, clearing T wiped T2.
   declare("T2", TableKind::Staged);
   set("T2", "k", {{"a", "1"}});
   remove("T", "k");

@@ -43,7 +43,7 @@ TEST_P(WatchedContract, ReportsAChangedKeyOnceWithItsNewestState) {  // SONiC st
   EXPECT_TRUE(watcher->empty());
 }
 
-TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // A known fault: the batch size is ignored.
+TEST_P(WatchedContract, TakesNoMoreThanAsked) {  // SONiC ignores the batch size.
   for (int i = 0; i < 10; ++i) set("W", std::to_string(i), {});
   settle();
   const auto watcher = subscribe("W");

@@ -101,8 +101,8 @@ TEST(WatchedView, KeyOfADeleteThatWaitsIsSetAgain) {
   EXPECT_THAT(lines(view), ElementsAre("SET a x=1"));
 }
 
-/// Random changes, gaps and partial takes. Once everything is taken, the sum of what the consumer received equals the table, and after a
-/// resync no row is delivered that the consumer knows already.
+/// Random changes, gaps and partial takes. Once everything is taken, the sum of what the consumer received equals the table. After a resync
+/// no row is delivered that the consumer knows already.
 TEST(WatchedView, TellsInSumWhatIsThere) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

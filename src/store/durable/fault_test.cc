@@ -1,5 +1,5 @@
-// A disk that fails beneath SQLite, and files that are removed while they are open. The tests check the results of writes, the reported
-// health, and that no accepted write is lost once the disk works again or the file is back.
+// A disk that fails beneath SQLite, and files that are removed while they are open. The tests check the results of writes and the reported
+// health. No accepted write is lost once the disk works again or the file is back.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -18,7 +18,7 @@ namespace rondo::store::durable {
 class LogFile {
  public:
   enum class Mode : std::uint8_t {
-    /// Locks, makes and changes nothing, so it works on a full disk and without permission to write, and does not prevent others from
+    /// Locks, makes and changes nothing. So it works on a full disk and without permission to write, and does not prevent others from
     /// opening the file. read() reports at its end whether the file changed meanwhile.
     ReadOnly,
     Write,        // Made if absent. Commits reach the operating system; after a power cut the file is whole but may lack the newest ones.

@@ -1,6 +1,6 @@
-// SnapshotTaker: writes the tables again, row by row, when the log has grown far beyond them, so that the old part of the log can be
-// dropped. Each turn hands over a few rows. Concurrent writes follow them in the log, so the newest record of each key still counts. It has
-// the lowest priority, because it is not urgent. For each written group it hands over about one more group, whatever else waits. So it also
+// SnapshotTaker: writes the tables again, row by row, when the log has grown far beyond them. The old part of the log can then be dropped.
+// Each turn hands over a few rows. Concurrent writes follow them in the log, so the newest record of each key still counts. It has the
+// lowest priority, because it is not urgent. For each written group it hands over about one more group, whatever else waits. So it also
 // finishes when writes arrive as fast as the disk accepts them.
 #pragma once
 

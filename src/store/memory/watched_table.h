@@ -1,6 +1,6 @@
 // WatchedTable: rows that any client may write, and subscriptions that receive each changed key once, with its newest state. A subscription
-// holds a chain of changed rows in the order of their first change, one bit for each row, and the rest of the first full read. The rows
-// themselves are not copied. A write costs one lookup, and a bit test for each subscription.
+// holds a chain of changed rows in the order of their first change. It also holds one bit for each row, and the rest of the first full
+// read. The rows themselves are not copied. A write costs one lookup, and a bit test for each subscription.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // Epoch: detects that the server, or its data, is another one than before. The hash RONDO_EPOCH of the database holds the run id of the
-// server to which a store last connected, and a number that grows with each such server. It is replicated and saved with the tables, so all
-// stores agree on it (ADR 0011). If a server refuses the script, only its run id distinguishes it. The cost is one small script after each
-// connect, and one each tick. Scheduler's thread.
+// server to which a store last connected. It also holds a number that grows with each such server. It is replicated and saved with the
+// tables, so all stores agree on it (ADR 0011). If a server refuses the script, only its run id distinguishes it. The cost is one small
+// script after each connect, and one each tick. Scheduler's thread.
 #pragma once
 
 #include <cstdint>

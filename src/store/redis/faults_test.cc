@@ -1,5 +1,5 @@
-// What consumers and producers receive, and what Redis holds in the end, when the server is killed, frozen, emptied or made read-only,
-// connections are cut, or answers are lost. The server is a real one; the proxy breaks the link. Every case ends when the expected state
+// The tests kill, freeze or empty the server, make it read-only, cut connections and lose answers. They check what consumers and producers
+// receive, and what Redis holds in the end. The server is a real one; the proxy breaks the link. Every case ends when the expected state
 // holds, not after a time.
 #include "store/redis/testing/faults.h"
 #include "rondo/sched/timer.h"
@@ -403,7 +403,7 @@ TEST_F(RedisFaults, SlowAndLossyLinkLosesNothing) {
     Random random{seed};
     RowModel model;
     RowModel told;
-    // How often a link with 2 % losses is cut depends on how the bytes are split into packets, so continue until it was cut twice.
+    // How often a link with 2 % losses is cut depends on the split of the bytes into packets. So continue until it was cut twice.
     for (int i = 1; i <= 3000 || (proxy.stats().cut < 2 && i <= 100'000); ++i) {
       const std::string key = std::to_string(random.below(100));
       model.set(key, {{"n", std::to_string(i)}});

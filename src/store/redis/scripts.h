@@ -46,9 +46,9 @@ namespace rondo::redis {
 /// batch, most bytes, "1" to rename staged hashes that become new rows, most seconds, "1" to answer with whole rows, the value of the
 /// lease, then the numbers of batches that were dealt with.
 ///
-/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. What was set is a list of fields and values, or the
-/// number 1 for a new row that the caller must read, or nil if nothing was set. With whole rows, the row's fields that were not set precede
-/// the others, and they count as bytes, too.
+/// Answer: {keys left, {key, 1 if the row was deleted first, what was set, ...}}. "What was set" is a list of fields and values. It is the
+/// number 1 for a new row that the caller must read, and nil if nothing was set. With whole rows, the row's fields that were not set
+/// precede the others, and they count as bytes, too.
 ///
 /// A batch ends with the key whose fields exceed the bytes or the time; the keys behind it wait again. The time is checked at every eighth
 /// key and after each large one (an eighth of the bytes). A renamed hash is not read here. Each name or value counts 32 bytes more than its

@@ -55,7 +55,7 @@ class RedisWire : public RedisTableTest {
     }
     return messages;
   }
-  /// All keys except the one that every store leaves; see TheEpochIsOneHashThatNoTableLists.
+  /// All keys except RONDO_EPOCH, which every store leaves; see TheEpochIsOneHashThatNoTableLists.
   std::vector<std::string> keys() {
     driver_->settle();
     std::vector<std::string> all = all_keys(*client_);

@@ -1,6 +1,6 @@
 // Recovery: delivers the rows that a store still has from an earlier process to the consumers of this one. It reads the tables page by page
 // and stages each row as a Set; if a table is full it waits. After a failed read, or a cursor lost with a connection, it reads the table
-// from the beginning, so a row may be delivered twice, as the same Set. A source; scheduler's thread.
+// from the beginning. So a row may be delivered twice, as the same Set. A source; scheduler's thread.
 #pragma once
 
 #include <cstddef>

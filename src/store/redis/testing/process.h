@@ -1,6 +1,6 @@
 // A redis-server (or Sentinel) for tests, as a child process in a temporary folder. The child is killed when the test's process dies.
 // Process and folder are removed with the object, also after a failed test. A failed start throws, and the test fails with the text. Use
-// one thread, the one that lives longest: the kernel kills the child when the thread that started it ends.
+// the thread that lives longest: the kernel kills the child when the thread that started it ends.
 #pragma once
 
 #include <arpa/inet.h>
