@@ -196,8 +196,8 @@ TEST_P(StagedContract, SecondConsumerIsRefusedUntilTheFirstIsGone) {
   EXPECT_TRUE(store().subscribe("T").has_value());
 }
 
-TEST_P(StagedContract,
-       ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {  // Seen in SONiC: 98 496 empty dispatches for 100 000 writes.
+// Seen in SONiC: 98 496 empty dispatches for 100 000 writes.
+TEST_P(StagedContract, ReadinessIsALevelAndABurstIsDrainedWithoutEmptyTakes) {
   const auto consumer = subscribe("T");
   int wakes = 0;
   consumer->on_ready([&wakes] { ++wakes; });

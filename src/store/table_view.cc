@@ -57,7 +57,7 @@ class TableView::Parts final : public Source, public std::enable_shared_from_thi
   struct Row {
     Record record;  // With 'gone': only the key.
     std::uint32_t next = store::KeyedRows<Row>::kNone;
-    std::uint32_t pass = 0;  // The comparison in which this row was last written, if it had to be.
+    std::uint32_t pass = 0;  // The last comparison that handled this row, and wrote it if necessary.
     bool gone = false;       // Not in the view; the table has it or may have had it.
     std::string_view key() const noexcept { return record.key(); }
   };

@@ -175,8 +175,8 @@ TEST_P(ViewContract, OfAWatchedTableToo) {
   EXPECT_THAT(told, testing::Not(testing::Contains(testing::HasSubstr("same"))));
 }
 
-TEST_P(ViewContract,
-       WhatWaitsCountsAsThere) {  // SONiC's view drops waiting changes, also those of other producers and, by a pattern, of other tables.
+// SONiC's view drops waiting changes, also those of other producers and, by a pattern, of other tables.
+TEST_P(ViewContract, WhatWaitsCountsAsThere) {
   declare("T2", TableKind::Staged);
   set("T2", "k", {{"a", "1"}});
   set("T", "stale", {{"a", "1"}});              // Would become a row after the view was applied.

@@ -37,8 +37,8 @@ void Pump::note_caught_up() const {
 
 bool Pump::has_backlog() const {
   note_caught_up();  // A remote store learns this without a change to move.
-  lane_->far_depth.store(far_->depth(),
-                         std::memory_order_relaxed);  // The sweep runs this twice a second, so the published depth stays current.
+  // The sweep runs this twice a second, so the published depth stays current.
+  lane_->far_depth.store(far_->depth(), std::memory_order_relaxed);
   const std::size_t free = lane_->ring.capacity() - lane_->ring.size();
   return !paused_ && !far_->empty() && free >= lane_->wake_room();
 }

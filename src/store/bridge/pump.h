@@ -45,8 +45,8 @@ class Pump final : public Source {
   std::unique_ptr<Subscription> far_;
   Link& link_;
   const bool is_channel_;
-  const std::size_t
-      events_max_;  // Channel with a small bound: the number of events that the lane may hold. 0: the table's own bound applies.
+  /// Channel with a small bound: the number of events that the lane may hold. 0: the table's own bound applies.
+  const std::size_t events_max_;
   std::vector<Change> batch_;
   std::uint64_t keys_put_ = 0;
   std::uint64_t dropped_here_ = 0;

@@ -42,8 +42,8 @@ int open_where_it_is_mounted(const std::string& path) {
   Life life{path, Durability::EveryBatch, kSlack};
   if (!life.trouble().ok()) return 1;
   if (life.store().stats().not_shrunk.find("renaming") == std::string::npos) return 2;
-  if (life.store().stats().restored != kRows + 1 + 2)
-    return 3;  // The Queue's row whose entry was taken, and the entries that were not taken.
+  // 1 + 2: the Queue's row whose entry was taken, and the entries that were not taken.
+  if (life.store().stats().restored != kRows + 1 + 2) return 3;
   return life.store().health().ok() ? 0 : 4;
 }
 

@@ -140,8 +140,8 @@ class Account {
         entries_.erase(word.counter);
         dealt_entries_.insert(word.counter);
         dealt_.push_back(word.counter);
-      } else if (word.say == Say::Told &&
-                 !dealt_entries_.contains(word.counter)) {  // An entry may be taken before its write is acknowledged.
+      } else if (word.say == Say::Told && !dealt_entries_.contains(word.counter)) {
+        // An entry may be taken before its write is acknowledged.
         entries_.insert(word.counter);
       }
       return;

@@ -150,7 +150,7 @@ Identity identity_of(const std::string& path) {
   struct stat found {};
   return ::stat(path.c_str(), &found) == 0 ? Identity{found.st_dev, found.st_ino} : Identity{};
 }
-/// False if the process lacks permission to check.
+/// True if 'path' leads to no file or to another one than 'opened'. False if the process lacks permission to check.
 bool leads_elsewhere(const std::string& path, const Identity& opened) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) return errno == ENOENT || errno == ENOTDIR;

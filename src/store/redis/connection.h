@@ -30,8 +30,8 @@ struct ConnectionOptions {
   Priority priority = Priority{};
   Duration connect_timeout = 5s;
   Duration answer_timeout = 5s;  // If an answer is owed and nothing arrives for this long, the connection closes.
-  Duration backoff_low =
-      20ms;  // The delay before the first reconnect. It doubles each time; the actual delay is random between half of it and all of it.
+  /// The delay before the first reconnect. It doubles each time; the actual delay is random between half of it and all of it.
+  Duration backoff_low = 20ms;
   Duration backoff_high = 2s;
   std::uint64_t seed = 1;
   bool subscriber = false;   // The connection carries messages: everything after the handshake goes to User::message().
@@ -60,7 +60,7 @@ class Connection final : public Source {
   struct Greeting {
     std::string run_id;          // The id of the server's process; empty if the server does not report it.
     std::int64_t id = 0;         // The server's id of this connection.
-    bool ended_earlier = false;  // The server still had an earlier connection of ours with unexecuted requests.
+    bool ended_earlier = false;  // The server still had an earlier connection of ours and closed it.
     Status refused;              // The reason why the server may execute requests of an earlier connection late; ok if it cannot.
   };
 

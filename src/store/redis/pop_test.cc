@@ -166,9 +166,8 @@ TEST_P(RedisLargeRows, ArePoppedInShortCommands) {
     ASSERT_EQ(std::sscanf(entry.c_str(), "[%d, %d, %d", &at, &when, &took), 3) << entry.substr(0, 100);
     worst = std::max(worst, took);
   }
-  RecordProperty(
-      "worst_command_us",
-      worst);  // 3,000 to 7,500 on the machine where this was written; a single value depends more on the machine than on the product.
+  // 3,000 to 7,500 on the machine where this was written; a single value depends more on the machine than on the product.
+  RecordProperty("worst_command_us", worst);
   const std::string eval = server().info("commandstats")["cmdstat_eval"];
   const std::size_t each = eval.find("usec_per_call=");
   ASSERT_NE(each, std::string::npos) << eval;

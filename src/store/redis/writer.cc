@@ -223,9 +223,8 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, st
                        if (status.ok() && item.is_error()) status = status_of(item, "a write");
                      }
                      if (counted != nullptr && reply.kind() == Reply::Kind::Integer) {
-                       counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;  // LPUSH returns the list's length.
-                     } else if (counted != nullptr && status.ok() &&
-                                reply.items().size() > 2) {  // The answer to SCARD, the last but one of the transaction.
+                       counted->waiting = static_cast<std::size_t>(reply.integer()) / 3;          // LPUSH returns the list's length.
+                     } else if (counted != nullptr && status.ok() && reply.items().size() > 2) {  // SCARD, the last answer but one.
                        counted->waiting = static_cast<std::size_t>(reply.items()[reply.items().size() - 2].integer());
                      }
                      answered(batch, part, std::move(status));
@@ -235,8 +234,8 @@ void Writer::expect(std::size_t answers, const std::shared_ptr<Batch>& batch, st
 void Writer::answered(const std::shared_ptr<Batch>& batch, std::uint32_t part, Status status) {
   const bool refused = lacks_replicas(status);
   if (refused) trouble_ = status;
-  if (status.code() == Code::Unavailable &&
-      !refused) {  // The server is unavailable: send the whole batch again, to this server or to the next one.
+  // The server is unavailable: send the whole batch again, to this server or to the next one.
+  if (status.code() == Code::Unavailable && !refused) {
     commands_.give_up(std::move(status));
     return;
   }

@@ -81,8 +81,8 @@ Status set_curve(ZmqSocket& socket, const ZmqClientCurve& curve) {
 Result<std::unique_ptr<KeyCheck>> KeyCheck::open(Scheduler& scheduler, const ZmqContext& context, const std::vector<std::string>& allowed,
                                                  Priority priority, std::function<void(std::string who)> refused) {
   std::unique_ptr<KeyCheck> check{new KeyCheck(priority, std::move(refused))};
-  for (const std::string& text : allowed)
-    check->allowed_.insert(*key_bytes(text, "allowed client"));  // check_curve() has validated the keys.
+  // check_curve() has validated the keys.
+  for (const std::string& text : allowed) check->allowed_.insert(*key_bytes(text, "allowed client"));
   Result<ZmqSocket> questions = ZmqSocket::open(context, ZMQ_REP);
   if (!questions) return failure(std::move(questions.error()));
   check->questions_ = std::move(*questions);

@@ -105,8 +105,8 @@ class CopyingConsumer final : public Subscription {
     const std::size_t before = out.size();
     const std::size_t taken = inner_->take(std::min(max, behind_.room(table_)), out);
     if (!recovered_taken_) note_taken(std::span{out}.subspan(before));
-    if (recovery_ != nullptr &&
-        !recovery_->is_done()) {  // Until the recovery is done only recovered rows are staged, and the wrapped store already has these.
+    // Until the recovery is done only recovered rows are staged, and the wrapped store already has these.
+    if (recovery_ != nullptr && !recovery_->is_done()) {
       recovery_->room();
       return taken;
     }

@@ -52,8 +52,8 @@ class FaultVfs {
     sqlite3_file base{};
     FaultVfs* faults = nullptr;
     Where where = Where::File;
-    std::vector<std::pair<sqlite3_int64, int>>* unsynced =
-        nullptr;  // A raw pointer: SQLite allocates and frees the memory without constructors.
+    /// A raw pointer: SQLite allocates and frees the memory without constructors.
+    std::vector<std::pair<sqlite3_int64, int>>* unsynced = nullptr;
   };
   static File& self(sqlite3_file* file) { return *reinterpret_cast<File*>(file); }
   static sqlite3_file* below(sqlite3_file* file) { return reinterpret_cast<sqlite3_file*>(reinterpret_cast<File*>(file) + 1); }
